@@ -1,1 +1,42 @@
-//! manent-model
+//! The nouns of Manent and their pure rules: no I/O, no SQL, no async.
+//!
+//! Read in this order: a [`conversation`] has branches; a branch is a run of [`message`]s at [`address`]es; a head and
+//! the branches make a [`path`]; a message has [`part`]s. The rest is said about these or kept beside them.
+
+pub mod id;
+pub mod time;
+pub mod json;
+pub mod part;
+pub mod address;
+pub mod path;
+pub mod message;
+pub mod conversation;
+pub mod tool_call;
+pub mod nouns;
+pub mod stats;
+pub mod name;
+pub mod words;
+pub mod digest;
+pub mod hex;
+
+pub use address::{Address, BranchNo, Range};
+pub use conversation::{
+    Conversation, ConversationDraft, ConversationKind, ConversationPatch, ConversationStatus, ConversationTimes,
+};
+pub use digest::{Digest, DigestKey};
+pub use id::{
+    BranchId, CallId, ConversationId, FoldId, IdProblem, InputId, MemoryId, MessageId, NoteId, ProjectId, SourceId,
+};
+pub use json::{Json, JsonProblem};
+pub use message::{Author, Content, Message, MessageStatus, NewMessage, Seen};
+pub use name::{NameProblem, check_name};
+pub use nouns::{
+    Bookmark, Call, CallOutcome, Covers, Document, Event, Fold, FoldKind, Input, Lease, Memory, Note, Origin,
+    OriginObject, Project, ProjectPatch, Quarantined, Scratch, Source, State, Stretch,
+};
+pub use part::{Body, Part};
+pub use path::{Base, Branch, Branches, Head, Piece, Sums};
+pub use stats::{Stats, Tally};
+pub use time::{Known, Micros, Time};
+pub use tool_call::{ToolCall, ToolState, ToolStep};
+pub use words::count_words;

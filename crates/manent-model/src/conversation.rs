@@ -1,0 +1,176 @@
+//! Conversations.
+
+use crate::id::{ConversationId, MessageId, ProjectId};
+use crate::json::Json;
+use crate::message::Author;
+use crate::time::Micros;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// What a conversation is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConversationKind {
+    /// One person and a model; some call it private.
+    #[default]
+    #[serde(alias = "private")]
+    Chat,
+    /// A run of an agent with tools.
+    Agent,
+    /// A story with characters.
+    Roleplay,
+    /// Several people.
+    Group,
+    /// One speaks, many read.
+    Channel,
+}
+
+/// Where a conversation is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConversationStatus {
+    /// In use.
+    #[default]
+    Active,
+    /// Put away; listed only when asked for.
+    Archived,
+    /// In the trash; can be restored or purged.
+    Trashed,
+    /// Its import has not finished yet.
+    Importing,
+}
+
+/// A conversation as people see it in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conversation {
+    /// Its id.
+    pub id: ConversationId,
+    /// The id that its creator's system gave it; unique, so creating it again is a retry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_id: Option<String>,
+    /// Its name.
+    pub title: String,
+    /// What it is for.
+    pub kind: ConversationKind,
+    /// Where it is in its life.
+    pub status: ConversationStatus,
+    /// Kept at the top of the list.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pinned: bool,
+    /// The project it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<ProjectId>,
+    /// Who made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub creator: Option<Author>,
+    /// Who takes part.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<Author>,
+    /// Its tags.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub tags: BTreeSet<String>,
+    /// Whatever the caller wants to keep with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Json>,
+    /// The conversation that this one goes on from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continued_from: Option<ConversationId>,
+    /// The conversation that this one forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ConversationId>,
+    /// When it was made.
+    pub created_at: Micros,
+    /// When something was last said.
+    pub active_at: Micros,
+    /// When it went into the trash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trashed_at: Option<Micros>,
+    /// Grows with every change of the conversation; for `If-Match`.
+    pub version: i64,
+    /// The last message of the path that is shown; none when it is empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<MessageId>,
+    /// Messages on that path.
+    pub messages: i64,
+    /// Words on that path.
+    pub words: i64,
+    /// Tokens on that path, where known.
+    pub tokens: i64,
+}
+
+/// What is given when a conversation is made.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ConversationDraft {
+    /// See [`Conversation::external_id`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_id: Option<String>,
+    /// Its name; kept as given.
+    pub title: String,
+    /// What it is for.
+    #[serde(default)]
+    pub kind: ConversationKind,
+    /// The project it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<ProjectId>,
+    /// Who made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub creator: Option<Author>,
+    /// Who takes part.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<Author>,
+    /// Its tags.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub tags: BTreeSet<String>,
+    /// Whatever the caller wants to keep with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Json>,
+    /// The conversation that this one goes on from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continued_from: Option<ConversationId>,
+    /// The conversation that this one forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ConversationId>,
+}
+
+/// What to change of a conversation; what is `None` stays.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ConversationPatch {
+    /// A new name, kept as given; people's renames are checked before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// A new life.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<ConversationStatus>,
+    /// Pin or unpin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<bool>,
+    /// Another project, or none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<Option<ProjectId>>,
+    /// Other members.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub members: Option<Vec<Author>>,
+    /// Tags to add.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub add_tags: BTreeSet<String>,
+    /// Tags to remove.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub remove_tags: BTreeSet<String>,
+    /// Other metadata, or none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Option<Json>>,
+    /// Times as an import knows them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<ConversationTimes>,
+}
+
+/// The times of a conversation that comes from elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConversationTimes {
+    /// When it was made.
+    pub created_at: Micros,
+    /// When something was last said.
+    pub active_at: Micros,
+    /// When it went into the trash.
+    pub trashed_at: Option<Micros>,
+}

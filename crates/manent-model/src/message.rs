@@ -1,0 +1,197 @@
+//! Messages: one utterance of a person, a model or a tool.
+
+use crate::address::Address;
+use crate::digest::{Digest, DigestKey};
+use crate::id::MessageId;
+use crate::json::Json;
+use crate::part::Body;
+use crate::path::Sums;
+use crate::time::{Known, Time};
+use crate::words::count_words;
+use serde::{Deserialize, Serialize};
+
+/// Who speaks: an external id that stays, and a name for people that may change.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Author {
+    /// The id that the caller's system gives this person, bot or program.
+    pub id: String,
+    /// A name for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+}
+
+/// The life of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageStatus {
+    /// Whole.
+    #[default]
+    Complete,
+    /// Still being written; its text grows in chunks.
+    Streaming,
+    /// Ended early; what came is kept.
+    Incomplete,
+    /// Could not be sent; not counted.
+    Failed,
+}
+
+/// Who sees a message from the start. Hiding it later is a fold or a splice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Shown to the reader.
+    pub by_reader: bool,
+    /// Sent to the model.
+    pub by_model: bool,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self { by_reader: true, by_model: true }
+    }
+}
+
+impl Seen {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+fn is_complete(status: &MessageStatus) -> bool {
+    *status == MessageStatus::Complete
+}
+
+/// What a message says about itself; everything but where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Content {
+    /// An open word, kept as given: `user`, `assistant`, `bot`, `tool`, `developer`.
+    pub role: String,
+    /// Who speaks, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<Author>,
+    /// When.
+    pub time: Time,
+    /// Its life.
+    #[serde(default, skip_serializing_if = "is_complete")]
+    pub status: MessageStatus,
+    /// Who sees it.
+    #[serde(default, skip_serializing_if = "Seen::is_default")]
+    pub seen: Seen,
+    /// The number of the turn it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u32>,
+    /// The model that wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Its tokens, if counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u32>,
+    /// The provider's usage record, as it was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Json>,
+    /// Whatever the caller wants to keep with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Json>,
+    /// The message that it answers in a group, apart from the order of the path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<MessageId>,
+    /// Its parts.
+    pub body: Body,
+}
+
+impl Content {
+    /// Returns a complete message of a role at a time.
+    pub fn new(role: impl Into<String>, time: Time, body: Body) -> Self {
+        Self {
+            role: role.into(),
+            author: None,
+            time,
+            status: MessageStatus::Complete,
+            seen: Seen::default(),
+            turn: None,
+            model: None,
+            tokens: None,
+            usage: None,
+            metadata: None,
+            reply_to: None,
+            body,
+        }
+    }
+
+    /// Says whether it counts as a message of its conversation.
+    pub fn is_counted(&self) -> bool {
+        self.seen.by_reader && self.status != MessageStatus::Failed
+    }
+
+    /// Returns what this message adds to the sums of its path.
+    pub fn sums(&self) -> Sums {
+        let counted = self.is_counted();
+        Sums {
+            depth: 1,
+            visible: i64::from(counted),
+            words: if counted { i64::from(count_words(&self.body.words())) } else { 0 },
+            tokens: if counted { i64::from(self.tokens.unwrap_or(0)) } else { 0 },
+        }
+    }
+
+    /// Returns the keyed digest of the id and of everything above.
+    pub fn digest(&self, key: &DigestKey, id: MessageId) -> Digest {
+        let mut fixed = Vec::with_capacity(64);
+        fixed.extend_from_slice(id.as_bytes());
+        fixed.extend_from_slice(&self.time.at.0.to_le_bytes());
+        fixed.push(match self.time.known {
+            Known::Exact => 0,
+            Known::Inherited => 1,
+            Known::File => 2,
+            Known::Unknown => 3,
+        });
+        fixed.push(self.status as u8);
+        fixed.push(u8::from(self.seen.by_reader) | u8::from(self.seen.by_model) << 1);
+        fixed.extend_from_slice(&self.turn.map_or(-1, i64::from).to_le_bytes());
+        fixed.extend_from_slice(&self.tokens.map_or(-1, i64::from).to_le_bytes());
+        if let Some(reply_to) = self.reply_to {
+            fixed.extend_from_slice(reply_to.as_bytes());
+        }
+        let author = self.author.as_ref();
+        // One byte tells an absent field from an empty one.
+        let present = [u8::from(author.is_some())
+            | u8::from(self.model.is_some()) << 1
+            | u8::from(self.usage.is_some()) << 2
+            | u8::from(self.metadata.is_some()) << 3];
+        key.digest(&[
+            &fixed,
+            &present,
+            self.role.as_bytes(),
+            author.map_or("", |author| &author.id).as_bytes(),
+            author.map_or("", |author| &author.name).as_bytes(),
+            self.model.as_deref().unwrap_or("").as_bytes(),
+            self.usage.as_ref().map_or("", Json::text).as_bytes(),
+            self.metadata.as_ref().map_or("", Json::text).as_bytes(),
+            self.body.text().as_bytes(),
+        ])
+    }
+}
+
+/// A message that somebody wants to add.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewMessage {
+    /// Made by the caller; sending the same one again is a retry.
+    pub id: MessageId,
+    /// What it says.
+    #[serde(flatten)]
+    pub content: Content,
+}
+
+/// A message as the store holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Its id.
+    pub id: MessageId,
+    /// Where it stands.
+    pub address: Address,
+    /// Its position in the journal.
+    pub arrival: i64,
+    /// Its content was erased; what is left is its place.
+    pub erased: bool,
+    /// What it says.
+    pub content: Content,
+}

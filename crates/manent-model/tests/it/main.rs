@@ -1,0 +1,3 @@
+//! Tests of the model through its public face.
+
+mod paths;
