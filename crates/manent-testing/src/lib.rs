@@ -1,0 +1,19 @@
+//! Storage for tests: it behaves like the disk, and then like a disk on a bad day.
+//!
+//! The tools are SQLite file systems (VFS) that sit on the default one. A test installs one, opens its database
+//! with that file system's name, works as usual, and then asks what would have happened:
+//!
+//! - [`Recording`] remembers every change in order and lays out what the disk could hold after a power cut.
+//!
+//! They see the database, its WAL and its rollback journals. Temporary files and the shared memory of the WAL go
+//! straight to the default file system: neither outlives a crash.
+#![cfg(unix)]
+
+mod crash;
+mod inode;
+mod log;
+mod recording;
+mod vfs;
+
+pub use crash::CrashState;
+pub use recording::Recording;

@@ -1,0 +1,4 @@
+//! Proves the harness right on bare SQLite, whose promises are known.
+
+mod crashes;
+mod workload;
