@@ -4,16 +4,19 @@
 //! with that file system's name, works as usual, and then asks what would have happened:
 //!
 //! - [`Recording`] remembers every change in order and lays out what the disk could hold after a power cut.
+//! - [`Faults`] makes the Nth write, sync or truncate fail.
 //!
 //! They see the database, its WAL and its rollback journals. Temporary files and the shared memory of the WAL go
 //! straight to the default file system: neither outlives a crash.
 #![cfg(unix)]
 
 mod crash;
+mod faults;
 mod inode;
 mod log;
 mod recording;
 mod vfs;
 
 pub use crash::CrashState;
+pub use faults::{Failure, Fault, Faults, Lasting, Operation};
 pub use recording::Recording;
