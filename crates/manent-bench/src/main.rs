@@ -1,5 +1,11 @@
 //! Measures Manent, the limit and the peers in one run, side by side.
 
 mod corpus;
+mod drive;
+mod group_log;
+mod measure;
+mod raw_log;
+mod subject;
+mod summary;
 
 fn main() {}
