@@ -3,6 +3,7 @@
 mod corpus;
 mod drive;
 mod group_log;
+mod lmdb;
 mod measure;
 mod raw_log;
 mod subject;
