@@ -1,2 +1,68 @@
-//! Benchmarks.
-fn main() {}
+//! Measures Manent, the limit and the peers in one run, side by side.
+//!
+//! Absolute numbers depend on the machine and the minute, so nothing here is compared with a number from another run:
+//! every round measures every subject once, and the table holds ratios between neighbours.
+//!
+//! In reading order: what is asked ([`measure`]), who answers ([`subject`], then [`raw_log`], [`lmdb`], [`peer`]), what
+//! they are fed ([`corpus`]), how it is timed ([`drive`], [`summary`]), how rounds go ([`rounds`]), what is expected
+//! ([`goal`]) and how it is shown ([`table`], [`machine`]).
+
+mod corpus;
+mod drive;
+mod goal;
+mod group_log;
+mod lmdb;
+mod machine;
+mod measure;
+mod options;
+mod peer;
+mod python;
+mod raw_log;
+mod rounds;
+mod subject;
+mod summary;
+mod table;
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::corpus::Corpus;
+use crate::machine::Machine;
+use crate::options::{Options, Scale};
+use crate::rounds::Results;
+use crate::subject::Subject;
+
+fn main() -> Result<()> {
+    let options = Options::from_arguments(std::env::args().skip(1))?;
+    std::fs::create_dir_all(&options.directory)
+        .with_context(|| format!("creating {}", options.directory.display()))?;
+    let workspace = tempfile::Builder::new()
+        .prefix("bench-data-")
+        .tempdir_in(&options.directory)
+        .with_context(|| format!("creating a folder in {}", options.directory.display()))?;
+
+    let mut subjects = subjects(workspace.path(), &options.scale)?;
+    let results = Results::measure(&mut subjects, &options.scale);
+    let report = table::report(&results, &Machine::of(workspace.path()), &options.scale);
+    println!("{report}");
+    if let Some(path) = &options.write {
+        std::fs::write(path, report).with_context(|| format!("writing {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Returns everything that takes part, each ready to be measured.
+///
+/// This list is the one place to add to: the rounds and the table follow from it.
+fn subjects(directory: &Path, scale: &Scale) -> Result<Vec<Box<dyn Subject>>> {
+    let corpus = Corpus::new(corpus::SEED, scale.conversations, scale.messages);
+    let mut subjects: Vec<Box<dyn Subject>> = vec![
+        Box::new(raw_log::RawLog::create(directory, &corpus)?),
+        Box::new(lmdb::Lmdb::load(directory, &corpus)?),
+    ];
+    for peer in peer::all(directory)? {
+        subjects.push(Box::new(peer));
+    }
+    Ok(subjects)
+}

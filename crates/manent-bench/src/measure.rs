@@ -1,0 +1,54 @@
+//! The questions a subject may answer.
+
+use std::fmt;
+
+/// How many writers append at the same time in [`Measure::GroupAppend`].
+pub const WRITERS: usize = 64;
+
+/// How many messages [`Measure::LastMessages`] reads.
+pub const LAST: usize = 50;
+
+/// The conversation lengths at which appends are compared.
+pub const LENGTHS: [usize; 3] = [10, 1_000, 10_000];
+
+/// One thing that is timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Measure {
+    /// One writer; the next message goes out when the last one is durable.
+    SingleAppend,
+    /// [`WRITERS`] writers at once, each waiting until its own message is durable.
+    GroupAppend,
+    /// One writer, into conversations that already hold this many messages.
+    ///
+    /// The length must hold for every timed append: spread the appends over several conversations of that length, or
+    /// take the message away again outside the timed part.
+    AppendAtLength(usize),
+    /// The [`LAST`] messages of a random conversation out of a warm store, as owned bytes.
+    LastMessages,
+    /// All messages of a random conversation out of a warm store, as owned bytes.
+    WholeConversation,
+}
+
+impl Measure {
+    /// Every measure, in the order a round takes them.
+    pub fn all() -> Vec<Measure> {
+        let mut all = vec![Measure::SingleAppend, Measure::GroupAppend];
+        all.extend(LENGTHS.map(Measure::AppendAtLength));
+        all.extend([Measure::LastMessages, Measure::WholeConversation]);
+        all
+    }
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Measure::SingleAppend => write!(formatter, "durable append, 1 writer"),
+            Measure::GroupAppend => write!(formatter, "durable append, {WRITERS} writers"),
+            Measure::AppendAtLength(length) => {
+                write!(formatter, "append to a conversation of {length}")
+            }
+            Measure::LastMessages => write!(formatter, "last {LAST} of a conversation"),
+            Measure::WholeConversation => write!(formatter, "whole conversation"),
+        }
+    }
+}
