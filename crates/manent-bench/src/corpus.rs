@@ -58,11 +58,7 @@ pub struct ToolCall {
 impl Corpus {
     /// Describes `conversations` of `messages` each.
     pub fn new(seed: u64, conversations: u64, messages: u64) -> Corpus {
-        Corpus {
-            seed,
-            conversations,
-            messages,
-        }
+        Corpus { seed, conversations, messages }
     }
 
     /// Generates one conversation, message by message.
@@ -70,19 +66,10 @@ impl Corpus {
     /// A conversation depends only on the seed and its number, so any of them can be had without those before it.
     pub fn conversation(&self, conversation: u64) -> impl Iterator<Item = Message> + use<> {
         // Neighbouring seeds give related streams; an odd multiplier spreads them.
-        let seed = self.seed.wrapping_add(
-            conversation
-                .wrapping_add(1)
-                .wrapping_mul(0x9e37_79b9_7f4a_7c15),
-        );
+        let seed = self.seed.wrapping_add(conversation.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut random = fastrand::Rng::with_seed(seed);
-        let language = if random.f32() < 0.4 {
-            Language::Chinese
-        } else {
-            Language::English
-        };
-        (0..self.messages)
-            .map(move |sequence| message(&mut random, language, conversation, sequence))
+        let language = if random.f32() < 0.4 { Language::Chinese } else { Language::English };
+        (0..self.messages).map(move |sequence| message(&mut random, language, conversation, sequence))
     }
 
     /// Generates every message of every conversation, one conversation after another.
@@ -104,17 +91,8 @@ enum Language {
     Chinese,
 }
 
-fn message(
-    random: &mut fastrand::Rng,
-    language: Language,
-    conversation: u64,
-    sequence: u64,
-) -> Message {
-    let role = if sequence.is_multiple_of(2) {
-        Role::User
-    } else {
-        Role::Assistant
-    };
+fn message(random: &mut fastrand::Rng, language: Language, conversation: u64, sequence: u64) -> Message {
+    let role = if sequence.is_multiple_of(2) { Role::User } else { Role::Assistant };
     // Lengths are skewed as in real conversations: mostly short, sometimes very long.
     let skew = random.f64().powi(3);
     let (shortest, longest) = match role {
@@ -122,51 +100,26 @@ fn message(
         Role::Assistant => (240.0, 3_300.0),
     };
     let calls_tool = role == Role::Assistant && random.f32() < 0.3;
-    let content_bytes =
-        (shortest + skew * (longest - shortest)) * if calls_tool { 0.3 } else { 1.0 };
+    let content_bytes = (shortest + skew * (longest - shortest)) * if calls_tool { 0.3 } else { 1.0 };
     let content = prose(random, language, content_bytes as usize);
-    let tool_calls = if calls_tool {
-        vec![tool_call(random, language)]
-    } else {
-        Vec::new()
-    };
-    Message {
-        conversation,
-        sequence,
-        role,
-        content,
-        tool_calls,
-    }
+    let tool_calls = if calls_tool { vec![tool_call(random, language)] } else { Vec::new() };
+    Message { conversation, sequence, role, content, tool_calls }
 }
 
 fn tool_call(random: &mut fastrand::Rng, language: Language) -> ToolCall {
     let path = format!("src/{}/{}.rs", pick(random, ENGLISH), pick(random, ENGLISH));
     let (name, arguments) = match random.u8(0..4) {
-        0 => (
-            "read_file",
-            json!({ "path": path, "first_line": random.u16(1..900), "lines_max": 200 }),
-        ),
-        1 => (
-            "search",
-            json!({ "query": prose(random, language, 40), "limit": 20, "include": ["src", "docs"] }),
-        ),
+        0 => ("read_file", json!({ "path": path, "first_line": random.u16(1..900), "lines_max": 200 })),
+        1 => ("search", json!({ "query": prose(random, language, 40), "limit": 20, "include": ["src", "docs"] })),
         2 => {
             let (before, after) = (prose(random, language, 260), prose(random, language, 320));
-            (
-                "edit_file",
-                json!({ "path": path, "before": before, "after": after }),
-            )
+            ("edit_file", json!({ "path": path, "before": before, "after": after }))
         }
-        _ => (
-            "run",
-            json!({ "command": format!("grep -n \"{}\" {path}", pick(random, ENGLISH)), "timeout_ms": 30_000 }),
-        ),
+        _ => {
+            ("run", json!({ "command": format!("grep -n \"{}\" {path}", pick(random, ENGLISH)), "timeout_ms": 30_000 }))
+        }
     };
-    ToolCall {
-        id: format!("call_{:016x}", random.u64(..)),
-        name,
-        arguments,
-    }
+    ToolCall { id: format!("call_{:016x}", random.u64(..)), name, arguments }
 }
 
 /// Writes sentences until they fill about `bytes_min` bytes.
@@ -253,8 +206,7 @@ mod tests {
     fn both_languages_roles_and_tool_calls_occur() {
         let messages: Vec<Message> = Corpus::new(SEED, 20, 20).all().collect();
         let share = |matches: fn(&Message) -> bool| {
-            messages.iter().filter(|message| matches(message)).count() as f64
-                / messages.len() as f64
+            messages.iter().filter(|message| matches(message)).count() as f64 / messages.len() as f64
         };
         assert_eq!(share(|message| message.role == Role::User), 0.5);
         assert!((0.1..0.2).contains(&share(|message| !message.tool_calls.is_empty())));

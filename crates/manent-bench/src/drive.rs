@@ -53,9 +53,7 @@ pub fn all_together<Record: Sync>(
     };
 
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..writers)
-            .map(|writer| scope.spawn(move || work(writer)))
-            .collect();
+        let threads: Vec<_> = (0..writers).map(|writer| scope.spawn(move || work(writer))).collect();
         let (mut starts, mut latencies, mut ends) = (Vec::new(), Vec::new(), Vec::new());
         for thread in threads {
             let (start, mine, end) = thread.join().expect("a writer returns its errors")?;
@@ -64,15 +62,8 @@ pub fn all_together<Record: Sync>(
             ends.push(end);
         }
         // The writers' own clocks: this thread may be woken late, and a shorter time would flatter.
-        let elapsed = ends
-            .iter()
-            .max()
-            .zip(starts.iter().min())
-            .map(|(end, start)| *end - *start);
-        Ok(Summary::of(
-            latencies,
-            elapsed.context("there are no writers")?,
-        ))
+        let elapsed = ends.iter().max().zip(starts.iter().min()).map(|(end, start)| *end - *start);
+        Ok(Summary::of(latencies, elapsed.context("there are no writers")?))
     })
 }
 
@@ -120,9 +111,7 @@ mod tests {
 
     #[test]
     fn the_first_failure_is_returned() {
-        let failed = all_together(Duration::from_secs(60), 2, &[()], |_, ()| {
-            anyhow::bail!("disk full")
-        });
+        let failed = all_together(Duration::from_secs(60), 2, &[()], |_, ()| anyhow::bail!("disk full"));
         assert_eq!(failed.expect_err("both fail").to_string(), "disk full");
     }
 }

@@ -61,33 +61,16 @@ pub struct Comparison {
 /// Returns every row of the table of ratios.
 pub fn all() -> Vec<Goal> {
     use Figure::{P50, PerSecond};
-    let goal = |measure, against, figure, ratio| Goal {
-        measure,
-        against,
-        figure,
-        ratio,
-    };
+    let goal = |measure, against, figure, ratio| Goal { measure, against, figure, ratio };
     let limit = Against::Subject(raw_log::NAME);
     let mut goals = vec![
-        goal(
-            Measure::SingleAppend,
-            limit,
-            PerSecond,
-            Ratio::Share { at_least: 0.60 },
-        ),
-        goal(
-            Measure::GroupAppend,
-            limit,
-            PerSecond,
-            Ratio::Share { at_least: 0.15 },
-        ),
+        goal(Measure::SingleAppend, limit, PerSecond, Ratio::Share { at_least: 0.60 }),
+        goal(Measure::GroupAppend, limit, PerSecond, Ratio::Share { at_least: 0.15 }),
         goal(
             Measure::GroupAppend,
             Against::Ourselves(Measure::SingleAppend),
             PerSecond,
-            Ratio::Faster {
-                at_least: Some(5.0),
-            },
+            Ratio::Faster { at_least: Some(5.0) },
         ),
         goal(
             Measure::AppendAtLength(10_000),
@@ -97,44 +80,18 @@ pub fn all() -> Vec<Goal> {
         ),
     ];
     // At other lengths than 1,000 the ratio is shown without a bound.
-    for (peer, at_1_000) in [
-        (peer::OPENAI_AGENTS, Some(2.0)),
-        (peer::LANGGRAPH, Some(20.0)),
-        (peer::JSON_FILE, None),
-    ] {
+    for (peer, at_1_000) in [(peer::OPENAI_AGENTS, Some(2.0)), (peer::LANGGRAPH, Some(20.0)), (peer::JSON_FILE, None)] {
         goals.extend(LENGTHS.map(|length| {
             let at_least = if length == 1_000 { at_1_000 } else { None };
-            goal(
-                Measure::AppendAtLength(length),
-                Against::Subject(peer),
-                P50,
-                Ratio::Faster { at_least },
-            )
+            goal(Measure::AppendAtLength(length), Against::Subject(peer), P50, Ratio::Faster { at_least })
         }));
     }
     let tree = Against::Subject(lmdb::NAME);
     let agents = Against::Subject(peer::OPENAI_AGENTS);
     goals.extend([
-        goal(
-            Measure::LastMessages,
-            tree,
-            P50,
-            Ratio::Longer { at_most: 2.0 },
-        ),
-        goal(
-            Measure::LastMessages,
-            agents,
-            P50,
-            Ratio::Faster {
-                at_least: Some(20.0),
-            },
-        ),
-        goal(
-            Measure::WholeConversation,
-            tree,
-            P50,
-            Ratio::Longer { at_most: 4.0 },
-        ),
+        goal(Measure::LastMessages, tree, P50, Ratio::Longer { at_most: 2.0 }),
+        goal(Measure::LastMessages, agents, P50, Ratio::Faster { at_least: Some(20.0) }),
+        goal(Measure::WholeConversation, tree, P50, Ratio::Longer { at_most: 4.0 }),
     ]);
     goals
 }
@@ -145,18 +102,11 @@ impl Goal {
         let our_rounds = rounds(ours, self.measure)?;
         let their_rounds = match self.against {
             Against::Ourselves(measure) => rounds(ours, measure)?,
-            Against::Subject(name) => rounds(
-                results
-                    .named(name)
-                    .ok_or_else(|| format!("{name} is not listed"))?,
-                self.measure,
-            )?,
+            Against::Subject(name) => {
+                rounds(results.named(name).ok_or_else(|| format!("{name} is not listed"))?, self.measure)?
+            }
         };
-        let ratios = our_rounds
-            .iter()
-            .zip(their_rounds)
-            .map(|(ours, theirs)| self.ratio(ours, theirs))
-            .collect();
+        let ratios = our_rounds.iter().zip(their_rounds).map(|(ours, theirs)| self.ratio(ours, theirs)).collect();
         let nothing = || "no rounds".to_string();
         Ok(Comparison {
             ours: Summary::median(our_rounds).ok_or_else(nothing)?,

@@ -30,15 +30,9 @@ struct State {
 
 impl GroupLog {
     /// Runs `work` beside a writing thread and stops that thread afterwards.
-    pub fn run<Answer>(
-        file: &mut PrewrittenFile,
-        work: impl FnOnce(&GroupLog) -> Answer,
-    ) -> Answer {
+    pub fn run<Answer>(file: &mut PrewrittenFile, work: impl FnOnce(&GroupLog) -> Answer) -> Answer {
         let log = GroupLog {
-            state: Mutex::new(State {
-                batch: 1,
-                ..State::default()
-            }),
+            state: Mutex::new(State { batch: 1, ..State::default() }),
             queued: Condvar::new(),
             written: [Condvar::new(), Condvar::new()],
         };
@@ -69,9 +63,7 @@ impl GroupLog {
         loop {
             let mut state = self
                 .queued
-                .wait_while(self.state(), |state| {
-                    state.gathering.is_empty() && !state.closed
-                })
+                .wait_while(self.state(), |state| state.gathering.is_empty() && !state.closed)
                 .expect("no thread panics while it holds the lock");
             if state.gathering.is_empty() {
                 return;
@@ -95,9 +87,7 @@ impl GroupLog {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state
-            .lock()
-            .expect("no thread panics while it holds the lock")
+        self.state.lock().expect("no thread panics while it holds the lock")
     }
 }
 

@@ -32,27 +32,16 @@ pub struct Lmdb {
 impl Lmdb {
     /// Loads the corpus, one durable transaction per conversation, and reads everything once.
     pub fn load(directory: &Path, corpus: &Corpus) -> Result<Lmdb> {
-        eprintln!(
-            "loading {} x {} messages into LMDB",
-            corpus.conversations, corpus.messages
-        );
+        eprintln!("loading {} x {} messages into LMDB", corpus.conversations, corpus.messages);
         let environment = open(&directory.join("lmdb"))?;
         let rows = create_rows(&environment).context("creating the LMDB database")?;
-        let lmdb = Lmdb {
-            environment,
-            rows,
-            corpus: corpus.clone(),
-        };
+        let lmdb = Lmdb { environment, rows, corpus: corpus.clone() };
         for conversation in 0..corpus.conversations {
-            lmdb.insert(conversation)
-                .with_context(|| format!("loading conversation {conversation}"))?;
+            lmdb.insert(conversation).with_context(|| format!("loading conversation {conversation}"))?;
         }
         for conversation in 0..corpus.conversations {
             let read = lmdb.newest(conversation, usize::MAX)?.len();
-            ensure!(
-                read as u64 == corpus.messages,
-                "conversation {conversation} holds {read} messages"
-            );
+            ensure!(read as u64 == corpus.messages, "conversation {conversation} holds {read} messages");
         }
         Ok(lmdb)
     }
@@ -60,11 +49,7 @@ impl Lmdb {
     fn insert(&self, conversation: u64) -> heed::Result<()> {
         let mut transaction = self.environment.write_txn()?;
         for message in self.corpus.conversation(conversation) {
-            self.rows.put(
-                &mut transaction,
-                &key(conversation, message.sequence),
-                &message.to_json(),
-            )?;
+            self.rows.put(&mut transaction, &key(conversation, message.sequence), &message.to_json())?;
         }
         transaction.commit()
     }
@@ -72,12 +57,8 @@ impl Lmdb {
     /// Returns the newest rows first; owned, because a caller outlives the transaction.
     fn newest(&self, conversation: u64, count: usize) -> heed::Result<Vec<Vec<u8>>> {
         let transaction = self.environment.read_txn()?;
-        let rows = self
-            .rows
-            .rev_prefix_iter(&transaction, &conversation.to_be_bytes())?;
-        rows.take(count)
-            .map(|row| row.map(|(_, value)| value.to_vec()))
-            .collect()
+        let rows = self.rows.rev_prefix_iter(&transaction, &conversation.to_be_bytes())?;
+        rows.take(count).map(|row| row.map(|(_, value)| value.to_vec())).collect()
     }
 
     fn read(&self, count: usize, window: Duration) -> Result<Summary> {
@@ -98,11 +79,7 @@ impl Subject for Lmdb {
     }
 
     fn description(&self) -> String {
-        let Corpus {
-            conversations,
-            messages,
-            ..
-        } = &self.corpus;
+        let Corpus { conversations, messages, .. } = &self.corpus;
         format!(
             "through heed 0.23: {conversations} conversations of {messages} messages, key (conversation, sequence), \
              value JSON; warm, rows copied out as bytes"
@@ -118,10 +95,7 @@ impl Subject for Lmdb {
     }
 }
 
-#[expect(
-    unsafe_code,
-    reason = "a memory map is only sound while nobody else changes the file"
-)]
+#[expect(unsafe_code, reason = "a memory map is only sound while nobody else changes the file")]
 fn open(directory: &Path) -> Result<Env> {
     std::fs::create_dir_all(directory).context("creating the LMDB folder")?;
     let mut options = EnvOpenOptions::new();
@@ -133,9 +107,7 @@ fn open(directory: &Path) -> Result<Env> {
 fn create_rows(environment: &Env) -> heed::Result<Rows> {
     let transaction = environment.write_txn()?;
     let created = environment.create_databases_and_commit(transaction, |opener, transaction| {
-        opener
-            .create_database(transaction, None)
-            .map(CommitOrAbort::<_, ()>::Commit)
+        opener.create_database(transaction, None).map(CommitOrAbort::<_, ()>::Commit)
     })?;
     Ok(created.unwrap_commit())
 }
@@ -158,10 +130,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a temporary folder");
         let corpus = Corpus::new(SEED, 3, 60);
         let lmdb = Lmdb::load(directory.path(), &corpus).expect("loaded");
-        let mut expected: Vec<Vec<u8>> = corpus
-            .conversation(1)
-            .map(|message: Message| message.to_json())
-            .collect();
+        let mut expected: Vec<Vec<u8>> = corpus.conversation(1).map(|message: Message| message.to_json()).collect();
         expected.reverse();
         assert_eq!(lmdb.newest(1, LAST).expect("read"), expected[..LAST]);
         assert_eq!(lmdb.newest(1, usize::MAX).expect("read"), expected);

@@ -35,8 +35,7 @@ use crate::subject::Subject;
 
 fn main() -> Result<()> {
     let options = Options::from_arguments(std::env::args().skip(1))?;
-    std::fs::create_dir_all(&options.directory)
-        .with_context(|| format!("creating {}", options.directory.display()))?;
+    std::fs::create_dir_all(&options.directory).with_context(|| format!("creating {}", options.directory.display()))?;
     let workspace = tempfile::Builder::new()
         .prefix("bench-data-")
         .tempdir_in(&options.directory)
@@ -57,10 +56,8 @@ fn main() -> Result<()> {
 /// This list is the one place to add to: the rounds and the table follow from it.
 fn subjects(directory: &Path, scale: &Scale) -> Result<Vec<Box<dyn Subject>>> {
     let corpus = Corpus::new(corpus::SEED, scale.conversations, scale.messages);
-    let mut subjects: Vec<Box<dyn Subject>> = vec![
-        Box::new(raw_log::RawLog::create(directory, &corpus)?),
-        Box::new(lmdb::Lmdb::load(directory, &corpus)?),
-    ];
+    let mut subjects: Vec<Box<dyn Subject>> =
+        vec![Box::new(raw_log::RawLog::create(directory, &corpus)?), Box::new(lmdb::Lmdb::load(directory, &corpus)?)];
     for peer in peer::all(directory)? {
         subjects.push(Box::new(peer));
     }

@@ -34,13 +34,8 @@ pub struct Scale {
 
 impl Scale {
     /// The scale whose numbers may be quoted.
-    pub const FULL: Scale = Scale {
-        name: "full",
-        rounds: 5,
-        window: Duration::from_secs(2),
-        conversations: 1_000,
-        messages: 1_000,
-    };
+    pub const FULL: Scale =
+        Scale { name: "full", rounds: 5, window: Duration::from_secs(2), conversations: 1_000, messages: 1_000 };
 
     /// The scale that only shows that everything runs.
     pub const QUICK: Scale = Scale {
@@ -56,11 +51,7 @@ impl Options {
     /// Reads the arguments that follow the program's name.
     pub fn from_arguments(arguments: impl IntoIterator<Item = String>) -> Result<Options> {
         let mut arguments = arguments.into_iter();
-        let mut options = Options {
-            write: None,
-            directory: build_directory()?,
-            scale: Scale::FULL,
-        };
+        let mut options = Options { write: None, directory: build_directory()?, scale: Scale::FULL };
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--quick" => options.scale = Scale::QUICK,
@@ -76,10 +67,7 @@ impl Options {
 /// Returns Cargo's target folder, which is ignored by Git and, unlike a temporary folder, not kept in memory.
 pub fn build_directory() -> Result<PathBuf> {
     let program = std::env::current_exe().context("finding this program's own path")?;
-    let directory = program
-        .ancestors()
-        .nth(2)
-        .context("this program lies outside a target folder")?;
+    let directory = program.ancestors().nth(2).context("this program lies outside a target folder")?;
     Ok(directory.to_path_buf())
 }
 
@@ -100,8 +88,7 @@ mod tests {
 
     #[test]
     fn arguments_are_read() {
-        let options =
-            parse("--quick --write docs/performance.md --directory data").expect("all known");
+        let options = parse("--quick --write docs/performance.md --directory data").expect("all known");
         assert_eq!(options.scale, Scale::QUICK);
         assert_eq!(options.write, Some("docs/performance.md".into()));
         assert_eq!(options.directory, PathBuf::from("data"));

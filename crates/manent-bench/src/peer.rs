@@ -76,18 +76,10 @@ pub fn all(directory: &Path) -> Result<Vec<Peer>> {
     let python = Python::prepare().map_err(|error| format!("{error:#}"));
     let peers = PRODUCTS.map(|product| {
         let python = python.clone().and_then(|python| match product.requirement {
-            Some(requirement) => python
-                .install(requirement)
-                .map_err(|error| format!("{error:#}"))
-                .map(|()| python),
+            Some(requirement) => python.install(requirement).map_err(|error| format!("{error:#}")).map(|()| python),
             None => Ok(python),
         });
-        Peer {
-            product,
-            python,
-            messages: messages.clone(),
-            directory: directory.to_path_buf(),
-        }
+        Peer { product, python, messages: messages.clone(), directory: directory.to_path_buf() }
     });
     Ok(peers.into())
 }
@@ -100,9 +92,7 @@ fn write_messages(path: &Path) -> Result<()> {
     // From several conversations: one alone would be in one language.
     let corpus = Corpus::new(SEED, u64::MAX, 100);
     for message in corpus.all().take(longest + 1_000) {
-        file.write_all(&message.to_json())
-            .and_then(|()| file.write_all(b"\n"))
-            .context("writing messages")?;
+        file.write_all(&message.to_json()).and_then(|()| file.write_all(b"\n")).context("writing messages")?;
     }
     file.flush().context("writing the messages of the peers")
 }
@@ -110,11 +100,8 @@ fn write_messages(path: &Path) -> Result<()> {
 impl Peer {
     fn run(&self, mode: &str, length: usize, window: Duration) -> Result<Summary> {
         let python = self.python.as_ref().map_err(|why| anyhow!("{why}"))?;
-        let data =
-            tempfile::tempdir_in(&self.directory).context("creating a folder for the peer")?;
-        let script = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("peers")
-            .join(self.product.script);
+        let data = tempfile::tempdir_in(&self.directory).context("creating a folder for the peer")?;
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(self.product.script);
         let arguments = [
             mode.to_string(),
             format!("--length={length}"),
@@ -124,8 +111,7 @@ impl Peer {
             format!("--directory={}", data.path().display()),
         ];
         let printed = python.run(&script, &arguments)?;
-        serde_json::from_slice(&printed)
-            .with_context(|| format!("reading what {} printed", self.product.script))
+        serde_json::from_slice(&printed).with_context(|| format!("reading what {} printed", self.product.script))
     }
 }
 
@@ -148,9 +134,7 @@ impl Subject for Peer {
     fn measure(&mut self, measure: Measure, window: Duration) -> Option<Result<Summary>> {
         match (measure, self.product.reads) {
             (Measure::AppendAtLength(length), _) => Some(self.run("append", length, window)),
-            (Measure::LastMessages, Reads::LastMessages) => {
-                Some(self.run("last", READ_LENGTH, window))
-            }
+            (Measure::LastMessages, Reads::LastMessages) => Some(self.run("last", READ_LENGTH, window)),
             _ => None,
         }
     }
@@ -164,27 +148,15 @@ mod tests {
     fn a_peer_that_cannot_be_had_says_why() {
         let [product, ..] = PRODUCTS;
         let python = Err("pip could not install it".to_string());
-        let mut peer = Peer {
-            product,
-            python,
-            messages: PathBuf::new(),
-            directory: PathBuf::new(),
-        };
-        let outcome = peer
-            .measure(Measure::AppendAtLength(10), Duration::ZERO)
-            .expect("the question has meaning");
-        assert_eq!(
-            outcome.expect_err("nothing ran").to_string(),
-            "pip could not install it"
-        );
+        let mut peer = Peer { product, python, messages: PathBuf::new(), directory: PathBuf::new() };
+        let outcome = peer.measure(Measure::AppendAtLength(10), Duration::ZERO).expect("the question has meaning");
+        assert_eq!(outcome.expect_err("nothing ran").to_string(), "pip could not install it");
     }
 
     #[test]
     fn every_product_has_its_script() {
         for product in PRODUCTS {
-            let script = Path::new(env!("CARGO_MANIFEST_DIR"))
-                .join("peers")
-                .join(product.script);
+            let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(product.script);
             assert!(script.is_file(), "{} is missing", product.script);
         }
     }

@@ -19,22 +19,12 @@ impl Python {
         let folder = build_directory()?.join("bench-venv");
         let program = folder.join("bin/python");
         // Asked to run rather than to exist: a half-made environment is made again.
-        let works = Command::new(&program)
-            .args(["-m", "pip", "--version"])
-            .stdout(Stdio::null())
-            .status();
+        let works = Command::new(&program).args(["-m", "pip", "--version"]).stdout(Stdio::null()).status();
         if !works.is_ok_and(|status| status.success()) {
             eprintln!("making a virtual environment for the peers");
             let mut make = Command::new("python3");
-            make.args(["-m", "venv", "--clear"])
-                .arg(&folder)
-                .stdout(Stdio::null());
-            ensure!(
-                make.status()
-                    .context("python3 cannot be started")?
-                    .success(),
-                "python3 -m venv failed"
-            );
+            make.args(["-m", "venv", "--clear"]).arg(&folder).stdout(Stdio::null());
+            ensure!(make.status().context("python3 cannot be started")?.success(), "python3 -m venv failed");
         }
         Ok(Python { program })
     }
@@ -44,18 +34,8 @@ impl Python {
     /// What pip says goes to the terminal only: it names mirrors and paths that do not belong in a report.
     pub fn install(&self, requirement: &str) -> Result<()> {
         let mut pip = Command::new(&self.program);
-        pip.args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            requirement,
-        ]);
-        let status = pip
-            .stdout(Stdio::null())
-            .status()
-            .context("pip cannot be started")?;
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", requirement]);
+        let status = pip.stdout(Stdio::null()).status().context("pip cannot be started")?;
         ensure!(status.success(), "pip could not install {requirement}");
         Ok(())
     }
@@ -64,17 +44,10 @@ impl Python {
     pub fn run(&self, script: &Path, arguments: &[String]) -> Result<Vec<u8>> {
         let mut command = Command::new(&self.program);
         // -B: no compiled files beside the scripts, which lie in the source tree.
-        command
-            .arg("-B")
-            .arg(script)
-            .args(arguments)
-            .stderr(Stdio::inherit());
+        command.arg("-B").arg(script).args(arguments).stderr(Stdio::inherit());
         let output = command.output().context("python cannot be started")?;
         if !output.status.success() {
-            bail!(
-                "{} failed",
-                script.file_name().unwrap_or_default().display()
-            );
+            bail!("{} failed", script.file_name().unwrap_or_default().display());
         }
         Ok(output.stdout)
     }

@@ -34,29 +34,18 @@ impl RawLog {
     /// Writes and syncs the zeros.
     pub fn create(directory: &Path, corpus: &Corpus) -> Result<RawLog> {
         let log = PrewrittenFile::create(&directory.join("raw.log"), CAPACITY_BYTES)?;
-        Ok(RawLog {
-            log,
-            records: corpus
-                .all()
-                .take(RECORDS)
-                .map(|message| framed(&message.to_json()))
-                .collect(),
-        })
+        Ok(RawLog { log, records: corpus.all().take(RECORDS).map(|message| framed(&message.to_json())).collect() })
     }
 
     fn single(&mut self, window: Duration) -> Result<Summary> {
         let log = &mut self.log;
-        drive::one_after_another(window, &self.records, |record| {
-            log.append_durably(record).context("appending")
-        })
+        drive::one_after_another(window, &self.records, |record| log.append_durably(record).context("appending"))
     }
 
     fn group(&mut self, window: Duration) -> Result<Summary> {
         let records = &self.records;
         GroupLog::run(&mut self.log, |log| {
-            drive::all_together(window, WRITERS, records, |_, record| {
-                log.append(record).context("appending")
-            })
+            drive::all_together(window, WRITERS, records, |_, record| log.append(record).context("appending"))
         })
     }
 }
@@ -97,35 +86,22 @@ pub struct PrewrittenFile {
 impl PrewrittenFile {
     fn create(path: &Path, capacity_bytes: u64) -> Result<PrewrittenFile> {
         let mut options = OpenOptions::new();
-        let mut file = options
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(path)
-            .context("creating the raw log")?;
+        let mut file = options.write(true).create(true).truncate(true).open(path).context("creating the raw log")?;
         let zeros = vec![0; 1024 * 1024];
         let mut left = capacity_bytes;
         while left > 0 {
             let now = left.min(zeros.len() as u64);
-            file.write_all(&zeros[..now as usize])
-                .context("filling the raw log with zeros")?;
+            file.write_all(&zeros[..now as usize]).context("filling the raw log with zeros")?;
             left -= now;
         }
         file.sync_all().context("syncing the raw log")?;
-        Ok(PrewrittenFile {
-            file,
-            capacity_bytes,
-            next: 0,
-        })
+        Ok(PrewrittenFile { file, capacity_bytes, next: 0 })
     }
 
     /// Overwrites the next bytes and returns when they are on the disk.
     pub fn append_durably(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         let length = bytes.len() as u64;
-        assert!(
-            length <= self.capacity_bytes,
-            "a write never exceeds the file"
-        );
+        assert!(length <= self.capacity_bytes, "a write never exceeds the file");
         if self.next + length > self.capacity_bytes {
             self.next = 0;
         }
@@ -165,19 +141,14 @@ mod tests {
         GroupLog::run(&mut log, |log| {
             std::thread::scope(|scope| {
                 for writer in 0..16_u8 {
-                    scope.spawn(move || {
-                        (0..4).for_each(|_| log.append(&[b'a' + writer; 16]).expect("appended"))
-                    });
+                    scope.spawn(move || (0..4).for_each(|_| log.append(&[b'a' + writer; 16]).expect("appended")));
                 }
             });
         });
         let written = std::fs::read(&path).expect("readable");
         let mut counts = [0; 16];
         for record in written[..16 * 4 * 16].chunks(16) {
-            assert!(
-                record.iter().all(|&byte| byte == record[0]),
-                "records stay whole"
-            );
+            assert!(record.iter().all(|&byte| byte == record[0]), "records stay whole");
             counts[(record[0] - b'a') as usize] += 1;
         }
         assert_eq!(counts, [4; 16]);

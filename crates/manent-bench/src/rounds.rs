@@ -38,12 +38,8 @@ impl Results {
     /// Measures alternate in the inner loop and subjects in the innermost, so that the two sides of a ratio are taken
     /// within seconds of each other and a slow minute of the machine slows both.
     pub fn measure(subjects: &mut [Box<dyn Subject>], scale: &Scale) -> Results {
-        let mut results = Results {
-            subjects: subjects
-                .iter()
-                .map(|subject| Measured::nothing_yet(&**subject))
-                .collect(),
-        };
+        let mut results =
+            Results { subjects: subjects.iter().map(|subject| Measured::nothing_yet(&**subject)).collect() };
         for round in 0..scale.rounds {
             for measure in Measure::all() {
                 eprintln!("round {} of {}: {measure}", round + 1, scale.rounds);
@@ -69,10 +65,7 @@ impl Results {
 impl Measured {
     /// Returns what the subject answered, or `None` where the question has no meaning for it.
     pub fn answer(&self, measure: Measure) -> Option<&Answer> {
-        self.answers
-            .iter()
-            .find(|(asked, _)| *asked == measure)
-            .map(|(_, answer)| answer)
+        self.answers.iter().find(|(asked, _)| *asked == measure).map(|(_, answer)| answer)
     }
 
     fn nothing_yet(subject: &dyn Subject) -> Measured {
@@ -136,11 +129,7 @@ mod tests {
         fn measure(&mut self, measure: Measure, _: Duration) -> Option<Result<Summary>> {
             self.1.borrow_mut().push(self.0);
             match measure {
-                Measure::SingleAppend => Some(Ok(Summary {
-                    per_second: 1.0,
-                    p50_us: 2.0,
-                    p99_us: 3.0,
-                })),
+                Measure::SingleAppend => Some(Ok(Summary { per_second: 1.0, p50_us: 2.0, p99_us: 3.0 })),
                 Measure::LastMessages => Some((|| bail!("no disk"))()),
                 _ => None,
             }
@@ -149,17 +138,9 @@ mod tests {
 
     fn measured() -> (Results, Vec<&'static str>) {
         let notes = Rc::default();
-        let mut subjects: Vec<Box<dyn Subject>> = vec![
-            Box::new(Noted("limit", Rc::clone(&notes))),
-            Box::new(Noted("ours", Rc::clone(&notes))),
-        ];
-        let results = Results::measure(
-            &mut subjects,
-            &Scale {
-                rounds: 2,
-                ..Scale::QUICK
-            },
-        );
+        let mut subjects: Vec<Box<dyn Subject>> =
+            vec![Box::new(Noted("limit", Rc::clone(&notes))), Box::new(Noted("ours", Rc::clone(&notes)))];
+        let results = Results::measure(&mut subjects, &Scale { rounds: 2, ..Scale::QUICK });
         (results, notes.take())
     }
 
@@ -174,13 +155,8 @@ mod tests {
     fn answers_hold_every_round_or_the_reason() {
         let (results, _) = measured();
         let ours = results.named("ours").expect("it took part");
-        assert!(
-            matches!(ours.answer(Measure::SingleAppend), Some(Answer::Rounds(rounds)) if rounds.len() == 2)
-        );
-        assert_eq!(
-            ours.answer(Measure::LastMessages),
-            Some(&Answer::NotRun("no disk".to_string()))
-        );
+        assert!(matches!(ours.answer(Measure::SingleAppend), Some(Answer::Rounds(rounds)) if rounds.len() == 2));
+        assert_eq!(ours.answer(Measure::LastMessages), Some(&Answer::NotRun("no disk".to_string())));
         assert_eq!(ours.answer(Measure::GroupAppend), None);
     }
 }

@@ -22,10 +22,7 @@ impl Summary {
     ///
     /// Panics if there are none: a driver always finishes at least one.
     pub fn of(mut latencies: Vec<Duration>, elapsed: Duration) -> Summary {
-        assert!(
-            !latencies.is_empty(),
-            "a driver finishes at least one operation"
-        );
+        assert!(!latencies.is_empty(), "a driver finishes at least one operation");
         latencies.sort_unstable();
         let percentile = |hundredths: usize| {
             let rank = (latencies.len() * hundredths).div_ceil(100);

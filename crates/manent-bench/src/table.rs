@@ -11,19 +11,11 @@ use crate::summary::Summary;
 
 /// Writes the whole report.
 pub fn report(results: &Results, machine: &Machine, scale: &Scale) -> String {
-    let Machine {
-        processor,
-        cores,
-        kernel,
-        filesystem,
-        date,
-    } = machine;
+    let Machine { processor, cores, kernel, filesystem, date } = machine;
     let (name, rounds, window_ms) = (scale.name, scale.rounds, scale.window.as_millis());
     let sections = [
         "# Performance\n".to_string(),
-        format!(
-            "{processor}, {cores} cores, Linux {kernel}, {filesystem}; {date}. Scale: {name}.\n"
-        ),
+        format!("{processor}, {cores} cores, Linux {kernel}, {filesystem}; {date}. Scale: {name}.\n"),
         format!(
             "Medians of {rounds} interleaved rounds of {window_ms} ms each. A ratio is the median of the ratios of each \
              round: both sides were\ntaken within seconds of each other, so it holds better on another machine than \
@@ -42,20 +34,8 @@ pub fn report(results: &Results, machine: &Machine, scale: &Scale) -> String {
 type Row = Vec<String>;
 
 fn ratio_rows(results: &Results) -> Vec<Row> {
-    let mut rows = vec![row([
-        "what",
-        "ours",
-        "limit or peer",
-        "",
-        "ratio",
-        "goal",
-        "result",
-    ])];
-    let ours: Vec<&Measured> = results
-        .subjects
-        .iter()
-        .filter(|subject| subject.side == Side::Ours)
-        .collect();
+    let mut rows = vec![row(["what", "ours", "limit or peer", "", "ratio", "goal", "result"])];
+    let ours: Vec<&Measured> = results.subjects.iter().filter(|subject| subject.side == Side::Ours).collect();
     for goal in goal::all() {
         if ours.is_empty() {
             rows.push(ratio_row(&goal, None, results));
@@ -89,43 +69,20 @@ fn ratio_row(goal: &Goal, ours: Option<&Measured>, results: &Results) -> Row {
                 Some(false) => "MISSED",
                 None => "no goal",
             };
-            let (ours, theirs) = (
-                figure(goal.figure, &comparison.ours),
-                figure(goal.figure, &comparison.theirs),
-            );
-            row([
-                &what,
-                &ours,
-                &other,
-                &theirs,
-                &ratio(&goal.ratio, comparison.ratio),
-                &bound,
-                result,
-            ])
+            let (ours, theirs) = (figure(goal.figure, &comparison.ours), figure(goal.figure, &comparison.theirs));
+            row([&what, &ours, &other, &theirs, &ratio(&goal.ratio, comparison.ratio), &bound, result])
         }
         Err(why) => {
             // The other side is shown even when ours is missing: a run without us still finds the limits.
             let theirs = match goal.against {
-                Against::Subject(name) => results
-                    .named(name)
-                    .and_then(|subject| subject.answer(goal.measure)),
+                Against::Subject(name) => results.named(name).and_then(|subject| subject.answer(goal.measure)),
                 Against::Ourselves(_) => None,
             };
             let theirs = match theirs {
-                Some(Answer::Rounds(rounds)) => {
-                    Summary::median(rounds).map(|median| figure(goal.figure, &median))
-                }
+                Some(Answer::Rounds(rounds)) => Summary::median(rounds).map(|median| figure(goal.figure, &median)),
                 _ => None,
             };
-            row([
-                &what,
-                "",
-                &other,
-                &theirs.unwrap_or_default(),
-                "",
-                &bound,
-                &format!("not run: {why}"),
-            ])
+            row([&what, "", &other, &theirs.unwrap_or_default(), "", &bound, &format!("not run: {why}")])
         }
     }
 }
@@ -140,13 +97,7 @@ fn figure_rows(results: &Results) -> Vec<Row> {
                 Answer::Rounds(rounds) => match Summary::median(rounds) {
                     Some(median) => {
                         let per_second = &grouped(median.per_second);
-                        row([
-                            name,
-                            measure,
-                            per_second,
-                            &latency(median.p50_us),
-                            &latency(median.p99_us),
-                        ])
+                        row([name, measure, per_second, &latency(median.p50_us), &latency(median.p99_us)])
                     }
                     None => row([name, measure, "not run: no rounds", "", ""]),
                 },
@@ -157,38 +108,23 @@ fn figure_rows(results: &Results) -> Vec<Row> {
 }
 
 fn descriptions(results: &Results) -> String {
-    let lines = results
-        .subjects
-        .iter()
-        .map(|subject| format!("- {}: {}.\n", subject.name, subject.description));
+    let lines = results.subjects.iter().map(|subject| format!("- {}: {}.\n", subject.name, subject.description));
     lines.collect()
 }
 
 fn row<const COLUMNS: usize>(cells: [&str; COLUMNS]) -> Row {
     // A bar would end the cell, and a reason may hold one or a line break.
-    cells
-        .map(|cell| cell.replace('|', "/").replace('\n', " "))
-        .into()
+    cells.map(|cell| cell.replace('|', "/").replace('\n', " ")).into()
 }
 
 /// Pads every column, because the table is also read in a terminal.
 fn aligned(rows: Vec<Row>) -> String {
     let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| {
-        rows.iter()
-            .map(|row| row[column].chars().count())
-            .max()
-            .unwrap_or(0)
-            .max(3)
-    };
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).max(3);
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
     for (number, row) in rows.iter().enumerate() {
-        let cells: Vec<String> = row
-            .iter()
-            .zip(&widths)
-            .map(|(cell, &width)| format!("{cell:width$}"))
-            .collect();
+        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
         let _ = writeln!(text, "| {} |", cells.join(" | "));
         if number == 0 {
             let rule: Vec<String> = widths.iter().map(|&width| "-".repeat(width + 2)).collect();
@@ -216,9 +152,7 @@ fn ratio(kind: &Ratio, value: f64) -> String {
 fn bound(kind: &Ratio) -> String {
     match kind {
         Ratio::Share { at_least } => format!("≥ {:.0} %", at_least * 100.0),
-        Ratio::Faster {
-            at_least: Some(bound),
-        } => format!("≥ {bound}x"),
+        Ratio::Faster { at_least: Some(bound) } => format!("≥ {bound}x"),
         Ratio::Faster { at_least: None } => String::new(),
         Ratio::Longer { at_most } => format!("≤ {at_most}x"),
     }
@@ -253,20 +187,11 @@ mod tests {
     use crate::raw_log;
 
     fn answered(name: &str, side: Side, answers: Vec<(Measure, Answer)>) -> Measured {
-        Measured {
-            name: name.to_string(),
-            side,
-            description: "as told".to_string(),
-            answers,
-        }
+        Measured { name: name.to_string(), side, description: "as told".to_string(), answers }
     }
 
     fn rounds(rates: &[f64]) -> Answer {
-        let summary = |&rate: &f64| Summary {
-            per_second: rate,
-            p50_us: 1e6 / rate,
-            p99_us: 2e6 / rate,
-        };
+        let summary = |&rate: &f64| Summary { per_second: rate, p50_us: 1e6 / rate, p99_us: 2e6 / rate };
         Answer::Rounds(rates.iter().map(summary).collect())
     }
 
@@ -289,105 +214,51 @@ mod tests {
         // The machine was slow in the second round; both sides felt it, so the ratio does not.
         let single = (Measure::SingleAppend, rounds(&[3_500.0, 700.0, 2_800.0]));
         let ours = answered("Manent", Side::Ours, vec![single]);
-        let results = Results {
-            subjects: vec![limit(), ours],
-        };
+        let results = Results { subjects: vec![limit(), ours] };
         let row = cells(&results, "Manent: durable append, 1 writer", "raw");
-        assert_eq!(
-            row[1..],
-            [
-                "2,800 /s",
-                "raw pre-written log",
-                "4,000 /s",
-                "70 %",
-                "≥ 60 %",
-                "met"
-            ]
-        );
+        assert_eq!(row[1..], ["2,800 /s", "raw pre-written log", "4,000 /s", "70 %", "≥ 60 %", "met"]);
     }
 
     #[test]
     fn a_goal_that_is_not_reached_is_shouted() {
         let group = (Measure::GroupAppend, rounds(&[10_000.0; 3]));
         let single = (Measure::SingleAppend, rounds(&[4_000.0; 3]));
-        let results = Results {
-            subjects: vec![limit(), answered("Manent", Side::Ours, vec![group, single])],
-        };
-        assert_eq!(
-            cells(&results, "Manent: durable append, 64", "raw")[4..],
-            ["10 %", "≥ 15 %", "MISSED"]
-        );
-        assert_eq!(
-            cells(&results, "Manent: durable append, 64", "ours")[4..],
-            ["2.5x faster", "≥ 5x", "MISSED"]
-        );
+        let results = Results { subjects: vec![limit(), answered("Manent", Side::Ours, vec![group, single])] };
+        assert_eq!(cells(&results, "Manent: durable append, 64", "raw")[4..], ["10 %", "≥ 15 %", "MISSED"]);
+        assert_eq!(cells(&results, "Manent: durable append, 64", "ours")[4..], ["2.5x faster", "≥ 5x", "MISSED"]);
     }
 
     #[test]
     fn latencies_compare_the_other_way_round() {
         let last = |rate| vec![(Measure::LastMessages, rounds(&[rate]))];
         let tree = answered("LMDB", Side::Yardstick, last(100_000.0));
-        let agents = answered(
-            "OpenAI Agents SQLiteSession",
-            Side::Yardstick,
-            last(2_000.0),
-        );
-        let results = Results {
-            subjects: vec![tree, agents, answered("Manent", Side::Ours, last(50_000.0))],
-        };
+        let agents = answered("OpenAI Agents SQLiteSession", Side::Yardstick, last(2_000.0));
+        let results = Results { subjects: vec![tree, agents, answered("Manent", Side::Ours, last(50_000.0))] };
         let row = cells(&results, "Manent: last 50", "LMDB");
-        assert_eq!(
-            row[1..],
-            ["20.0 us", "LMDB", "10.0 us", "2.00x as long", "≤ 2x", "met"]
-        );
-        assert_eq!(
-            cells(&results, "Manent: last 50", "OpenAI")[3..],
-            ["500 us", "25.0x faster", "≥ 20x", "met"]
-        );
+        assert_eq!(row[1..], ["20.0 us", "LMDB", "10.0 us", "2.00x as long", "≤ 2x", "met"]);
+        assert_eq!(cells(&results, "Manent: last 50", "OpenAI")[3..], ["500 us", "25.0x faster", "≥ 20x", "met"]);
     }
 
     #[test]
     fn what_did_not_run_says_why() {
         let why = Answer::NotRun("pip could not install it | here".to_string());
         let peer = answered("LMDB", Side::Yardstick, vec![(Measure::LastMessages, why)]);
-        let ours = answered(
-            "Manent",
-            Side::Ours,
-            vec![(Measure::LastMessages, rounds(&[1.0]))],
-        );
-        let results = Results {
-            subjects: vec![limit(), peer, ours],
-        };
+        let ours = answered("Manent", Side::Ours, vec![(Measure::LastMessages, rounds(&[1.0]))]);
+        let results = Results { subjects: vec![limit(), peer, ours] };
         let row = cells(&results, "Manent: last 50", "LMDB");
         assert_eq!(row[6], "not run: LMDB: pip could not install it / here");
     }
 
     #[test]
     fn without_us_the_limits_are_still_shown() {
-        let results = Results {
-            subjects: vec![limit()],
-        };
+        let results = Results { subjects: vec![limit()] };
         let row = cells(&results, "durable append, 1 writer", "raw");
-        assert_eq!(
-            row[3..],
-            [
-                "4,000 /s",
-                "",
-                "≥ 60 %",
-                "not run: nothing of ours is listed"
-            ]
-        );
+        assert_eq!(row[3..], ["4,000 /s", "", "≥ 60 %", "not run: nothing of ours is listed"]);
     }
 
     #[test]
     fn numbers_are_easy_to_read() {
-        assert_eq!(
-            [1.0, 999.4, 1_000.0, 1_234_567.0].map(grouped),
-            ["1", "999", "1,000", "1,234,567"]
-        );
-        assert_eq!(
-            [9.96, 216.4, 2_036.0, 71_300.0].map(latency),
-            ["10.0 us", "216 us", "2.04 ms", "71.3 ms"]
-        );
+        assert_eq!([1.0, 999.4, 1_000.0, 1_234_567.0].map(grouped), ["1", "999", "1,000", "1,234,567"]);
+        assert_eq!([9.96, 216.4, 2_036.0, 71_300.0].map(latency), ["10.0 us", "216 us", "2.04 ms", "71.3 ms"]);
     }
 }

@@ -1,1 +1,18 @@
-//! manent-store
+//! The store of Manent: one trait, and the engines that implement it.
+//!
+//! [`Transaction`] is the only way to write; [`Store`] lists the few ways to read. The SQLite engine lives in
+//! [`sqlite`]. What an engine must do is written down as contract tests over the trait.
+
+pub mod error;
+pub mod transaction;
+pub mod query;
+pub mod maintenance;
+pub mod store;
+mod image;
+pub mod sqlite;
+
+pub use error::{Conflict, Result, StoreError};
+pub use maintenance::{BackupReport, DoctorReport, VerifyProblem, VerifyReport};
+pub use query::*;
+pub use store::Store;
+pub use transaction::*;

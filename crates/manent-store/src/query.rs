@@ -1,0 +1,311 @@
+//! What can be asked of a store.
+
+use crate::transaction::{Position, Why};
+use manent_model::{
+    Author, Bookmark, BranchId, Call, Conversation, ConversationId, ConversationKind, ConversationStatus, Document,
+    Event, Fold, Input, Lease, Memory, Message, MessageId, Micros, Note, ProjectId, State, Stretch, ToolCall, ToolStep,
+};
+use serde::{Deserialize, Serialize};
+
+/// The most that one page holds.
+pub const PAGE_MAX: u32 = 1_000;
+
+/// How a conversation is named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConversationRef {
+    /// By its id.
+    Id(ConversationId),
+    /// By the id that its creator's system gave it.
+    External(String),
+}
+
+/// Which conversations to list; an empty filter lists the active ones.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ListQuery {
+    /// Their status; empty means active.
+    pub statuses: Vec<ConversationStatus>,
+    /// Their kind.
+    pub kind: Option<ConversationKind>,
+    /// Their project.
+    pub project: Option<ProjectId>,
+    /// A tag they have.
+    pub tag: Option<String>,
+    /// The external id of their creator.
+    pub creator: Option<String>,
+    /// Active at or after this time.
+    pub since: Option<Micros>,
+    /// Active before this time.
+    pub until: Option<Micros>,
+    /// A key of their metadata, and its value if one is asked for.
+    pub metadata: Option<(String, Option<String>)>,
+    /// A text in their title, whatever its case.
+    pub title: Option<String>,
+    /// Where the last page ended.
+    pub after: Option<ListCursor>,
+    /// How many; at most [`PAGE_MAX`].
+    pub limit: u32,
+}
+
+/// Where a page of conversations ends: pinned first, then the latest active.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListCursor {
+    /// Pinned.
+    pub pinned: bool,
+    /// When something was last said.
+    pub active_at: Micros,
+    /// The local number, to tell equal times apart.
+    pub no: i64,
+}
+
+/// A page of conversations.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConversationPage {
+    /// The conversations.
+    pub conversations: Vec<Conversation>,
+    /// Where the next page begins; `None` at the end.
+    pub next: Option<ListCursor>,
+}
+
+/// A branch as people see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BranchInfo {
+    /// Its id.
+    pub id: BranchId,
+    /// The branch that it left.
+    pub parent: Option<BranchId>,
+    /// The last message of the parent's path that it takes.
+    pub fork: Option<MessageId>,
+    /// How many of its own messages stand inside the pieces.
+    pub own_in_pieces: i64,
+    /// What it takes by reference.
+    pub pieces: Vec<Stretch>,
+    /// How many messages of its own it has.
+    pub own: i64,
+    /// The head lies on it.
+    pub is_head: bool,
+    /// Why it was opened.
+    pub why: Why,
+}
+
+/// Which way a window reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Towards the start.
+    Backward,
+    /// Towards the head.
+    Forward,
+}
+
+/// A page of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WindowQuery {
+    /// The conversation.
+    pub conversation: ConversationId,
+    /// The path of this branch to its end, instead of the shown one.
+    pub branch: Option<BranchId>,
+    /// Where to begin, not included; `None` begins at the end when going backward, at the start when going forward.
+    pub from: Option<MessageId>,
+    /// Which way.
+    pub direction: Direction,
+    /// How many; at most [`PAGE_MAX`].
+    pub limit: u32,
+}
+
+/// Messages of a path, always in reading order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Window {
+    /// The messages.
+    pub messages: Vec<Message>,
+    /// There is more in the direction that was asked.
+    pub more: bool,
+}
+
+/// Which messages to read when it is not a page of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MessagesQuery {
+    /// These.
+    Ids(Vec<MessageId>),
+    /// The own messages of a branch after this one; for copying a conversation whole.
+    Branch {
+        /// The branch.
+        branch: BranchId,
+        /// After this message; `None` begins at the first.
+        after: Option<MessageId>,
+        /// How many.
+        limit: u32,
+    },
+    /// The alternatives at the place of this message, itself included, in the order they were made.
+    Siblings(MessageId),
+    /// The message, what it answers, and all that answer those, in order of arrival.
+    Thread(MessageId),
+    /// Messages that had this id in another program.
+    External(String),
+}
+
+/// A message and the conversation that owns it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    /// The conversation.
+    pub conversation: ConversationId,
+    /// The branch.
+    pub branch: BranchId,
+    /// It lies on the shown path of its conversation.
+    pub on_path: bool,
+    /// The message.
+    pub message: Message,
+}
+
+/// What is attached to a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Attached {
+    /// What was said about its messages.
+    pub notes: Vec<Note>,
+    /// Its named places.
+    pub bookmarks: Vec<Bookmark>,
+    /// Every value that was set, with its place.
+    pub states: Vec<State>,
+    /// Its folds, in force or not.
+    pub folds: Vec<Fold>,
+    /// Its requests to models.
+    pub calls: Vec<Call>,
+    /// Its tool calls.
+    pub tool_calls: Vec<ToolCallTrail>,
+    /// What waits for its run, and what was taken.
+    pub inputs: Vec<Input>,
+    /// Who owns its run.
+    pub lease: Option<Lease>,
+    /// Text of messages that are still streaming.
+    pub streams: Vec<(MessageId, String)>,
+}
+
+/// A tool call with its trail.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolCallTrail {
+    /// The record.
+    pub call: ToolCall,
+    /// The trail.
+    pub steps: Vec<ToolStep>,
+}
+
+/// A page of events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventsQuery {
+    /// The conversation.
+    pub conversation: ConversationId,
+    /// Only these channels; empty means all.
+    pub channels: Vec<String>,
+    /// After this cursor.
+    pub after: i64,
+    /// How many.
+    pub limit: u32,
+}
+
+/// Events and the cursor to go on from.
+pub type Events = Vec<Event>;
+
+/// Which documents to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DocumentsQuery {
+    /// The newest version of each of a kind, in order of id; deleted ones left out.
+    Kind(String),
+    /// The newest version of one.
+    Newest {
+        /// The kind.
+        kind: String,
+        /// The id.
+        id: String,
+    },
+    /// Every version of one, oldest first, deleted ones as well.
+    Versions {
+        /// The kind.
+        kind: String,
+        /// The id.
+        id: String,
+    },
+    /// Everything, for copying: kinds and ids in order, every version.
+    All,
+}
+
+/// Which memories to read, in the order they were kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MemoriesQuery {
+    /// Only of this collection.
+    pub collection: Option<String>,
+    /// Only of this project.
+    pub project: Option<ProjectId>,
+    /// Only with this external id.
+    pub external: Option<String>,
+    /// After this memory.
+    pub after: Option<manent_model::MemoryId>,
+    /// How many.
+    pub limit: u32,
+}
+
+/// A row of the journal as readers of the tail see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JournalEntry {
+    /// Its position.
+    pub position: Position,
+    /// How many positions it owns.
+    pub count: i64,
+    /// The first position of its commit.
+    pub first: Position,
+    /// When.
+    pub at: Micros,
+    /// What kind of change.
+    pub kind: &'static str,
+    /// The conversation it is about.
+    pub conversation: Option<ConversationId>,
+    /// Who.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<Author>,
+    /// The commit that it undoes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<Position>,
+}
+
+/// What an undo or redo is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// The last change of anything.
+    Everything,
+    /// The last change of this conversation.
+    Conversation(ConversationId),
+    /// The last change of anything that belongs to no conversation: projects, documents, memories.
+    Beside,
+}
+
+/// Back or forth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Undo.
+    Undo,
+    /// Redo.
+    Redo,
+}
+
+/// Which messages to count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StatsQuery {
+    /// Those on the shown path of one conversation.
+    Conversation(ConversationId),
+    /// Those on the shown paths of all conversations that are active or archived.
+    Everything,
+    /// The same, of one project.
+    Project(ProjectId),
+}
+
+/// Which imported things to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OriginsQuery {
+    /// Of objects other than messages, by file.
+    Source(manent_model::SourceId),
+    /// By the id in the other program, whatever the file.
+    External(String),
+}
+
+/// The newest documents or versions.
+pub type Documents = Vec<Document>;
+
+/// Memories in the order they were kept.
+pub type Memories = Vec<Memory>;

@@ -1,0 +1,242 @@
+//! What is attached to conversations: notes, bookmarks, state, folds, model calls.
+
+use super::super::codes::{Kind, NameKind, fold_code, outcome_code};
+use super::super::connection::{execute, maybe};
+use super::super::fault::Outcome;
+use super::super::seal;
+use super::super::tx::{ConversationRow, Entry, Tx};
+use crate::error::{Conflict, StoreError};
+use crate::image::{BookmarkImage, Flagged, Image};
+use crate::transaction::{Done, NewFold};
+use manent_model::nouns::Ranges;
+use manent_model::path;
+use manent_model::{Address, Call, ConversationId, FoldId, Head, Json, MessageId, NoteId, Range, Stretch};
+use serde::{Deserialize, Serialize};
+
+fn withdrawn(table: Flagged, key: i64) -> Image {
+    Image::Flag { table, key, withdrawn: true }
+}
+
+fn refuse_taken(tx: &Tx<'_>, sql: &str, what: &'static str, id: &[u8; 16], name: String) -> Outcome<()> {
+    match maybe(tx.connection, sql, [id], |_| Ok(()))? {
+        Some(()) => Err(Conflict::Exists { what, id: name }.into()),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn add_note(tx: &mut Tx<'_>, id: NoteId, message: MessageId, kind: &str, value: &Json) -> Outcome<Done> {
+    let spot = tx.spot(message)?;
+    let row = tx.conversation_by_no(spot.conversation_no)?;
+    refuse_taken(tx, "select 1 from note where id = $1", "note", id.as_bytes(), id.to_string())?;
+    let sealed = seal::seal(tx.key, "note", id.as_bytes(), value.text().as_bytes());
+    let sql = "insert into note (id, conversation_no, key, kind, actor_no, at, body)
+         values ($1, $2, $3, $4, $5, $6, $7)";
+    execute(tx.connection, sql, (id.as_bytes(), row.no, spot.address.0, kind, tx.actor_no, tx.at.0, sealed))?;
+    let images = [withdrawn(Flagged::Note, tx.connection.last_insert_rowid())];
+    tx.journal(row.no, &Entry { key: Some(spot.address.0), ..Entry::of(Kind::NoteAdded, &images) })?;
+    Ok(Done::Plain)
+}
+
+pub(super) fn remove_note(tx: &mut Tx<'_>, id: NoteId) -> Outcome<Done> {
+    let sql = "select no, conversation_no, key from note where id = $1 and withdrawn = 0";
+    let found: Option<(i64, i64, i64)> =
+        maybe(tx.connection, sql, [id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let (no, conversation_no, key) = found.ok_or_else(|| StoreError::not_found("note", id))?;
+    tx.conversation_by_no(conversation_no)?;
+    execute(tx.connection, "update note set withdrawn = 1 where no = $1", [no])?;
+    let images = [Image::Flag { table: Flagged::Note, key: no, withdrawn: false }];
+    tx.journal(conversation_no, &Entry { key: Some(key), ..Entry::of(Kind::NoteRemoved, &images) })?;
+    Ok(Done::Plain)
+}
+
+pub(super) fn bookmark_row(tx: &Tx<'_>, conversation_no: i64, name: &str) -> Outcome<Option<BookmarkImage>> {
+    let sql = "select branch_no, key, at, body from bookmark where conversation_no = $1 and name = $2";
+    let found = maybe(tx.connection, sql, (conversation_no, name), |row| {
+        Ok(BookmarkImage { branch_no: row.get(0)?, key: row.get(1)?, at: row.get(2)?, body: row.get(3)? })
+    })?;
+    Ok(found)
+}
+
+pub(super) fn put_bookmark(tx: &Tx<'_>, conversation_no: i64, name: &str, row: Option<&BookmarkImage>) -> Outcome<()> {
+    execute(tx.connection, "delete from bookmark where conversation_no = $1 and name = $2", (conversation_no, name))?;
+    if let Some(row) = row {
+        let sql = "insert into bookmark (conversation_no, name, branch_no, key, at, body)
+             values ($1, $2, $3, $4, $5, $6)";
+        execute(tx.connection, sql, (conversation_no, name, row.branch_no, row.key, row.at, &row.body))?;
+    }
+    Ok(())
+}
+
+pub(super) fn set_bookmark(
+    tx: &mut Tx<'_>,
+    conversation: ConversationId,
+    name: &str,
+    head: Option<MessageId>,
+    metadata: Option<&Json>,
+) -> Outcome<Done> {
+    let row = tx.conversation(conversation)?;
+    let head = match head {
+        Some(message) => tx.head_at(&row, message)?,
+        None => Head { branch: row.head.branch, at: Address::START },
+    };
+    let earlier = bookmark_row(tx, row.no, name)?;
+    let body = metadata.map(|json| seal::seal(tx.key, "bookmark", name.as_bytes(), json.text().as_bytes()));
+    let now = BookmarkImage { branch_no: head.branch.0, key: head.at.0, at: tx.at.0, body };
+    put_bookmark(tx, row.no, name, Some(&now))?;
+    let images = [Image::Bookmark { conversation_no: row.no, name: name.to_owned(), row: earlier }];
+    tx.journal(row.no, &Entry::of(Kind::BookmarkSet, &images))?;
+    Ok(Done::Plain)
+}
+
+pub(super) fn remove_bookmark(tx: &mut Tx<'_>, conversation: ConversationId, name: &str) -> Outcome<Done> {
+    let row = tx.conversation(conversation)?;
+    let earlier = bookmark_row(tx, row.no, name)?.ok_or_else(|| StoreError::not_found("bookmark", name))?;
+    put_bookmark(tx, row.no, name, None)?;
+    let images = [Image::Bookmark { conversation_no: row.no, name: name.to_owned(), row: Some(earlier) }];
+    tx.journal(row.no, &Entry::of(Kind::BookmarkRemoved, &images))?;
+    Ok(Done::Plain)
+}
+
+pub(super) fn set_state(
+    tx: &mut Tx<'_>,
+    conversation: ConversationId,
+    name: &str,
+    after: Option<MessageId>,
+    value: Option<&Json>,
+) -> Outcome<Done> {
+    let row = tx.conversation(conversation)?;
+    let address = match after {
+        Some(message) => tx.head_at(&row, message)?.at,
+        None => start_of(tx, row.no)?,
+    };
+    let name_no = tx.word(NameKind::State, name)?;
+    let body = value.map(|json| seal::seal(tx.key, "state", &address.0.to_le_bytes(), json.text().as_bytes()));
+    let sql = "insert into state (conversation_no, name_no, key, at, body) values ($1, $2, $3, $4, $5)";
+    execute(tx.connection, sql, (row.no, name_no, address.0, tx.at.0, body))?;
+    let images = [withdrawn(Flagged::State, tx.connection.last_insert_rowid())];
+    tx.journal(row.no, &Entry { key: Some(address.0), ..Entry::of(Kind::StateSet, &images) })?;
+    Ok(Done::Plain)
+}
+
+/// The start of every path of a conversation is slot 0 of its first branch.
+pub(in crate::sqlite) fn start_of(tx: &Tx<'_>, conversation_no: i64) -> Outcome<Address> {
+    super::super::read::path::start_of(tx.connection, conversation_no)
+}
+
+/// Turns stretches of the path into ranges of addresses; they must lie on the path that ends at `head`.
+fn ranges_of(tx: &mut Tx<'_>, head: Head, covers: &[Stretch]) -> Outcome<Ranges> {
+    let mut ranges = Vec::new();
+    for stretch in covers {
+        let (first, last) = (tx.spot(stretch.first)?.address, tx.spot(stretch.last)?.address);
+        let off_path = || StoreError::Invalid("a stretch lies on the path before the place it belongs to".to_owned());
+        let tail = path::ranges_from(&mut tx.caches.branches(tx.connection), head, first)?.ok_or_else(off_path)?;
+        let place = tail.iter().position(|range| range.contains(last)).ok_or_else(off_path)?;
+        ranges.extend_from_slice(&tail[..place]);
+        ranges.push(Range::new(tail[place].from, last));
+    }
+    Ok(ranges)
+}
+
+/// What of a fold is only ever read whole. `covers` is what the caller said; the ranges are for the reader of paths.
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::sqlite) struct FoldBody {
+    pub covers: Vec<Stretch>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_by: Option<Json>,
+}
+
+fn place_for(tx: &mut Tx<'_>, row: &ConversationRow, after: Option<MessageId>) -> Outcome<Head> {
+    match after {
+        Some(message) => tx.head_at(row, message),
+        None => Ok(Head { branch: row.head.branch, at: Address::START }),
+    }
+}
+
+pub(super) fn add_fold(tx: &mut Tx<'_>, conversation: ConversationId, fold: &NewFold) -> Outcome<Done> {
+    let row = tx.conversation(conversation)?;
+    let head = place_for(tx, &row, Some(fold.after))?;
+    let ranges = ranges_of(tx, head, &fold.covers)?;
+    refuse_taken(tx, "select 1 from fold where id = $1", "fold", fold.id.as_bytes(), fold.id.to_string())?;
+    let body = FoldBody { covers: fold.covers.clone(), summary: fold.summary.clone(), made_by: fold.made_by.clone() };
+    let sealed = seal::seal_json(tx.key, "fold", fold.id.as_bytes(), &body);
+    let sql = "insert into fold (id, conversation_no, branch_no, key, kind, active, parent, at, ranges, body)
+         values ($1, $2, $3, $4, $5, 1, $6, $7, $8, $9)";
+    execute(
+        tx.connection,
+        sql,
+        (
+            fold.id.as_bytes(),
+            row.no,
+            head.branch.0,
+            head.at.0,
+            fold_code(fold.kind),
+            fold.parent.as_ref().map(|id| &id.as_bytes()[..]),
+            tx.at.0,
+            range_bytes(&ranges),
+            sealed,
+        ),
+    )?;
+    let images = [withdrawn(Flagged::Fold, tx.connection.last_insert_rowid())];
+    tx.journal(row.no, &Entry { key: Some(head.at.0), ..Entry::of(Kind::FoldAdded, &images) })?;
+    Ok(Done::Plain)
+}
+
+fn range_bytes(ranges: &[Range]) -> Vec<u8> {
+    ranges.iter().flat_map(|range| [range.from.0.to_le_bytes(), range.to.0.to_le_bytes()].concat()).collect()
+}
+
+pub(super) fn set_fold_active(tx: &mut Tx<'_>, id: FoldId, active: bool) -> Outcome<Done> {
+    let sql = "select no, conversation_no, key, active from fold where id = $1 and withdrawn = 0";
+    let found: Option<(i64, i64, i64, bool)> =
+        maybe(tx.connection, sql, [id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
+    let (no, conversation_no, key, earlier) = found.ok_or_else(|| StoreError::not_found("fold", id))?;
+    tx.conversation_by_no(conversation_no)?;
+    execute(tx.connection, "update fold set active = $1 where no = $2", (active, no))?;
+    let images = [Image::FoldActive { no, active: earlier }];
+    tx.journal(conversation_no, &Entry { key: Some(key), ..Entry::of(Kind::FoldSwitched, &images) })?;
+    Ok(Done::Plain)
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::sqlite) struct CallBody {
+    pub sent: Vec<Stretch>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<Json>,
+}
+
+pub(super) fn record_call(tx: &mut Tx<'_>, conversation: ConversationId, call: &Call) -> Outcome<Done> {
+    let row = tx.conversation(conversation)?;
+    let head = place_for(tx, &row, call.after)?;
+    let ranges = ranges_of(tx, head, &call.sent)?;
+    refuse_taken(tx, "select 1 from model_call where id = $1", "call", call.id.as_bytes(), call.id.to_string())?;
+    let model_no = call.model.as_deref().map(|model| tx.word(NameKind::Model, model)).transpose()?;
+    let body = CallBody { sent: call.sent.clone(), manifest: call.manifest.clone() };
+    let sealed = seal::seal_json(tx.key, "call", call.id.as_bytes(), &body);
+    let sql = "insert into model_call
+            (id, conversation_no, branch_no, key, model_no, outcome, tokens_in, tokens_out, cost_micros, at, ranges,
+             body)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+    execute(
+        tx.connection,
+        sql,
+        (
+            call.id.as_bytes(),
+            row.no,
+            head.branch.0,
+            head.at.0,
+            model_no,
+            outcome_code(call.outcome),
+            call.tokens_in,
+            call.tokens_out,
+            call.cost_micros,
+            call.at.0,
+            range_bytes(&ranges),
+            sealed,
+        ),
+    )?;
+    let images = [withdrawn(Flagged::ModelCall, tx.connection.last_insert_rowid())];
+    tx.journal(row.no, &Entry { key: Some(head.at.0), ..Entry::of(Kind::CallRecorded, &images) })?;
+    Ok(Done::Plain)
+}

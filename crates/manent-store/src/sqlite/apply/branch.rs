@@ -1,0 +1,319 @@
+//! Branches: opened, spliced, and the head that chooses between them.
+
+use super::super::codes::{Kind, why_code};
+use super::super::connection::{execute, rows};
+use super::super::fault::Outcome;
+use super::super::prepare::Facts;
+use super::super::tx::{Entry, Tx};
+use super::message::{already_there, insert, move_to};
+use crate::error::{Conflict, StoreError};
+use crate::transaction::{BranchBase, Done, HeadTo, SpliceAt, Why};
+use manent_model::path::{self, Cut};
+use manent_model::{
+    Address, Base, Branch, BranchId, BranchNo, ConversationId, Head, NewMessage, Piece, Range, Stretch, Sums,
+};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+pub(in crate::sqlite) struct Open<'a> {
+    pub id: BranchId,
+    pub base: Option<&'a BranchBase>,
+    pub own: &'a [NewMessage],
+    pub pieces: &'a [Stretch],
+    pub why: Why,
+    pub facts: &'a [Facts],
+}
+
+/// Inserts a branch row and returns its number.
+pub(super) fn insert_row(
+    tx: &mut Tx<'_>,
+    conversation_no: i64,
+    id: BranchId,
+    base: Option<Base>,
+    open_from: i64,
+    before: Sums,
+    why: Why,
+) -> Outcome<BranchNo> {
+    let sql = "insert into branch
+            (id, conversation_no, parent_no, fork_key, open_from, before_depth, before_visible, before_words,
+             before_tokens, why)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+    let taken = "select 1 from branch where id = $1";
+    if super::super::connection::maybe(tx.connection, taken, [id.as_bytes()], |_| Ok(()))?.is_some() {
+        return Err(Conflict::Exists { what: "branch", id: id.to_string() }.into());
+    }
+    execute(
+        tx.connection,
+        sql,
+        (
+            id.as_bytes(),
+            conversation_no,
+            base.map(|base| base.parent.0),
+            base.map_or(0, |base| base.fork.0),
+            open_from,
+            before.depth,
+            before.visible,
+            before.words,
+            before.tokens,
+            why_code(why),
+        ),
+    )?;
+    Ok(BranchNo(tx.connection.last_insert_rowid()))
+}
+
+/// Opens a branch without pieces.
+pub(super) fn insert_plain(
+    tx: &mut Tx<'_>,
+    conversation_no: i64,
+    id: BranchId,
+    base: Base,
+    before: Sums,
+    why: Why,
+) -> Outcome<Arc<Branch>> {
+    let no = insert_row(tx, conversation_no, id, Some(base), 1, before, why)?;
+    tx.branch(no)
+}
+
+fn insert_pieces(tx: &mut Tx<'_>, no: BranchNo, mut before: Sums, pieces: &[Range]) -> Outcome<()> {
+    let sql = "insert into piece
+            (branch_no, ordinal, from_key, to_key, before_depth, before_visible, before_words, before_tokens)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)";
+    for (ordinal, range) in pieces.iter().enumerate() {
+        execute(
+            tx.connection,
+            sql,
+            (no.0, ordinal as i64, range.from.0, range.to.0, before.depth, before.visible, before.words, before.tokens),
+        )?;
+        before = before + sums_of(tx, *range)?;
+    }
+    let sql = "update branch
+         set before_depth = $1, before_visible = $2, before_words = $3, before_tokens = $4
+         where no = $5";
+    execute(tx.connection, sql, (before.depth, before.visible, before.words, before.tokens, no.0))?;
+    Ok(())
+}
+
+fn sums_of(tx: &Tx<'_>, range: Range) -> Outcome<Sums> {
+    Ok(tx.sums_up_to(range.to)? - tx.sums_up_to(Address(range.from.0 - 1))?)
+}
+
+/// Opens a branch that is described whole, as an import knows it.
+pub(super) fn open_given(tx: &mut Tx<'_>, conversation: ConversationId, open: &Open<'_>) -> Outcome<Done> {
+    let row = tx.conversation(conversation)?;
+    if !open.own.is_empty() && already_there(tx, row.no, open.own, open.facts)? {
+        return Ok(Done::Messages(open.own.last().map(|message| message.id)));
+    }
+    let base = match open.base {
+        Some(base) => {
+            let parent = any_branch(tx, base.parent)?;
+            let fork = match base.fork {
+                Some(message) => tx.spot(message)?.address,
+                None => Address::START,
+            };
+            let end = tx.end_of(&parent)?;
+            if !path::reaches(&mut tx.caches.branches(tx.connection), end, fork)? {
+                return Err(StoreError::Invalid(format!("branch {} does not reach its fork", base.parent)).into());
+            }
+            Some(Base { parent: parent.no, fork })
+        }
+        None => None,
+    };
+    let before = match base {
+        Some(base) => tx.sums_at(Head { branch: base.parent, at: base.fork })?,
+        None => Sums::default(),
+    };
+    // Own messages stand in the pieces only if the pieces name them; otherwise they are simply the first ones.
+    let own_in_pieces = match open.pieces.is_empty() {
+        true => 0,
+        false => open.own.len() as i64,
+    };
+    let no = insert_row(tx, row.no, open.id, base, own_in_pieces + 1, before, open.why)?;
+    let added = insert(tx, no.slot(1), Sums::default(), open.own, open.facts, &[])?;
+    let mut pieces = Vec::with_capacity(open.pieces.len());
+    for stretch in open.pieces {
+        let (first, last) = (tx.spot(stretch.first)?.address, tx.spot(stretch.last)?.address);
+        if first.branch() != last.branch() || first > last {
+            return Err(StoreError::Invalid("a piece lies inside one branch".to_owned()).into());
+        }
+        pieces.push(Range::new(first, last));
+    }
+    if !pieces.is_empty() {
+        insert_pieces(tx, no, before, &pieces)?;
+    }
+    journal_opened(tx, row.no, no, open.own.len(), added, &[])?;
+    Ok(Done::Messages(open.own.last().map(|message| message.id)))
+}
+
+/// A branch may leave another conversation's branch: a fork into a new conversation does.
+fn any_branch(tx: &mut Tx<'_>, id: BranchId) -> Outcome<Arc<Branch>> {
+    let sql = "select no from branch where id = $1";
+    let found = super::super::connection::maybe(tx.connection, sql, [id.as_bytes()], |row| row.get(0))?;
+    let no = BranchNo(found.ok_or_else(|| StoreError::not_found("branch", id))?);
+    tx.branch(no)
+}
+
+fn journal_opened(
+    tx: &mut Tx<'_>,
+    conversation_no: i64,
+    no: BranchNo,
+    own: usize,
+    added: manent_model::Digest,
+    images: &[crate::image::Image],
+) -> Outcome<()> {
+    let entry = match own {
+        0 => Entry::of(Kind::HeadMoved, images),
+        own => Entry {
+            kind: Kind::BranchOpened,
+            key: Some(no.slot(1).0),
+            count: own as i64,
+            added: Some(added),
+            images,
+            undoes: None,
+        },
+    };
+    tx.journal(conversation_no, &entry)?;
+    Ok(())
+}
+
+pub(super) fn splice(
+    tx: &mut Tx<'_>,
+    conversation: ConversationId,
+    id: BranchId,
+    at: &SpliceAt,
+    messages: &[NewMessage],
+    facts: &[Facts],
+) -> Outcome<Done> {
+    let mut row = tx.conversation(conversation)?;
+    if !messages.is_empty() && already_there(tx, row.no, messages, facts)? {
+        return Ok(Done::Messages(messages.last().map(|message| message.id)));
+    }
+    let cut = cut_of(tx, row.head, at)?;
+    let base = Base { parent: row.head.branch, fork: cut.after };
+    let before = tx.sums_at(Head { branch: base.parent, at: base.fork })?;
+    let images = [row.head_image()];
+    let inserted = messages.len() as i64;
+    let no = insert_row(tx, row.no, id, Some(base), inserted + 1, before, Why::Edit)?;
+    let pieces = path::splice(&mut tx.caches.branches(tx.connection), row.head, cut, no, inserted)?;
+    let pieces = pieces.ok_or_else(|| StoreError::Invalid("the splice does not lie on the path".to_owned()))?;
+    let added = insert(tx, no.slot(1), Sums::default(), messages, facts, &[])?;
+    insert_pieces(tx, no, before, &pieces)?;
+    let branch = tx.branch(no)?;
+    let head = Head { branch: no, at: branch.tip_before_open() };
+    let sums = tx.sums_at(head)?;
+    move_to(&mut row, head, sums);
+    tx.keep(&row);
+    journal_opened(tx, row.no, no, messages.len(), added, &images)?;
+    Ok(Done::Messages(messages.last().map(|message| message.id)))
+}
+
+fn cut_of(tx: &mut Tx<'_>, head: Head, at: &SpliceAt) -> Outcome<Cut> {
+    let off_path = || StoreError::Invalid("the splice does not lie on the path".to_owned());
+    let (after, last_removed) = match at {
+        SpliceAt::After(None) => (Address::START, None),
+        SpliceAt::After(Some(message)) => (tx.spot(*message)?.address, None),
+        SpliceAt::Replace(Stretch { first, last }) => {
+            let (first, last) = (tx.spot(*first)?.address, tx.spot(*last)?.address);
+            let before = path::before(&mut tx.caches.branches(tx.connection), head, first)?;
+            (before.ok_or_else(off_path)?, Some((first, last)))
+        }
+    };
+    let from = match last_removed {
+        Some((_, last)) => last,
+        None => after,
+    };
+    let mut branches = tx.caches.branches(tx.connection);
+    if let Some((first, last)) = last_removed {
+        let from_first = path::ranges_from(&mut branches, head, first)?.ok_or_else(off_path)?;
+        if !from_first.iter().any(|range| range.contains(last)) {
+            return Err(off_path().into());
+        }
+    }
+    let tail = match from {
+        Address::START => path::ranges(&mut branches, head)?.first().map(|range| range.from),
+        from => {
+            let ranges = path::ranges_from(&mut branches, head, from)?.ok_or_else(off_path)?;
+            match (ranges.first(), ranges.get(1)) {
+                (Some(range), _) if range.to > from => Some(Address(from.0 + 1)),
+                (_, next) => next.map(|range| range.from),
+            }
+        }
+    };
+    Ok(Cut { after, tail })
+}
+
+pub(super) fn move_head(tx: &mut Tx<'_>, conversation: ConversationId, to: &HeadTo) -> Outcome<Done> {
+    let mut row = tx.conversation(conversation)?;
+    let images = [row.head_image()];
+    let head = match to {
+        HeadTo::Message(message) => tx.head_at(&row, *message)?,
+        HeadTo::End(branch) => {
+            let branch = tx.branch_of(row.no, *branch)?;
+            tx.end_of(&branch)?
+        }
+        HeadTo::Empty(id) => {
+            let base = Base { parent: row.head.branch, fork: Address::START };
+            let branch = insert_plain(tx, row.no, *id, base, Sums::default(), Why::Clear)?;
+            Head { branch: branch.no, at: Address::START }
+        }
+    };
+    let sums = tx.sums_at(head)?;
+    move_to(&mut row, head, sums);
+    tx.keep(&row);
+    tx.journal(row.no, &Entry::of(Kind::HeadMoved, &images))?;
+    Ok(Done::Plain)
+}
+
+/// Corrects the sums of branches that left behind a message whose count has grown.
+///
+/// Only a fork that was made behind a message while it streamed needs this, so the usual answer is one empty query.
+pub(super) fn grow_behind(tx: &mut Tx<'_>, address: Address) -> Outcome<()> {
+    let end = address.branch().end();
+    let sql = "select no from branch where fork_key between $1 and $2
+         union
+         select branch_no from piece where from_key between $3 and $2 and to_key >= $1";
+    let parameters = (address.0, end.0, address.branch().slot(1).0);
+    let found: Vec<i64> = rows(tx.connection, sql, parameters, |row| row.get(0))?;
+    let mut affected: BTreeSet<i64> = found.into_iter().collect();
+    let mut queue: Vec<i64> = affected.iter().copied().collect();
+    while let Some(no) = queue.pop() {
+        let children = rows(tx.connection, "select no from branch where parent_no = $1", [no], |row| row.get(0))?;
+        queue.extend(children.into_iter().filter(|child: &i64| affected.insert(*child)));
+    }
+    // A parent is older than its children, so in order of number every base is right before it is used.
+    for no in &affected {
+        recount(tx, BranchNo(*no))?;
+    }
+    for no in &affected {
+        let sql = "select no from conversation where head_branch_no = $1";
+        for conversation_no in rows(tx.connection, sql, [no], |row| row.get(0))? {
+            let mut row = tx.conversation_by_no(conversation_no)?;
+            let sums = tx.sums_at(row.head)?;
+            let head = row.head;
+            move_to(&mut row, head, sums);
+            tx.keep(&row);
+        }
+    }
+    Ok(())
+}
+
+fn recount(tx: &mut Tx<'_>, no: BranchNo) -> Outcome<()> {
+    tx.caches.clear();
+    let branch = tx.branch(no)?;
+    let mut before = match branch.base {
+        Some(base) => tx.sums_at(Head { branch: base.parent, at: base.fork })?,
+        None => Sums::default(),
+    };
+    let sql = "update piece set before_depth = $1, before_visible = $2, before_words = $3, before_tokens = $4
+         where branch_no = $5 and ordinal = $6";
+    for (ordinal, Piece { range, .. }) in branch.pieces.iter().enumerate() {
+        let parameters = (before.depth, before.visible, before.words, before.tokens, no.0, ordinal as i64);
+        execute(tx.connection, sql, parameters)?;
+        before = before + sums_of(tx, *range)?;
+    }
+    let sql = "update branch
+         set before_depth = $1, before_visible = $2, before_words = $3, before_tokens = $4
+         where no = $5";
+    execute(tx.connection, sql, (before.depth, before.visible, before.words, before.tokens, no.0))?;
+    tx.caches.clear();
+    Ok(())
+}

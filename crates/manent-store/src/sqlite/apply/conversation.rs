@@ -1,0 +1,275 @@
+//! Conversations: made, edited.
+
+use super::super::codes::{Kind, NameKind, STATUS_PURGED, kind_code, status_code, status_of};
+use super::super::connection::{execute, maybe, rows};
+use super::super::fault::Outcome;
+use super::super::seal;
+use super::super::tx::{ConversationRow, Entry, Tx};
+use super::branch;
+use crate::error::{Conflict, StoreError};
+use crate::image::{ConversationImage, Flagged, Image};
+use crate::transaction::{Done, Why};
+use manent_model::{
+    Address, Author, BranchId, ConversationDraft, ConversationId, ConversationPatch, ConversationStatus, Digest,
+    DigestKey, Head, Json, ProjectId, Sums,
+};
+use serde::{Deserialize, Serialize};
+
+/// What of a conversation is only ever read whole.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(in crate::sqlite) struct Body {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<Author>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Json>,
+}
+
+impl Body {
+    pub(super) fn bytes(&self) -> Option<Vec<u8>> {
+        let empty = self.members.is_empty() && self.metadata.is_none();
+        (!empty).then(|| Json::of(self).text().as_bytes().to_vec())
+    }
+}
+
+/// Returns the seal over everything in a conversation row that a reader would show.
+pub(in crate::sqlite) fn seal_of(
+    key: &DigestKey,
+    id: &[u8; 16],
+    external_id: Option<&str>,
+    title: &str,
+    body: Option<&[u8]>,
+) -> Vec<u8> {
+    let mut shown = Vec::new();
+    for field in [external_id.map(str::as_bytes), Some(title.as_bytes()), body] {
+        shown.push(u8::from(field.is_some()));
+        shown.extend_from_slice(&(field.map_or(0, <[u8]>::len) as u64).to_le_bytes());
+        shown.extend_from_slice(field.unwrap_or_default());
+    }
+    seal::seal(key, "conversation", id, &shown)[..8].to_vec()
+}
+
+pub(super) fn create(
+    tx: &mut Tx<'_>,
+    id: ConversationId,
+    branch: BranchId,
+    draft: &ConversationDraft,
+    importing: bool,
+) -> Outcome<Done> {
+    if let Some(existing) = existing(tx, id, draft)? {
+        return Ok(Done::Conversation(existing));
+    }
+    let project_no = draft.project.map(|project| project_no(tx, project)).transpose()?;
+    let creator_no = tx.author(draft.creator.as_ref())?;
+    let body = Body { members: draft.members.clone(), metadata: draft.metadata.clone() }.bytes();
+    let sealed = seal_of(tx.key, id.as_bytes(), draft.external_id.as_deref(), &draft.title, body.as_deref());
+    let status = if importing { ConversationStatus::Importing } else { ConversationStatus::Active };
+    let sql = "insert into conversation
+            (id, external_id, project_no, kind, status, title, creator_no, created_at, active_at, version,
+             head_branch_no, head_key, last_pos, digest, continued_from, forked_from, seal, body)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $8, 0, 0, 0, 0, $9, $10, $11, $12, $13)";
+    execute(
+        tx.connection,
+        sql,
+        rusqlite::params![
+            id.as_bytes(),
+            draft.external_id,
+            project_no,
+            kind_code(draft.kind),
+            status_code(status),
+            draft.title,
+            creator_no,
+            tx.at.0,
+            &Digest::default().0[..],
+            draft.continued_from.as_ref().map(|id| &id.as_bytes()[..]),
+            draft.forked_from.as_ref().map(|id| &id.as_bytes()[..]),
+            sealed,
+            body,
+        ],
+    )?;
+    let no = tx.connection.last_insert_rowid();
+    let branch_no = branch::insert_row(tx, no, branch, None, 1, Sums::default(), Why::Start)?;
+    for tag in &draft.tags {
+        add_tag(tx, no, tag)?;
+    }
+    let row = ConversationRow {
+        no,
+        id,
+        status: status_code(status),
+        version: 0,
+        head: Head { branch: branch_no, at: Address::START },
+        active_at: tx.at.0,
+        messages: 0,
+        words: 0,
+        tokens: 0,
+        event_cursor: 0,
+        last_pos: 0,
+        digest: Digest::default(),
+    };
+    tx.adopt(row.clone());
+    tx.keep(&row);
+    let images = [Image::Flag { table: Flagged::Conversation, key: no, withdrawn: true }];
+    tx.journal(no, &Entry::of(Kind::ConversationCreated, &images))?;
+    Ok(Done::Conversation(id))
+}
+
+/// The same id or the same external id again is a retry; both at once must name the same conversation.
+fn existing(tx: &Tx<'_>, id: ConversationId, draft: &ConversationDraft) -> Outcome<Option<ConversationId>> {
+    let taken = || Conflict::Exists { what: "conversation", id: id.to_string() };
+    let sql = "select external_id, status, withdrawn from conversation where id = $1";
+    let by_id: Option<(Option<String>, i64, bool)> =
+        maybe(tx.connection, sql, [id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    if let Some((external, status, withdrawn)) = by_id {
+        let same = external == draft.external_id && status != STATUS_PURGED && !withdrawn;
+        return if same { Ok(Some(id)) } else { Err(taken().into()) };
+    }
+    let Some(external) = &draft.external_id else { return Ok(None) };
+    let sql = "select id, withdrawn from conversation where external_id = $1";
+    let by_external: Option<([u8; 16], bool)> =
+        maybe(tx.connection, sql, [external], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    match by_external {
+        Some((id, false)) => Ok(Some(ConversationId::from_bytes(id))),
+        Some((_, true)) => Err(taken().into()),
+        None => Ok(None),
+    }
+}
+
+pub(super) fn project_no(tx: &Tx<'_>, id: ProjectId) -> Outcome<i64> {
+    let sql = "select no from project where id = $1 and withdrawn = 0";
+    let found = maybe(tx.connection, sql, [id.as_bytes()], |row| row.get(0))?;
+    found.ok_or_else(|| StoreError::not_found("project", id).into())
+}
+
+fn add_tag(tx: &mut Tx<'_>, conversation_no: i64, tag: &str) -> Outcome<()> {
+    let name_no = tx.word(NameKind::Tag, tag)?;
+    let sql = "insert into tag (name_no, conversation_no) values ($1, $2) on conflict do nothing";
+    execute(tx.connection, sql, (name_no, conversation_no))?;
+    Ok(())
+}
+
+pub(super) fn edit(tx: &mut Tx<'_>, id: ConversationId, patch: &ConversationPatch) -> Outcome<Done> {
+    let row = tx.conversation(id)?;
+    let project = match &patch.project {
+        Some(Some(project)) => Some(Some(project_no(tx, *project)?)),
+        Some(None) => Some(None),
+        None => None,
+    };
+    let before = image_of(tx, &row)?;
+    let mut after = before.clone();
+    let mut body: Body = match &after.body {
+        Some(body) => serde_json::from_slice(body).map_err(|_| StoreError::altered("conversation", id))?,
+        None => Body::default(),
+    };
+    if let Some(title) = &patch.title {
+        after.title.clone_from(title);
+    }
+    if let Some(status) = patch.status {
+        if status == ConversationStatus::Importing {
+            return Err(StoreError::Invalid("a conversation is importing only from its start".to_owned()).into());
+        }
+        let trashed = status == ConversationStatus::Trashed;
+        let was_trashed = status_of(after.status) == Some(ConversationStatus::Trashed);
+        after.trashed_at = match (trashed, was_trashed) {
+            (true, true) => after.trashed_at,
+            (true, false) => Some(tx.at.0),
+            (false, _) => None,
+        };
+        after.status = status_code(status);
+    }
+    if let Some(pinned) = patch.pinned {
+        after.pinned = pinned;
+    }
+    if let Some(project) = project {
+        after.project_no = project;
+    }
+    if let Some(members) = &patch.members {
+        body.members.clone_from(members);
+    }
+    if let Some(metadata) = &patch.metadata {
+        body.metadata.clone_from(metadata);
+    }
+    if let Some(times) = patch.times {
+        after.created_at = times.created_at.0;
+        after.active_at = times.active_at.0;
+        after.trashed_at = times.trashed_at.map(|at| at.0);
+    }
+    for tag in &patch.add_tags {
+        let no = tx.word(NameKind::Tag, tag)?;
+        if !after.tags.contains(&no) {
+            after.tags.push(no);
+        }
+    }
+    for tag in &patch.remove_tags {
+        let no = tx.caches.known_word(tx.connection, NameKind::Tag, tag)?;
+        after.tags.retain(|tag| Some(*tag) != no);
+    }
+    after.tags.sort_unstable();
+    after.body = body.bytes();
+    put_image(tx, &after)?;
+    let images = [Image::Conversation(Box::new(before))];
+    tx.journal(row.no, &Entry::of(Kind::ConversationEdited, &images))?;
+    Ok(Done::Plain)
+}
+
+/// Returns what is said about a conversation now.
+pub(super) fn image_of(tx: &Tx<'_>, row: &ConversationRow) -> Outcome<ConversationImage> {
+    let sql = "select project_no, status, title, pinned, created_at, trashed_at, body
+         from conversation
+         where no = $1";
+    let mut image = tx.connection.prepare_cached(sql)?.query_row([row.no], |found| {
+        Ok(ConversationImage {
+            no: row.no,
+            project_no: found.get(0)?,
+            status: found.get(1)?,
+            title: found.get(2)?,
+            pinned: found.get(3)?,
+            created_at: found.get(4)?,
+            active_at: row.active_at,
+            trashed_at: found.get(5)?,
+            body: found.get(6)?,
+            tags: Vec::new(),
+        })
+    })?;
+    let sql = "select name_no from tag where conversation_no = $1 order by name_no";
+    image.tags = rows(tx.connection, sql, [row.no], |row| row.get(0))?;
+    Ok(image)
+}
+
+/// Makes what is said about a conversation what the image says.
+pub(super) fn put_image(tx: &mut Tx<'_>, image: &ConversationImage) -> Outcome<()> {
+    let mut row = tx.conversation_by_no(image.no)?;
+    let sql = "select external_id from conversation where no = $1";
+    let external: Option<String> = tx.connection.prepare_cached(sql)?.query_row([image.no], |row| row.get(0))?;
+    let sealed = seal_of(tx.key, row.id.as_bytes(), external.as_deref(), &image.title, image.body.as_deref());
+    let sql = "update conversation
+         set project_no = $1, status = $2, title = $3, pinned = $4, created_at = $5, trashed_at = $6, seal = $7,
+             body = $8
+         where no = $9";
+    execute(
+        tx.connection,
+        sql,
+        (
+            image.project_no,
+            image.status,
+            &image.title,
+            image.pinned,
+            image.created_at,
+            image.trashed_at,
+            sealed,
+            &image.body,
+            image.no,
+        ),
+    )?;
+    let sql = "select name_no from tag where conversation_no = $1 order by name_no";
+    let tags: Vec<i64> = rows(tx.connection, sql, [image.no], |row| row.get(0))?;
+    if tags != image.tags {
+        execute(tx.connection, "delete from tag where conversation_no = $1", [image.no])?;
+        for name_no in &image.tags {
+            let sql = "insert into tag (name_no, conversation_no) values ($1, $2)";
+            execute(tx.connection, sql, (name_no, image.no))?;
+        }
+    }
+    row.active_at = image.active_at;
+    row.status = image.status;
+    tx.keep(&row);
+    Ok(())
+}

@@ -1,0 +1,433 @@
+//! Purge and erase: the only changes that destroy. Both go in steps, so that none of them holds the lock for long.
+
+use super::super::codes::{Flags, Kind, STATUS_PURGED, status_code};
+use super::super::connection::{execute, maybe, rows};
+use super::super::fault::Outcome;
+use super::super::tx::{ConversationRow, Entry, Tx};
+use super::conversation::{Body, image_of, put_image, seal_of};
+use crate::error::{Conflict, StoreError};
+use crate::image;
+use crate::transaction::{Done, Erase, Receipt};
+use manent_model::path;
+use manent_model::{Address, BranchNo, ConversationId, ConversationStatus, Digest, Head, MessageId, Range};
+
+/// How many rows one step may touch.
+const STEP: i64 = 500;
+
+/// What is left to do in this step.
+struct Budget {
+    left: i64,
+    receipt: Receipt,
+}
+
+impl Budget {
+    fn new(tx: &Tx<'_>) -> Self {
+        Self { left: STEP, receipt: Receipt { at: tx.at, ..Receipt::default() } }
+    }
+
+    fn spend(&mut self, rows: usize) -> i64 {
+        self.left -= rows as i64;
+        rows as i64
+    }
+}
+
+/// How thoroughly a conversation goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    /// What other paths reach stays readable for them.
+    Purge,
+    /// The content goes everywhere.
+    Erase,
+}
+
+pub(super) fn purge(tx: &mut Tx<'_>, id: ConversationId) -> Outcome<Done> {
+    let Some(row) = row_of(tx, id)? else { return Ok(Done::Purged(true)) };
+    if row.status != STATUS_PURGED && row.status != status_code(ConversationStatus::Trashed) {
+        return Err(Conflict::NotTrashed.into());
+    }
+    let mut budget = Budget::new(tx);
+    let finished = conversation_step(tx, &row, Depth::Purge, &mut budget)?;
+    Ok(Done::Purged(finished))
+}
+
+pub(super) fn erase(tx: &mut Tx<'_>, target: &Erase) -> Outcome<Done> {
+    let mut budget = Budget::new(tx);
+    budget.receipt.finished = match target {
+        Erase::Conversation(id) => match row_of(tx, *id)? {
+            Some(row) => conversation_step(tx, &row, Depth::Erase, &mut budget)?,
+            None => return Err(StoreError::not_found("conversation", id).into()),
+        },
+        Erase::Message(id) => message_step(tx, *id, &mut budget)?,
+        Erase::Author(external_id) => author_step(tx, external_id, &mut budget)?,
+    };
+    Ok(Done::Erased(budget.receipt))
+}
+
+/// Reads a conversation in whatever state it is.
+fn row_of(tx: &mut Tx<'_>, id: ConversationId) -> Outcome<Option<ConversationRow>> {
+    let sql = "select no from conversation where id = $1";
+    match maybe(tx.connection, sql, [id.as_bytes()], |row| row.get(0))? {
+        Some(no) => tx.conversation_by_no(no).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn conversation_step(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budget: &mut Budget) -> Outcome<bool> {
+    if row.status != STATUS_PURGED {
+        hide(tx, row, depth)?;
+        budget.receipt.conversations += 1;
+    }
+    delete_attached(tx, row, depth, budget)?;
+    let needed = needed_elsewhere(tx, row.no)?;
+    delete_messages(tx, row.no, &needed, depth, budget)?;
+    scrub_journal(tx, row, budget)?;
+    if budget.left <= 0 {
+        return Ok(false);
+    }
+    if needed.is_empty() {
+        remove_rows(tx, row)?;
+    }
+    Ok(true)
+}
+
+/// Takes a conversation out of every list at once and wipes what its row shows.
+fn hide(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth) -> Outcome<()> {
+    let kind = if depth == Depth::Erase { Kind::Erased } else { Kind::Purged };
+    tx.journal(row.no, &Entry::of(kind, &[]))?;
+    let sealed = seal_of(tx.key, row.id.as_bytes(), None, "", None);
+    let sql = "update conversation
+         set status = $1, title = '', body = null, external_id = null, creator_no = null, project_no = null, seal = $2
+         where no = $3";
+    execute(tx.connection, sql, (STATUS_PURGED, sealed, row.no))?;
+    execute(tx.connection, "delete from tag where conversation_no = $1", [row.no])?;
+    execute(tx.connection, "delete from bookmark where conversation_no = $1", [row.no])?;
+    execute(tx.connection, "delete from lease where conversation_no = $1", [row.no])?;
+    set_scrub(tx, row.no, Some(row.last_pos))?;
+    Ok(())
+}
+
+fn delete_attached(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budget: &mut Budget) -> Outcome<()> {
+    const BY_CONVERSATION: [&str; 6] = [
+        "delete from note where no in (select no from note where conversation_no = $1 limit $2)",
+        "delete from state where no in (select no from state where conversation_no = $1 limit $2)",
+        "delete from fold where no in (select no from fold where conversation_no = $1 limit $2)",
+        "delete from model_call where no in (select no from model_call where conversation_no = $1 limit $2)",
+        "delete from input where no in (select no from input where conversation_no = $1 limit $2)",
+        "delete from tool_call where (key, part) in
+             (select key, part from tool_call where conversation_no = $1 limit $2)",
+    ];
+    for sql in BY_CONVERSATION {
+        if budget.left > 0 {
+            let gone = execute(tx.connection, sql, (row.no, budget.left))?;
+            budget.receipt.attached += budget.spend(gone);
+        }
+    }
+    if budget.left > 0 {
+        let sql = "delete from event where key in (select key from event where key between $1 and $2 limit $3)";
+        let gone = execute(tx.connection, sql, (row.no << 32, (row.no + 1) << 32, budget.left))?;
+        budget.receipt.attached += budget.spend(gone);
+    }
+    let branches: Vec<i64> = branch_numbers(tx, row.no)?;
+    for no in branches.into_iter().map(BranchNo) {
+        if budget.left > 0 {
+            let sql = "delete from tool_step where no in
+                 (select no from tool_step where key between $1 and $2 limit $3)";
+            let gone = execute(tx.connection, sql, (no.slot(0).0, no.end().0, budget.left))?;
+            budget.receipt.attached += budget.spend(gone);
+        }
+    }
+    if depth == Depth::Erase && budget.left > 0 {
+        let sql = "delete from memory where no in (select no from memory where conversation_no = $1 limit $2)";
+        let gone = execute(tx.connection, sql, (row.no, budget.left))?;
+        budget.receipt.attached += budget.spend(gone);
+        let id = row.id.to_string();
+        budget.receipt.scratch += execute(tx.connection, "delete from scratch where id = $1", [&id])? as i64;
+        let sql = "delete from origin where kind = 'conversation' and object = $1";
+        budget.receipt.attached += execute(tx.connection, sql, [&id])? as i64;
+    }
+    Ok(())
+}
+
+fn branch_numbers(tx: &Tx<'_>, conversation_no: i64) -> Outcome<Vec<i64>> {
+    let sql = "select no from branch where conversation_no = $1 order by no";
+    Ok(rows(tx.connection, sql, [conversation_no], |row| row.get(0))?)
+}
+
+/// Returns the runs of this conversation's messages that paths of other conversations reach.
+fn needed_elsewhere(tx: &mut Tx<'_>, conversation_no: i64) -> Outcome<Vec<Range>> {
+    let own: Vec<i64> = branch_numbers(tx, conversation_no)?;
+    let sql = "select o.parent_no, o.fork_key
+         from branch b
+         join branch o on o.parent_no = b.no
+         where b.conversation_no = $1 and o.conversation_no <> $1 and o.fork_key <> 0";
+    let forks: Vec<(i64, i64)> = rows(tx.connection, sql, [conversation_no], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let mut needed = Vec::new();
+    for (parent, fork) in forks {
+        let head = Head { branch: BranchNo(parent), at: Address(fork) };
+        needed.extend(path::ranges(&mut tx.caches.branches(tx.connection), head)?);
+    }
+    for no in own.iter().copied().map(BranchNo) {
+        let sql = "select p.from_key, p.to_key
+             from piece p
+             join branch o on o.no = p.branch_no
+             where p.from_key between $1 and $2 and o.conversation_no <> $3";
+        let pieces = rows(tx.connection, sql, (no.slot(0).0, no.end().0, conversation_no), |row| {
+            Ok(Range { from: Address(row.get(0)?), to: Address(row.get(1)?) })
+        })?;
+        needed.extend(pieces);
+    }
+    needed.retain(|range| own.contains(&range.from.branch().0));
+    Ok(needed)
+}
+
+fn delete_messages(
+    tx: &mut Tx<'_>,
+    conversation_no: i64,
+    needed: &[Range],
+    depth: Depth,
+    budget: &mut Budget,
+) -> Outcome<()> {
+    for no in branch_numbers(tx, conversation_no)?.into_iter().map(BranchNo) {
+        let mut after = no.slot(0);
+        while budget.left > 0 {
+            // Slots that stay are skipped in blocks, so that a step always makes progress.
+            let sql = "select key, flags from message where key > $1 and key <= $2 order by key limit $3";
+            let parameters = (after.0, no.end().0, budget.left);
+            let found: Vec<(i64, i64)> = rows(tx.connection, sql, parameters, |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let Some((last, _)) = found.last() else { break };
+            after = Address(*last);
+            for (key, flags) in found {
+                let kept = needed.iter().any(|range| range.contains(Address(key)));
+                match (kept, depth) {
+                    (false, _) => {
+                        forget_uses(tx, key, budget)?;
+                        execute(tx.connection, "delete from chunk where key = $1", [key])?;
+                        execute(tx.connection, "delete from message where key = $1", [key])?;
+                        budget.receipt.messages += budget.spend(1);
+                    }
+                    (true, Depth::Erase) if !Flags::of(flags).erased => empty_message(tx, Address(key), budget)?,
+                    (true, _) => {}
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Deletes the uses of blobs by a message, and the blobs that nothing uses any more.
+fn forget_uses(tx: &mut Tx<'_>, key: i64, budget: &mut Budget) -> Outcome<()> {
+    let sql = "select blob_no from blob_use where key = $1";
+    let blobs: Vec<i64> = rows(tx.connection, sql, [key], |row| row.get(0))?;
+    execute(tx.connection, "delete from blob_use where key = $1", [key])?;
+    for no in blobs {
+        let sql = "select 1 from blob_use where blob_no = $1";
+        if maybe(tx.connection, sql, [no], |_| Ok(()))?.is_none() {
+            execute(tx.connection, "delete from blob where no = $1", [no])?;
+            budget.receipt.blobs += budget.spend(1);
+        }
+    }
+    Ok(())
+}
+
+/// Removes the content of one message and what hangs on it; its place and its digest stay.
+fn empty_message(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outcome<()> {
+    let sql = "select flags, id, digest from message where key = $1";
+    let (flags, id, digest): (i64, [u8; 16], Option<[u8; 16]>) =
+        tx.connection.prepare_cached(sql)?.query_row([address.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let id = MessageId::from_bytes(id);
+    // A message that still streams has no digest yet; the chain knows it by its id.
+    let digest = digest.map_or_else(|| super::super::prepare::streaming_digest(tx.key, id), Digest);
+    let mut kept = Flags::of(flags);
+    kept.erased = true;
+    if kept.status == manent_model::MessageStatus::Streaming {
+        kept.status = manent_model::MessageStatus::Incomplete;
+    }
+    let sql = "update message
+         set flags = $1, digest = $2, author_no = null, usage = null, metadata = null, source_no = null,
+             ordinal = null, external = null, raw = null, body = x'5B5D'
+         where key = $3";
+    execute(tx.connection, sql, (kept.code(), &digest.0[..], address.0))?;
+    budget.receipt.messages += budget.spend(1);
+    const BY_KEY: [&str; 6] = [
+        "delete from chunk where key = $1",
+        "delete from note where key = $1",
+        "delete from state where key = $1",
+        "delete from tool_call where key = $1",
+        "delete from tool_step where key = $1",
+        "delete from memory where key = $1",
+    ];
+    for sql in BY_KEY {
+        let gone = execute(tx.connection, sql, [address.0])?;
+        budget.receipt.attached += budget.spend(gone);
+    }
+    let sql = "delete from origin where kind = 'message' and object = $1";
+    let gone = execute(tx.connection, sql, [id.to_string()])?;
+    budget.receipt.attached += budget.spend(gone);
+    forget_uses(tx, address.0, budget)?;
+    remove_derived(tx, address, budget)
+}
+
+/// Summaries and manifests that were made from a message may repeat it: those that cover it go as well.
+fn remove_derived(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outcome<()> {
+    const DERIVED: [(&str, &str); 2] = [
+        ("select no, ranges from fold where conversation_no = $1", "delete from fold where no = $1"),
+        ("select no, ranges from model_call where conversation_no = $1", "delete from model_call where no = $1"),
+    ];
+    let sql = "select conversation_no from branch where no = $1";
+    let conversation_no: i64 = tx.connection.prepare_cached(sql)?.query_row([address.branch().0], |row| row.get(0))?;
+    for (find, delete) in DERIVED {
+        let found: Vec<(i64, Vec<u8>)> =
+            rows(tx.connection, find, [conversation_no], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        for (no, ranges) in found {
+            if covers(&ranges, address) {
+                budget.receipt.attached += execute(tx.connection, delete, [no])? as i64;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn covers(ranges: &[u8], address: Address) -> bool {
+    let number = |bytes: &[u8]| i64::from_le_bytes(bytes.try_into().expect("cut into eights"));
+    ranges.chunks_exact(16).any(|pair| number(&pair[..8]) <= address.0 && address.0 <= number(&pair[8..]))
+}
+
+fn scrub_name(conversation_no: i64) -> String {
+    format!("scrub:{conversation_no}")
+}
+
+/// Remembers how far back the journal of a conversation still has to be scrubbed.
+fn set_scrub(tx: &Tx<'_>, conversation_no: i64, position: Option<i64>) -> Outcome<()> {
+    let name = scrub_name(conversation_no);
+    match position {
+        Some(position) => {
+            let sql = "insert into meta (name, value) values ($1, $2) on conflict (name) do update set value = $2";
+            execute(tx.connection, sql, (name, &position.to_le_bytes()[..]))?;
+        }
+        None => {
+            execute(tx.connection, "delete from meta where name = $1", [name])?;
+        }
+    }
+    Ok(())
+}
+
+/// Empties the old values that the journal kept of a conversation; their digests stay, so the chain still holds.
+fn scrub_journal(tx: &mut Tx<'_>, row: &ConversationRow, budget: &mut Budget) -> Outcome<()> {
+    let sql = "select value from meta where name = $1";
+    let found: Option<[u8; 8]> = maybe(tx.connection, sql, [scrub_name(row.no)], |row| row.get(0))?;
+    let Some(mut at) = found.map(i64::from_le_bytes) else { return Ok(()) };
+    while at > 0 && budget.left > 0 {
+        let sql = "select prev, before from journal where pos = $1";
+        let (prev, before): (i64, Option<Vec<u8>>) =
+            tx.connection.prepare_cached(sql)?.query_row([at], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if let Some(before) = before.filter(|before| image::decode(before).is_some()) {
+            let left = image::scrubbed(tx.key, &before);
+            execute(tx.connection, "update journal set before = $1 where pos = $2", (left, at))?;
+            budget.receipt.journal += 1;
+        }
+        budget.spend(1);
+        at = prev;
+    }
+    set_scrub(tx, row.no, (at > 0).then_some(at))
+}
+
+/// Nothing reaches this conversation any more: its rows go.
+fn remove_rows(tx: &mut Tx<'_>, row: &ConversationRow) -> Outcome<()> {
+    // Empty forks at the start of other conversations may still name a branch as their parent.
+    let sql = "update branch set parent_no = null
+         where fork_key = 0 and conversation_no <> $1
+           and parent_no in (select no from branch where conversation_no = $1)";
+    execute(tx.connection, sql, [row.no])?;
+    for no in branch_numbers(tx, row.no)?.into_iter().rev() {
+        execute(tx.connection, "delete from branch where no = $1", [no])?;
+    }
+    execute(tx.connection, "delete from conversation where no = $1", [row.no])?;
+    tx.caches.clear();
+    tx.forget(row.no);
+    Ok(())
+}
+
+fn message_step(tx: &mut Tx<'_>, id: MessageId, budget: &mut Budget) -> Outcome<bool> {
+    let spot = tx.spot(id)?;
+    let row = tx.conversation_by_no(spot.conversation_no)?;
+    let sql = "select flags from message where key = $1";
+    let flags: i64 = tx.connection.prepare_cached(sql)?.query_row([spot.address.0], |row| row.get(0))?;
+    if !Flags::of(flags).erased {
+        empty_message(tx, spot.address, budget)?;
+        let entry = Entry { key: Some(spot.address.0), ..Entry::of(Kind::Erased, &[]) };
+        tx.journal(row.no, &entry)?;
+        set_scrub(tx, row.no, Some(row.last_pos))?;
+    }
+    scrub_journal(tx, &row, budget)?;
+    Ok(budget.left > 0)
+}
+
+fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<bool> {
+    let sql = "select no from author where external_id = $1";
+    let authors: Vec<i64> = rows(tx.connection, sql, [external_id], |row| row.get(0))?;
+    if authors.is_empty() {
+        return Err(StoreError::not_found("author", external_id).into());
+    }
+    for no in &authors {
+        let sql = "select id from message where author_no = $1 limit 100";
+        while budget.left > 0 {
+            let found: Vec<[u8; 16]> = rows(tx.connection, sql, [no], |row| row.get(0))?;
+            if found.is_empty() {
+                break;
+            }
+            for id in found {
+                if budget.left > 0 && !message_step(tx, MessageId::from_bytes(id), budget)? {
+                    return Ok(false);
+                }
+            }
+        }
+        let gone = execute(tx.connection, "delete from note where actor_no = $1", [no])?;
+        budget.receipt.attached += budget.spend(gone);
+    }
+    let gone = execute(tx.connection, "delete from scratch where actor = $1", [external_id])?;
+    budget.receipt.scratch += budget.spend(gone);
+    leave_members(tx, external_id, budget)?;
+    finish_scrubs(tx, budget)?;
+    if budget.left <= 0 {
+        return Ok(false);
+    }
+    for no in &authors {
+        let sql = "update author set external_id = 'erased:' || no, name = '' where no = $1";
+        execute(tx.connection, sql, [no])?;
+    }
+    tx.journal_beside(&Entry::of(Kind::Erased, &[]))?;
+    Ok(true)
+}
+
+/// Takes an author out of the members of every conversation.
+fn leave_members(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<()> {
+    let sql = "select no from conversation where body is not null and instr(body, $1) > 0 limit $2";
+    let parameters = (external_id.as_bytes(), budget.left.max(0));
+    let found: Vec<i64> = rows(tx.connection, sql, parameters, |row| row.get(0))?;
+    for no in found {
+        let row = tx.conversation_by_no(no)?;
+        let mut image = image_of(tx, &row)?;
+        let altered = || StoreError::altered("conversation", row.id);
+        let mut body: Body = serde_json::from_slice(image.body.as_deref().unwrap_or(b"{}")).map_err(|_| altered())?;
+        let before = body.members.len();
+        body.members.retain(|member| member.id != external_id);
+        if body.members.len() < before {
+            image.body = body.bytes();
+            put_image(tx, &image)?;
+            set_scrub(tx, no, Some(row.last_pos))?;
+            budget.spend(1);
+        }
+    }
+    Ok(())
+}
+
+/// Goes on with every journal that is still to be scrubbed.
+fn finish_scrubs(tx: &mut Tx<'_>, budget: &mut Budget) -> Outcome<()> {
+    let sql = "select cast(substr(name, 7) as integer) from meta where name >= 'scrub:' and name < 'scrub;'";
+    let pending: Vec<i64> = rows(tx.connection, sql, [], |row| row.get(0))?;
+    for no in pending {
+        let row = tx.conversation_by_no(no)?;
+        scrub_journal(tx, &row, budget)?;
+    }
+    Ok(())
+}

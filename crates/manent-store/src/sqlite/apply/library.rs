@@ -1,0 +1,258 @@
+//! What stands beside conversations: documents, memories, scratch, blobs, and where imported things came from.
+
+use super::super::codes::{Kind, NameKind};
+use super::super::connection::{execute, maybe, rows};
+use super::super::fault::Outcome;
+use super::super::tx::{Entry, Tx};
+use super::super::{raw, seal};
+use super::conversation::project_no;
+use crate::error::{Conflict, StoreError};
+use crate::image::{Flagged, Image, MemoryImage};
+use crate::transaction::Done;
+use manent_model::{Json, Memory, MemoryId, Origin, OriginObject, ProjectId, Quarantined, Scratch, Source, SourceId};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// Larger blobs are staged piece by piece, so that no commit grows large.
+const PIECE_MAX: usize = 1 << 20;
+
+fn added(tx: &mut Tx<'_>, kind: Kind, table: Flagged) -> Outcome<Done> {
+    let images = [Image::Flag { table, key: tx.connection.last_insert_rowid(), withdrawn: true }];
+    tx.journal_beside(&Entry::of(kind, &images))?;
+    Ok(Done::Plain)
+}
+
+pub(in crate::sqlite) fn document_id(kind: &str, id: &str, version: i64) -> Vec<u8> {
+    [kind.as_bytes(), b"\0", id.as_bytes(), b"\0", &version.to_le_bytes()].concat()
+}
+
+pub(super) fn put_document(
+    tx: &mut Tx<'_>,
+    kind: &str,
+    id: &str,
+    project: Option<ProjectId>,
+    body: Option<&Json>,
+) -> Outcome<Done> {
+    let project_no = project.map(|project| project_no(tx, project)).transpose()?;
+    // A withdrawn version keeps its number, so that bringing it back cannot collide.
+    let sql = "select coalesce(max(version), 0) from document where kind = $1 and id = $2";
+    let last: i64 = tx.connection.prepare_cached(sql)?.query_row((kind, id), |row| row.get(0))?;
+    let version = last + 1;
+    let sealed =
+        body.map(|json| seal::seal(tx.key, "document", &document_id(kind, id, version), json.text().as_bytes()));
+    let sql = "insert into document (project_no, kind, id, version, at, body) values ($1, $2, $3, $4, $5, $6)";
+    execute(tx.connection, sql, (project_no, kind, id, version, tx.at.0, sealed))?;
+    added(tx, Kind::DocumentPut, Flagged::Document)?;
+    Ok(Done::Version(version))
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::sqlite) struct MemoryBody {
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Json>,
+}
+
+pub(super) fn memory_row(tx: &Tx<'_>, no: i64) -> Outcome<MemoryImage> {
+    let sql = "select collection_no, project_no, conversation_no, key, external, body from memory where no = $1";
+    let row = tx.connection.prepare_cached(sql)?.query_row([no], |row| {
+        Ok(MemoryImage {
+            collection_no: row.get(0)?,
+            project_no: row.get(1)?,
+            conversation_no: row.get(2)?,
+            key: row.get(3)?,
+            external: row.get(4)?,
+            body: row.get(5)?,
+        })
+    })?;
+    Ok(row)
+}
+
+pub(super) fn put_memory_row(tx: &Tx<'_>, no: i64, row: &MemoryImage) -> Outcome<()> {
+    let sql = "update memory
+         set collection_no = $1, project_no = $2, conversation_no = $3, key = $4, external = $5, body = $6
+         where no = $7";
+    let parameters = (row.collection_no, row.project_no, row.conversation_no, row.key, &row.external, &row.body, no);
+    execute(tx.connection, sql, parameters)?;
+    Ok(())
+}
+
+pub(super) fn put_memory(tx: &mut Tx<'_>, memory: &Memory) -> Outcome<Done> {
+    let project_no = memory.project.map(|project| project_no(tx, project)).transpose()?;
+    let conversation_no = memory.conversation.map(|id| tx.conversation(id)).transpose()?.map(|row| row.no);
+    let key = memory.message.map(|id| tx.spot(id)).transpose()?.map(|spot| spot.address.0);
+    let sql = "select no, withdrawn from memory where id = $1";
+    let found: Option<(i64, bool)> =
+        maybe(tx.connection, sql, [memory.id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let collection_no = tx.word(NameKind::Collection, &memory.collection)?;
+    let body = MemoryBody { text: memory.text.clone(), metadata: memory.metadata.clone() };
+    let sealed = seal::seal_json(tx.key, "memory", memory.id.as_bytes(), &body);
+    let row = MemoryImage {
+        collection_no,
+        project_no,
+        conversation_no,
+        key,
+        external: memory.external.clone(),
+        body: sealed,
+    };
+    match found {
+        None => {
+            let sql = "insert into memory
+                    (id, collection_no, project_no, conversation_no, key, external, body)
+                 values ($1, $2, $3, $4, $5, $6, $7)";
+            let parameters = (
+                memory.id.as_bytes(),
+                row.collection_no,
+                row.project_no,
+                row.conversation_no,
+                row.key,
+                &row.external,
+                &row.body,
+            );
+            execute(tx.connection, sql, parameters)?;
+            added(tx, Kind::MemoryPut, Flagged::Memory)
+        }
+        Some((no, withdrawn)) => {
+            let earlier = Image::Memory { no, row: memory_row(tx, no)? };
+            put_memory_row(tx, no, &row)?;
+            execute(tx.connection, "update memory set withdrawn = 0 where no = $1", [no])?;
+            let images = [earlier, Image::Flag { table: Flagged::Memory, key: no, withdrawn }];
+            tx.journal_beside(&Entry::of(Kind::MemoryPut, &images))?;
+            Ok(Done::Plain)
+        }
+    }
+}
+
+pub(super) fn remove_memory(tx: &mut Tx<'_>, id: MemoryId) -> Outcome<Done> {
+    let sql = "select no from memory where id = $1 and withdrawn = 0";
+    let found: Option<i64> = maybe(tx.connection, sql, [id.as_bytes()], |row| row.get(0))?;
+    let no = found.ok_or_else(|| StoreError::not_found("memory", id))?;
+    execute(tx.connection, "update memory set withdrawn = 1 where no = $1", [no])?;
+    let images = [Image::Flag { table: Flagged::Memory, key: no, withdrawn: false }];
+    tx.journal_beside(&Entry::of(Kind::MemoryRemoved, &images))?;
+    Ok(Done::Plain)
+}
+
+pub(in crate::sqlite) fn scratch_id(kind: &str, id: &str, actor: &str) -> Vec<u8> {
+    [kind, id, actor].join("\0").into_bytes()
+}
+
+pub(super) fn put_scratch(tx: &mut Tx<'_>, scratch: &Scratch) -> Outcome<Done> {
+    let name = scratch_id(&scratch.kind, &scratch.id, &scratch.actor);
+    let sealed = seal::seal(tx.key, "scratch", &name, scratch.body.text().as_bytes());
+    let sql = "insert into scratch (kind, id, actor, at, body) values ($1, $2, $3, $4, $5)
+         on conflict (kind, id, actor) do update set at = $4, body = $5";
+    let parameters = (&scratch.kind, &scratch.id, &scratch.actor, scratch.at.0, sealed);
+    execute(tx.connection, sql, parameters)?;
+    Ok(Done::Plain)
+}
+
+pub(super) fn remove_scratch(tx: &mut Tx<'_>, kind: &str, id: &str, actor: &str) -> Outcome<Done> {
+    let sql = "delete from scratch where kind = $1 and id = $2 and actor = $3";
+    execute(tx.connection, sql, (kind, id, actor))?;
+    Ok(Done::Plain)
+}
+
+pub(super) fn put_blob_piece(
+    tx: &mut Tx<'_>,
+    sha256: &[u8; 32],
+    size: i64,
+    n: i64,
+    last: bool,
+    bytes: &[u8],
+) -> Outcome<Done> {
+    if bytes.len() > PIECE_MAX {
+        return Err(StoreError::TooLarge { what: "a piece of a blob", limit: "1 MiB" }.into());
+    }
+    let sql = "select no, complete from blob where sha256 = $1";
+    let found: Option<(i64, bool)> = maybe(tx.connection, sql, [&sha256[..]], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let no = match found {
+        Some((_, true)) => return Ok(Done::Plain),
+        Some((no, false)) => no,
+        None => {
+            let sql = "insert into blob (sha256, size, codec, complete, at) values ($1, $2, 1, 0, $3)";
+            execute(tx.connection, sql, (&sha256[..], size, tx.at.0))?;
+            tx.connection.last_insert_rowid()
+        }
+    };
+    let packed = zstd::bulk::compress(bytes, 1).map_err(|error| StoreError::engine("compressing a blob", error))?;
+    let sql = "insert into blob_piece (blob_no, n, bytes) values ($1, $2, $3)
+         on conflict (blob_no, n) do update set bytes = $3";
+    execute(tx.connection, sql, (no, n, packed))?;
+    if !last {
+        return Ok(Done::Plain);
+    }
+    let whole = blob_bytes(tx.connection, no)?;
+    let found: [u8; 32] = Sha256::digest(&whole).into();
+    if found != *sha256 || whole.len() as i64 != size {
+        return Err(
+            StoreError::Invalid("the bytes of the blob do not have the SHA-256 they were given".to_owned()).into()
+        );
+    }
+    execute(tx.connection, "update blob set complete = 1 where no = $1", [no])?;
+    tx.journal_beside(&Entry { key: Some(no), ..Entry::of(Kind::BlobPut, &[]) })?;
+    Ok(Done::Plain)
+}
+
+/// Returns the bytes of a blob; the caller compares their SHA-256.
+pub(in crate::sqlite) fn blob_bytes(connection: &rusqlite::Connection, no: i64) -> Outcome<Vec<u8>> {
+    let sql = "select bytes from blob_piece where blob_no = $1 order by n";
+    let pieces: Vec<Vec<u8>> = rows(connection, sql, [no], |row| row.get(0))?;
+    let mut whole = Vec::new();
+    for piece in pieces {
+        let bytes = zstd::bulk::decompress(&piece, PIECE_MAX).map_err(|_| StoreError::altered("blob", no))?;
+        whole.extend_from_slice(&bytes);
+    }
+    Ok(whole)
+}
+
+pub(super) fn put_source(tx: &mut Tx<'_>, source: &Source) -> Outcome<Done> {
+    if maybe(tx.connection, "select 1 from source where id = $1", [source.id.as_bytes()], |_| Ok(()))?.is_some() {
+        return Err(Conflict::Exists { what: "source", id: source.id.to_string() }.into());
+    }
+    let sealed = seal::seal(tx.key, "source", source.id.as_bytes(), source.style.text().as_bytes());
+    let sql = "insert into source (id, format, generation, path, sha256, at, style)
+         values ($1, $2, $3, $4, $5, $6, $7)";
+    let parameters =
+        (source.id.as_bytes(), &source.format, &source.generation, &source.path, &source.sha256, source.at.0, sealed);
+    execute(tx.connection, sql, parameters)?;
+    added(tx, Kind::SourcePut, Flagged::Source)
+}
+
+pub(in crate::sqlite) fn source_no(connection: &rusqlite::Connection, id: SourceId) -> Outcome<i64> {
+    let found = maybe(connection, "select no from source where id = $1", [id.as_bytes()], |row| row.get(0))?;
+    found.ok_or_else(|| StoreError::not_found("source", id).into())
+}
+
+pub(in crate::sqlite) fn object_words(object: &OriginObject) -> (&'static str, String) {
+    match object {
+        OriginObject::Conversation(id) => ("conversation", id.to_string()),
+        OriginObject::Message(id) => ("message", id.to_string()),
+        OriginObject::Project(id) => ("project", id.to_string()),
+        OriginObject::Fold(id) => ("fold", id.to_string()),
+        OriginObject::Memory(id) => ("memory", id.to_string()),
+        OriginObject::Document(name) => ("document", name.clone()),
+    }
+}
+
+pub(super) fn put_origin(tx: &mut Tx<'_>, origin: &Origin) -> Outcome<Done> {
+    let source_no = source_no(tx.connection, origin.source)?;
+    let (kind, object) = object_words(&origin.object);
+    let sql = "select 1 from origin where kind = $1 and object = $2 and source_no = $3";
+    if maybe(tx.connection, sql, (kind, &object, source_no), |_| Ok(()))?.is_some() {
+        return Err(Conflict::Exists { what: "origin", id: object }.into());
+    }
+    let sealed = origin.raw.as_ref().map(|raw| seal::seal(tx.key, "origin", object.as_bytes(), raw.as_bytes()));
+    let sql = "insert into origin (kind, object, source_no, ordinal, external, raw)
+         values ($1, $2, $3, $4, $5, $6)";
+    execute(tx.connection, sql, (kind, &object, source_no, origin.ordinal, &origin.external, sealed))?;
+    added(tx, Kind::OriginPut, Flagged::Origin)
+}
+
+pub(super) fn quarantine(tx: &mut Tx<'_>, quarantined: &Quarantined) -> Outcome<Done> {
+    let source_no = source_no(tx.connection, quarantined.source)?;
+    let sealed = seal::seal(tx.key, "quarantine", &raw::place(quarantined), &quarantined.bytes);
+    let sql = "insert into quarantine (source_no, at_byte, why, bytes) values ($1, $2, $3, $4)";
+    execute(tx.connection, sql, (source_no, quarantined.at_byte, &quarantined.why, sealed))?;
+    added(tx, Kind::Quarantined, Flagged::Quarantine)
+}

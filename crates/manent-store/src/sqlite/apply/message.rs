@@ -1,0 +1,342 @@
+//! Messages: appended, streamed, finished once.
+
+use super::super::codes::{Flags, Kind, NameKind, message_status_of};
+use super::super::connection::{execute, maybe};
+use super::super::fault::Outcome;
+use super::super::prepare::{Facts, blobs_of};
+use super::super::tx::{ConversationRow, Entry, Tx};
+use super::super::{raw, read};
+use super::branch;
+use crate::error::{Conflict, StoreError};
+use crate::transaction::{At, Done, Finish, HeadMove, MessageOrigin, Why};
+use manent_model::path;
+use manent_model::{Address, Base, Branch, ConversationId, Digest, Head, MessageId, MessageStatus, NewMessage, Sums};
+
+pub(in crate::sqlite) struct Append<'a> {
+    pub at: &'a At,
+    pub head: HeadMove,
+    pub why: Why,
+    pub messages: &'a [NewMessage],
+    pub origins: &'a [MessageOrigin],
+    pub facts: &'a [Facts],
+}
+
+pub(super) fn append(tx: &mut Tx<'_>, conversation: ConversationId, append: &Append<'_>) -> Outcome<Done> {
+    let Some(last) = append.messages.last() else {
+        return Err(StoreError::Invalid("an append has at least one message".to_owned()).into());
+    };
+    let mut row = tx.conversation(conversation)?;
+    if already_there(tx, row.no, append.messages, append.facts)? {
+        return Ok(Done::Messages(Some(last.id)));
+    }
+    let place = place_of(tx, &row, append)?;
+    let mut images = Vec::new();
+    if append.head == HeadMove::Follow {
+        images.push(row.head_image());
+    }
+    let (branch, last_own, own_sums) = match place {
+        Place::Existing(branch, last_own, own_sums) => (branch, last_own, own_sums),
+        Place::New { id, base, why } => {
+            let before = tx.sums_at(Head { branch: base.parent, at: base.fork })?;
+            (branch::insert_plain(tx, row.no, id, base, before, why)?, 0, Sums::default())
+        }
+    };
+    if last_own + append.messages.len() as i64 > Address::SLOTS_MAX {
+        return Err(StoreError::TooLarge { what: "the branch", limit: "16,777,215 messages" }.into());
+    }
+    let first = branch.no.slot(last_own + 1);
+    let added = insert(tx, first, own_sums, append.messages, append.facts, append.origins)?;
+    let head = Head { branch: branch.no, at: Address(first.0 + append.messages.len() as i64 - 1) };
+    if append.head == HeadMove::Follow {
+        let grown = append.facts.iter().fold(Sums::default(), |sum, facts| sum + facts.sums);
+        let at_end = row.head.branch == branch.no;
+        let sums = match at_end {
+            true => Sums { depth: 0, visible: row.messages, words: row.words, tokens: row.tokens } + grown,
+            false => tx.sums_at(head)?,
+        };
+        move_to(&mut row, head, sums);
+        row.active_at = row.active_at.max(tx.at.0);
+        tx.keep(&row);
+    }
+    let count = append.messages.len() as i64;
+    let entry = Entry {
+        kind: Kind::MessagesAppended,
+        key: Some(first.0),
+        count,
+        added: Some(added),
+        images: &images,
+        undoes: None,
+    };
+    tx.journal(row.no, &entry)?;
+    Ok(Done::Messages(Some(last.id)))
+}
+
+/// Sets the head of a row together with what is counted there.
+pub(super) fn move_to(row: &mut ConversationRow, head: Head, sums: Sums) {
+    row.head = head;
+    row.messages = sums.visible;
+    row.words = sums.words;
+    row.tokens = sums.tokens;
+}
+
+/// The ids of messages are their idempotency key: the same ones again are a retry, mixed or different ones a conflict.
+pub(super) fn already_there(
+    tx: &mut Tx<'_>,
+    conversation_no: i64,
+    messages: &[NewMessage],
+    facts: &[Facts],
+) -> Outcome<bool> {
+    let mut found = 0;
+    for (message, facts) in messages.iter().zip(facts) {
+        let sql = "select m.digest, m.flags, b.conversation_no
+             from message m
+             join branch b on b.no = m.key >> 24
+             where m.id = $1";
+        let row: Option<(Option<[u8; 16]>, i64, i64)> =
+            maybe(tx.connection, sql, [message.id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let Some((digest, flags, owner)) = row else { continue };
+        let streaming = message.content.status == MessageStatus::Streaming;
+        let same = match Flags::of(flags).streamed {
+            true => streaming,
+            false => digest == Some(facts.digest.0),
+        };
+        if !same || owner != conversation_no {
+            return Err(Conflict::Exists { what: "message", id: message.id.to_string() }.into());
+        }
+        found += 1;
+    }
+    match found {
+        0 => {
+            let mut ids: Vec<MessageId> = messages.iter().map(|message| message.id).collect();
+            ids.sort_unstable();
+            match ids.windows(2).find(|pair| pair[0] == pair[1]) {
+                Some(pair) => Err(Conflict::Exists { what: "message", id: pair[0].to_string() }.into()),
+                None => Ok(false),
+            }
+        }
+        all if all == messages.len() => Ok(true),
+        _ => Err(Conflict::Key.into()),
+    }
+}
+
+enum Place {
+    Existing(std::sync::Arc<Branch>, i64, Sums),
+    New { id: manent_model::BranchId, base: Base, why: Why },
+}
+
+fn place_of(tx: &mut Tx<'_>, row: &ConversationRow, append: &Append<'_>) -> Outcome<Place> {
+    match append.at {
+        At::Head { branch: id } => {
+            let branch = tx.branch(row.head.branch)?;
+            let (last_own, sums) = tx.last_own(branch.no)?;
+            Ok(match branch.ends_at(row.head.at, last_own) {
+                true => {
+                    let last = last_own.max(branch.open_from - 1);
+                    Place::Existing(branch, last, sums)
+                }
+                false => {
+                    let base = Base { parent: row.head.branch, fork: row.head.at };
+                    Place::New { id: *id, base, why: append.why }
+                }
+            })
+        }
+        At::After { message, branch } => {
+            let base = match message {
+                Some(message) => {
+                    let head = tx.head_at(row, *message)?;
+                    Base { parent: head.branch, fork: head.at }
+                }
+                None => Base { parent: row.head.branch, fork: Address::START },
+            };
+            Ok(Place::New { id: *branch, base, why: append.why })
+        }
+        At::InsteadOf { message, branch } => {
+            let head = tx.head_at(row, *message)?;
+            let path = Head { branch: head.branch, at: head.at };
+            let before = path::before(&mut tx.caches.branches(tx.connection), path, head.at)?;
+            let fork = before.ok_or_else(|| StoreError::not_found("message", message))?;
+            Ok(Place::New { id: *branch, base: Base { parent: head.branch, fork }, why: append.why })
+        }
+        At::Branch { branch } => {
+            let branch = tx.branch_of(row.no, *branch)?;
+            let (last_own, sums) = tx.last_own(branch.no)?;
+            Ok(Place::Existing(branch.clone(), last_own.max(branch.open_from - 1), sums))
+        }
+    }
+}
+
+/// Inserts messages at neighbouring slots and returns what stands for them in the chain.
+pub(super) fn insert(
+    tx: &mut Tx<'_>,
+    first: Address,
+    mut sums: Sums,
+    messages: &[NewMessage],
+    facts: &[Facts],
+    origins: &[MessageOrigin],
+) -> Outcome<Digest> {
+    let mut digests = Vec::with_capacity(messages.len() * 16);
+    for (place, (message, facts)) in messages.iter().zip(facts).enumerate() {
+        let key = first.0 + place as i64;
+        sums = sums + facts.sums;
+        let origin = origins.iter().find(|origin| origin.message == message.id);
+        insert_one(tx, key, tx.next + place as i64, sums, message, facts, origin)?;
+        for sha256 in &facts.blobs {
+            use_blob(tx, sha256, key)?;
+        }
+        digests.extend_from_slice(&facts.digest.0);
+    }
+    Ok(tx.key.digest(&[b"added", &digests]))
+}
+
+fn insert_one(
+    tx: &mut Tx<'_>,
+    key: i64,
+    arrival: i64,
+    sums: Sums,
+    message: &NewMessage,
+    facts: &Facts,
+    origin: Option<&MessageOrigin>,
+) -> Outcome<()> {
+    let content = &message.content;
+    let role_no = tx.word(NameKind::Role, &content.role)?;
+    let author_no = tx.author(content.author.as_ref())?;
+    let model_no = content.model.as_deref().map(|model| tx.word(NameKind::Model, model)).transpose()?;
+    let streaming = content.status == MessageStatus::Streaming;
+    let flags = Flags {
+        status: content.status,
+        known: content.time.known,
+        seen: content.seen,
+        streamed: streaming,
+        erased: false,
+    };
+    let kept = origin.map(|origin| raw::kept(tx, origin, content.body.text())).transpose()?;
+    let sql = "insert into message
+            (key, id, arrival, at, flags, role_no, author_no, model_no, turn, tokens, visible_sum, words_sum,
+             tokens_sum, reply_to, digest, usage, metadata, source_no, ordinal, external, raw, codec, body)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, 0, $22)";
+    let mut statement = tx.connection.prepare_cached(sql)?;
+    let usage = content.usage.as_ref().map(|json| json.text().as_bytes());
+    let metadata = content.metadata.as_ref().map(|json| json.text().as_bytes());
+    statement.execute(rusqlite::params![
+        key,
+        message.id.as_bytes(),
+        arrival,
+        content.time.at.0,
+        flags.code(),
+        role_no,
+        author_no,
+        model_no,
+        content.turn,
+        content.tokens,
+        sums.visible,
+        sums.words,
+        sums.tokens,
+        content.reply_to.as_ref().map(|id| &id.as_bytes()[..]),
+        (!streaming).then_some(&facts.digest.0[..]),
+        usage,
+        metadata,
+        kept.as_ref().map(|kept| kept.source_no),
+        origin.map(|origin| origin.ordinal),
+        kept.as_ref().and_then(|kept| kept.external),
+        kept.as_ref().and_then(|kept| kept.raw.as_deref()),
+        content.body.text().as_bytes(),
+    ])?;
+    Ok(())
+}
+
+fn use_blob(tx: &mut Tx<'_>, sha256: &[u8; 32], key: i64) -> Outcome<()> {
+    let sql = "insert into blob_use (blob_no, key)
+         select no, $1 from blob where sha256 = $2
+         on conflict do nothing";
+    execute(tx.connection, sql, (key, &sha256[..]))?;
+    Ok(())
+}
+
+pub(super) fn append_chunk(tx: &mut Tx<'_>, id: MessageId, delta: &str) -> Outcome<Done> {
+    let spot = tx.spot(id)?;
+    streaming_flags(tx, spot.address)?;
+    tx.conversation_by_no(spot.conversation_no)?;
+    let sql = "select coalesce(max(n), 0) + 1 from chunk where key = $1";
+    let n: i64 = tx.connection.prepare_cached(sql)?.query_row([spot.address.0], |row| row.get(0))?;
+    let sealed = super::super::seal::seal(tx.key, "chunk", &chunk_id(spot.address, n), delta.as_bytes());
+    execute(tx.connection, "insert into chunk (key, n, body) values ($1, $2, $3)", (spot.address.0, n, sealed))?;
+    let entry = Entry { key: Some(spot.address.0), ..Entry::of(Kind::ChunkAppended, &[]) };
+    tx.journal(spot.conversation_no, &entry)?;
+    Ok(Done::Plain)
+}
+
+pub(in crate::sqlite) fn chunk_id(address: Address, n: i64) -> [u8; 16] {
+    let mut id = [0; 16];
+    id[..8].copy_from_slice(&address.0.to_le_bytes());
+    id[8..].copy_from_slice(&n.to_le_bytes());
+    id
+}
+
+fn streaming_flags(tx: &Tx<'_>, address: Address) -> Outcome<Flags> {
+    let sql = "select flags from message where key = $1";
+    let code: i64 = tx.connection.prepare_cached(sql)?.query_row([address.0], |row| row.get(0))?;
+    match message_status_of(code & 3) {
+        Some(MessageStatus::Streaming) => Ok(Flags::of(code)),
+        _ => Err(Conflict::NotStreaming.into()),
+    }
+}
+
+pub(super) fn finish(tx: &mut Tx<'_>, id: MessageId, finish: &Finish) -> Outcome<Done> {
+    if finish.status == MessageStatus::Streaming {
+        return Err(StoreError::Invalid("a message is finished as complete, incomplete or failed".to_owned()).into());
+    }
+    let spot = tx.spot(id)?;
+    let mut message = read::message::by_address(tx.connection, tx.caches, tx.key, spot.address)?;
+    let flags = match streaming_flags(tx, spot.address) {
+        Ok(flags) => flags,
+        // The same ending again is a retry.
+        Err(conflict) => {
+            let same = message.content.body == finish.body && message.content.status == finish.status;
+            return if same { Ok(Done::Plain) } else { Err(conflict) };
+        }
+    };
+    let mut row = tx.conversation_by_no(spot.conversation_no)?;
+    let earlier = message.content.sums();
+    message.content.status = finish.status;
+    message.content.body = finish.body.clone();
+    message.content.tokens = finish.tokens;
+    message.content.usage = finish.usage.clone();
+    let digest = message.content.digest(tx.key, id);
+    let sql = "update message set flags = $1, digest = $2, tokens = $3, usage = $4, body = $5 where key = $6";
+    let code = Flags { status: finish.status, ..flags }.code();
+    let usage = finish.usage.as_ref().map(|json| json.text().as_bytes());
+    let body = finish.body.text().as_bytes();
+    execute(tx.connection, sql, (code, &digest.0[..], finish.tokens, usage, body, spot.address.0))?;
+    execute(tx.connection, "delete from chunk where key = $1", [spot.address.0])?;
+    for sha256 in blobs_of(finish.body.text(), &finish.body) {
+        use_blob(tx, &sha256, spot.address.0)?;
+    }
+    grow_sums(tx, spot.address, message.content.sums() - earlier)?;
+    let sums = tx.sums_at(row.head)?;
+    let head = row.head;
+    move_to(&mut row, head, sums);
+    tx.keep(&row);
+    let entry = Entry {
+        key: Some(spot.address.0),
+        added: Some(tx.key.digest(&[b"added", &digest.0])),
+        ..Entry::of(Kind::MessageFinished, &[])
+    };
+    tx.journal(row.no, &entry)?;
+    Ok(Done::Plain)
+}
+
+/// A finished stream changes what is counted at its slot, and so every running sum behind it.
+///
+/// Streams end at the end of their branch but for a rare race, so this touches one row. Branches that forked behind
+/// the stream while it ran keep the sums of then; `before_open` of those is corrected as well.
+fn grow_sums(tx: &mut Tx<'_>, address: Address, grown: Sums) -> Outcome<()> {
+    if grown == Sums::default() {
+        return Ok(());
+    }
+    let sql = "update message
+         set visible_sum = visible_sum + $1, words_sum = words_sum + $2, tokens_sum = tokens_sum + $3
+         where key between $4 and $5";
+    let parameters = (grown.visible, grown.words, grown.tokens, address.0, address.branch().end().0);
+    execute(tx.connection, sql, parameters)?;
+    branch::grow_behind(tx, address)
+}

@@ -1,0 +1,105 @@
+//! How each change is applied. Every function reads and refuses before it writes.
+
+pub(super) mod conversation;
+pub(super) mod message;
+mod branch;
+pub(super) mod attached;
+pub(super) mod run;
+pub(super) mod library;
+pub(super) mod project;
+pub(super) mod undo;
+mod destroy;
+
+use super::fault::Outcome;
+use super::prepare::Facts;
+use super::tx::Tx;
+use crate::error::Conflict;
+use crate::transaction::{Change, Done, Expect, Transaction};
+
+/// Checks what the caller expects, before the first write.
+pub(super) fn check(tx: &mut Tx<'_>, transaction: &Transaction) -> Outcome<()> {
+    for expect in &transaction.expect {
+        match expect {
+            Expect::Version { conversation, version } => {
+                let actual = tx.conversation(*conversation)?.version;
+                if actual != *version {
+                    return Err(Conflict::Version { expected: *version, actual }.into());
+                }
+            }
+            Expect::Head { conversation, head } => {
+                let row = tx.conversation(*conversation)?;
+                let expected = match head {
+                    Some(id) => tx.spot(*id)?.address,
+                    None => manent_model::Address::START,
+                };
+                if row.head.at != expected {
+                    return Err(Conflict::Head.into());
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Applies one change.
+pub(super) fn apply(tx: &mut Tx<'_>, change: &Change, facts: &[Facts]) -> Outcome<Done> {
+    match change {
+        Change::CreateConversation { id, branch, draft, importing } => {
+            conversation::create(tx, *id, *branch, draft, *importing)
+        }
+        Change::EditConversation { id, patch } => conversation::edit(tx, *id, patch),
+        Change::AppendMessages { conversation, at, head, why, messages, origins } => {
+            let append = message::Append { at, head: *head, why: *why, messages, origins, facts };
+            message::append(tx, *conversation, &append)
+        }
+        Change::AppendChunk { message, delta } => message::append_chunk(tx, *message, delta),
+        Change::FinishMessage { message, finish } => message::finish(tx, *message, finish),
+        Change::OpenBranch { conversation, branch, base, own, pieces, why } => {
+            let open = branch::Open { id: *branch, base: base.as_ref(), own, pieces, why: *why, facts };
+            branch::open_given(tx, *conversation, &open)
+        }
+        Change::Splice { conversation, branch, at, messages } => {
+            branch::splice(tx, *conversation, *branch, at, messages, facts)
+        }
+        Change::MoveHead { conversation, to } => branch::move_head(tx, *conversation, to),
+        Change::AddNote { id, message, kind, value } => attached::add_note(tx, *id, *message, kind, value),
+        Change::RemoveNote { id } => attached::remove_note(tx, *id),
+        Change::SetBookmark { conversation, name, head, metadata } => {
+            attached::set_bookmark(tx, *conversation, name, *head, metadata.as_ref())
+        }
+        Change::RemoveBookmark { conversation, name } => attached::remove_bookmark(tx, *conversation, name),
+        Change::SetState { conversation, name, after, value } => {
+            attached::set_state(tx, *conversation, name, *after, value.as_ref())
+        }
+        Change::AddFold { conversation, fold } => attached::add_fold(tx, *conversation, fold),
+        Change::SetFoldActive { fold, active } => attached::set_fold_active(tx, *fold, *active),
+        Change::RecordCall { conversation, call } => attached::record_call(tx, *conversation, call),
+        Change::PutToolCall { call, note } => run::put_tool_call(tx, call, note),
+        Change::MoveToolCall { message, part, to, record, note } => {
+            run::move_tool_call(tx, *message, *part, *to, record.as_ref(), note)
+        }
+        Change::AppendEvents { conversation, events } => run::append_events(tx, *conversation, events),
+        Change::PutInput { conversation, id, body } => run::put_input(tx, *conversation, *id, body),
+        Change::TakeInputs { conversation, ids } => run::take_inputs(tx, *conversation, ids),
+        Change::TakeLease { conversation, owner, until } => run::take_lease(tx, *conversation, owner, *until),
+        Change::RenewLease { conversation, token, until } => run::renew_lease(tx, *conversation, *token, *until),
+        Change::ReleaseLease { conversation, token } => run::release_lease(tx, *conversation, *token),
+        Change::PutDocument { kind, id, project, body } => library::put_document(tx, kind, id, *project, body.as_ref()),
+        Change::PutBlobPiece { sha256, size, n, last, bytes } => {
+            library::put_blob_piece(tx, sha256, *size, *n, *last, bytes)
+        }
+        Change::PutSource { source } => library::put_source(tx, source),
+        Change::PutOrigin { origin } => library::put_origin(tx, origin),
+        Change::Quarantine { quarantined } => library::quarantine(tx, quarantined),
+        Change::PutMemory { memory } => library::put_memory(tx, memory),
+        Change::RemoveMemory { id } => library::remove_memory(tx, *id),
+        Change::PutScratch { scratch } => library::put_scratch(tx, scratch),
+        Change::RemoveScratch { kind, id, actor } => library::remove_scratch(tx, kind, id, actor),
+        Change::CreateProject { project } => project::create(tx, project),
+        Change::EditProject { id, patch } => project::edit(tx, *id, patch),
+        Change::RemoveProject { id } => project::remove(tx, *id),
+        Change::Undo { position } => undo::undo(tx, *position),
+        Change::Purge { conversation } => destroy::purge(tx, *conversation),
+        Change::Erase { target } => destroy::erase(tx, target),
+    }
+}

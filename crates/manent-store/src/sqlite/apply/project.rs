@@ -1,0 +1,90 @@
+//! Projects: what several conversations share.
+
+use super::super::codes::Kind;
+use super::super::connection::{execute, maybe};
+use super::super::fault::Outcome;
+use super::super::seal;
+use super::super::tx::{Entry, Tx};
+use crate::error::{Conflict, StoreError};
+use crate::image::{Flagged, Image};
+use crate::transaction::Done;
+use manent_model::{Json, Project, ProjectId, ProjectPatch};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(in crate::sqlite) struct Body {
+    pub name: String,
+    #[serde(default)]
+    pub instructions: String,
+    #[serde(default)]
+    pub facts: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Json>,
+}
+
+pub(super) fn create(tx: &mut Tx<'_>, project: &Project) -> Outcome<Done> {
+    let sql = "select withdrawn from project where id = $1";
+    match maybe(tx.connection, sql, [project.id.as_bytes()], |row| row.get::<_, bool>(0))? {
+        Some(false) => return Ok(Done::Plain),
+        Some(true) => return Err(Conflict::Exists { what: "project", id: project.id.to_string() }.into()),
+        None => {}
+    }
+    let body = Body {
+        name: project.name.clone(),
+        instructions: project.instructions.clone(),
+        facts: project.facts.clone(),
+        metadata: project.metadata.clone(),
+    };
+    let sealed = seal::seal_json(tx.key, "project", project.id.as_bytes(), &body);
+    let sql = "insert into project (id, kind, name, version, body) values ($1, $2, $3, 1, $4)";
+    execute(tx.connection, sql, (project.id.as_bytes(), &project.kind, &project.name, sealed))?;
+    let no = tx.connection.last_insert_rowid();
+    let images = [Image::Flag { table: Flagged::Project, key: no, withdrawn: true }];
+    tx.journal_beside(&Entry::of(Kind::ProjectCreated, &images))?;
+    Ok(Done::Plain)
+}
+
+fn found(tx: &Tx<'_>, id: ProjectId) -> Outcome<(i64, String, Vec<u8>)> {
+    let sql = "select no, name, body from project where id = $1 and withdrawn = 0";
+    let row = maybe(tx.connection, sql, [id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    row.ok_or_else(|| StoreError::not_found("project", id).into())
+}
+
+pub(super) fn edit(tx: &mut Tx<'_>, id: ProjectId, patch: &ProjectPatch) -> Outcome<Done> {
+    let (no, name, sealed) = found(tx, id)?;
+    let mut body: Body = seal::open_json(tx.key, "project", id.as_bytes(), &sealed)?;
+    if let Some(name) = &patch.name {
+        body.name.clone_from(name);
+    }
+    if let Some(instructions) = &patch.instructions {
+        body.instructions.clone_from(instructions);
+    }
+    for (name, text) in &patch.facts {
+        match text {
+            Some(text) => body.facts.insert(name.clone(), text.clone()),
+            None => body.facts.remove(name),
+        };
+    }
+    if let Some(metadata) = &patch.metadata {
+        body.metadata.clone_from(metadata);
+    }
+    let after = seal::seal_json(tx.key, "project", id.as_bytes(), &body);
+    put(tx, no, &body.name, &after)?;
+    tx.journal_beside(&Entry::of(Kind::ProjectEdited, &[Image::Project { no, name, body: sealed }]))?;
+    Ok(Done::Plain)
+}
+
+pub(super) fn put(tx: &mut Tx<'_>, no: i64, name: &str, body: &[u8]) -> Outcome<()> {
+    let sql = "update project set name = $1, body = $2, version = version + 1 where no = $3";
+    execute(tx.connection, sql, (name, body, no))?;
+    Ok(())
+}
+
+pub(super) fn remove(tx: &mut Tx<'_>, id: ProjectId) -> Outcome<Done> {
+    let (no, _, _) = found(tx, id)?;
+    execute(tx.connection, "update project set withdrawn = 1 where no = $1", [no])?;
+    let images = [Image::Flag { table: Flagged::Project, key: no, withdrawn: false }];
+    tx.journal_beside(&Entry::of(Kind::ProjectRemoved, &images))?;
+    Ok(Done::Plain)
+}

@@ -1,0 +1,198 @@
+//! Agent runs: tool calls, events, inputs, leases.
+
+use super::super::codes::{Kind, NameKind, tool_code, tool_of};
+use super::super::connection::{execute, maybe};
+use super::super::fault::Outcome;
+use super::super::seal;
+use super::super::tx::{Entry, Tx};
+use crate::error::{Conflict, StoreError};
+use crate::image::{Flagged, Image, ToolCallImage};
+use crate::transaction::{Done, NewEvent};
+use manent_model::{Address, ConversationId, InputId, Json, MessageId, Micros, ToolCall, ToolState};
+
+pub(in crate::sqlite) fn tool_id(address: Address, part: i64) -> [u8; 16] {
+    super::message::chunk_id(address, part)
+}
+
+pub(super) fn tool_row(tx: &Tx<'_>, key: i64, part: i64) -> Outcome<Option<ToolCallImage>> {
+    let sql = "select conversation_no, call_id, name, state, body from tool_call where key = $1 and part = $2";
+    let found = maybe(tx.connection, sql, (key, part), |row| {
+        Ok(ToolCallImage {
+            conversation_no: row.get(0)?,
+            call_id: row.get(1)?,
+            name: row.get(2)?,
+            state: row.get(3)?,
+            body: row.get(4)?,
+        })
+    })?;
+    Ok(found)
+}
+
+pub(super) fn put_tool_row(tx: &Tx<'_>, key: i64, part: i64, row: Option<&ToolCallImage>) -> Outcome<()> {
+    execute(tx.connection, "delete from tool_call where key = $1 and part = $2", (key, part))?;
+    if let Some(row) = row {
+        let open = tool_of(row.state).is_some_and(|state| !state.is_final());
+        let sql = "insert into tool_call (key, part, conversation_no, call_id, name, open, state, body)
+             values ($1, $2, $3, $4, $5, $6, $7, $8)";
+        let parameters = (key, part, row.conversation_no, &row.call_id, &row.name, open, row.state, &row.body);
+        execute(tx.connection, sql, parameters)?;
+    }
+    Ok(())
+}
+
+fn add_step(tx: &mut Tx<'_>, key: i64, part: i64, state: ToolState, note: &str) -> Outcome<Image> {
+    let sql = "insert into tool_step (key, part, state, at, actor_no, note) values ($1, $2, $3, $4, $5, $6)";
+    execute(tx.connection, sql, (key, part, tool_code(state), tx.at.0, tx.actor_no, note))?;
+    Ok(Image::Flag { table: Flagged::ToolStep, key: tx.connection.last_insert_rowid(), withdrawn: true })
+}
+
+pub(super) fn put_tool_call(tx: &mut Tx<'_>, call: &ToolCall, note: &str) -> Outcome<Done> {
+    let spot = tx.spot(call.message)?;
+    let row = tx.conversation_by_no(spot.conversation_no)?;
+    let (key, part) = (spot.address.0, i64::from(call.part));
+    if tool_row(tx, key, part)?.is_some() {
+        let id = format!("{} of {}", call.part, call.message);
+        return Err(Conflict::Exists { what: "tool call", id }.into());
+    }
+    let sealed = seal::seal(tx.key, "tool call", &tool_id(spot.address, part), call.record.text().as_bytes());
+    let now = ToolCallImage {
+        conversation_no: row.no,
+        call_id: call.call_id.clone(),
+        name: call.name.clone(),
+        state: tool_code(call.state),
+        body: sealed,
+    };
+    put_tool_row(tx, key, part, Some(&now))?;
+    let step = add_step(tx, key, part, call.state, note)?;
+    let images = [Image::ToolCall { key, part, row: None }, step];
+    tx.journal(row.no, &Entry { key: Some(key), ..Entry::of(Kind::ToolCallPut, &images) })?;
+    Ok(Done::Plain)
+}
+
+pub(super) fn move_tool_call(
+    tx: &mut Tx<'_>,
+    message: MessageId,
+    part: u32,
+    to: ToolState,
+    record: Option<&Json>,
+    note: &str,
+) -> Outcome<Done> {
+    let spot = tx.spot(message)?;
+    let row = tx.conversation_by_no(spot.conversation_no)?;
+    let (key, part) = (spot.address.0, i64::from(part));
+    let earlier =
+        tool_row(tx, key, part)?.ok_or_else(|| StoreError::not_found("tool call", format!("{part} of {message}")))?;
+    let from = tool_of(earlier.state).ok_or_else(|| StoreError::altered("tool call", message))?;
+    if !from.may_become(to) {
+        return Err(Conflict::ToolState { from, to }.into());
+    }
+    let body = match record {
+        Some(record) => seal::seal(tx.key, "tool call", &tool_id(spot.address, part), record.text().as_bytes()),
+        None => earlier.body.clone(),
+    };
+    let now = ToolCallImage { state: tool_code(to), body, ..earlier.clone() };
+    put_tool_row(tx, key, part, Some(&now))?;
+    let step = add_step(tx, key, part, to, note)?;
+    let images = [Image::ToolCall { key, part, row: Some(earlier) }, step];
+    tx.journal(row.no, &Entry { key: Some(key), ..Entry::of(Kind::ToolCallMoved, &images) })?;
+    Ok(Done::Plain)
+}
+
+pub(super) fn append_events(tx: &mut Tx<'_>, conversation: ConversationId, events: &[NewEvent]) -> Outcome<Done> {
+    let mut row = tx.conversation(conversation)?;
+    if events.is_empty() {
+        return Err(StoreError::Invalid("an append has at least one event".to_owned()).into());
+    }
+    if row.event_cursor + events.len() as i64 > i64::from(u32::MAX) {
+        return Err(StoreError::TooLarge { what: "the log", limit: "4,294,967,295 events" }.into());
+    }
+    let mut images = Vec::with_capacity(events.len());
+    for event in events {
+        row.event_cursor += 1;
+        let key = row.no << 32 | row.event_cursor;
+        let channel_no = tx.word(NameKind::Channel, &event.channel)?;
+        let sealed = seal::seal(tx.key, "event", &key.to_le_bytes(), event.body.text().as_bytes());
+        let sql = "insert into event (key, at, channel_no, body) values ($1, $2, $3, $4)";
+        execute(tx.connection, sql, (key, event.at.0, channel_no, sealed))?;
+        images.push(Image::Flag { table: Flagged::Event, key, withdrawn: true });
+    }
+    tx.keep(&row);
+    tx.journal(row.no, &Entry::of(Kind::EventsAppended, &images))?;
+    Ok(Done::Events(row.event_cursor))
+}
+
+pub(super) fn put_input(tx: &mut Tx<'_>, conversation: ConversationId, id: InputId, body: &Json) -> Outcome<Done> {
+    let row = tx.conversation(conversation)?;
+    if maybe(tx.connection, "select 1 from input where id = $1", [id.as_bytes()], |_| Ok(()))?.is_some() {
+        return Err(Conflict::Exists { what: "input", id: id.to_string() }.into());
+    }
+    let sealed = seal::seal(tx.key, "input", id.as_bytes(), body.text().as_bytes());
+    let sql = "insert into input (id, conversation_no, at, body) values ($1, $2, $3, $4)";
+    execute(tx.connection, sql, (id.as_bytes(), row.no, tx.at.0, sealed))?;
+    let images = [Image::Flag { table: Flagged::Input, key: tx.connection.last_insert_rowid(), withdrawn: true }];
+    tx.journal(row.no, &Entry::of(Kind::InputPut, &images))?;
+    Ok(Done::Plain)
+}
+
+pub(super) fn take_inputs(tx: &mut Tx<'_>, conversation: ConversationId, ids: &[InputId]) -> Outcome<Done> {
+    let row = tx.conversation(conversation)?;
+    let mut images = Vec::with_capacity(ids.len());
+    for id in ids {
+        let sql = "select no, taken_pos from input where id = $1 and conversation_no = $2 and withdrawn = 0";
+        let found: Option<(i64, Option<i64>)> =
+            maybe(tx.connection, sql, (id.as_bytes(), row.no), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        match found {
+            None => return Err(StoreError::not_found("input", id).into()),
+            Some((_, Some(_))) => return Err(Conflict::Taken.into()),
+            Some((no, None)) => images.push(Image::InputTaken { no, taken_pos: None }),
+        }
+    }
+    for image in &images {
+        if let Image::InputTaken { no, .. } = image {
+            execute(tx.connection, "update input set taken_pos = $1 where no = $2", (tx.first, no))?;
+        }
+    }
+    tx.journal(row.no, &Entry::of(Kind::InputsTaken, &images))?;
+    Ok(Done::Plain)
+}
+
+fn lease_row(tx: &Tx<'_>, conversation_no: i64) -> Outcome<Option<(String, i64, i64)>> {
+    let sql = "select owner, token, until from lease where conversation_no = $1";
+    Ok(maybe(tx.connection, sql, [conversation_no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?)
+}
+
+fn put_lease(tx: &mut Tx<'_>, conversation_no: i64, owner: &str, token: i64, until: Micros) -> Outcome<Done> {
+    let sql = "insert into lease (conversation_no, owner, token, until) values ($1, $2, $3, $4)
+         on conflict (conversation_no) do update set owner = $2, token = $3, until = $4";
+    execute(tx.connection, sql, (conversation_no, owner, token, until.0))?;
+    tx.journal(conversation_no, &Entry::of(Kind::LeaseChanged, &[]))?;
+    Ok(Done::Lease(token))
+}
+
+pub(super) fn take_lease(tx: &mut Tx<'_>, conversation: ConversationId, owner: &str, until: Micros) -> Outcome<Done> {
+    let row = tx.conversation(conversation)?;
+    let token = match lease_row(tx, row.no)? {
+        Some((holder, _, until)) if until > tx.at.0 && holder != owner => return Err(Conflict::Lease.into()),
+        Some((_, token, _)) => token + 1,
+        None => 1,
+    };
+    put_lease(tx, row.no, owner, token, until)
+}
+
+pub(super) fn renew_lease(tx: &mut Tx<'_>, conversation: ConversationId, token: i64, until: Micros) -> Outcome<Done> {
+    let row = tx.conversation(conversation)?;
+    match lease_row(tx, row.no)? {
+        // A lease that ran out may be renewed as long as nobody else took it: the token still fences.
+        Some((owner, held, _)) if held == token => put_lease(tx, row.no, &owner, token, until),
+        _ => Err(Conflict::Lease.into()),
+    }
+}
+
+pub(super) fn release_lease(tx: &mut Tx<'_>, conversation: ConversationId, token: i64) -> Outcome<Done> {
+    let row = tx.conversation(conversation)?;
+    match lease_row(tx, row.no)? {
+        // The row stays, so that the next owner's token is larger.
+        Some((_, held, _)) if held == token => put_lease(tx, row.no, "", token, Micros(0)),
+        _ => Err(Conflict::Lease.into()),
+    }
+}

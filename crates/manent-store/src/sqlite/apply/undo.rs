@@ -1,0 +1,249 @@
+//! Undo: puts back what the journal kept, as a new commit. Redo is the undo of an undo.
+
+use super::super::codes::Kind;
+use super::super::connection::{execute, maybe, rows};
+use super::super::fault::Outcome;
+use super::super::tx::{Entry, Tx, beside};
+use super::{attached, conversation, library, message, project, run};
+use crate::error::Conflict;
+use crate::image::{self, Flagged, Image};
+use crate::query::Step;
+use crate::transaction::{Done, Position};
+use manent_model::{Address, BranchNo, Head, Sums};
+use rusqlite::Connection;
+use std::collections::HashSet;
+
+/// How far back a target is looked for; nobody steps back ten thousand times.
+const WALK_MAX: usize = 10_000;
+
+/// What an undo is about, by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::sqlite) enum ScopeNo {
+    Everything,
+    Conversation(i64),
+    Beside,
+}
+
+struct Row {
+    first: Position,
+    prev: Position,
+    kind: i64,
+    undoes: Option<Position>,
+    images: bool,
+}
+
+/// Finds the commit that an undo or redo of a scope would undo now.
+///
+/// Walks back from the newest. An undo that holds cancels the commit it names; a redo that holds cancels the undo it
+/// names. The first commit that is left and has something to put back is the target.
+pub(in crate::sqlite) fn target(connection: &Connection, scope: ScopeNo, step: Step) -> Outcome<Option<Position>> {
+    let mut at = match scope {
+        ScopeNo::Everything => {
+            let sql = "select coalesce(max(pos), 0) from journal";
+            connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?
+        }
+        ScopeNo::Conversation(no) => {
+            let sql = "select last_pos from conversation where no = $1";
+            maybe(connection, sql, [no], |row| row.get(0))?.unwrap_or(0)
+        }
+        ScopeNo::Beside => beside(connection)?.0,
+    };
+    let mut cancelled: HashSet<Position> = HashSet::new();
+    for _ in 0..WALK_MAX {
+        let Some((commit, before)) = read_commit(connection, scope, at)? else { return Ok(None) };
+        at = before;
+        let kind = Kind::of(commit.kind);
+        // What a purge or an erasure left behind has no images; nothing of the conversation before it can come back.
+        if kind.is_none_or(Kind::is_barrier) && scope != ScopeNo::Everything {
+            return Ok(None);
+        }
+        if cancelled.remove(&commit.first) {
+            continue;
+        }
+        match (kind, commit.undoes, step) {
+            (Some(Kind::Undone), Some(undone), Step::Undo) | (Some(Kind::Redone), Some(undone), Step::Redo) => {
+                cancelled.insert(undone);
+            }
+            (Some(Kind::Undone), Some(_), Step::Redo) => return Ok(Some(commit.first)),
+            (_, _, Step::Undo) if commit.images => return Ok(Some(commit.first)),
+            (_, _, Step::Redo) if commit.images => return Ok(None),
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+/// Reads the rows of the commit that ends at a position of a scope, as one, and the position before it.
+fn read_commit(connection: &Connection, scope: ScopeNo, mut at: Position) -> Outcome<Option<(Row, Position)>> {
+    let mut commit: Option<Row> = None;
+    while at > 0 {
+        let sql = match scope {
+            // A row owns several positions: the newest row at or before this one.
+            ScopeNo::Everything => {
+                "select first, pos, kind, undoes, before from journal where pos <= $1 order by pos desc limit 1"
+            }
+            _ => "select first, prev, kind, undoes, before from journal where pos = $1",
+        };
+        let found = maybe(connection, sql, [at], |row| {
+            let before: Option<Vec<u8>> = row.get(4)?;
+            Ok(Row {
+                first: row.get(0)?,
+                prev: row.get(1)?,
+                kind: row.get(2)?,
+                undoes: row.get(3)?,
+                images: before.is_some_and(|before| image::decode(&before).is_some_and(|images| !images.is_empty())),
+            })
+        })?;
+        let Some(mut row) = found else { break };
+        if scope == ScopeNo::Everything {
+            row.prev -= 1;
+        }
+        match &mut commit {
+            None => {
+                at = row.prev;
+                commit = Some(row);
+            }
+            Some(commit) if commit.first == row.first => {
+                commit.images |= row.images;
+                if Kind::of(row.kind).is_none_or(Kind::is_barrier) {
+                    commit.kind = row.kind;
+                }
+                at = row.prev;
+            }
+            Some(_) => break,
+        }
+    }
+    Ok(commit.map(|commit| (commit, at)))
+}
+
+pub(super) fn undo(tx: &mut Tx<'_>, position: Position) -> Outcome<Done> {
+    let sql = "select conversation_no, kind, before from journal where first = $1 and pos >= $1 and pos <= $1 + 5000
+         order by pos";
+    let found: Vec<(Option<i64>, i64, Option<Vec<u8>>)> =
+        rows(tx.connection, sql, [position], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let mut scopes: Vec<Option<i64>> = found.iter().map(|(conversation_no, ..)| *conversation_no).collect();
+    scopes.sort_unstable();
+    scopes.dedup();
+    let is_undo = found.iter().any(|(_, kind, _)| Kind::of(*kind) == Some(Kind::Undone));
+    let step = if is_undo { Step::Redo } else { Step::Undo };
+    for scope in &scopes {
+        let scope = scope.map_or(ScopeNo::Beside, ScopeNo::Conversation);
+        if target(tx.connection, scope, step)? != Some(position) {
+            return Err(Conflict::Undo.into());
+        }
+    }
+    if scopes.is_empty() {
+        return Err(Conflict::Undo.into());
+    }
+    let kind = if is_undo { Kind::Redone } else { Kind::Undone };
+    for scope in scopes {
+        if let Some(no) = scope {
+            tx.conversation_by_no(no)?;
+        }
+        let mut swapped = Vec::new();
+        for (_, _, before) in found.iter().rev().filter(|(conversation_no, ..)| *conversation_no == scope) {
+            let images = before.as_deref().and_then(image::decode).unwrap_or_default();
+            for image in images.iter().rev() {
+                swapped.push(swap(tx, image)?);
+            }
+        }
+        let entry = Entry { undoes: Some(position), ..Entry::of(kind, &swapped) };
+        match scope {
+            Some(no) => tx.journal(no, &entry)?,
+            None => tx.journal_beside(&entry)?,
+        };
+    }
+    Ok(Done::Plain)
+}
+
+/// Puts an image back and returns what was there.
+fn swap(tx: &mut Tx<'_>, image: &Image) -> Outcome<Image> {
+    match image {
+        Image::Head { conversation_no, branch_no, key, active_at, messages, words, tokens } => {
+            let mut row = tx.conversation_by_no(*conversation_no)?;
+            let now = row.head_image();
+            let head = Head { branch: BranchNo(*branch_no), at: Address(*key) };
+            let sums = Sums { depth: 0, visible: *messages, words: *words, tokens: *tokens };
+            message::move_to(&mut row, head, sums);
+            row.active_at = *active_at;
+            tx.keep(&row);
+            Ok(now)
+        }
+        Image::Flag { table, key, withdrawn } => swap_flag(tx, *table, *key, *withdrawn),
+        Image::Conversation(image) => {
+            let row = tx.conversation_by_no(image.no)?;
+            let now = conversation::image_of(tx, &row)?;
+            conversation::put_image(tx, image)?;
+            Ok(Image::Conversation(Box::new(now)))
+        }
+        Image::Bookmark { conversation_no, name, row } => {
+            let now = attached::bookmark_row(tx, *conversation_no, name)?;
+            attached::put_bookmark(tx, *conversation_no, name, row.as_ref())?;
+            Ok(Image::Bookmark { conversation_no: *conversation_no, name: name.clone(), row: now })
+        }
+        Image::ToolCall { key, part, row } => {
+            let now = run::tool_row(tx, *key, *part)?;
+            run::put_tool_row(tx, *key, *part, row.as_ref())?;
+            Ok(Image::ToolCall { key: *key, part: *part, row: now })
+        }
+        Image::FoldActive { no, active } => {
+            let sql = "select active from fold where no = $1";
+            let now = tx.connection.prepare_cached(sql)?.query_row([no], |row| row.get(0))?;
+            execute(tx.connection, "update fold set active = $1 where no = $2", (active, no))?;
+            Ok(Image::FoldActive { no: *no, active: now })
+        }
+        Image::InputTaken { no, taken_pos } => {
+            let sql = "select taken_pos from input where no = $1";
+            let now = tx.connection.prepare_cached(sql)?.query_row([no], |row| row.get(0))?;
+            execute(tx.connection, "update input set taken_pos = $1 where no = $2", (taken_pos, no))?;
+            Ok(Image::InputTaken { no: *no, taken_pos: now })
+        }
+        Image::Project { no, name, body } => {
+            let sql = "select name, body from project where no = $1";
+            let (now_name, now_body): (String, Vec<u8>) =
+                tx.connection.prepare_cached(sql)?.query_row([no], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            project::put(tx, *no, name, body)?;
+            Ok(Image::Project { no: *no, name: now_name, body: now_body })
+        }
+        Image::Memory { no, row } => {
+            let now = library::memory_row(tx, *no)?;
+            library::put_memory_row(tx, *no, row)?;
+            Ok(Image::Memory { no: *no, row: now })
+        }
+    }
+}
+
+fn swap_flag(tx: &mut Tx<'_>, table: Flagged, key: i64, withdrawn: bool) -> Outcome<Image> {
+    let (read, write) = flag_sql(table);
+    let now: bool = tx.connection.prepare_cached(read)?.query_row([key], |row| row.get(0))?;
+    execute(tx.connection, write, (withdrawn, key))?;
+    Ok(Image::Flag { table, key, withdrawn: now })
+}
+
+macro_rules! flag {
+    ($table:literal, $key:literal) => {
+        (
+            concat!("select withdrawn from ", $table, " where ", $key, " = $1"),
+            concat!("update ", $table, " set withdrawn = $1 where ", $key, " = $2"),
+        )
+    };
+}
+
+fn flag_sql(table: Flagged) -> (&'static str, &'static str) {
+    match table {
+        Flagged::Conversation => flag!("conversation", "no"),
+        Flagged::Project => flag!("project", "no"),
+        Flagged::Note => flag!("note", "no"),
+        Flagged::State => flag!("state", "no"),
+        Flagged::Fold => flag!("fold", "no"),
+        Flagged::ModelCall => flag!("model_call", "no"),
+        Flagged::ToolStep => flag!("tool_step", "no"),
+        Flagged::Event => flag!("event", "key"),
+        Flagged::Input => flag!("input", "no"),
+        Flagged::Document => flag!("document", "no"),
+        Flagged::Memory => flag!("memory", "no"),
+        Flagged::Source => flag!("source", "no"),
+        Flagged::Origin => flag!("origin", "no"),
+        Flagged::Quarantine => flag!("quarantine", "no"),
+    }
+}

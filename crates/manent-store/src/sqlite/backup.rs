@@ -1,0 +1,85 @@
+//! Backups: written, restored, checked and compared before anybody calls them done.
+
+use super::connection::{SqliteOptions, failed, open_reader, sync_folder};
+use super::verify::verify_connection;
+use crate::error::{Result, StoreError};
+use crate::maintenance::BackupReport;
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, PartialEq, Eq)]
+struct Counts {
+    position: i64,
+    messages: i64,
+    conversations: i64,
+}
+
+fn counts(connection: &Connection) -> rusqlite::Result<Counts> {
+    let sql = "select (select coalesce(max(pos + count - 1), 0) from journal),
+                (select count(*) from message),
+                (select count(*) from conversation)";
+    connection.query_row(sql, [], |row| {
+        Ok(Counts { position: row.get(0)?, messages: row.get(1)?, conversations: row.get(2)? })
+    })
+}
+
+pub(super) fn backup(options: &SqliteOptions, to: &Path) -> Result<BackupReport> {
+    let doing = "writing a backup";
+    let io = |error: std::io::Error| StoreError::engine(doing, error);
+    if to.exists() {
+        return Err(StoreError::Invalid(format!("{} exists already", to.display())));
+    }
+    let partial = beside(to, ".partial");
+    let restored = beside(to, ".restored.partial");
+    let _ = std::fs::remove_file(&partial);
+    let _ = std::fs::remove_file(&restored);
+    let target = partial.to_str().ok_or_else(|| StoreError::Invalid("the path is not UTF-8".to_owned()))?;
+    let source = open_reader(options)?;
+    let sql = |error| failed(doing, error);
+    // Counted first, copied after: the copy holds at least what was acknowledged before it began. It is the one read
+    // that may last, since a copy of one moment needs that moment to stand still.
+    source.pragma_update(None, "query_only", false).map_err(sql)?;
+    let before = counts(&source).map_err(sql)?;
+    source.execute("vacuum into $1", [target]).map_err(sql)?;
+    drop(source);
+    let outcome = (|| {
+        std::fs::File::open(&partial).and_then(|file| file.sync_all()).map_err(io)?;
+        // Restoring is copying the file back; what is checked is that copy.
+        std::fs::copy(&partial, &restored).map_err(io)?;
+        let report = check(&restored, &before)?;
+        std::fs::rename(&partial, to).map_err(io)?;
+        sync_folder(to).map_err(io)?;
+        let size_bytes = std::fs::metadata(to).map_err(io)?.len();
+        Ok(BackupReport {
+            path: to.display().to_string(),
+            size_bytes,
+            position: report.position,
+            messages: report.messages,
+            conversations: report.conversations,
+        })
+    })();
+    for leftover in [&partial, &restored, &beside(&restored, "-wal"), &beside(&restored, "-shm")] {
+        let _ = std::fs::remove_file(leftover);
+    }
+    outcome
+}
+
+/// Verifies a restored copy and compares it with what the store had when the copy began.
+fn check(restored: &Path, before: &Counts) -> Result<Counts> {
+    let connection = open_reader(&SqliteOptions::new(restored))?;
+    let found = counts(&connection).map_err(|error| failed("checking a backup", error))?;
+    if found.position < before.position || found.messages < before.messages {
+        return Err(StoreError::altered("backup", restored.display()));
+    }
+    let report = verify_connection(connection)?;
+    match report.problems.first() {
+        None => Ok(found),
+        Some(problem) => Err(StoreError::altered("backup", format!("{problem:?}"))),
+    }
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}

@@ -1,0 +1,130 @@
+//! What a connection remembers: words, branches and numbers that never change once they are on disk.
+
+use super::codes::NameKind;
+use super::connection::{maybe, rows};
+use super::fault::{Fault, Outcome};
+use crate::error::StoreError;
+use manent_model::{Address, Base, Branch, BranchNo, Branches, Piece, Range, Sums};
+use rusqlite::Connection;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Branches are small; a conversation of a thousand forks should still fit.
+const BRANCHES_MAX: usize = 20_000;
+const NAMES_MAX: usize = 20_000;
+
+#[derive(Default)]
+pub(super) struct Caches {
+    words: HashMap<(NameKind, String), i64>,
+    names: HashMap<i64, Arc<str>>,
+    branches: HashMap<BranchNo, Arc<Branch>>,
+}
+
+impl Caches {
+    /// Forgets everything: a rollback or another process may have made it untrue.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Returns the word of a number.
+    pub(super) fn name(&mut self, connection: &Connection, no: i64) -> Outcome<Arc<str>> {
+        if let Some(name) = self.names.get(&no) {
+            return Ok(name.clone());
+        }
+        let found = maybe(connection, "select value from name where no = $1", [no], |row| row.get::<_, String>(0))?;
+        let name: Arc<str> = found.ok_or_else(|| StoreError::altered("name", no))?.into();
+        if self.names.len() >= NAMES_MAX {
+            self.names.clear();
+        }
+        self.names.insert(no, name.clone());
+        Ok(name)
+    }
+
+    /// Returns the number of a word that exists.
+    pub(super) fn known_word(&mut self, connection: &Connection, kind: NameKind, word: &str) -> Outcome<Option<i64>> {
+        if let Some(no) = self.words.get(&(kind, word.to_owned())) {
+            return Ok(Some(*no));
+        }
+        let sql = "select no from name where kind = $1 and value = $2";
+        let found = maybe(connection, sql, (kind as i64, word), |row| row.get(0))?;
+        if let Some(no) = found {
+            if self.words.len() >= NAMES_MAX {
+                self.words.clear();
+            }
+            self.words.insert((kind, word.to_owned()), no);
+        }
+        Ok(found)
+    }
+
+    /// Returns the number of a word, giving it one if it is new.
+    pub(super) fn word(&mut self, connection: &Connection, kind: NameKind, word: &str) -> Outcome<i64> {
+        if let Some(no) = self.known_word(connection, kind, word)? {
+            return Ok(no);
+        }
+        super::connection::execute(connection, "insert into name (kind, value) values ($1, $2)", (kind as i64, word))?;
+        let no = connection.last_insert_rowid();
+        self.words.insert((kind, word.to_owned()), no);
+        Ok(no)
+    }
+
+    /// Lets the path rules look at branches.
+    pub(super) fn branches<'a>(&'a mut self, connection: &'a Connection) -> BranchReader<'a> {
+        BranchReader { caches: self, connection }
+    }
+}
+
+pub(super) struct BranchReader<'a> {
+    caches: &'a mut Caches,
+    connection: &'a Connection,
+}
+
+impl Branches for BranchReader<'_> {
+    type Error = Fault;
+
+    fn branch(&mut self, no: BranchNo) -> Outcome<Arc<Branch>> {
+        if let Some(branch) = self.caches.branches.get(&no) {
+            return Ok(branch.clone());
+        }
+        let branch = Arc::new(read_branch(self.connection, no)?.ok_or_else(|| StoreError::altered("branch", no.0))?);
+        if self.caches.branches.len() >= BRANCHES_MAX {
+            self.caches.branches.clear();
+        }
+        self.caches.branches.insert(no, branch.clone());
+        Ok(branch)
+    }
+}
+
+fn read_branch(connection: &Connection, no: BranchNo) -> Outcome<Option<Branch>> {
+    let sql = "select parent_no, fork_key, open_from, before_depth, before_visible, before_words, before_tokens
+         from branch
+         where no = $1";
+    let found = maybe(connection, sql, [no.0], |row| {
+        let parent: Option<i64> = row.get(0)?;
+        let fork = Address(row.get(1)?);
+        Ok(Branch {
+            no,
+            base: parent.map(|parent| Base { parent: BranchNo(parent), fork }),
+            pieces: Vec::new(),
+            open_from: row.get(2)?,
+            before_open: sums_at(row, 3)?,
+        })
+    })?;
+    let Some(mut branch) = found else { return Ok(None) };
+    let sql = "select from_key, to_key, before_depth, before_visible, before_words, before_tokens
+         from piece
+         where branch_no = $1
+         order by ordinal";
+    branch.pieces = rows(connection, sql, [no.0], |row| {
+        Ok(Piece { range: Range { from: Address(row.get(0)?), to: Address(row.get(1)?) }, before: sums_at(row, 2)? })
+    })?;
+    Ok(Some(branch))
+}
+
+fn sums_at(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<Sums> {
+    Ok(Sums {
+        depth: row.get(first)?,
+        visible: row.get(first + 1)?,
+        words: row.get(first + 2)?,
+        tokens: row.get(first + 3)?,
+    })
+}

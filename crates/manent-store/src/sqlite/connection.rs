@@ -1,0 +1,247 @@
+//! Connections: how a file is opened, and the settings that keep what was promised.
+
+use super::migrate;
+use crate::error::{Result, StoreError};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The first SQLite that cannot corrupt a WAL file when two connections checkpoint at once.
+pub const SQLITE_OLDEST: i32 = 3_051_003;
+
+/// "manE": tells our files from other SQLite files.
+pub(super) const APPLICATION_ID: i64 = 0x6D61_6E45;
+
+/// How long a writer waits for other processes.
+const LOCK_WAIT: Duration = Duration::from_secs(30);
+
+/// When a commit is called durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// On disk before it is answered.
+    #[default]
+    Full,
+    /// A power cut may take the last commits. For tests that show what that means; never the default.
+    Relaxed,
+}
+
+/// How a SQLite store is opened.
+#[derive(Debug, Clone)]
+pub struct SqliteOptions {
+    /// The file.
+    pub path: PathBuf,
+    /// When a commit is called durable.
+    pub durability: Durability,
+    /// Another SQLite VFS than the default, by name.
+    pub vfs: Option<String>,
+    /// How many threads read.
+    pub readers: usize,
+    /// How many pages the WAL may hold before it is copied into the file.
+    pub checkpoint_pages: u32,
+    /// Grow the WAL once, by writing zeros, when the file sees real traffic.
+    pub grow_wal: bool,
+}
+
+impl SqliteOptions {
+    /// Returns the defaults for a file.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            durability: Durability::Full,
+            vfs: None,
+            readers: 4,
+            checkpoint_pages: 8_000,
+            grow_wal: true,
+        }
+    }
+
+    /// Returns the path of a file that SQLite keeps beside this one.
+    pub fn beside(&self, suffix: &str) -> PathBuf {
+        let mut name = self.path.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    }
+}
+
+/// Refuses a SQLite library that is known to corrupt files.
+pub(super) fn check_library() -> Result<()> {
+    match rusqlite::version_number() {
+        number if number >= SQLITE_OLDEST => Ok(()),
+        _ => Err(StoreError::UnsafeSqlite { found: rusqlite::version().to_owned() }),
+    }
+}
+
+fn open(options: &SqliteOptions, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let mut connection = match &options.vfs {
+        Some(vfs) => Connection::open_with_flags_and_vfs(&options.path, flags, vfs.as_str())?,
+        None => Connection::open_with_flags(&options.path, flags)?,
+    };
+    connection.busy_handler(Some(wait_for_lock))?;
+    connection.set_prepared_statement_cache_capacity(256);
+    Ok(connection)
+}
+
+thread_local! {
+    static WAITING_SINCE: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// Polls with short, uneven sleeps: SQLite's own handler sleeps up to 100 ms, which starves many processes on one file.
+fn wait_for_lock(tries: i32) -> bool {
+    let now = Instant::now();
+    if tries == 0 {
+        WAITING_SINCE.set(Some(now));
+    }
+    let since = WAITING_SINCE.get().unwrap_or(now);
+    if now - since > LOCK_WAIT {
+        return false;
+    }
+    let uneven = u64::from(std::process::id()) % 7 * 40;
+    std::thread::sleep(Duration::from_micros(100 + uneven + 100 * u64::from(tries.unsigned_abs().min(20))));
+    true
+}
+
+fn set_up(connection: &Connection, options: &SqliteOptions) -> rusqlite::Result<()> {
+    let synchronous = match options.durability {
+        Durability::Full => "FULL",
+        Durability::Relaxed => "NORMAL",
+    };
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    connection.pragma_update(None, "secure_delete", true)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "mmap_size", 0)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    connection.pragma_update(None, "cell_size_check", true)?;
+    if cfg!(target_os = "macos") {
+        connection.pragma_update(None, "fullfsync", true)?;
+        connection.pragma_update(None, "checkpoint_fullfsync", true)?;
+    }
+    Ok(())
+}
+
+/// Opens the connection that writes; makes the file or brings its schema up to date.
+pub(super) fn open_first(options: &SqliteOptions, schema: i64) -> Result<Connection> {
+    check_library()?;
+    refuse_foreign(options)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    let mut connection = open(options, flags).map_err(|error| failed("opening the file", error))?;
+    let prepare = |connection: &mut Connection| -> Result<()> {
+        let doing = "setting up the file";
+        let fresh = user_version(connection).map_err(|error| failed(doing, error))? == 0;
+        if fresh {
+            connection.pragma_update(None, "page_size", 4096).map_err(|error| failed(doing, error))?;
+            connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(|error| failed(doing, error))?;
+        }
+        let mode: String = connection
+            .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))
+            .map_err(|error| failed(doing, error))?;
+        if !mode.eq_ignore_ascii_case("wal") {
+            return Err(StoreError::Invalid(format!("the file system cannot hold a WAL (journal mode {mode})")));
+        }
+        set_up(connection, options).map_err(|error| failed(doing, error))?;
+        migrate::to_version(connection, options, schema)
+    };
+    prepare(&mut connection)?;
+    connection.pragma_update(None, "cache_size", -32_768).map_err(|error| failed("setting up the file", error))?;
+    Ok(connection)
+}
+
+/// Opens a connection that only reads.
+pub(super) fn open_reader(options: &SqliteOptions) -> Result<Connection> {
+    let connection = open_again(options)?;
+    let set = || -> rusqlite::Result<()> {
+        connection.pragma_update(None, "query_only", true)?;
+        connection.pragma_update(None, "cache_size", -16_384)
+    };
+    set().map_err(|error| failed("opening a reader", error))?;
+    Ok(connection)
+}
+
+/// Opens another connection to a file that `open_first` has opened before.
+pub(super) fn open_again(options: &SqliteOptions) -> Result<Connection> {
+    let connection =
+        open(options, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(|error| failed("opening the file", error))?;
+    set_up(&connection, options).map_err(|error| failed("opening the file", error))?;
+    Ok(connection)
+}
+
+pub(super) fn user_version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("select user_version from pragma_user_version", [], |row| row.get(0))
+}
+
+/// Looks at the file without being able to change it, so that what is refused stays as it was.
+fn refuse_foreign(options: &SqliteOptions) -> Result<()> {
+    let not_ours = || StoreError::NotOurs { path: options.path.display().to_string() };
+    match std::fs::metadata(&options.path) {
+        Ok(metadata) if metadata.is_dir() => return Err(not_ours()),
+        Ok(metadata) if metadata.len() > 0 => {}
+        _ => return Ok(()),
+    }
+    let connection =
+        open(options, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(|error| failed("opening the file", error))?;
+    let found: rusqlite::Result<(i64, i64, i64)> = connection.query_row(
+        "select (select application_id from pragma_application_id),
+                (select user_version from pragma_user_version),
+                (select count(*) from sqlite_schema)",
+        [],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+    );
+    match found {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => Err(not_ours()),
+        Err(error) => Err(failed("reading the file", error)),
+        Ok((0, 0, 0)) => Ok(()),
+        Ok((application, _, _)) if application != APPLICATION_ID => Err(not_ours()),
+        Ok((_, version, _)) if version > migrate::NEWEST => {
+            Err(StoreError::NewerSchema { found: version, known: migrate::NEWEST })
+        }
+        Ok(_) => Ok(()),
+    }
+}
+
+/// Turns an engine error into what the caller can do about it.
+pub(super) fn failed(doing: &'static str, error: rusqlite::Error) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => StoreError::DiskFull,
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy("another process holds the file"),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::altered("the file", doing),
+        _ => StoreError::engine(doing, error),
+    }
+}
+
+/// Runs a query that gives one row or none.
+pub(super) fn maybe<T>(
+    connection: &Connection,
+    sql: &str,
+    parameters: impl rusqlite::Params,
+    read: impl FnOnce(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Option<T>> {
+    connection.prepare_cached(sql)?.query_row(parameters, read).optional()
+}
+
+/// Runs a statement that changes rows.
+pub(super) fn execute(
+    connection: &Connection,
+    sql: &str,
+    parameters: impl rusqlite::Params,
+) -> rusqlite::Result<usize> {
+    connection.prepare_cached(sql)?.execute(parameters)
+}
+
+/// Runs a query and collects its rows.
+pub(super) fn rows<T>(
+    connection: &Connection,
+    sql: &str,
+    parameters: impl rusqlite::Params,
+    read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    connection.prepare_cached(sql)?.query_map(parameters, read)?.collect()
+}
+
+/// Makes the entry of a new file in its folder durable.
+pub(super) fn sync_folder(path: &Path) -> std::io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::File::open(folder)?.sync_all()
+}

@@ -1,0 +1,41 @@
+//! What goes wrong inside a transaction: a refusal that left no trace, or an engine error that may have.
+
+use crate::error::{Conflict, StoreError};
+
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// The request was refused; the caller is told why.
+    Refused(StoreError),
+    /// SQLite failed; the whole batch must be looked at.
+    Engine(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<Conflict> for Fault {
+    fn from(conflict: Conflict) -> Self {
+        Self::Refused(StoreError::Conflict(conflict))
+    }
+}
+
+impl Fault {
+    /// Says it to a reader, for whom nothing is at stake.
+    pub(super) fn said(self, doing: &'static str) -> StoreError {
+        match self {
+            Self::Refused(error) => error,
+            Self::Engine(error) => super::connection::failed(doing, error),
+        }
+    }
+}
+
+pub(super) type Outcome<T> = Result<T, Fault>;

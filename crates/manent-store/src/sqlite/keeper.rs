@@ -1,0 +1,83 @@
+//! The keeper: a thread that copies the WAL into the file and notices what other processes commit.
+
+use super::connection::{SqliteOptions, execute, failed, maybe, open_again};
+use super::shared::Shared;
+use super::wal;
+use rusqlite::Connection;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How often other processes are looked for; a tail promises one second.
+const LOOK: Duration = Duration::from_millis(200);
+/// How long a key answers what it answered before.
+const REQUESTS_KEPT_MICROS: i64 = 7 * 86_400_000_000;
+
+#[derive(Default)]
+struct State {
+    wanted: bool,
+    closed: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Keeper {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Keeper {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for the WAL to be copied.
+    pub(super) fn wake(&self) {
+        self.lock().wanted = true;
+        self.changed.notify_all();
+    }
+
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    /// The life of the thread. It opens a connection for each look, so that it can be kept away like any reader.
+    pub(super) fn serve(&self, shared: &Shared, options: &SqliteOptions) {
+        loop {
+            let mut state = self.lock();
+            if !state.wanted && !state.closed {
+                (state, _) = self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner);
+            }
+            if state.closed {
+                return;
+            }
+            let wanted = std::mem::take(&mut state.wanted);
+            drop(state);
+            // What fails here is tried again at the next look; the writer reports what matters.
+            let _ = shared.readers.visit(|| {
+                let connection = open_again(options)?;
+                look(&connection, shared, wanted).map_err(|error| failed("looking at the file", error))
+            });
+            if wanted {
+                shared.queue.nudge();
+            }
+        }
+    }
+}
+
+fn look(connection: &Connection, shared: &Shared, copy: bool) -> rusqlite::Result<()> {
+    if copy {
+        wal::copy(connection)?;
+    }
+    let sql = "select pos + count - 1 from journal order by pos desc limit 1";
+    if let Some(position) = maybe(connection, sql, [], |row| row.get(0))? {
+        shared.publish(position);
+    }
+    Ok(())
+}
+
+/// Forgets requests whose callers have long had their answer.
+pub(super) fn forget_requests(connection: &Connection) -> rusqlite::Result<usize> {
+    let sql = "delete from request
+         where key in (select key from request where at < (select max(at) from request) - $1 limit 500)";
+    execute(connection, sql, [REQUESTS_KEPT_MICROS])
+}

@@ -1,0 +1,97 @@
+//! Migrations: each has a number and a name, happens once, whole or not at all, and never changes after it has landed.
+
+use super::connection::{APPLICATION_ID, SqliteOptions, failed, sync_folder, user_version};
+use crate::error::{Result, StoreError};
+use rusqlite::{Connection, TransactionBehavior};
+
+pub(super) struct Migration {
+    pub number: i64,
+    pub sql: &'static str,
+}
+
+pub(super) const MIGRATIONS: [Migration; 4] = [
+    Migration { number: 1, sql: include_str!("migrations/0001_conversations.sql") },
+    Migration { number: 2, sql: include_str!("migrations/0002_attached.sql") },
+    Migration { number: 3, sql: include_str!("migrations/0003_runs.sql") },
+    Migration { number: 4, sql: include_str!("migrations/0004_library.sql") },
+];
+
+/// The newest schema that this program knows.
+pub(super) const NEWEST: i64 = MIGRATIONS.len() as i64;
+
+/// Brings a file to a version; a file that holds something is copied first.
+pub(super) fn to_version(connection: &mut Connection, options: &SqliteOptions, wanted: i64) -> Result<()> {
+    let doing = "migrating the schema";
+    let found = user_version(connection).map_err(|error| failed(doing, error))?;
+    if found > NEWEST {
+        return Err(StoreError::NewerSchema { found, known: NEWEST });
+    }
+    if found >= wanted {
+        return Ok(());
+    }
+    if found > 0 {
+        backup_before(connection, options, found)?;
+    }
+    let transaction =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(|error| failed(doing, error))?;
+    let run = || -> rusqlite::Result<()> {
+        // Another process may have been faster while we waited for the lock.
+        let now = user_version(&transaction)?;
+        for migration in MIGRATIONS.iter().filter(|migration| migration.number > now && migration.number <= wanted) {
+            transaction.execute_batch(migration.sql)?;
+        }
+        if now == 0 {
+            transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+            let mut secret = [0u8; 32];
+            getrandom::fill(&mut secret).map_err(|error| {
+                rusqlite::Error::ToSqlConversionFailure(Box::new(std::io::Error::other(error.to_string())))
+            })?;
+            transaction.execute("insert into meta (name, value) values ('digest_key', $1)", [&secret[..]])?;
+            transaction.execute("insert into meta (name, value) values ('beside', $1)", [&[0u8; 24][..]])?;
+        }
+        if now < wanted {
+            transaction.pragma_update(None, "user_version", wanted)?;
+        }
+        Ok(())
+    };
+    run().map_err(|error| failed(doing, error))?;
+    transaction.commit().map_err(|error| failed(doing, error))
+}
+
+/// Copies the file as it is before a migration touches it.
+fn backup_before(connection: &Connection, options: &SqliteOptions, found: i64) -> Result<()> {
+    let doing = "copying the file before a migration";
+    let kept = options.beside(&format!(".before-{}", found + 1));
+    if kept.exists() {
+        return Ok(());
+    }
+    let partial = options.beside(&format!(".before-{}.partial", found + 1));
+    let io = |error: std::io::Error| StoreError::engine(doing, error);
+    if partial.exists() {
+        std::fs::remove_file(&partial).map_err(io)?;
+    }
+    let target = partial.to_str().ok_or_else(|| StoreError::Invalid("the path is not UTF-8".to_owned()))?;
+    connection.execute("vacuum into $1", [target]).map_err(|error| failed(doing, error))?;
+    std::fs::File::open(&partial).and_then(|file| file.sync_all()).map_err(io)?;
+    let copy = Connection::open(&partial).map_err(|error| failed(doing, error))?;
+    let check: String =
+        copy.query_row("pragma integrity_check", [], |row| row.get(0)).map_err(|error| failed(doing, error))?;
+    drop(copy);
+    if check != "ok" {
+        return Err(StoreError::altered("the file", check));
+    }
+    std::fs::rename(&partial, &kept).map_err(io)?;
+    sync_folder(&kept).map_err(io)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn migrations_are_numbered_in_order() {
+        for (place, migration) in MIGRATIONS.iter().enumerate() {
+            assert_eq!(migration.number, place as i64 + 1);
+        }
+    }
+}

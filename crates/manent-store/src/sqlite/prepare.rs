@@ -1,0 +1,199 @@
+//! What can be worked out before the writer's turn: digests, sums, sizes. The caller's thread does it.
+
+use crate::error::{Result, StoreError};
+use crate::transaction::{Change, Transaction};
+use manent_model::{Digest, DigestKey, Message, MessageStatus, NewMessage, Part, Sums, hex};
+
+/// A commit is bounded so that none of them holds the lock for long.
+const CHANGES_MAX: usize = 2_000;
+const BYTES_MAX: usize = 4 << 20;
+/// Titles, names and keys are read with every list; nobody needs a megabyte there.
+const SHORT_MAX: usize = 64 << 10;
+
+/// What is known of a message before it is stored.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    pub digest: Digest,
+    pub sums: Sums,
+    pub blobs: Vec<[u8; 32]>,
+}
+
+/// A transaction that is ready for the writer.
+pub(crate) struct Prepared {
+    pub transaction: Transaction,
+    /// For each change, the facts of the messages it adds.
+    pub facts: Vec<Vec<Facts>>,
+    /// The idempotency key and the digest of what it asks for.
+    pub request: Option<(Vec<u8>, Digest)>,
+    pub bytes: usize,
+}
+
+pub(crate) fn prepare(key: &DigestKey, transaction: Transaction) -> Result<Prepared> {
+    let items: usize = transaction.changes.iter().map(|change| messages_of(change).len().max(1)).sum();
+    if transaction.changes.is_empty() {
+        return Err(StoreError::Invalid("a transaction has at least one change".to_owned()));
+    }
+    if items > CHANGES_MAX {
+        return Err(StoreError::TooLarge { what: "the transaction", limit: "2,000 changes" });
+    }
+    let mut bytes = 0;
+    for change in &transaction.changes {
+        bytes += size_of(change)?;
+    }
+    if bytes > BYTES_MAX {
+        return Err(StoreError::TooLarge { what: "the transaction", limit: "4 MiB" });
+    }
+    if let Some(author) = &transaction.actor {
+        short("an author", author.id.len() + author.name.len())?;
+    }
+    let facts = transaction
+        .changes
+        .iter()
+        .map(|change| messages_of(change).iter().map(|message| facts(key, message)).collect())
+        .collect();
+    let request = match &transaction.key {
+        Some(request) if request.is_empty() || request.len() > 255 => {
+            return Err(StoreError::Invalid("an idempotency key has 1 to 255 bytes".to_owned()));
+        }
+        Some(request) => {
+            let asked = serde_json::to_vec(&transaction).map_err(|error| StoreError::Invalid(error.to_string()))?;
+            Some((request.clone(), key.digest(&[b"request", &asked])))
+        }
+        None => None,
+    };
+    Ok(Prepared { transaction, facts, request, bytes })
+}
+
+pub(crate) fn messages_of(change: &Change) -> &[NewMessage] {
+    match change {
+        Change::AppendMessages { messages, .. } | Change::Splice { messages, .. } => messages,
+        Change::OpenBranch { own, .. } => own,
+        _ => &[],
+    }
+}
+
+fn facts(key: &DigestKey, message: &NewMessage) -> Facts {
+    let streaming = message.content.status == MessageStatus::Streaming;
+    let digest = match streaming {
+        true => streaming_digest(key, message.id),
+        false => message.content.digest(key, message.id),
+    };
+    Facts { digest, sums: message.content.sums(), blobs: blobs_of(message.content.body.text(), &message.content.body) }
+}
+
+/// What stands for a message in the chain until it is finished.
+pub(crate) fn streaming_digest(key: &DigestKey, id: manent_model::MessageId) -> Digest {
+    key.digest(&[b"streaming", id.as_bytes()])
+}
+
+/// Recomputes the facts of a stored message; used when a stream is finished and by `verify`.
+pub(crate) fn digest_of(key: &DigestKey, message: &Message) -> Digest {
+    message.content.digest(key, message.id)
+}
+
+pub(crate) fn blobs_of(text: &str, body: &manent_model::Body) -> Vec<[u8; 32]> {
+    // Most messages show no blob; reading their parts again would cost more than this look.
+    if !text.contains("\"blob\"") {
+        return Vec::new();
+    }
+    let parts = body.parts();
+    let blobs = parts.iter().filter_map(|part| match part {
+        Part::Media { blob: Some(blob), .. } => hex::decode(blob)?.try_into().ok(),
+        _ => None,
+    });
+    blobs.collect()
+}
+
+fn short(what: &'static str, length: usize) -> Result<usize> {
+    match length <= SHORT_MAX {
+        true => Ok(length),
+        false => Err(StoreError::TooLarge { what, limit: "64 KiB" }),
+    }
+}
+
+fn size_of(change: &Change) -> Result<usize> {
+    let messages: usize = messages_of(change)
+        .iter()
+        .map(|message| {
+            let content = &message.content;
+            let extra = [&content.usage, &content.metadata];
+            let extra: usize = extra.into_iter().flatten().map(|json| json.text().len()).sum();
+            content.body.text().len() + extra + content.role.len() + 64
+        })
+        .sum();
+    for message in messages_of(change) {
+        short("a role", message.content.role.len())?;
+        short("a model", message.content.model.as_ref().map_or(0, String::len))?;
+        short("an author", message.content.author.as_ref().map_or(0, |author| author.id.len() + author.name.len()))?;
+    }
+    let rest = match change {
+        Change::CreateConversation { draft, .. } => {
+            short("a title", draft.title.len())?
+                + short("an external id", draft.external_id.as_ref().map_or(0, String::len))?
+                + draft.metadata.as_ref().map_or(0, |json| json.text().len())
+        }
+        Change::EditConversation { patch, .. } => {
+            short("a title", patch.title.as_ref().map_or(0, String::len))?
+                + patch.metadata.iter().flatten().map(|json| json.text().len()).sum::<usize>()
+        }
+        Change::AppendMessages { origins, .. } => {
+            origins.iter().map(|origin| origin.raw.as_ref().map_or(0, String::len) + 64).sum()
+        }
+        Change::AppendChunk { delta, .. } => delta.len(),
+        Change::FinishMessage { finish, .. } => finish.body.text().len(),
+        Change::AddNote { kind, value, .. } => short("a kind", kind.len())? + value.text().len(),
+        Change::SetBookmark { name, .. } | Change::RemoveBookmark { name, .. } => short("a name", name.len())?,
+        Change::SetState { name, value, .. } => {
+            short("a name", name.len())? + value.as_ref().map_or(0, |json| json.text().len())
+        }
+        Change::AddFold { fold, .. } => fold.summary.as_ref().map_or(0, String::len) + fold.covers.len() * 32,
+        Change::PutToolCall { call, note } => {
+            short("a call", call.call_id.len() + call.name.len() + note.len())? + call.record.text().len()
+        }
+        Change::MoveToolCall { record, note, .. } => {
+            short("a note", note.len())? + record.as_ref().map_or(0, |json| json.text().len())
+        }
+        Change::AppendEvents { events, .. } => events.iter().map(|event| event.body.text().len() + 32).sum(),
+        Change::PutInput { body, .. } => body.text().len(),
+        Change::TakeInputs { ids, .. } => ids.len() * 16,
+        Change::TakeLease { owner, .. } => short("an owner", owner.len())?,
+        Change::PutDocument { kind, id, body, .. } => {
+            short("a document's name", kind.len() + id.len())? + body.as_ref().map_or(0, |json| json.text().len())
+        }
+        Change::RecordCall { call, .. } => call.manifest.as_ref().map_or(0, |json| json.text().len()) + 64,
+        Change::PutBlobPiece { bytes, .. } => bytes.len(),
+        Change::PutSource { source } => short("a path", source.path.len())? + source.style.text().len(),
+        Change::PutOrigin { origin } => origin.raw.as_ref().map_or(0, String::len),
+        Change::Quarantine { quarantined } => quarantined.bytes.len(),
+        Change::PutMemory { memory } => {
+            memory.text.len() + memory.metadata.as_ref().map_or(0, |json| json.text().len())
+        }
+        Change::PutScratch { scratch } => {
+            short("a name", scratch.kind.len() + scratch.id.len() + scratch.actor.len())? + scratch.body.text().len()
+        }
+        Change::CreateProject { project } => {
+            short("a name", project.name.len())?
+                + project.instructions.len()
+                + project.facts.iter().map(|(name, text)| name.len() + text.len()).sum::<usize>()
+        }
+        Change::EditProject { patch, .. } => {
+            short("a name", patch.name.as_ref().map_or(0, String::len))?
+                + patch.instructions.as_ref().map_or(0, String::len)
+                + patch.facts.values().flatten().map(String::len).sum::<usize>()
+        }
+        Change::OpenBranch { pieces, .. } => pieces.len() * 32,
+        Change::Splice { .. }
+        | Change::MoveHead { .. }
+        | Change::RemoveNote { .. }
+        | Change::SetFoldActive { .. }
+        | Change::RenewLease { .. }
+        | Change::ReleaseLease { .. }
+        | Change::RemoveMemory { .. }
+        | Change::RemoveScratch { .. }
+        | Change::RemoveProject { .. }
+        | Change::Undo { .. }
+        | Change::Purge { .. }
+        | Change::Erase { .. } => 0,
+    };
+    Ok(messages + rest + 32)
+}

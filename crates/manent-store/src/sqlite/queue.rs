@@ -1,0 +1,110 @@
+//! The queue in front of the writer: two lanes, bounded in bytes by the semaphore of its callers.
+
+use super::prepare::Prepared;
+use crate::error::Result;
+use crate::transaction::{Committed, Lane};
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use tokio::sync::oneshot;
+
+/// A transaction that waits for its turn, and who waits for its answer.
+pub(super) struct Job {
+    pub prepared: Prepared,
+    pub answer: oneshot::Sender<Result<Committed>>,
+}
+
+#[derive(Default)]
+struct Lanes {
+    normal: VecDeque<Job>,
+    low: VecDeque<Job>,
+    closed: bool,
+    nudged: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Queue {
+    lanes: Mutex<Lanes>,
+    changed: Condvar,
+}
+
+/// What the writer should do next.
+pub(super) enum Next {
+    /// These, together.
+    Batch(Vec<Job>),
+    /// Something other than a transaction waits for the writer.
+    Nudge,
+    /// Nothing comes any more.
+    Closed,
+}
+
+const BATCH_MAX: usize = 512;
+const BATCH_BYTES: usize = 16 << 20;
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, Lanes> {
+        // A thread that panicked left at most a job half-pushed; the queue itself is whole.
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the job if the queue is closed.
+    pub(super) fn push(&self, job: Job) -> Option<Job> {
+        let mut lanes = self.lock();
+        if lanes.closed {
+            return Some(job);
+        }
+        match job.prepared.transaction.lane {
+            Lane::Normal => lanes.normal.push_back(job),
+            Lane::Low => lanes.low.push_back(job),
+        }
+        drop(lanes);
+        self.changed.notify_one();
+        None
+    }
+
+    /// Puts jobs back whose turn did not come, in their order.
+    pub(super) fn put_back(&self, jobs: Vec<Job>) {
+        let mut lanes = self.lock();
+        for job in jobs.into_iter().rev() {
+            match job.prepared.transaction.lane {
+                Lane::Normal => lanes.normal.push_front(job),
+                Lane::Low => lanes.low.push_front(job),
+            }
+        }
+    }
+
+    pub(super) fn nudge(&self) {
+        self.lock().nudged = true;
+        self.changed.notify_one();
+    }
+
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for work. A batch takes what is urgent, and one of the low lane so that it is never starved.
+    pub(super) fn next(&self) -> Next {
+        let mut lanes = self.lock();
+        loop {
+            if std::mem::take(&mut lanes.nudged) {
+                return Next::Nudge;
+            }
+            if !lanes.normal.is_empty() || !lanes.low.is_empty() {
+                break;
+            }
+            if lanes.closed {
+                return Next::Closed;
+            }
+            lanes = self.changed.wait(lanes).unwrap_or_else(PoisonError::into_inner);
+        }
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        while batch.len() < BATCH_MAX && bytes < BATCH_BYTES {
+            let Some(job) = lanes.normal.pop_front() else { break };
+            bytes += job.prepared.bytes;
+            batch.push(job);
+        }
+        batch.extend(lanes.low.pop_front());
+        Next::Batch(batch)
+    }
+}

@@ -1,0 +1,87 @@
+//! The source record of an imported message: compressed against the body that was made of it, so it costs little.
+
+use super::apply::library::source_no;
+use super::fault::Outcome;
+use super::tx::Tx;
+use crate::error::{Result, StoreError};
+use crate::transaction::MessageOrigin;
+use manent_model::{DigestKey, Quarantined};
+
+const PLAIN: u8 = 0;
+const AGAINST_BODY: u8 = 1;
+
+/// What of an origin stands in the row of its message.
+pub(super) struct Kept {
+    pub source_no: i64,
+    pub external: Option<i64>,
+    pub raw: Option<Vec<u8>>,
+}
+
+/// The id and the record share one text, so that the row needs one column: length of the id, id, record.
+fn joined(origin: &MessageOrigin) -> Vec<u8> {
+    let external = origin.external.as_deref();
+    let mut text = match external {
+        Some(external) => (external.len() as i64).to_le_bytes().to_vec(),
+        None => (-1i64).to_le_bytes().to_vec(),
+    };
+    text.extend_from_slice(external.unwrap_or_default().as_bytes());
+    text.push(u8::from(origin.raw.is_some()));
+    text.extend_from_slice(origin.raw.as_deref().unwrap_or_default().as_bytes());
+    text
+}
+
+fn split(text: &[u8]) -> Option<(Option<String>, Option<String>)> {
+    let (length, rest) = text.split_first_chunk::<8>()?;
+    let length = i64::from_le_bytes(*length);
+    let (external, rest) = rest.split_at_checked(usize::try_from(length.max(0)).ok()?)?;
+    let (present, raw) = rest.split_first()?;
+    let external = String::from_utf8(external.to_vec()).ok()?;
+    let raw = String::from_utf8(raw.to_vec()).ok()?;
+    Some(((length >= 0).then_some(external), (*present == 1).then_some(raw)))
+}
+
+/// Packs an origin; what does not come back equal at once is kept whole.
+pub(super) fn kept(tx: &Tx<'_>, origin: &MessageOrigin, body: &str) -> Outcome<Kept> {
+    let text = joined(origin);
+    let packed = zstd::bulk::Compressor::with_dictionary(3, body.as_bytes())
+        .and_then(|mut compressor| compressor.compress(&text))
+        .ok()
+        .map(|delta| [&[AGAINST_BODY], &(text.len() as u32).to_le_bytes()[..], &delta].concat());
+    let raw = match packed {
+        Some(packed) if unpack(&packed, body).as_deref() == Some(&text[..]) && packed.len() < text.len() => packed,
+        _ => [&[PLAIN], &text[..]].concat(),
+    };
+    Ok(Kept {
+        source_no: source_no(tx.connection, origin.source)?,
+        external: origin.external.as_deref().map(|external| external_hash(tx.key, external)),
+        raw: Some(raw),
+    })
+}
+
+fn unpack(packed: &[u8], body: &str) -> Option<Vec<u8>> {
+    match packed.split_first()? {
+        (&PLAIN, text) => Some(text.to_vec()),
+        (&AGAINST_BODY, rest) => {
+            let (size, delta) = rest.split_first_chunk::<4>()?;
+            let size = u32::from_le_bytes(*size) as usize;
+            zstd::bulk::Decompressor::with_dictionary(body.as_bytes()).ok()?.decompress(delta, size).ok()
+        }
+        _ => None,
+    }
+}
+
+/// Returns the external id and the source record.
+pub(super) fn opened(packed: &[u8], body: &str) -> Result<(Option<String>, Option<String>)> {
+    unpack(packed, body).as_deref().and_then(split).ok_or_else(|| StoreError::altered("origin", "of a message"))
+}
+
+/// Returns the number under which messages with this external id are found.
+pub(super) fn external_hash(key: &DigestKey, external: &str) -> i64 {
+    let digest = key.digest(&[b"external", external.as_bytes()]);
+    i64::from_le_bytes(digest.0[..8].try_into().expect("a digest has sixteen bytes"))
+}
+
+/// Names a quarantined piece for its seal.
+pub(super) fn place(quarantined: &Quarantined) -> Vec<u8> {
+    [&quarantined.source.as_bytes()[..], &quarantined.at_byte.to_le_bytes()].concat()
+}

@@ -1,0 +1,332 @@
+//! What is attached to conversations, and the logs of runs.
+
+use super::super::apply::attached::{CallBody, FoldBody};
+use super::super::apply::message::chunk_id;
+use super::super::apply::run::tool_id;
+use super::super::codes::{NameKind, fold_of, outcome_of, tool_of};
+use super::super::connection::rows;
+use super::super::fault::Outcome;
+use super::super::seal;
+use super::Reading;
+use super::message::author;
+use super::path::{head_of, id_at, start_of, state_value};
+use crate::error::StoreError;
+use crate::query::{Attached, Events, EventsQuery, PAGE_MAX, ToolCallTrail};
+use manent_model::{
+    Address, Bookmark, Call, CallId, ConversationId, Event, Fold, FoldId, Input, InputId, Json, Lease, MessageId,
+    Micros, Note, NoteId, State, ToolCall, ToolStep,
+};
+
+/// Reads JSON that a seal has vouched for.
+pub(in crate::sqlite) fn json_of(what: &'static str, text: &[u8]) -> Outcome<Json> {
+    let text = std::str::from_utf8(text).map_err(|_| StoreError::altered(what, "its text"))?;
+    Json::parse(text).map_err(|_| StoreError::altered(what, "its text").into())
+}
+
+fn message_at(reading: &Reading<'_>, key: i64) -> Outcome<MessageId> {
+    id_at(reading.connection, Address(key))?
+        .ok_or_else(|| StoreError::altered("message", format!("{:?}", Address(key))).into())
+}
+
+pub(in crate::sqlite) fn attached(reading: &mut Reading<'_>, id: ConversationId) -> Outcome<Attached> {
+    let (no, _) = head_of(reading.connection, id)?;
+    Ok(Attached {
+        notes: notes(reading, no)?,
+        bookmarks: bookmarks(reading, no)?,
+        states: states(reading, no)?,
+        folds: folds(reading, no)?,
+        calls: calls(reading, no)?,
+        tool_calls: tool_calls(reading, no)?,
+        inputs: inputs(reading, no)?,
+        lease: lease(reading, no)?,
+        streams: streams(reading, no)?,
+    })
+}
+
+fn notes(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<Note>> {
+    type Row = ([u8; 16], i64, String, Option<i64>, i64, Vec<u8>);
+    let sql = "select id, key, kind, actor_no, at, body
+         from note
+         where conversation_no = $1 and withdrawn = 0
+         order by no";
+    let found: Vec<Row> = rows(reading.connection, sql, [no], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
+    })?;
+    let mut notes = Vec::with_capacity(found.len());
+    for (id, key, kind, actor_no, at, body) in found {
+        notes.push(Note {
+            id: NoteId::from_bytes(id),
+            message: message_at(reading, key)?,
+            kind,
+            actor: actor_no.map(|no| author(reading.connection, no)).transpose()?,
+            value: json_of("note", seal::open(reading.key, "note", &id, &body)?)?,
+            at: Micros(at),
+        });
+    }
+    Ok(notes)
+}
+
+fn bookmarks(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<Bookmark>> {
+    let sql = "select name, key, at, body from bookmark where conversation_no = $1 order by name";
+    let found: Vec<(String, i64, i64, Option<Vec<u8>>)> =
+        rows(reading.connection, sql, [no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
+    let mut bookmarks = Vec::with_capacity(found.len());
+    for (name, key, at, body) in found {
+        let metadata = match body {
+            Some(body) => Some(json_of("bookmark", seal::open(reading.key, "bookmark", name.as_bytes(), &body)?)?),
+            None => None,
+        };
+        let head = id_at(reading.connection, Address(key))?;
+        bookmarks.push(Bookmark { name, head, metadata, at: Micros(at) });
+    }
+    Ok(bookmarks)
+}
+
+fn states(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<State>> {
+    let sql = "select name_no, key, at, body
+         from state
+         where conversation_no = $1 and withdrawn = 0
+         order by no";
+    let found: Vec<(i64, i64, i64, Option<Vec<u8>>)> =
+        rows(reading.connection, sql, [no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
+    let start = start_of(reading.connection, no)?;
+    let mut states = Vec::with_capacity(found.len());
+    for (name_no, key, at, body) in found {
+        states.push(State {
+            name: reading.caches.name(reading.connection, name_no)?.to_string(),
+            after: if key == start.0 { None } else { Some(message_at(reading, key)?) },
+            value: body.map(|body| state_value(reading, key, &body)).transpose()?,
+            at: Micros(at),
+        });
+    }
+    Ok(states)
+}
+
+fn folds(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<Fold>> {
+    type Row = ([u8; 16], i64, i64, bool, Option<[u8; 16]>, i64, Vec<u8>);
+    let sql = "select id, key, kind, active, parent, at, body
+         from fold
+         where conversation_no = $1 and withdrawn = 0
+         order by no";
+    let found: Vec<Row> = rows(reading.connection, sql, [no], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?))
+    })?;
+    let mut folds = Vec::with_capacity(found.len());
+    for (id, key, kind, active, parent, at, body) in found {
+        let body: FoldBody = seal::open_json(reading.key, "fold", &id, &body)?;
+        folds.push(Fold {
+            id: FoldId::from_bytes(id),
+            after: message_at(reading, key)?,
+            kind: fold_of(kind).ok_or_else(|| StoreError::altered("fold", FoldId::from_bytes(id)))?,
+            covers: body.covers,
+            summary: body.summary,
+            parent: parent.map(FoldId::from_bytes),
+            made_by: body.made_by,
+            active,
+            at: Micros(at),
+        });
+    }
+    Ok(folds)
+}
+
+fn calls(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<Call>> {
+    type Row = ([u8; 16], i64, Option<i64>, i64, Option<i64>, Option<i64>, Option<i64>, i64, Vec<u8>);
+    let sql = "select id, key, model_no, outcome, tokens_in, tokens_out, cost_micros, at, body
+         from model_call
+         where conversation_no = $1 and withdrawn = 0
+         order by no";
+    let found: Vec<Row> = rows(reading.connection, sql, [no], |row| {
+        Ok((
+            row.get(0)?,
+            row.get(1)?,
+            row.get(2)?,
+            row.get(3)?,
+            row.get(4)?,
+            row.get(5)?,
+            row.get(6)?,
+            row.get(7)?,
+            row.get(8)?,
+        ))
+    })?;
+    let mut calls = Vec::with_capacity(found.len());
+    for (id, key, model_no, outcome, tokens_in, tokens_out, cost_micros, at, body) in found {
+        let body: CallBody = seal::open_json(reading.key, "call", &id, &body)?;
+        let model = model_no.map(|no| reading.caches.name(reading.connection, no)).transpose()?;
+        calls.push(Call {
+            id: CallId::from_bytes(id),
+            after: id_at(reading.connection, Address(key))?,
+            model: model.map(|model| model.to_string()),
+            outcome: outcome_of(outcome).ok_or_else(|| StoreError::altered("call", CallId::from_bytes(id)))?,
+            tokens_in,
+            tokens_out,
+            cost_micros,
+            sent: body.sent,
+            manifest: body.manifest,
+            at: Micros(at),
+        });
+    }
+    Ok(calls)
+}
+
+struct ToolRow {
+    key: i64,
+    part: i64,
+    call_id: String,
+    name: String,
+    state: i64,
+    body: Vec<u8>,
+    conversation: [u8; 16],
+}
+
+fn tool_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<ToolRow> {
+    Ok(ToolRow {
+        key: row.get(0)?,
+        part: row.get(1)?,
+        call_id: row.get(2)?,
+        name: row.get(3)?,
+        state: row.get(4)?,
+        body: row.get(5)?,
+        conversation: row.get(6)?,
+    })
+}
+
+fn trail(reading: &mut Reading<'_>, row: ToolRow) -> Outcome<ToolCallTrail> {
+    let message = message_at(reading, row.key)?;
+    let altered = || StoreError::altered("tool call", message);
+    let sealed = seal::open(reading.key, "tool call", &tool_id(Address(row.key), row.part), &row.body)?;
+    let call = ToolCall {
+        message,
+        part: u32::try_from(row.part).map_err(|_| altered())?,
+        call_id: row.call_id,
+        name: row.name,
+        state: tool_of(row.state).ok_or_else(altered)?,
+        record: json_of("tool call", sealed)?,
+    };
+    let sql = "select state, at, actor_no, note
+         from tool_step
+         where key = $1 and part = $2 and withdrawn = 0
+         order by no";
+    let found: Vec<(i64, i64, Option<i64>, String)> = rows(reading.connection, sql, (row.key, row.part), |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+    })?;
+    let mut steps = Vec::with_capacity(found.len());
+    for (state, at, actor_no, note) in found {
+        steps.push(ToolStep {
+            state: tool_of(state).ok_or_else(altered)?,
+            at: Micros(at),
+            actor: actor_no.map(|no| author(reading.connection, no)).transpose()?,
+            note,
+        });
+    }
+    Ok(ToolCallTrail { call, steps })
+}
+
+fn tool_calls(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<ToolCallTrail>> {
+    let sql = "select t.key, t.part, t.call_id, t.name, t.state, t.body, c.id
+         from tool_call t
+         join conversation c on c.no = t.conversation_no
+         where t.conversation_no = $1
+         order by t.key, t.part";
+    let found = rows(reading.connection, sql, [no], tool_row)?;
+    found.into_iter().map(|row| trail(reading, row)).collect()
+}
+
+pub(in crate::sqlite) fn open_tool_calls(
+    reading: &mut Reading<'_>,
+    limit: u32,
+) -> Outcome<Vec<(ConversationId, ToolCallTrail)>> {
+    let sql = "select t.key, t.part, t.call_id, t.name, t.state, t.body, c.id
+         from tool_call t
+         join conversation c on c.no = t.conversation_no
+         where t.open = 1 and c.withdrawn = 0 and c.status < 2
+         order by t.conversation_no, t.key, t.part
+         limit $1";
+    let found = rows(reading.connection, sql, [limit.min(PAGE_MAX)], tool_row)?;
+    let with_owner = |row: ToolRow| {
+        let owner = ConversationId::from_bytes(row.conversation);
+        Ok((owner, trail(reading, row)?))
+    };
+    found.into_iter().map(with_owner).collect()
+}
+
+fn inputs(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<Input>> {
+    let sql = "select id, at, taken_pos is not null, body
+         from input
+         where conversation_no = $1 and withdrawn = 0
+         order by no";
+    let found: Vec<([u8; 16], i64, bool, Vec<u8>)> =
+        rows(reading.connection, sql, [no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
+    let mut inputs = Vec::with_capacity(found.len());
+    for (id, at, taken, body) in found {
+        let body = json_of("input", seal::open(reading.key, "input", &id, &body)?)?;
+        inputs.push(Input { id: InputId::from_bytes(id), at: Micros(at), body, taken });
+    }
+    Ok(inputs)
+}
+
+fn lease(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<Lease>> {
+    let sql = "select owner, token, until from lease where conversation_no = $1 and owner <> ''";
+    Ok(super::super::connection::maybe(reading.connection, sql, [no], |row| {
+        Ok(Lease { owner: row.get(0)?, token: row.get(1)?, until: Micros(row.get(2)?) })
+    })?)
+}
+
+/// Joins the chunks of messages that are still streaming.
+fn streams(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<(MessageId, String)>> {
+    let sql = "select h.key, h.n, h.body
+         from branch b
+         join chunk h on h.key between b.no << 24 and (b.no << 24 | 16777215)
+         where b.conversation_no = $1
+         order by h.key, h.n";
+    let found: Vec<(i64, i64, Vec<u8>)> =
+        rows(reading.connection, sql, [no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let mut streams: Vec<(MessageId, String)> = Vec::new();
+    for (key, n, body) in found {
+        let delta = seal::open(reading.key, "chunk", &chunk_id(Address(key), n), &body)?;
+        let delta = std::str::from_utf8(delta).map_err(|_| StoreError::altered("chunk", n))?;
+        let message = message_at(reading, key)?;
+        match streams.last_mut() {
+            Some((last, text)) if *last == message => text.push_str(delta),
+            _ => streams.push((message, delta.to_owned())),
+        }
+    }
+    Ok(streams)
+}
+
+pub(in crate::sqlite) fn events(reading: &mut Reading<'_>, query: &EventsQuery) -> Outcome<Events> {
+    let (no, _) = head_of(reading.connection, query.conversation)?;
+    let mut wanted = Vec::new();
+    for channel in &query.channels {
+        wanted.extend(reading.caches.known_word(reading.connection, NameKind::Channel, channel)?);
+    }
+    let limit = query.limit.clamp(1, PAGE_MAX) as usize;
+    let mut after = no << 32 | query.after.clamp(0, i64::from(u32::MAX));
+    let mut events = Vec::new();
+    let sql = "select key, at, channel_no, body
+         from event
+         where key > $1 and key < $2 and withdrawn = 0
+         order by key
+         limit $3";
+    loop {
+        let found: Vec<(i64, i64, i64, Vec<u8>)> =
+            rows(reading.connection, sql, (after, (no + 1) << 32, limit as i64), |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+            })?;
+        let ended = found.len() < limit;
+        for (key, at, channel_no, body) in found {
+            after = key;
+            if events.len() == limit || (!query.channels.is_empty() && !wanted.contains(&channel_no)) {
+                continue;
+            }
+            events.push(Event {
+                cursor: key & i64::from(u32::MAX),
+                channel: reading.caches.name(reading.connection, channel_no)?.to_string(),
+                at: Micros(at),
+                body: json_of("event", seal::open(reading.key, "event", &key.to_le_bytes(), &body)?)?,
+            });
+        }
+        if ended || events.len() == limit {
+            return Ok(events);
+        }
+    }
+}

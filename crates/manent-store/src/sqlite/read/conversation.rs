@@ -1,0 +1,238 @@
+//! Conversations as people see them.
+
+use super::super::apply::conversation::{Body, seal_of};
+use super::super::codes::{NameKind, STATUS_PURGED, kind_code, kind_of, status_code, status_of};
+use super::super::connection::{maybe, rows};
+use super::super::fault::Outcome;
+use super::Reading;
+use super::message::author;
+use super::path::id_at;
+use crate::error::StoreError;
+use crate::query::{ConversationPage, ConversationRef, ListCursor, ListQuery, PAGE_MAX};
+use manent_model::{Address, Conversation, ConversationId, ConversationStatus, Micros, ProjectId};
+
+macro_rules! columns {
+    () => {
+        "c.no, c.id, c.external_id, c.kind, c.status, c.title, c.pinned, c.creator_no, c.created_at, c.active_at,
+         c.trashed_at, c.version, c.head_key, c.messages, c.words, c.tokens, c.continued_from, c.forked_from, c.seal,
+         c.body, p.id"
+    };
+}
+
+struct Row {
+    no: i64,
+    id: [u8; 16],
+    kind: i64,
+    status: i64,
+    creator_no: Option<i64>,
+    head_key: i64,
+    seal: Vec<u8>,
+    body: Option<Vec<u8>>,
+    shown: Conversation,
+}
+
+fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+    let id: [u8; 16] = row.get(1)?;
+    let other = |place: usize| -> rusqlite::Result<Option<[u8; 16]>> { row.get(place) };
+    Ok(Row {
+        no: row.get(0)?,
+        id,
+        kind: row.get(3)?,
+        status: row.get(4)?,
+        creator_no: row.get(7)?,
+        head_key: row.get(12)?,
+        seal: row.get(18)?,
+        body: row.get(19)?,
+        shown: Conversation {
+            id: ConversationId::from_bytes(id),
+            external_id: row.get(2)?,
+            title: row.get(5)?,
+            kind: Default::default(),
+            status: Default::default(),
+            pinned: row.get(6)?,
+            project: other(20)?.map(ProjectId::from_bytes),
+            creator: None,
+            members: Vec::new(),
+            tags: Default::default(),
+            metadata: None,
+            continued_from: other(16)?.map(ConversationId::from_bytes),
+            forked_from: other(17)?.map(ConversationId::from_bytes),
+            created_at: Micros(row.get(8)?),
+            active_at: Micros(row.get(9)?),
+            trashed_at: row.get::<_, Option<i64>>(10)?.map(Micros),
+            version: row.get(11)?,
+            head: None,
+            messages: row.get(13)?,
+            words: row.get(14)?,
+            tokens: row.get(15)?,
+        },
+    })
+}
+
+/// Completes a row with what other tables hold; what does not equal its seal is refused.
+fn complete(reading: &mut Reading<'_>, row: Row) -> Outcome<Conversation> {
+    let mut shown = row.shown;
+    let altered = || StoreError::altered("conversation", ConversationId::from_bytes(row.id));
+    let seal = seal_of(reading.key, &row.id, shown.external_id.as_deref(), &shown.title, row.body.as_deref());
+    if seal != row.seal {
+        return Err(altered().into());
+    }
+    shown.kind = kind_of(row.kind).ok_or_else(altered)?;
+    shown.status = status_of(row.status).ok_or_else(altered)?;
+    shown.creator = row.creator_no.map(|no| author(reading.connection, no)).transpose()?;
+    if let Some(body) = row.body {
+        let body: Body = serde_json::from_slice(&body).map_err(|_| altered())?;
+        shown.members = body.members;
+        shown.metadata = body.metadata;
+    }
+    let sql = "select name_no from tag where conversation_no = $1";
+    for no in rows(reading.connection, sql, [row.no], |row| row.get::<_, i64>(0))? {
+        shown.tags.insert(reading.caches.name(reading.connection, no)?.to_string());
+    }
+    shown.head = id_at(reading.connection, Address(row.head_key))?;
+    Ok(shown)
+}
+
+pub(in crate::sqlite) fn one(reading: &mut Reading<'_>, which: &ConversationRef) -> Outcome<Option<Conversation>> {
+    let by_id = concat!(
+        "select ",
+        columns!(),
+        " from conversation c
+          left join project p on p.no = c.project_no and p.withdrawn = 0
+          where c.id = $1 and c.withdrawn = 0 and c.status <> $2"
+    );
+    let by_external = concat!(
+        "select ",
+        columns!(),
+        " from conversation c
+          left join project p on p.no = c.project_no and p.withdrawn = 0
+          where c.external_id = $1 and c.withdrawn = 0 and c.status <> $2"
+    );
+    let found = match which {
+        ConversationRef::Id(id) => maybe(reading.connection, by_id, (id.as_bytes(), STATUS_PURGED), read_row)?,
+        ConversationRef::External(external) => {
+            maybe(reading.connection, by_external, (external, STATUS_PURGED), read_row)?
+        }
+    };
+    found.map(|row| complete(reading, row)).transpose()
+}
+
+/// Lists conversations. The engine narrows by what it has columns for; the rest is looked at row by row, with the same
+/// rules whatever the engine.
+pub(in crate::sqlite) fn list(reading: &mut Reading<'_>, query: &ListQuery) -> Outcome<ConversationPage> {
+    let limit = query.limit.clamp(1, PAGE_MAX) as usize;
+    let statuses = match query.statuses.is_empty() {
+        true => vec![ConversationStatus::Active],
+        false => query.statuses.clone(),
+    };
+    let mask: i64 = statuses.iter().map(|status| 1 << status_code(*status)).fold(0, |mask, bit| mask | bit);
+    let project_no: Option<i64> = match query.project {
+        Some(project) => {
+            let sql = "select no from project where id = $1 and withdrawn = 0";
+            let found = maybe(reading.connection, sql, [project.as_bytes()], |row| row.get(0))?;
+            Some(found.ok_or_else(|| StoreError::not_found("project", project))?)
+        }
+        None => None,
+    };
+    let tag_no: Option<i64> = match &query.tag {
+        Some(tag) => match reading.caches.known_word(reading.connection, NameKind::Tag, tag)? {
+            Some(no) => Some(no),
+            None => return Ok(ConversationPage { conversations: Vec::new(), next: None }),
+        },
+        None => None,
+    };
+    let sql = concat!(
+        "select ",
+        columns!(),
+        " from conversation c
+          left join project p on p.no = c.project_no and p.withdrawn = 0
+          where (c.pinned, c.active_at, c.no) < ($1, $2, $3)
+            and c.withdrawn = 0
+            and c.status < 4
+            and (1 << c.status) & $4
+            and ($5 is null or c.kind = $5)
+            and ($6 is null or c.project_no = $6)
+            and ($7 is null or exists (select 1 from tag t where t.name_no = $7 and t.conversation_no = c.no))
+            and ($8 is null or c.creator_no in (select a.no from author a where a.external_id = $8))
+            and ($9 is null or c.active_at >= $9)
+            and ($10 is null or c.active_at < $10)
+          order by c.pinned desc, c.active_at desc, c.no desc
+          limit $11"
+    );
+    let mut cursor =
+        query.after.map_or((2, i64::MAX, i64::MAX), |after| (i64::from(after.pinned), after.active_at.0, after.no));
+    let mut conversations = Vec::new();
+    let mut last = None;
+    loop {
+        let found = rows(
+            reading.connection,
+            sql,
+            (
+                cursor.0,
+                cursor.1,
+                cursor.2,
+                mask,
+                query.kind.map(kind_code),
+                project_no,
+                tag_no,
+                &query.creator,
+                query.since.map(|at| at.0),
+                query.until.map(|at| at.0),
+                limit as i64 + 1,
+            ),
+            read_row,
+        )?;
+        let ended = found.len() <= limit;
+        for row in found {
+            cursor = (i64::from(row.shown.pinned), row.shown.active_at.0, row.no);
+            if !fits(query, &row) {
+                continue;
+            }
+            if conversations.len() == limit {
+                return Ok(ConversationPage { conversations, next: last });
+            }
+            last = Some(ListCursor { pinned: row.shown.pinned, active_at: row.shown.active_at, no: row.no });
+            conversations.push(complete(reading, row)?);
+        }
+        if ended {
+            return Ok(ConversationPage { conversations, next: None });
+        }
+    }
+}
+
+fn fits(query: &ListQuery, row: &Row) -> bool {
+    let title = query.title.as_ref().is_none_or(|text| row.shown.title.to_lowercase().contains(&text.to_lowercase()));
+    let metadata = query.metadata.as_ref().is_none_or(|(key, value)| {
+        let body: Option<Body> = row.body.as_deref().and_then(|body| serde_json::from_slice(body).ok());
+        let metadata = body.and_then(|body| body.metadata);
+        let found = metadata.and_then(|json| json.read::<serde_json::Value>().ok());
+        match (found.as_ref().and_then(|found| found.get(key)), value) {
+            (None, _) => false,
+            (Some(_), None) => true,
+            (Some(serde_json::Value::String(text)), Some(value)) => text == value,
+            (Some(other), Some(value)) => &other.to_string() == value,
+        }
+    });
+    title && metadata
+}
+
+pub(in crate::sqlite) fn ids(
+    reading: &mut Reading<'_>,
+    after: Option<ConversationId>,
+    limit: u32,
+) -> Outcome<Vec<ConversationId>> {
+    let after: i64 = match after {
+        Some(id) => {
+            let sql = "select no from conversation where id = $1";
+            let found = maybe(reading.connection, sql, [id.as_bytes()], |row| row.get(0))?;
+            found.ok_or_else(|| StoreError::not_found("conversation", id))?
+        }
+        None => 0,
+    };
+    let sql = "select id from conversation
+         where no > $1 and withdrawn = 0 and status <> $2
+         order by no
+         limit $3";
+    let parameters = (after, STATUS_PURGED, limit.min(PAGE_MAX));
+    Ok(rows(reading.connection, sql, parameters, |row| row.get(0).map(ConversationId::from_bytes))?)
+}

@@ -1,0 +1,283 @@
+//! What stands beside conversations.
+
+use super::super::apply::library::{MemoryBody, blob_bytes, document_id, scratch_id, source_no};
+use super::super::apply::project::Body as ProjectBody;
+use super::super::codes::NameKind;
+use super::super::connection::{maybe, rows};
+use super::super::fault::Outcome;
+use super::super::{raw, seal};
+use super::Reading;
+use super::attached::json_of;
+use super::path::id_at;
+use crate::error::StoreError;
+use crate::query::{Documents, DocumentsQuery, Memories, MemoriesQuery, OriginsQuery, PAGE_MAX};
+use crate::transaction::MessageOrigin;
+use manent_model::{
+    Address, ConversationId, Document, Memory, MemoryId, MessageId, Micros, Origin, OriginObject, Project, ProjectId,
+    Quarantined, Scratch, Source, SourceId,
+};
+use sha2::{Digest as _, Sha256};
+
+pub(in crate::sqlite) fn documents(reading: &mut Reading<'_>, query: &DocumentsQuery) -> Outcome<Documents> {
+    macro_rules! select {
+        ($rest:literal) => {
+            concat!(
+                "select d.kind, d.id, p.id, d.version, d.at, d.body
+                 from document d
+                 left join project p on p.no = d.project_no and p.withdrawn = 0
+                 where d.withdrawn = 0 ",
+                $rest
+            )
+        };
+    }
+    type Row = (String, String, Option<[u8; 16]>, i64, i64, Option<Vec<u8>>);
+    let read = |row: &rusqlite::Row<'_>| -> rusqlite::Result<Row> {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
+    };
+    let found = match query {
+        DocumentsQuery::Kind(kind) => rows(
+            reading.connection,
+            select!(
+                "and d.kind = $1 and d.body is not null
+                 and d.version = (select max(n.version) from document n
+                                  where n.kind = d.kind and n.id = d.id and n.withdrawn = 0)
+                 order by d.id"
+            ),
+            [kind],
+            read,
+        )?,
+        DocumentsQuery::Newest { kind, id } => rows(
+            reading.connection,
+            select!("and d.kind = $1 and d.id = $2 order by d.version desc limit 1"),
+            (kind, id),
+            read,
+        )?,
+        DocumentsQuery::Versions { kind, id } => {
+            rows(reading.connection, select!("and d.kind = $1 and d.id = $2 order by d.version"), (kind, id), read)?
+        }
+        DocumentsQuery::All => rows(reading.connection, select!("order by d.no"), [], read)?,
+    };
+    let mut documents = Vec::with_capacity(found.len());
+    for (kind, id, project, version, at, body) in found {
+        let body = match body {
+            Some(body) => {
+                let text = seal::open(reading.key, "document", &document_id(&kind, &id, version), &body)?;
+                Some(json_of("document", text)?)
+            }
+            None => None,
+        };
+        let project = project.map(ProjectId::from_bytes);
+        documents.push(Document { kind, id, project, version, body, at: Micros(at) });
+    }
+    Ok(documents)
+}
+
+pub(in crate::sqlite) fn memories(reading: &mut Reading<'_>, query: &MemoriesQuery) -> Outcome<Memories> {
+    let collection_no = match &query.collection {
+        Some(name) => match reading.caches.known_word(reading.connection, NameKind::Collection, name)? {
+            Some(no) => Some(no),
+            None => return Ok(Vec::new()),
+        },
+        None => None,
+    };
+    let after: i64 = match query.after {
+        Some(id) => {
+            let sql = "select no from memory where id = $1";
+            let found = maybe(reading.connection, sql, [id.as_bytes()], |row| row.get(0))?;
+            found.ok_or_else(|| StoreError::not_found("memory", id))?
+        }
+        None => 0,
+    };
+    type Row = ([u8; 16], i64, Option<[u8; 16]>, Option<[u8; 16]>, Option<i64>, Option<String>, Vec<u8>);
+    let sql = "select m.id, m.collection_no, p.id, c.id, m.key, m.external, m.body
+         from memory m
+         left join project p on p.no = m.project_no
+         left join conversation c on c.no = m.conversation_no
+         where m.no > $1
+           and m.withdrawn = 0
+           and ($2 is null or m.collection_no = $2)
+           and ($3 is null or p.id = $3)
+           and ($4 is null or m.external = $4)
+         order by m.no
+         limit $5";
+    let project = query.project.as_ref().map(|project| &project.as_bytes()[..]);
+    let limit = query.limit.clamp(1, PAGE_MAX);
+    let found: Vec<Row> =
+        rows(reading.connection, sql, (after, collection_no, project, &query.external, limit), |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?))
+        })?;
+    let mut memories = Vec::with_capacity(found.len());
+    for (id, collection_no, project, conversation, key, external, body) in found {
+        let body: MemoryBody = seal::open_json(reading.key, "memory", &id, &body)?;
+        memories.push(Memory {
+            id: MemoryId::from_bytes(id),
+            collection: reading.caches.name(reading.connection, collection_no)?.to_string(),
+            project: project.map(ProjectId::from_bytes),
+            conversation: conversation.map(ConversationId::from_bytes),
+            message: match key {
+                Some(key) => id_at(reading.connection, Address(key))?,
+                None => None,
+            },
+            external,
+            text: body.text,
+            metadata: body.metadata,
+        });
+    }
+    Ok(memories)
+}
+
+pub(in crate::sqlite) fn projects(reading: &mut Reading<'_>) -> Outcome<Vec<Project>> {
+    let sql = "select id, kind, name, version, body from project where withdrawn = 0 order by no";
+    let found: Vec<([u8; 16], String, String, i64, Vec<u8>)> =
+        rows(reading.connection, sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)))?;
+    let mut projects = Vec::with_capacity(found.len());
+    for (id, kind, name, version, body) in found {
+        let id_ = ProjectId::from_bytes(id);
+        let body: ProjectBody = seal::open_json(reading.key, "project", &id, &body)?;
+        if body.name != name {
+            return Err(StoreError::altered("project", id_).into());
+        }
+        projects.push(Project {
+            id: id_,
+            kind,
+            name,
+            instructions: body.instructions,
+            facts: body.facts,
+            metadata: body.metadata,
+            version,
+        });
+    }
+    Ok(projects)
+}
+
+pub(in crate::sqlite) fn scratch(reading: &mut Reading<'_>, kind: &str) -> Outcome<Vec<Scratch>> {
+    let sql = "select kind, id, actor, at, body
+         from scratch
+         where $1 = '' or kind = $1
+         order by kind, id, actor";
+    let found: Vec<(String, String, String, i64, Vec<u8>)> = rows(reading.connection, sql, [kind], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+    })?;
+    let mut scratch = Vec::with_capacity(found.len());
+    for (kind, id, actor, at, body) in found {
+        let text = seal::open(reading.key, "scratch", &scratch_id(&kind, &id, &actor), &body)?;
+        let body = json_of("scratch", text)?;
+        scratch.push(Scratch { kind, id, actor, body, at: Micros(at) });
+    }
+    Ok(scratch)
+}
+
+pub(in crate::sqlite) fn blob(reading: &mut Reading<'_>, sha256: &[u8; 32]) -> Outcome<Option<Vec<u8>>> {
+    let sql = "select no from blob where sha256 = $1 and complete = 1";
+    let Some(no) = maybe(reading.connection, sql, [&sha256[..]], |row| row.get(0))? else { return Ok(None) };
+    let bytes = blob_bytes(reading.connection, no)?;
+    let found: [u8; 32] = Sha256::digest(&bytes).into();
+    match found == *sha256 {
+        true => Ok(Some(bytes)),
+        false => Err(StoreError::altered("blob", manent_model::hex::encode(sha256)).into()),
+    }
+}
+
+pub(in crate::sqlite) fn blobs(reading: &mut Reading<'_>) -> Outcome<Vec<([u8; 32], i64)>> {
+    let sql = "select sha256, size from blob where complete = 1 order by no";
+    Ok(rows(reading.connection, sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?)
+}
+
+pub(in crate::sqlite) fn sources(reading: &mut Reading<'_>) -> Outcome<Vec<Source>> {
+    type Row = ([u8; 16], String, String, String, String, i64, Vec<u8>);
+    let sql = "select id, format, generation, path, sha256, at, style from source where withdrawn = 0 order by no";
+    let found: Vec<Row> = rows(reading.connection, sql, [], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?))
+    })?;
+    let mut sources = Vec::with_capacity(found.len());
+    for (id, format, generation, path, sha256, at, style) in found {
+        let style = json_of("source", seal::open(reading.key, "source", &id, &style)?)?;
+        let id = SourceId::from_bytes(id);
+        sources.push(Source { id, format, generation, path, sha256, style, at: Micros(at) });
+    }
+    Ok(sources)
+}
+
+pub(in crate::sqlite) fn origins(reading: &mut Reading<'_>, query: &OriginsQuery) -> Outcome<Vec<Origin>> {
+    type Row = (String, String, [u8; 16], i64, Option<String>, Option<Vec<u8>>);
+    let read = |row: &rusqlite::Row<'_>| -> rusqlite::Result<Row> {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
+    };
+    let found = match query {
+        OriginsQuery::Source(id) => {
+            let sql = "select o.kind, o.object, s.id, o.ordinal, o.external, o.raw
+                 from origin o
+                 join source s on s.no = o.source_no
+                 where o.source_no = $1 and o.withdrawn = 0
+                 order by o.no";
+            rows(reading.connection, sql, [source_no(reading.connection, *id)?], read)?
+        }
+        OriginsQuery::External(external) => {
+            let sql = "select o.kind, o.object, s.id, o.ordinal, o.external, o.raw
+                 from origin o
+                 join source s on s.no = o.source_no
+                 where o.external = $1 and o.withdrawn = 0
+                 order by o.no
+                 limit $2";
+            rows(reading.connection, sql, (external, PAGE_MAX), read)?
+        }
+    };
+    let mut origins = Vec::with_capacity(found.len());
+    for (kind, object, source, ordinal, external, raw) in found {
+        let altered = || StoreError::altered("origin", &object);
+        let raw = match raw {
+            Some(raw) => {
+                let text = seal::open(reading.key, "origin", object.as_bytes(), &raw)?;
+                Some(String::from_utf8(text.to_vec()).map_err(|_| altered())?)
+            }
+            None => None,
+        };
+        let named = object_of(&kind, &object).ok_or_else(altered)?;
+        origins.push(Origin { object: named, source: SourceId::from_bytes(source), ordinal, external, raw });
+    }
+    Ok(origins)
+}
+
+fn object_of(kind: &str, object: &str) -> Option<OriginObject> {
+    Some(match kind {
+        "conversation" => OriginObject::Conversation(object.parse().ok()?),
+        "message" => OriginObject::Message(object.parse().ok()?),
+        "project" => OriginObject::Project(object.parse().ok()?),
+        "fold" => OriginObject::Fold(object.parse().ok()?),
+        "memory" => OriginObject::Memory(object.parse().ok()?),
+        "document" => OriginObject::Document(object.to_owned()),
+        _ => return None,
+    })
+}
+
+pub(in crate::sqlite) fn message_origin(reading: &mut Reading<'_>, id: MessageId) -> Outcome<Option<MessageOrigin>> {
+    let sql = "select s.id, m.ordinal, m.raw, m.body
+         from message m
+         join source s on s.no = m.source_no
+         where m.id = $1";
+    let found: Option<([u8; 16], i64, Option<Vec<u8>>, Vec<u8>)> =
+        maybe(reading.connection, sql, [id.as_bytes()], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+        })?;
+    let Some((source, ordinal, packed, body)) = found else { return Ok(None) };
+    let body = std::str::from_utf8(&body).map_err(|_| StoreError::altered("message", id))?;
+    let (external, raw) = match packed {
+        Some(packed) => raw::opened(&packed, body)?,
+        None => (None, None),
+    };
+    Ok(Some(MessageOrigin { message: id, source: SourceId::from_bytes(source), ordinal, external, raw }))
+}
+
+pub(in crate::sqlite) fn quarantined(reading: &mut Reading<'_>, source: SourceId) -> Outcome<Vec<Quarantined>> {
+    let sql = "select at_byte, why, bytes from quarantine where source_no = $1 and withdrawn = 0 order by no";
+    let source_no = source_no(reading.connection, source)?;
+    let found: Vec<(i64, String, Vec<u8>)> =
+        rows(reading.connection, sql, [source_no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let mut pieces = Vec::with_capacity(found.len());
+    for (at_byte, why, sealed) in found {
+        let mut piece = Quarantined { source, at_byte, why, bytes: Vec::new() };
+        piece.bytes = seal::open(reading.key, "quarantine", &raw::place(&piece), &sealed)?.to_vec();
+        pieces.push(piece);
+    }
+    Ok(pieces)
+}

@@ -1,0 +1,274 @@
+//! Messages as rows become messages again; what does not equal its digest is refused.
+
+use super::super::cache::Caches;
+use super::super::codes::Flags;
+use super::super::connection::{maybe, rows};
+use super::super::fault::Outcome;
+use super::super::prepare::digest_of;
+use super::super::tx::spot;
+use super::Reading;
+use crate::error::StoreError;
+use crate::query::{MessagesQuery, PAGE_MAX, Placed};
+use manent_model::path;
+use manent_model::{
+    Address, Author, Body, BranchId, Content, ConversationId, DigestKey, Head, Json, Message, MessageId, MessageStatus,
+    Micros, Range, Time,
+};
+use rusqlite::Connection;
+use std::collections::BTreeSet;
+
+/// The columns that `read_row` expects, in its order.
+macro_rules! columns {
+    () => {
+        "key, id, arrival, at, flags, role_no, author_no, model_no, turn, tokens, reply_to, digest, usage, metadata, body"
+    };
+}
+
+/// A row as it lies on disk, before words are looked up and the digest is compared.
+pub(in crate::sqlite) struct MessageRow {
+    pub key: i64,
+    pub id: [u8; 16],
+    pub arrival: i64,
+    pub at: i64,
+    pub flags: i64,
+    pub role_no: i64,
+    pub author_no: Option<i64>,
+    pub model_no: Option<i64>,
+    pub turn: Option<u32>,
+    pub tokens: Option<u32>,
+    pub reply_to: Option<[u8; 16]>,
+    pub digest: Option<[u8; 16]>,
+    pub usage: Option<Vec<u8>>,
+    pub metadata: Option<Vec<u8>>,
+    pub body: Vec<u8>,
+}
+
+pub(in crate::sqlite) fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<MessageRow> {
+    Ok(MessageRow {
+        key: row.get(0)?,
+        id: row.get(1)?,
+        arrival: row.get(2)?,
+        at: row.get(3)?,
+        flags: row.get(4)?,
+        role_no: row.get(5)?,
+        author_no: row.get(6)?,
+        model_no: row.get(7)?,
+        turn: row.get(8)?,
+        tokens: row.get(9)?,
+        reply_to: row.get(10)?,
+        digest: row.get(11)?,
+        usage: row.get(12)?,
+        metadata: row.get(13)?,
+        body: row.get(14)?,
+    })
+}
+
+/// Reads the messages of a run, in order.
+pub(in crate::sqlite) fn in_range(
+    connection: &Connection,
+    range: Range,
+    limit: usize,
+) -> rusqlite::Result<Vec<MessageRow>> {
+    let sql = concat!("select ", columns!(), " from message where key between $1 and $2 order by key limit $3");
+    rows(connection, sql, (range.from.0, range.to.0, limit as i64), read_row)
+}
+
+/// Turns a row into a message, if it is what was written.
+pub(in crate::sqlite) fn message_of(
+    connection: &Connection,
+    caches: &mut Caches,
+    key: &DigestKey,
+    row: MessageRow,
+) -> Outcome<Message> {
+    let id = MessageId::from_bytes(row.id);
+    let altered = || StoreError::altered("message", id);
+    let flags = Flags::of(row.flags);
+    let json = |bytes: Option<Vec<u8>>| -> Outcome<Option<Json>> {
+        let Some(bytes) = bytes else { return Ok(None) };
+        let text = String::from_utf8(bytes).map_err(|_| altered())?;
+        Ok(Some(Json::parse(&text).map_err(|_| altered())?))
+    };
+    let author = match row.author_no {
+        Some(no) => Some(author(connection, no)?),
+        None => None,
+    };
+    let content = Content {
+        role: caches.name(connection, row.role_no)?.to_string(),
+        author,
+        time: Time { at: Micros(row.at), known: flags.known },
+        status: flags.status,
+        seen: flags.seen,
+        turn: row.turn,
+        model: row.model_no.map(|no| caches.name(connection, no)).transpose()?.map(|name| name.to_string()),
+        tokens: row.tokens,
+        usage: json(row.usage)?,
+        metadata: json(row.metadata)?,
+        reply_to: row.reply_to.map(MessageId::from_bytes),
+        body: Body::trusted(String::from_utf8(row.body).map_err(|_| altered())?),
+    };
+    let mut message = Message { id, address: Address(row.key), arrival: row.arrival, erased: flags.erased, content };
+    match row.digest {
+        _ if flags.erased => {
+            if message.content.body.text() != "[]" {
+                return Err(altered().into());
+            }
+        }
+        Some(digest) if digest_of(key, &message).0 == digest => {}
+        // While it streams, the body is what its chunks say, and each of those is sealed.
+        None if flags.status == MessageStatus::Streaming => {
+            message.content.body = Body::parse(message.content.body.text()).map_err(|_| altered())?;
+        }
+        _ => return Err(altered().into()),
+    }
+    Ok(message)
+}
+
+pub(in crate::sqlite) fn author(connection: &Connection, no: i64) -> Outcome<Author> {
+    let sql = "select external_id, name from author where no = $1";
+    let found = maybe(connection, sql, [no], |row| Ok(Author { id: row.get(0)?, name: row.get(1)? }))?;
+    found.ok_or_else(|| StoreError::altered("author", no).into())
+}
+
+/// Reads one message that is known to exist.
+pub(in crate::sqlite) fn by_address(
+    connection: &Connection,
+    caches: &mut Caches,
+    key: &DigestKey,
+    address: Address,
+) -> Outcome<Message> {
+    let found = in_range(connection, Range::one(address), 1)?.pop();
+    let row = found.ok_or_else(|| StoreError::altered("message", format!("{address:?}")))?;
+    message_of(connection, caches, key, row)
+}
+
+pub(in crate::sqlite) fn messages(reading: &mut Reading<'_>, query: &MessagesQuery) -> Outcome<Vec<Placed>> {
+    let addresses: Vec<Address> = match query {
+        MessagesQuery::Ids(ids) => {
+            let mut found = Vec::new();
+            for id in ids.iter().take(PAGE_MAX as usize) {
+                found.extend(spot(reading.connection, *id)?.map(|spot| spot.address));
+            }
+            found
+        }
+        MessagesQuery::Branch { branch, after, limit } => in_branch(reading, *branch, *after, *limit)?,
+        MessagesQuery::Siblings(id) => siblings(reading, *id)?,
+        MessagesQuery::Thread(id) => thread(reading, *id)?,
+        MessagesQuery::External(external) => {
+            let hash = super::super::raw::external_hash(reading.key, external);
+            let sql = "select key from message where external = $1 order by key limit $2";
+            rows(reading.connection, sql, (hash, PAGE_MAX), |row| row.get(0).map(Address))?
+        }
+    };
+    let mut placed = Vec::with_capacity(addresses.len());
+    for address in addresses {
+        placed.extend(place(reading, address)?);
+    }
+    Ok(placed)
+}
+
+/// Returns a message with its owner; nothing if the owner is withdrawn or purged.
+fn place(reading: &mut Reading<'_>, address: Address) -> Outcome<Option<Placed>> {
+    let sql = "select c.id, b.id, c.head_branch_no, c.head_key
+         from branch b
+         join conversation c on c.no = b.conversation_no
+         where b.no = $1 and c.withdrawn = 0 and c.status <> 4";
+    let found: Option<([u8; 16], [u8; 16], i64, i64)> = maybe(reading.connection, sql, [address.branch().0], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+    })?;
+    let Some((conversation, branch, head_branch, head_key)) = found else { return Ok(None) };
+    let head = Head { branch: manent_model::BranchNo(head_branch), at: Address(head_key) };
+    Ok(Some(Placed {
+        conversation: ConversationId::from_bytes(conversation),
+        branch: BranchId::from_bytes(branch),
+        on_path: path::reaches(&mut reading.caches.branches(reading.connection), head, address)?,
+        message: by_address(reading.connection, reading.caches, reading.key, address)?,
+    }))
+}
+
+fn in_branch(reading: &Reading<'_>, branch: BranchId, after: Option<MessageId>, limit: u32) -> Outcome<Vec<Address>> {
+    let sql = "select no from branch where id = $1";
+    let found = maybe(reading.connection, sql, [branch.as_bytes()], |row| row.get(0).map(manent_model::BranchNo))?;
+    let no = found.ok_or_else(|| StoreError::not_found("branch", branch))?;
+    let after = match after {
+        Some(id) => spot(reading.connection, id)?.ok_or_else(|| StoreError::not_found("message", id))?.address,
+        None => no.slot(0),
+    };
+    let sql = "select key from message where key > $1 and key <= $2 order by key limit $3";
+    Ok(rows(reading.connection, sql, (after.0, no.end().0, limit.min(PAGE_MAX)), |row| row.get(0).map(Address))?)
+}
+
+/// The alternatives of a message are what follows the same predecessor: the next own slot of the predecessor's branch,
+/// and the first message of every branch that leaves right behind it.
+fn siblings(reading: &mut Reading<'_>, id: MessageId) -> Outcome<Vec<Address>> {
+    let found = spot(reading.connection, id)?.ok_or_else(|| StoreError::not_found("message", id))?;
+    let sql = "select head_branch_no, head_key from conversation where no = $1";
+    let head: Head = reading.connection.prepare_cached(sql)?.query_row([found.conversation_no], |row| {
+        Ok(Head { branch: manent_model::BranchNo(row.get(0)?), at: Address(row.get(1)?) })
+    })?;
+    let mut branches = reading.caches.branches(reading.connection);
+    let own = Head { branch: found.address.branch(), at: found.address };
+    let before = match path::before(&mut branches, head, found.address)? {
+        Some(before) => before,
+        None => path::before(&mut branches, own, found.address)?.ok_or_else(|| StoreError::altered("message", id))?,
+    };
+    let mut alternatives = BTreeSet::from([found.address]);
+    let sql = "select no from branch where fork_key = $1 and conversation_no = $2";
+    let leaving: Vec<i64> = rows(reading.connection, sql, (before.0, found.conversation_no), |row| row.get(0))?;
+    for no in leaving {
+        let branch = {
+            use manent_model::Branches;
+            reading.caches.branches(reading.connection).branch(manent_model::BranchNo(no))?
+        };
+        let first = match branch.pieces.first() {
+            Some(piece) => Some(piece.range.from),
+            None => Some(branch.no.slot(1)),
+        };
+        alternatives.extend(first);
+    }
+    if before != Address::START {
+        alternatives.insert(Address(before.0 + 1));
+    }
+    let sql = "select arrival from message where key = $1";
+    let mut arrived: Vec<(i64, Address)> = Vec::new();
+    for address in alternatives {
+        let arrival: Option<i64> = maybe(reading.connection, sql, [address.0], |row| row.get(0))?;
+        arrived.extend(arrival.map(|arrival| (arrival, address)));
+    }
+    arrived.sort_unstable();
+    Ok(arrived.into_iter().map(|(_, address)| address).collect())
+}
+
+/// Follows reply-to links up to the first message of a thread, then down to everything that answers it.
+fn thread(reading: &mut Reading<'_>, id: MessageId) -> Outcome<Vec<Address>> {
+    let up = "select reply_to from message where id = $1";
+    let mut root = id;
+    let mut seen = BTreeSet::from([root]);
+    while let Some(Some(next)) =
+        maybe(reading.connection, up, [root.as_bytes()], |row| row.get::<_, Option<[u8; 16]>>(0))?
+    {
+        let next = MessageId::from_bytes(next);
+        let exists = spot(reading.connection, next)?.is_some();
+        // Imported links may dangle or run in a circle.
+        if !exists || !seen.insert(next) {
+            break;
+        }
+        root = next;
+    }
+    let down = "select id, arrival, key from message where reply_to = $1";
+    let first = "select arrival, key from message where id = $1";
+    let found: Option<(i64, i64)> =
+        maybe(reading.connection, first, [root.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let mut collected: BTreeSet<(i64, i64)> =
+        BTreeSet::from([found.ok_or_else(|| StoreError::not_found("message", id))?]);
+    let mut queue = vec![root];
+    while let Some(next) = queue.pop() {
+        let answers: Vec<([u8; 16], i64, i64)> =
+            rows(reading.connection, down, [next.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        for (answer, arrival, key) in answers {
+            if collected.len() < PAGE_MAX as usize && collected.insert((arrival, key)) {
+                queue.push(MessageId::from_bytes(answer));
+            }
+        }
+    }
+    Ok(collected.into_iter().map(|(_, key)| Address(key)).collect())
+}

@@ -1,0 +1,274 @@
+//! Pages of paths, branches, and the state along them.
+
+use super::super::codes::{NameKind, why_of};
+use super::super::connection::{maybe, rows};
+use super::super::fault::Outcome;
+use super::super::seal;
+use super::super::tx::spot;
+use super::Reading;
+use super::message::{MessageRow, in_range, message_of};
+use crate::error::StoreError;
+use crate::query::{BranchInfo, Direction, PAGE_MAX, Window, WindowQuery};
+use manent_model::path::{self, Backward};
+use manent_model::{Address, BranchId, BranchNo, Branches, ConversationId, Head, Json, MessageId, Range, Stretch};
+use rusqlite::Connection;
+
+/// A conversation that can be read: its number and its head.
+pub(in crate::sqlite) fn head_of(connection: &Connection, id: ConversationId) -> Outcome<(i64, Head)> {
+    let sql = "select no, head_branch_no, head_key from conversation where id = $1 and withdrawn = 0 and status <> 4";
+    let found = maybe(connection, sql, [id.as_bytes()], |row| {
+        Ok((row.get(0)?, Head { branch: BranchNo(row.get(1)?), at: Address(row.get(2)?) }))
+    })?;
+    found.ok_or_else(|| StoreError::not_found("conversation", id).into())
+}
+
+/// The start of every path of a conversation: slot 0 of its first branch.
+pub(in crate::sqlite) fn start_of(connection: &Connection, conversation_no: i64) -> Outcome<Address> {
+    let sql = "select min(no) from branch where conversation_no = $1";
+    let no: i64 = connection.prepare_cached(sql)?.query_row([conversation_no], |row| row.get(0))?;
+    Ok(BranchNo(no).slot(0))
+}
+
+fn end_of(reading: &mut Reading<'_>, no: BranchNo) -> Outcome<Head> {
+    let branch = reading.caches.branches(reading.connection).branch(no)?;
+    let sql = "select max(key) from message where key between $1 and $2";
+    let last: Option<i64> = reading
+        .connection
+        .prepare_cached(sql)?
+        .query_row((no.slot(branch.open_from).0, no.end().0), |row| row.get(0))?;
+    Ok(Head { branch: no, at: last.map_or_else(|| branch.tip_before_open(), Address) })
+}
+
+pub(in crate::sqlite) fn window(reading: &mut Reading<'_>, query: &WindowQuery) -> Outcome<Window> {
+    let (found, more) = window_rows(reading, query)?;
+    let mut messages = Vec::with_capacity(found.len());
+    for row in found {
+        messages.push(message_of(reading.connection, reading.caches, reading.key, row)?);
+    }
+    Ok(Window { messages, more })
+}
+
+/// Reads the rows of a page as bytes, in reading order.
+pub(in crate::sqlite) fn window_rows(
+    reading: &mut Reading<'_>,
+    query: &WindowQuery,
+) -> Outcome<(Vec<MessageRow>, bool)> {
+    let (conversation_no, shown) = head_of(reading.connection, query.conversation)?;
+    let limit = query.limit.clamp(1, PAGE_MAX) as usize;
+    let from = match query.from {
+        Some(id) => {
+            let spot = spot(reading.connection, id)?.ok_or_else(|| StoreError::not_found("message", id))?;
+            Some((id, spot.address))
+        }
+        None => None,
+    };
+    let head = match query.branch {
+        Some(branch) => {
+            let sql = "select no from branch where id = $1 and conversation_no = $2";
+            let found = maybe(reading.connection, sql, (branch.as_bytes(), conversation_no), |row| row.get(0))?;
+            let no = BranchNo(found.ok_or_else(|| StoreError::not_found("branch", branch))?);
+            end_of(reading, no)?
+        }
+        None => shown,
+    };
+    match query.direction {
+        Direction::Backward => backward(reading, head, from, limit),
+        Direction::Forward => forward(reading, head, from, limit),
+    }
+}
+
+/// Cuts a path before a message; a message that is not on it is read on its own branch.
+fn cut_before(reading: &mut Reading<'_>, head: Head, id: MessageId, address: Address) -> Outcome<Head> {
+    let mut branches = reading.caches.branches(reading.connection);
+    let own = Head { branch: address.branch(), at: address };
+    for path in [head, own] {
+        if let Some(before) = path::before(&mut branches, path, address)? {
+            return Ok(Head { branch: path.branch, at: before });
+        }
+    }
+    Err(StoreError::altered("message", id).into())
+}
+
+fn backward(
+    reading: &mut Reading<'_>,
+    head: Head,
+    from: Option<(MessageId, Address)>,
+    limit: usize,
+) -> Outcome<(Vec<MessageRow>, bool)> {
+    let head = match from {
+        Some((id, address)) => cut_before(reading, head, id, address)?,
+        None => head,
+    };
+    let mut walk = Backward::from(head);
+    let mut runs: Vec<Range> = Vec::new();
+    let mut wanted = limit + 1;
+    while wanted > 0 {
+        let Some(range) = walk.next(&mut reading.caches.branches(reading.connection))? else { break };
+        let from = Address(range.to.0 - range.len().min(wanted) as i64 + 1);
+        wanted -= range.len().min(wanted);
+        runs.push(Range::new(from, range.to));
+    }
+    let mut found = Vec::with_capacity(limit + 1);
+    for range in runs.into_iter().rev() {
+        found.extend(in_range(reading.connection, range, range.len())?);
+    }
+    let more = found.len() > limit;
+    if more {
+        found.remove(0);
+    }
+    Ok((found, more))
+}
+
+fn forward(
+    reading: &mut Reading<'_>,
+    head: Head,
+    from: Option<(MessageId, Address)>,
+    limit: usize,
+) -> Outcome<(Vec<MessageRow>, bool)> {
+    let mut branches = reading.caches.branches(reading.connection);
+    let runs = match from {
+        None => path::ranges(&mut branches, head)?,
+        Some((id, address)) => {
+            let mut runs = path::ranges_from(&mut branches, head, address)?;
+            if runs.is_none() {
+                let own = end_of(reading, address.branch())?;
+                runs = path::ranges_from(&mut reading.caches.branches(reading.connection), own, address)?;
+            }
+            let mut runs = runs.ok_or_else(|| StoreError::altered("message", id))?;
+            match runs.first_mut() {
+                Some(first) if first.from < first.to => first.from = Address(first.from.0 + 1),
+                _ => {
+                    runs.remove(0);
+                }
+            }
+            runs
+        }
+    };
+    let mut found = Vec::with_capacity(limit + 1);
+    for range in runs {
+        let wanted = limit + 1 - found.len();
+        if wanted == 0 {
+            break;
+        }
+        found.extend(in_range(reading.connection, range, wanted)?);
+    }
+    let more = found.len() > limit;
+    found.truncate(limit);
+    Ok((found, more))
+}
+
+/// Returns the id of the message at an address; none for a start.
+pub(in crate::sqlite) fn id_at(connection: &Connection, address: Address) -> Outcome<Option<MessageId>> {
+    if address.slot() == 0 {
+        return Ok(None);
+    }
+    let sql = "select id from message where key = $1";
+    Ok(maybe(connection, sql, [address.0], |row| row.get(0).map(MessageId::from_bytes))?)
+}
+
+fn stretch_of(connection: &Connection, range: Range) -> Outcome<Stretch> {
+    let lost = || StoreError::altered("piece", format!("{range:?}"));
+    Ok(Stretch {
+        first: id_at(connection, range.from)?.ok_or_else(lost)?,
+        last: id_at(connection, range.to)?.ok_or_else(lost)?,
+    })
+}
+
+pub(in crate::sqlite) fn branches(reading: &mut Reading<'_>, id: ConversationId) -> Outcome<Vec<BranchInfo>> {
+    let (conversation_no, head) = head_of(reading.connection, id)?;
+    let sql = "select b.no, b.id, b.why, p.id
+         from branch b
+         left join branch p on p.no = b.parent_no
+         where b.conversation_no = $1
+         order by b.no";
+    let found: Vec<(i64, [u8; 16], i64, Option<[u8; 16]>)> = rows(reading.connection, sql, [conversation_no], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+    })?;
+    let mut infos = Vec::with_capacity(found.len());
+    for (no, id, why, parent) in found {
+        let branch = reading.caches.branches(reading.connection).branch(BranchNo(no))?;
+        let sql = "select coalesce(max(key) - $1, 0) from message where key between $1 and $2";
+        let (zero, end) = (branch.no.slot(0).0, branch.no.end().0);
+        let own: i64 = reading.connection.prepare_cached(sql)?.query_row((zero, end), |row| row.get(0))?;
+        let mut pieces = Vec::with_capacity(branch.pieces.len());
+        for piece in &branch.pieces {
+            pieces.push(stretch_of(reading.connection, piece.range)?);
+        }
+        infos.push(BranchInfo {
+            id: BranchId::from_bytes(id),
+            parent: parent.map(BranchId::from_bytes),
+            fork: match branch.base {
+                Some(base) => id_at(reading.connection, base.fork)?,
+                None => None,
+            },
+            own_in_pieces: branch.open_from - 1,
+            pieces,
+            own,
+            is_head: head.branch == branch.no,
+            why: why_of(why).ok_or_else(|| StoreError::altered("branch", no))?,
+        });
+    }
+    Ok(infos)
+}
+
+/// Returns the newest value of a name on the path that ends at a message.
+pub(in crate::sqlite) fn state(
+    reading: &mut Reading<'_>,
+    id: ConversationId,
+    name: &str,
+    at: Option<MessageId>,
+) -> Outcome<Option<Json>> {
+    let (conversation_no, shown) = head_of(reading.connection, id)?;
+    let Some(name_no) = reading.caches.known_word(reading.connection, NameKind::State, name)? else {
+        return Ok(None);
+    };
+    let head = match at {
+        Some(message) => {
+            let address =
+                spot(reading.connection, message)?.ok_or_else(|| StoreError::not_found("message", message))?.address;
+            let reached = path::reaches(&mut reading.caches.branches(reading.connection), shown, address)?;
+            let branch = if reached { shown.branch } else { address.branch() };
+            Head { branch, at: address }
+        }
+        None => shown,
+    };
+    let sql = "select key, body
+         from state
+         where key between $1 and $2 and name_no = $3 and withdrawn = 0
+         order by key desc, no desc
+         limit 1";
+    let look = |reading: &mut Reading<'_>, from: Address, to: Address| -> Outcome<Option<(i64, Option<Vec<u8>>)>> {
+        Ok(maybe(reading.connection, sql, (from.0, to.0, name_no), |row| Ok((row.get(0)?, row.get(1)?)))?)
+    };
+    let mut found = None;
+    let mut first = None;
+    let mut walk = Backward::from(head);
+    while let Some(range) = walk.next(&mut reading.caches.branches(reading.connection))? {
+        first = Some(range.from);
+        found = look(reading, range.from, range.to)?;
+        if found.is_some() {
+            break;
+        }
+    }
+    // The start of a conversation comes before its path; a fork into a new one has the start of the old one as well.
+    let mut starts = vec![start_of(reading.connection, conversation_no)?];
+    if let Some(first) = first {
+        let sql = "select conversation_no from branch where no = $1";
+        let owner: i64 = reading.connection.prepare_cached(sql)?.query_row([first.branch().0], |row| row.get(0))?;
+        starts.push(start_of(reading.connection, owner)?);
+    }
+    for start in starts {
+        if found.is_none() {
+            found = look(reading, start, start)?;
+        }
+    }
+    match found {
+        Some((key, Some(body))) => state_value(reading, key, &body).map(Some),
+        _ => Ok(None),
+    }
+}
+
+pub(in crate::sqlite) fn state_value(reading: &Reading<'_>, key: i64, body: &[u8]) -> Outcome<Json> {
+    let text = seal::open(reading.key, "state", &key.to_le_bytes(), body)?;
+    super::attached::json_of("state", text)
+}

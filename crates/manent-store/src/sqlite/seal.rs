@@ -1,0 +1,44 @@
+//! Seals: eight bytes before a body that say whether it is what was written, and for which row.
+
+use crate::error::{Result, StoreError};
+use manent_model::{DigestKey, Json};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+fn mark(key: &DigestKey, what: &str, id: &[u8], body: &[u8]) -> [u8; 8] {
+    let mut short = [0; 8];
+    short.copy_from_slice(&key.digest(&[what.as_bytes(), id, body]).0[..8]);
+    short
+}
+
+/// Seals the body of a row.
+pub(super) fn seal(key: &DigestKey, what: &'static str, id: &[u8], body: &[u8]) -> Vec<u8> {
+    let mut sealed = Vec::with_capacity(body.len() + 8);
+    sealed.extend_from_slice(&mark(key, what, id, body));
+    sealed.extend_from_slice(body);
+    sealed
+}
+
+/// Returns the body of a row if it is what was written.
+pub(super) fn open<'a>(key: &DigestKey, what: &'static str, id: &[u8], sealed: &'a [u8]) -> Result<&'a [u8]> {
+    match sealed.split_first_chunk::<8>() {
+        Some((found, body)) if *found == mark(key, what, id, body) => Ok(body),
+        _ => Err(StoreError::altered(what, manent_model::hex::encode(id))),
+    }
+}
+
+/// Seals a value as JSON.
+pub(super) fn seal_json<T: Serialize>(key: &DigestKey, what: &'static str, id: &[u8], value: &T) -> Vec<u8> {
+    seal(key, what, id, Json::of(value).text().as_bytes())
+}
+
+/// Reads a sealed JSON value.
+pub(super) fn open_json<T: DeserializeOwned>(
+    key: &DigestKey,
+    what: &'static str,
+    id: &[u8],
+    sealed: &[u8],
+) -> Result<T> {
+    let body = open(key, what, id, sealed)?;
+    serde_json::from_slice(body).map_err(|_| StoreError::altered(what, manent_model::hex::encode(id)))
+}

@@ -1,0 +1,396 @@
+//! A transaction at work: the rows it has read, the journal it writes.
+
+use super::cache::Caches;
+use super::codes::{Kind, NameKind, STATUS_PURGED};
+use super::connection::{execute, maybe};
+use super::fault::Outcome;
+use crate::error::StoreError;
+use crate::image::{self, Image};
+use crate::transaction::Position;
+use manent_model::path::Branches;
+use manent_model::{
+    Address, Author, Branch, BranchId, BranchNo, ConversationId, Digest, DigestKey, Head, MessageId, Micros, Sums,
+};
+use rusqlite::Connection;
+use std::sync::Arc;
+
+/// The part of a conversation that most changes touch.
+#[derive(Debug, Clone)]
+pub(super) struct ConversationRow {
+    pub no: i64,
+    pub id: ConversationId,
+    pub status: i64,
+    pub version: i64,
+    pub head: Head,
+    pub active_at: i64,
+    pub messages: i64,
+    pub words: i64,
+    pub tokens: i64,
+    pub event_cursor: i64,
+    pub last_pos: Position,
+    pub digest: Digest,
+}
+
+impl ConversationRow {
+    pub(super) fn head_image(&self) -> Image {
+        Image::Head {
+            conversation_no: self.no,
+            branch_no: self.head.branch.0,
+            key: self.head.at.0,
+            active_at: self.active_at,
+            messages: self.messages,
+            words: self.words,
+            tokens: self.tokens,
+        }
+    }
+}
+
+/// Where a message stands and who owns it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spot {
+    pub address: Address,
+    pub conversation_no: i64,
+}
+
+/// A row of the journal that is about to be written.
+pub(super) struct Entry<'a> {
+    pub kind: Kind,
+    pub key: Option<i64>,
+    pub count: i64,
+    /// What stands for the added content in the chain; otherwise the images do.
+    pub added: Option<Digest>,
+    pub images: &'a [Image],
+    pub undoes: Option<Position>,
+}
+
+impl<'a> Entry<'a> {
+    pub(super) fn of(kind: Kind, images: &'a [Image]) -> Self {
+        Self { kind, key: None, count: 1, added: None, images, undoes: None }
+    }
+}
+
+pub(super) struct Tx<'a> {
+    pub connection: &'a Connection,
+    pub caches: &'a mut Caches,
+    pub key: &'a DigestKey,
+    pub at: Micros,
+    pub actor_no: Option<i64>,
+    /// The position of the first row of this commit.
+    pub first: Position,
+    /// The next free position.
+    pub next: Position,
+    /// Conversations that were read and perhaps changed; written when the transaction ends.
+    touched: Vec<(ConversationRow, Touch)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Touch {
+    Read,
+    Changed,
+}
+
+impl<'a> Tx<'a> {
+    pub(super) fn new(
+        connection: &'a Connection,
+        caches: &'a mut Caches,
+        key: &'a DigestKey,
+        at: Micros,
+        next: Position,
+    ) -> Self {
+        Self { connection, caches, key, at, actor_no: None, first: next, next, touched: Vec::new() }
+    }
+
+    /// Returns a conversation that can be changed.
+    pub(super) fn conversation(&mut self, id: ConversationId) -> Outcome<ConversationRow> {
+        if let Some((row, _)) = self.touched.iter().find(|(row, _)| row.id == id) {
+            return Ok(row.clone());
+        }
+        let sql = "select no, status, version, head_branch_no, head_key, active_at, messages, words, tokens,
+                event_cursor, last_pos, digest
+             from conversation
+             where id = $1 and withdrawn = 0";
+        let row = maybe(self.connection, sql, [id.as_bytes()], |row| read_row(row, id))?;
+        match row {
+            Some(row) if row.status != STATUS_PURGED => {
+                self.touched.push((row.clone(), Touch::Read));
+                Ok(row)
+            }
+            _ => Err(StoreError::not_found("conversation", id).into()),
+        }
+    }
+
+    /// Returns a conversation by its number, even one that was withdrawn: undo brings those back.
+    pub(super) fn conversation_by_no(&mut self, no: i64) -> Outcome<ConversationRow> {
+        if let Some((row, _)) = self.touched.iter().find(|(row, _)| row.no == no) {
+            return Ok(row.clone());
+        }
+        let sql = "select no, status, version, head_branch_no, head_key, active_at, messages, words, tokens,
+                event_cursor, last_pos, digest, id
+             from conversation
+             where no = $1";
+        let row = maybe(self.connection, sql, [no], |row| read_row(row, ConversationId::from_bytes(row.get(12)?)))?;
+        let row = row.ok_or_else(|| StoreError::not_found("conversation", no))?;
+        self.touched.push((row.clone(), Touch::Read));
+        Ok(row)
+    }
+
+    /// Takes in a conversation that was just inserted.
+    pub(super) fn adopt(&mut self, row: ConversationRow) {
+        self.touched.push((row, Touch::Read));
+    }
+
+    /// Keeps a changed conversation until the transaction ends.
+    pub(super) fn keep(&mut self, changed: &ConversationRow) {
+        let place = self.touched.iter_mut().find(|(row, _)| row.no == changed.no);
+        let (row, touch) = place.expect("a conversation is read before it is changed");
+        // The journal fields belong to `journal`, whoever holds an older copy.
+        let (last_pos, digest, version) = (row.last_pos, row.digest, row.version);
+        *row = ConversationRow { last_pos, digest, version, ..changed.clone() };
+        *touch = Touch::Changed;
+    }
+
+    /// Forgets a conversation whose row is gone.
+    pub(super) fn forget(&mut self, no: i64) {
+        self.touched.retain(|(row, _)| row.no != no);
+    }
+
+    /// Writes a row of the journal for a conversation and chains it.
+    pub(super) fn journal(&mut self, conversation_no: i64, entry: &Entry<'_>) -> Outcome<Position> {
+        let (row, _) = self
+            .touched
+            .iter()
+            .find(|(row, _)| row.no == conversation_no)
+            .expect("a conversation is read before it is journalled");
+        let (prev, chain) = (row.last_pos, row.digest);
+        let (position, digest) = self.write_entry(Some(conversation_no), prev, chain, entry)?;
+        let place = self.touched.iter_mut().find(|(row, _)| row.no == conversation_no);
+        let (row, touch) = place.expect("found above");
+        row.last_pos = position;
+        row.digest = digest;
+        *touch = Touch::Changed;
+        Ok(position)
+    }
+
+    /// Writes a row of the journal for what belongs to no conversation.
+    pub(super) fn journal_beside(&mut self, entry: &Entry<'_>) -> Outcome<Position> {
+        let (prev, chain) = beside(self.connection)?;
+        let (position, digest) = self.write_entry(None, prev, chain, entry)?;
+        let mut value = [0u8; 24];
+        value[..8].copy_from_slice(&position.to_le_bytes());
+        value[8..].copy_from_slice(&digest.0);
+        execute(self.connection, "update meta set value = $1 where name = 'beside'", [&value[..]])?;
+        Ok(position)
+    }
+
+    fn write_entry(
+        &mut self,
+        conversation_no: Option<i64>,
+        prev: Position,
+        chain: Digest,
+        entry: &Entry<'_>,
+    ) -> Outcome<(Position, Digest)> {
+        let before = image::encode(entry.images);
+        let payload = match entry.added {
+            Some(added) => added,
+            None => image::digest(self.key, before.as_deref()),
+        };
+        let position = self.next;
+        let digest = chain_next(self.key, chain, position, entry.kind, payload);
+        let sql = "insert into journal
+                (pos, first, prev, count, at, kind, conversation_no, key, actor_no, undoes, before, digest)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+        execute(
+            self.connection,
+            sql,
+            (
+                position,
+                self.first,
+                prev,
+                entry.count,
+                self.at.0,
+                entry.kind as i64,
+                conversation_no,
+                entry.key,
+                self.actor_no,
+                entry.undoes,
+                before,
+                &digest.0[..],
+            ),
+        )?;
+        self.next += entry.count;
+        Ok((position, digest))
+    }
+
+    /// Writes the conversations that were changed. Each gets one new version, however much happened to it.
+    pub(super) fn finish(&mut self) -> Outcome<()> {
+        let sql = "update conversation
+             set version = version + 1, head_branch_no = $1, head_key = $2, active_at = $3, messages = $4, words = $5,
+                 tokens = $6, event_cursor = $7, last_pos = $8, digest = $9
+             where no = $10";
+        for (row, _) in self.touched.iter().filter(|(_, touch)| *touch == Touch::Changed) {
+            execute(
+                self.connection,
+                sql,
+                (
+                    row.head.branch.0,
+                    row.head.at.0,
+                    row.active_at,
+                    row.messages,
+                    row.words,
+                    row.tokens,
+                    row.event_cursor,
+                    row.last_pos,
+                    &row.digest.0[..],
+                    row.no,
+                ),
+            )?;
+        }
+        self.touched.clear();
+        Ok(())
+    }
+
+    /// Returns the number of a word, giving it one if it is new.
+    pub(super) fn word(&mut self, kind: NameKind, word: &str) -> Outcome<i64> {
+        self.caches.word(self.connection, kind, word)
+    }
+
+    /// Returns the number of an author, giving it one if it is new.
+    pub(super) fn author(&mut self, author: Option<&Author>) -> Outcome<Option<i64>> {
+        let Some(author) = author else { return Ok(None) };
+        let parameters = (&author.id, &author.name);
+        let sql = "select no from author where external_id = $1 and name = $2";
+        if let Some(no) = maybe(self.connection, sql, parameters, |row| row.get(0))? {
+            return Ok(Some(no));
+        }
+        execute(self.connection, "insert into author (external_id, name) values ($1, $2)", parameters)?;
+        Ok(Some(self.connection.last_insert_rowid()))
+    }
+
+    /// Returns a branch of a conversation by its id.
+    pub(super) fn branch_of(&mut self, conversation_no: i64, id: BranchId) -> Outcome<Arc<Branch>> {
+        let sql = "select no from branch where id = $1 and conversation_no = $2";
+        let found = maybe(self.connection, sql, (id.as_bytes(), conversation_no), |row| row.get(0))?;
+        let no = BranchNo(found.ok_or_else(|| StoreError::not_found("branch", id))?);
+        self.branch(no)
+    }
+
+    pub(super) fn branch(&mut self, no: BranchNo) -> Outcome<Arc<Branch>> {
+        self.caches.branches(self.connection).branch(no)
+    }
+
+    /// Finds a message, whichever conversation owns it.
+    pub(super) fn spot(&mut self, id: MessageId) -> Outcome<Spot> {
+        spot(self.connection, id)?.ok_or_else(|| StoreError::not_found("message", id).into())
+    }
+
+    /// Returns the running sums up to and including a slot of a branch, and 0 before its first.
+    pub(super) fn sums_up_to(&self, address: Address) -> Outcome<Sums> {
+        if address.slot() == 0 {
+            return Ok(Sums::default());
+        }
+        let sql = "select visible_sum, words_sum, tokens_sum from message where key = $1";
+        let found = maybe(self.connection, sql, [address.0], |row| {
+            Ok(Sums { depth: address.slot(), visible: row.get(0)?, words: row.get(1)?, tokens: row.get(2)? })
+        })?;
+        found.ok_or_else(|| StoreError::altered("message", format!("{address:?}")).into())
+    }
+
+    /// Returns the last own slot of a branch with the sums up to it.
+    pub(super) fn last_own(&self, no: BranchNo) -> Outcome<(i64, Sums)> {
+        let sql = "select key, visible_sum, words_sum, tokens_sum
+             from message
+             where key between $1 and $2
+             order by key desc
+             limit 1";
+        let found = maybe(self.connection, sql, (no.slot(1).0, no.end().0), |row| {
+            let slot = Address(row.get(0)?).slot();
+            Ok((slot, Sums { depth: slot, visible: row.get(1)?, words: row.get(2)?, tokens: row.get(3)? }))
+        })?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// Counts the path that ends at a head without walking it.
+    pub(super) fn sums_at(&mut self, mut head: Head) -> Outcome<Sums> {
+        loop {
+            if head.at == Address::START {
+                return Ok(Sums::default());
+            }
+            let branch = self.branch(head.branch)?;
+            let own = head.at.branch() == branch.no && head.at.slot() >= branch.open_from;
+            if own {
+                let before = self.sums_up_to(Address(branch.no.slot(branch.open_from).0 - 1))?;
+                return Ok(branch.before_open + (self.sums_up_to(head.at)? - before));
+            }
+            if let Some(piece) = branch.pieces.iter().rfind(|piece| piece.range.contains(head.at)) {
+                let before = self.sums_up_to(Address(piece.range.from.0 - 1))?;
+                return Ok(piece.before + (self.sums_up_to(head.at)? - before));
+            }
+            let base = branch.base.ok_or_else(|| StoreError::altered("branch", branch.no.0))?;
+            head = Head { branch: base.parent, at: head.at };
+        }
+    }
+
+    /// Returns the end of a branch.
+    pub(super) fn end_of(&mut self, branch: &Branch) -> Outcome<Head> {
+        let (last, _) = self.last_own(branch.no)?;
+        let at = if last >= branch.open_from { branch.no.slot(last) } else { branch.tip_before_open() };
+        Ok(Head { branch: branch.no, at })
+    }
+
+    /// Returns a head at this message: on the shown path if it lies there, else on its own branch.
+    pub(super) fn head_at(&mut self, row: &ConversationRow, id: MessageId) -> Outcome<Head> {
+        let spot = self.spot(id)?;
+        let on_path = manent_model::path::reaches(&mut self.caches.branches(self.connection), row.head, spot.address)?;
+        if on_path {
+            return Ok(Head { branch: row.head.branch, at: spot.address });
+        }
+        if spot.conversation_no != row.no {
+            return Err(StoreError::not_found("message", id).into());
+        }
+        Ok(Head { branch: spot.address.branch(), at: spot.address })
+    }
+}
+
+fn read_row(row: &rusqlite::Row<'_>, id: ConversationId) -> rusqlite::Result<ConversationRow> {
+    Ok(ConversationRow {
+        no: row.get(0)?,
+        id,
+        status: row.get(1)?,
+        version: row.get(2)?,
+        head: Head { branch: BranchNo(row.get(3)?), at: Address(row.get(4)?) },
+        active_at: row.get(5)?,
+        messages: row.get(6)?,
+        words: row.get(7)?,
+        tokens: row.get(8)?,
+        event_cursor: row.get(9)?,
+        last_pos: row.get(10)?,
+        digest: Digest(row.get(11)?),
+    })
+}
+
+/// Finds a message by id.
+pub(super) fn spot(connection: &Connection, id: MessageId) -> Outcome<Option<Spot>> {
+    let sql = "select m.key, b.conversation_no
+         from message m
+         join branch b on b.no = m.key >> 24
+         where m.id = $1";
+    let found = maybe(connection, sql, [id.as_bytes()], |row| {
+        Ok(Spot { address: Address(row.get(0)?), conversation_no: row.get(1)? })
+    })?;
+    Ok(found)
+}
+
+/// Returns the last position and the chain of what belongs to no conversation.
+pub(super) fn beside(connection: &Connection) -> Outcome<(Position, Digest)> {
+    let value: [u8; 24] =
+        connection.prepare_cached("select value from meta where name = 'beside'")?.query_row([], |row| row.get(0))?;
+    let (position, digest) = value.split_at(8);
+    let mut chain = [0; 16];
+    chain.copy_from_slice(digest);
+    Ok((Position::from_le_bytes(position.try_into().expect("split at eight")), Digest(chain)))
+}
+
+/// Chains a journal row to the one before it.
+pub(super) fn chain_next(key: &DigestKey, chain: Digest, position: Position, kind: Kind, payload: Digest) -> Digest {
+    key.digest(&[&chain.0, &position.to_le_bytes(), &[kind as u8], &payload.0])
+}

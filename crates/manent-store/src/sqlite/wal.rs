@@ -1,0 +1,116 @@
+//! The WAL: copied into the file beside the writer, grown once, emptied for an erasure.
+
+use super::connection::{SqliteOptions, failed};
+use super::shared::Shared;
+use crate::error::{Result, StoreError};
+use rusqlite::Connection;
+use std::io::{Seek, SeekFrom, Write};
+use std::time::{Duration, Instant};
+
+/// Above this the writer itself copies the WAL, and so slows its callers down until it has.
+const ALARM_PAGES: i64 = 65_536;
+/// How many transactions make "real traffic".
+const GROW_AFTER: u32 = 256;
+
+/// Frames in the WAL, and how many of them are in the file already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Frames {
+    pub busy: bool,
+    pub total: i64,
+    pub copied: i64,
+}
+
+fn checkpoint(connection: &Connection, sql: &str) -> rusqlite::Result<Frames> {
+    connection
+        .prepare_cached(sql)?
+        .query_row([], |row| Ok(Frames { busy: row.get::<_, i64>(0)? != 0, total: row.get(1)?, copied: row.get(2)? }))
+}
+
+/// Counts frames without copying any.
+pub(super) fn count(connection: &Connection) -> rusqlite::Result<Frames> {
+    checkpoint(connection, "pragma wal_checkpoint(noop)")
+}
+
+/// Copies what no reader stands in the way of.
+pub(super) fn copy(connection: &Connection) -> rusqlite::Result<Frames> {
+    checkpoint(connection, "pragma wal_checkpoint(passive)")
+}
+
+/// Copies everything and empties the WAL; waits for readers of other processes, but not for ever.
+pub(super) fn truncate(connection: &Connection) -> Result<()> {
+    let started = Instant::now();
+    loop {
+        let frames = checkpoint(connection, "pragma wal_checkpoint(truncate)")
+            .map_err(|error| failed("copying the WAL into the file", error))?;
+        if !frames.busy {
+            return Ok(());
+        }
+        if started.elapsed() > Duration::from_secs(30) {
+            return Err(StoreError::Busy("a reader of another process keeps the WAL from being emptied"));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// What the writer knows of its WAL.
+#[derive(Default)]
+pub(super) struct Watch {
+    batches: u32,
+    grown: bool,
+}
+
+impl Watch {
+    /// The WAL was emptied.
+    pub(super) fn forget(&mut self) {
+        self.grown = false;
+        self.batches = 0;
+    }
+
+    /// Looks at the WAL now and then; errors are not the callers' concern, the next look comes soon.
+    pub(super) fn after_batch(&mut self, connection: &Connection, options: &SqliteOptions, shared: &Shared) {
+        self.batches = self.batches.wrapping_add(1);
+        if !self.grown && options.grow_wal && options.vfs.is_none() && self.batches > GROW_AFTER {
+            self.grown = true;
+            // A WAL that grows with every commit costs a file system journal entry each; written once, it does not.
+            let _ = grow(connection, options);
+        }
+        if !self.batches.is_multiple_of(16) {
+            return;
+        }
+        let Ok(frames) = count(connection) else { return };
+        let waiting = frames.total - frames.copied;
+        if frames.total > ALARM_PAGES {
+            shared.readers.pause();
+            let _ = copy(connection);
+            shared.readers.resume();
+        } else if waiting > i64::from(options.checkpoint_pages) {
+            shared.keeper.wake();
+        } else if frames.total > i64::from(options.checkpoint_pages) {
+            // The keeper has copied the bulk. Copying the rest here lets the WAL begin again at its start.
+            let _ = copy(connection);
+        }
+    }
+}
+
+/// Writes zeros behind the end of the WAL. They are no frames, so recovery stops at them.
+///
+/// The WAL carries no POSIX locks (those are on the file and its `-shm`), so opening it here drops none.
+fn grow(connection: &Connection, options: &SqliteOptions) -> rusqlite::Result<()> {
+    let page = 4_096 + 24;
+    let wanted = u64::from(options.checkpoint_pages) * page;
+    // The write lock keeps every other writer, in this process and others, away from the end of the WAL.
+    connection.execute_batch("begin immediate")?;
+    let grown = (|| -> std::io::Result<()> {
+        let mut file = std::fs::OpenOptions::new().write(true).open(options.beside("-wal"))?;
+        let mut at = file.seek(SeekFrom::End(0))?;
+        let zeros = vec![0u8; 1 << 20];
+        while at < wanted {
+            let part = (wanted - at).min(zeros.len() as u64) as usize;
+            file.write_all(&zeros[..part])?;
+            at += part as u64;
+        }
+        file.sync_all()
+    })();
+    connection.execute_batch("rollback")?;
+    grown.map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
+}

@@ -1,0 +1,384 @@
+//! The writer: one thread per file that commits whatever waits, many transactions to one sync.
+//!
+//! Nothing is answered before COMMIT has returned. What happens when something fails is in `batch`.
+
+use super::apply;
+use super::cache::Caches;
+use super::connection::{SqliteOptions, execute, failed, maybe, open_again};
+use super::fault::{Fault, Outcome};
+use super::keeper::forget_requests;
+use super::prepare::Prepared;
+use super::queue::{Job, Next};
+use super::shared::Shared;
+use super::tx::Tx;
+use super::wal;
+use crate::error::{Conflict, Result, StoreError};
+use crate::transaction::{Change, Committed, Position};
+use manent_model::Digest;
+use rusqlite::{Connection, ErrorCode};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a batch may hold the lock before it commits what it has.
+const LOCK_MAX: Duration = Duration::from_millis(20);
+
+pub(super) struct Writer {
+    shared: Arc<Shared>,
+    options: SqliteOptions,
+    /// None while the file cannot be trusted; each batch tries to open it again.
+    connection: Option<Connection>,
+    caches: Caches,
+    data_version: i64,
+    wal: wal::Watch,
+}
+
+/// How a commit ended.
+enum Ended {
+    Committed,
+    /// The transaction is gone; nothing of it is on disk.
+    Gone(rusqlite::Error),
+    /// It may or may not be on disk.
+    Unknown,
+}
+
+impl Writer {
+    pub(super) fn new(shared: Arc<Shared>, options: SqliteOptions, connection: Connection) -> Self {
+        Self {
+            shared,
+            options,
+            connection: Some(connection),
+            caches: Caches::default(),
+            data_version: -1,
+            wal: wal::Watch::default(),
+        }
+    }
+
+    /// Runs until the queue is closed and empty.
+    pub(super) fn run(mut self) {
+        if let Some(connection) = &self.connection {
+            // Old requests cost space, not truth; what fails here is tried again at the next start.
+            let _ = forget_requests(connection);
+        }
+        loop {
+            match self.shared.queue.next() {
+                Next::Closed => break,
+                Next::Nudge => self.tidy_wal(),
+                Next::Batch(batch) => {
+                    if let Err(error) = self.ensure_open() {
+                        answer_all(batch, || match &error {
+                            StoreError::DiskFull => StoreError::DiskFull,
+                            _ => StoreError::Busy("the file is being recovered after a failed write"),
+                        });
+                        continue;
+                    }
+                    self.batch(batch);
+                    self.tidy_wal();
+                }
+            }
+        }
+        self.shared.readers.pause();
+        drop(self.connection.take());
+        self.shared.readers.resume();
+    }
+
+    fn connection(&self) -> &Connection {
+        self.connection.as_ref().expect("ensure_open came before")
+    }
+
+    /// After a failed sync: open anew, and only go on once what the WAL holds is in the file.
+    fn ensure_open(&mut self) -> Result<()> {
+        if self.connection.is_some() {
+            return Ok(());
+        }
+        self.shared.readers.pause();
+        let opened = (|| -> Result<Connection> {
+            let connection = open_again(&self.options)?;
+            wal::truncate(&connection)?;
+            Ok(connection)
+        })();
+        self.shared.readers.resume();
+        self.caches.clear();
+        self.data_version = -1;
+        self.connection = Some(opened?);
+        Ok(())
+    }
+
+    /// What came of a failed sync is unknown until the file was closed and opened again.
+    fn distrust(&mut self) {
+        self.shared.readers.pause();
+        drop(self.connection.take());
+        self.shared.readers.resume();
+        // Failing here is fine: the next batch tries again, and says so to its callers.
+        let _ = self.ensure_open();
+    }
+
+    fn batch(&mut self, mut batch: Vec<Job>) {
+        let exclusive = batch.iter().position(|job| is_exclusive(&job.prepared));
+        match exclusive {
+            Some(0) => {
+                let rest = batch.split_off(1);
+                self.shared.queue.put_back(rest);
+                for job in batch {
+                    self.alone(job);
+                }
+                return;
+            }
+            Some(place) => {
+                let rest = batch.split_off(place);
+                self.shared.queue.put_back(rest);
+            }
+            None => {}
+        }
+        match self.together(&mut batch) {
+            Ok(()) => {}
+            // Something failed after something was written: each one alone, each with its own outcome.
+            Err(Ended::Gone(_)) => {
+                for job in batch {
+                    match self.ensure_open() {
+                        Ok(()) => self.alone(job),
+                        Err(error) => drop(job.answer.send(Err(error))),
+                    }
+                }
+            }
+            Err(_) => {
+                answer_all(batch, || StoreError::OutcomeUnknown);
+                self.distrust();
+            }
+        }
+    }
+
+    /// Commits a batch with one sync. On error nothing has been answered; jobs stay in the batch.
+    fn together(&mut self, batch: &mut Vec<Job>) -> std::result::Result<(), Ended> {
+        let mut next = self.begin().map_err(Ended::Gone)?;
+        let started = Instant::now();
+        let mut outcomes = Vec::with_capacity(batch.len());
+        for job in batch.iter() {
+            if !outcomes.is_empty() && started.elapsed() > LOCK_MAX {
+                break;
+            }
+            let before = next;
+            match self.one(&job.prepared, &mut next) {
+                Ok(committed) => outcomes.push(Ok(committed)),
+                Err(Fault::Refused(error)) => {
+                    next = before;
+                    outcomes.push(Err(error));
+                }
+                Err(Fault::Engine(error)) => {
+                    self.roll_back();
+                    return Err(Ended::Gone(error));
+                }
+            }
+        }
+        match self.commit() {
+            Ended::Committed => {}
+            ended => return Err(ended),
+        }
+        let rest = batch.split_off(outcomes.len());
+        self.shared.queue.put_back(rest);
+        self.publish(next - 1);
+        for (job, outcome) in batch.drain(..).zip(outcomes) {
+            // Nobody may be waiting any more; what is stored is stored.
+            let _ = job.answer.send(outcome);
+        }
+        Ok(())
+    }
+
+    fn alone(&mut self, job: Job) {
+        let outcome = self.alone_outcome(&job.prepared);
+        let unknown = matches!(outcome, Err(StoreError::OutcomeUnknown));
+        let _ = job.answer.send(outcome);
+        if unknown {
+            self.distrust();
+        }
+    }
+
+    fn alone_outcome(&mut self, prepared: &Prepared) -> Result<Committed> {
+        let mut next = self.begin().map_err(|error| failed("beginning a transaction", error))?;
+        match self.one(prepared, &mut next) {
+            Ok(committed) => match self.commit() {
+                Ended::Committed => {
+                    self.publish(next - 1);
+                    if is_exclusive(prepared) {
+                        self.wipe_wal()?;
+                    }
+                    Ok(committed)
+                }
+                Ended::Gone(error) => Err(failed("committing", error)),
+                Ended::Unknown => Err(StoreError::OutcomeUnknown),
+            },
+            Err(fault) => {
+                self.roll_back();
+                Err(fault.said("writing"))
+            }
+        }
+    }
+
+    /// An erasure is done when the WAL has forgotten it too.
+    fn wipe_wal(&mut self) -> Result<()> {
+        self.shared.readers.pause();
+        let wiped = wal::truncate(self.connection());
+        self.shared.readers.resume();
+        self.wal.forget();
+        wiped
+    }
+
+    /// Takes the write lock and returns the next free position.
+    fn begin(&mut self) -> rusqlite::Result<Position> {
+        let connection = self.connection();
+        execute(connection, "begin immediate", [])?;
+        let look = || -> rusqlite::Result<(i64, Position)> {
+            let version = connection.prepare_cached("pragma data_version")?.query_row([], |row| row.get(0))?;
+            let sql = "select pos + count from journal order by pos desc limit 1";
+            Ok((version, maybe(connection, sql, [], |row| row.get(0))?.unwrap_or(1)))
+        };
+        match look() {
+            Ok((version, next)) => {
+                // Another process has written: what we remember of the file may no longer be true.
+                if version != self.data_version {
+                    self.caches.clear();
+                    self.data_version = version;
+                }
+                Ok(next)
+            }
+            Err(error) => {
+                self.roll_back();
+                Err(error)
+            }
+        }
+    }
+
+    fn roll_back(&mut self) {
+        // SQLite may have rolled back by itself; then there is nothing to do and this says so.
+        if !self.connection().is_autocommit() {
+            let _ = execute(self.connection(), "rollback", []);
+        }
+        self.caches.clear();
+    }
+
+    fn commit(&mut self) -> Ended {
+        let error = match execute(self.connection(), "commit", []) {
+            Ok(_) => return Ended::Committed,
+            Err(error) => error,
+        };
+        let full = error.sqlite_error_code() == Some(ErrorCode::DiskFull);
+        self.roll_back();
+        match full {
+            // A full disk cut the commit frame short, so it can never be read back as one.
+            true => Ended::Gone(error),
+            false => Ended::Unknown,
+        }
+    }
+
+    fn publish(&self, position: Position) {
+        self.shared.publish(position);
+    }
+
+    /// Applies one transaction inside the open one. A refusal leaves no trace.
+    fn one(&mut self, prepared: &Prepared, next: &mut Position) -> Outcome<Committed> {
+        let connection = self.connection.as_ref().expect("ensure_open came before");
+        if let Some((key, digest)) = &prepared.request
+            && let Some(committed) = answered_before(connection, key, *digest)?
+        {
+            return Ok(committed);
+        }
+        let several = prepared.transaction.changes.len() > 1 || prepared.request.is_some();
+        if several {
+            execute(connection, "savepoint one", [])?;
+        }
+        let changes_before = connection.total_changes();
+        let mut tx = Tx::new(connection, &mut self.caches, &self.shared.key, prepared.transaction.at, *next);
+        let outcome = steps(&mut tx, prepared);
+        let used = tx.next;
+        match outcome {
+            Ok(committed) => {
+                if several {
+                    execute(connection, "release one", [])?;
+                }
+                *next = used;
+                Ok(committed)
+            }
+            Err(Fault::Refused(error)) => {
+                if several && !connection.is_autocommit() {
+                    execute(connection, "rollback to one", [])?;
+                    execute(connection, "release one", [])?;
+                    self.caches.clear();
+                } else if connection.total_changes() != changes_before {
+                    // A single change must refuse before it writes. If one did not, the batch cannot be trusted.
+                    return Err(Fault::Engine(rusqlite::Error::StatementChangedRows(0)));
+                }
+                Err(Fault::Refused(error))
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Copies the WAL into the file when it has grown, off this thread but for the last bit.
+    fn tidy_wal(&mut self) {
+        let Some(connection) = self.connection.as_ref() else { return };
+        self.wal.after_batch(connection, &self.options, &self.shared);
+    }
+}
+
+/// An erasure ends with an empty WAL, so it does not share a commit; neither may it wait behind half a batch.
+fn is_exclusive(prepared: &Prepared) -> bool {
+    prepared.transaction.changes.iter().any(|change| matches!(change, Change::Erase { .. }))
+}
+
+fn answer_all(batch: Vec<Job>, error: impl Fn() -> StoreError) {
+    for job in batch {
+        let _ = job.answer.send(Err(error()));
+    }
+}
+
+fn answered_before(connection: &Connection, key: &[u8], digest: Digest) -> Outcome<Option<Committed>> {
+    let sql = "select digest, answer from request where key = $1";
+    let found: Option<([u8; 16], Vec<u8>)> = maybe(connection, sql, [key], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    match found {
+        None => Ok(None),
+        Some((earlier, _)) if earlier != digest.0 => Err(Conflict::Key.into()),
+        Some((_, answer)) => {
+            let mut committed: Committed = serde_json::from_slice(&answer)
+                .map_err(|_| StoreError::altered("request", manent_model::hex::encode(key)))?;
+            committed.repeated = true;
+            Ok(Some(committed))
+        }
+    }
+}
+
+fn steps(tx: &mut Tx<'_>, prepared: &Prepared) -> Outcome<Committed> {
+    let transaction = &prepared.transaction;
+    // A retry of an append must not fail because the first try moved the head: its messages are looked for first.
+    let retry = is_stored_append(tx, prepared)?;
+    if retry.is_none() {
+        apply::check(tx, transaction)?;
+    }
+    if transaction.actor.is_some() {
+        tx.actor_no = tx.author(transaction.actor.as_ref())?;
+    }
+    let first = tx.next;
+    let mut done = Vec::with_capacity(transaction.changes.len());
+    for (change, facts) in transaction.changes.iter().zip(&prepared.facts) {
+        done.push(apply::apply(tx, change, facts)?);
+    }
+    tx.finish()?;
+    let repeated = tx.next == first && retry.is_some();
+    let (first, position) = match retry {
+        Some(arrival) if repeated => (arrival, arrival),
+        _ => (first, tx.next - 1),
+    };
+    let committed = Committed { first, position, done, repeated };
+    if let Some((key, digest)) = &prepared.request {
+        let answer = serde_json::to_vec(&committed).map_err(|error| StoreError::Invalid(error.to_string()))?;
+        let sql = "insert into request (key, digest, answer, at) values ($1, $2, $3, $4)";
+        execute(tx.connection, sql, (key, &digest.0[..], answer, transaction.at.0))?;
+    }
+    Ok(committed)
+}
+
+/// Returns where the first message of this transaction arrived, if it is there already.
+fn is_stored_append(tx: &Tx<'_>, prepared: &Prepared) -> Outcome<Option<Position>> {
+    let first = prepared.transaction.changes.iter().flat_map(super::prepare::messages_of).next();
+    let Some(message) = first else { return Ok(None) };
+    let sql = "select arrival from message where id = $1";
+    Ok(maybe(tx.connection, sql, [message.id.as_bytes()], |row| row.get(0))?)
+}

@@ -1,0 +1,78 @@
+//! The trait that every engine implements. One way to write, few ways to read.
+
+use crate::error::Result;
+use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
+use crate::query::*;
+use crate::transaction::{Committed, MessageOrigin, Position, Transaction};
+use manent_model::{
+    Conversation, ConversationId, Json, MessageId, Origin, Project, Quarantined, Scratch, Source, SourceId, Stats,
+};
+use std::path::Path;
+use tokio::sync::watch;
+
+/// A store of one tenant.
+///
+/// What `commit` answers is on disk. Reads see every commit whose answer was given before they began.
+#[async_trait::async_trait]
+pub trait Store: Send + Sync + 'static {
+    /// Does everything in the transaction, or nothing.
+    async fn commit(&self, transaction: Transaction) -> Result<Committed>;
+
+    /// Returns a conversation.
+    async fn conversation(&self, which: ConversationRef) -> Result<Option<Conversation>>;
+    /// Lists conversations, pinned first, then the latest active.
+    async fn conversations(&self, query: ListQuery) -> Result<ConversationPage>;
+    /// Returns all conversations' ids in the order they were made, trash and all, for copying.
+    async fn conversation_ids(&self, after: Option<ConversationId>, limit: u32) -> Result<Vec<ConversationId>>;
+    /// Returns the branches of a conversation in the order they were opened.
+    async fn branches(&self, conversation: ConversationId) -> Result<Vec<BranchInfo>>;
+    /// Returns a page of a path.
+    async fn window(&self, query: WindowQuery) -> Result<Window>;
+    /// Returns messages that are not asked for as a page of a path.
+    async fn messages(&self, query: MessagesQuery) -> Result<Vec<Placed>>;
+    /// Returns what is attached to a conversation.
+    async fn attached(&self, conversation: ConversationId) -> Result<Attached>;
+    /// Returns the value that a name has at a message (`None`: the head), and whether it is set there.
+    async fn state(&self, conversation: ConversationId, name: String, at: Option<MessageId>) -> Result<Option<Json>>;
+    /// Returns the tool calls of all conversations that are not in a final state, oldest first.
+    async fn open_tool_calls(&self, limit: u32) -> Result<Vec<(ConversationId, ToolCallTrail)>>;
+    /// Returns events after a cursor.
+    async fn events(&self, query: EventsQuery) -> Result<Events>;
+    /// Returns documents.
+    async fn documents(&self, query: DocumentsQuery) -> Result<Documents>;
+    /// Returns memories.
+    async fn memories(&self, query: MemoriesQuery) -> Result<Memories>;
+    /// Returns all projects in the order they were made.
+    async fn projects(&self) -> Result<Vec<Project>>;
+    /// Returns all scratch of a kind; of every kind for an empty one.
+    async fn scratch(&self, kind: String) -> Result<Vec<Scratch>>;
+    /// Returns a blob that is complete.
+    async fn blob(&self, sha256: [u8; 32]) -> Result<Option<Vec<u8>>>;
+    /// Returns the digests and sizes of all complete blobs.
+    async fn blobs(&self) -> Result<Vec<([u8; 32], i64)>>;
+    /// Returns all imported files.
+    async fn sources(&self) -> Result<Vec<Source>>;
+    /// Returns where objects came from.
+    async fn origins(&self, query: OriginsQuery) -> Result<Vec<Origin>>;
+    /// Returns where a message came from.
+    async fn message_origin(&self, message: MessageId) -> Result<Option<MessageOrigin>>;
+    /// Returns what of a file nobody could read.
+    async fn quarantined(&self, source: SourceId) -> Result<Vec<Quarantined>>;
+    /// Returns rows of the journal after a position.
+    async fn journal(&self, after: Position, limit: u32) -> Result<Vec<JournalEntry>>;
+    /// Returns the commit that an undo or redo would undo now.
+    async fn undo_target(&self, scope: Scope, step: Step) -> Result<Option<Position>>;
+    /// Counts messages.
+    async fn stats(&self, query: StatsQuery) -> Result<Stats>;
+
+    /// Returns a watch on the last position, for tails; commits of other processes show within a second.
+    fn position(&self) -> watch::Receiver<Position>;
+    /// Writes a copy that was restored, checked and compared before this returns.
+    async fn backup(&self, to: &Path) -> Result<BackupReport>;
+    /// Walks digests and chains, and names the first message that was altered, lost or doubled.
+    async fn verify(&self) -> Result<VerifyReport>;
+    /// Reports versions, settings, sizes.
+    async fn doctor(&self) -> Result<DoctorReport>;
+    /// Finishes what was accepted and closes.
+    async fn close(&self) -> Result<()>;
+}

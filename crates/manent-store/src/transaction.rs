@@ -1,0 +1,390 @@
+//! One way to write: a transaction is a list of changes that happen together or not at all.
+
+use manent_model::nouns::Covers;
+use manent_model::{
+    Author, BranchId, Call, ConversationDraft, ConversationId, ConversationPatch, FoldId, FoldKind, InputId, Json,
+    Memory, MemoryId, MessageId, MessageStatus, Micros, NewMessage, NoteId, Origin, Project, ProjectId, ProjectPatch,
+    Quarantined, Scratch, Source, SourceId, Stretch, ToolCall, ToolState,
+};
+use serde::{Deserialize, Serialize};
+
+/// A place in the journal; grows with every change.
+pub type Position = i64;
+
+/// What should happen, together or not at all.
+#[derive(Debug, Clone, Serialize)]
+pub struct Transaction {
+    /// The same key with the same changes answers what it answered before; with others it is a conflict.
+    ///
+    /// Appends need none: the ids of their messages serve as the key.
+    #[serde(skip)]
+    pub key: Option<Vec<u8>>,
+    /// When.
+    #[serde(skip)]
+    pub at: Micros,
+    /// Who.
+    pub actor: Option<Author>,
+    /// What must be true for it to happen.
+    #[serde(skip)]
+    pub expect: Vec<Expect>,
+    /// What happens.
+    pub changes: Vec<Change>,
+    /// How urgent it is.
+    #[serde(skip)]
+    pub lane: Lane,
+}
+
+impl Transaction {
+    /// Returns a transaction of one change.
+    pub fn of(at: Micros, change: Change) -> Self {
+        Self { key: None, at, actor: None, expect: Vec::new(), changes: vec![change], lane: Lane::Normal }
+    }
+}
+
+/// How urgent a commit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Lane {
+    /// Somebody waits for it.
+    #[default]
+    Normal,
+    /// Imports and maintenance: between the others.
+    Low,
+}
+
+/// What must be true before a transaction happens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Expect {
+    /// The conversation has not changed since this version.
+    Version {
+        /// The conversation.
+        conversation: ConversationId,
+        /// The version that was read.
+        version: i64,
+    },
+    /// The head is at this message; `None` for an empty path.
+    Head {
+        /// The conversation.
+        conversation: ConversationId,
+        /// The message.
+        head: Option<MessageId>,
+    },
+}
+
+/// Why a branch was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// The conversation began.
+    Start,
+    /// Somebody went on from an earlier message.
+    Fork,
+    /// The model was asked again.
+    Retry,
+    /// A message was edited, inserted or removed.
+    Edit,
+    /// A message could not be sent and was taken back.
+    Withdrawn,
+    /// The path was cleared.
+    Clear,
+    /// It came from another program.
+    Import,
+}
+
+/// Where messages are appended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum At {
+    /// After the head; `branch` is opened if the head is not at the end of its branch.
+    Head {
+        /// The id of the branch that may be opened.
+        branch: BranchId,
+    },
+    /// On a new branch, after this message of the path; `None` for the start.
+    After {
+        /// The message.
+        message: Option<MessageId>,
+        /// The id of the new branch.
+        branch: BranchId,
+    },
+    /// On a new branch, in place of this message of the path.
+    InsteadOf {
+        /// The message.
+        message: MessageId,
+        /// The id of the new branch.
+        branch: BranchId,
+    },
+    /// At the end of a branch that exists.
+    Branch {
+        /// The branch.
+        branch: BranchId,
+    },
+}
+
+/// What happens to the head when messages are appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeadMove {
+    /// It goes to the last of them.
+    Follow,
+    /// It stays where it is.
+    Stay,
+}
+
+/// Where the head goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeadTo {
+    /// To this message: on the shown path if it lies there, else on its own branch.
+    Message(MessageId),
+    /// To the end of this branch.
+    End(BranchId),
+    /// To a new, empty branch with this id.
+    Empty(BranchId),
+}
+
+/// What a splice takes out of the shown path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SpliceAt {
+    /// Nothing: the new messages stand after this one; `None` for the start.
+    After(Option<MessageId>),
+    /// These messages, both ends included.
+    Replace(Stretch),
+}
+
+/// Where a branch that comes from elsewhere leaves its parent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BranchBase {
+    /// The parent.
+    pub parent: BranchId,
+    /// The last message of its path that is taken; `None` takes none.
+    pub fork: Option<MessageId>,
+}
+
+/// How a streaming message ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finish {
+    /// `Complete`, `Incomplete` or `Failed`.
+    pub status: MessageStatus,
+    /// Its parts.
+    pub body: manent_model::Body,
+    /// Its tokens, if counted.
+    pub tokens: Option<u32>,
+    /// The provider's usage record.
+    pub usage: Option<Json>,
+}
+
+/// A fold that somebody wants to add.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NewFold {
+    /// Its id.
+    pub id: FoldId,
+    /// The message after which it holds.
+    pub after: MessageId,
+    /// What it does.
+    pub kind: FoldKind,
+    /// The messages it covers.
+    pub covers: Covers,
+    /// The summary, if it is one.
+    pub summary: Option<String>,
+    /// The fold that this one grew from.
+    pub parent: Option<FoldId>,
+    /// Who or what made it.
+    pub made_by: Option<Json>,
+}
+
+/// An event that somebody wants to log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NewEvent {
+    /// `progress`, `control`, `monitor`, or a word of the caller.
+    pub channel: String,
+    /// When.
+    pub at: Micros,
+    /// What happened.
+    pub body: Json,
+}
+
+/// Where an imported message came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessageOrigin {
+    /// The message.
+    pub message: MessageId,
+    /// The file.
+    pub source: SourceId,
+    /// Its place in the file.
+    pub ordinal: i64,
+    /// Its id there; it may repeat or be absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external: Option<String>,
+    /// The source record as it was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<String>,
+}
+
+/// What is to be erased.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Erase {
+    /// One message, on every path that reaches it.
+    Message(MessageId),
+    /// A conversation with everything in it.
+    Conversation(ConversationId),
+    /// Everything that this author wrote, by external id.
+    Author(String),
+}
+
+/// One change. Every kind that the design knows exists; each is journalled unless it says otherwise.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "snake_case", tag = "change")]
+#[expect(missing_docs, reason = "the fields are the nouns of the model; each variant says what happens to them")]
+pub enum Change {
+    /// Makes a conversation with its first branch. The same external id again is a retry.
+    CreateConversation { id: ConversationId, branch: BranchId, draft: ConversationDraft, importing: bool },
+    /// Changes what is said about a conversation.
+    EditConversation { id: ConversationId, patch: ConversationPatch },
+    /// Adds messages. `origins` belong to some of them by id.
+    AppendMessages {
+        conversation: ConversationId,
+        at: At,
+        head: HeadMove,
+        why: Why,
+        messages: Vec<NewMessage>,
+        origins: Vec<MessageOrigin>,
+    },
+    /// Adds a delta to a streaming message; not undoable, the message is.
+    AppendChunk { message: MessageId, delta: String },
+    /// Ends a streaming message, once.
+    FinishMessage { message: MessageId, finish: Finish },
+    /// Opens a branch that comes from elsewhere: base, own messages, pieces by their first and last message.
+    OpenBranch {
+        conversation: ConversationId,
+        branch: BranchId,
+        base: Option<BranchBase>,
+        own: Vec<NewMessage>,
+        pieces: Vec<Stretch>,
+        why: Why,
+    },
+    /// Puts messages into the middle of the shown path, or takes some out; the tail is kept by reference.
+    Splice { conversation: ConversationId, branch: BranchId, at: SpliceAt, messages: Vec<NewMessage> },
+    /// Moves the head: rewind, switch, clear.
+    MoveHead { conversation: ConversationId, to: HeadTo },
+    /// Says something about a message.
+    AddNote { id: NoteId, message: MessageId, kind: String, value: Json },
+    /// Takes a note back.
+    RemoveNote { id: NoteId },
+    /// Names a place; the same name again moves it.
+    SetBookmark { conversation: ConversationId, name: String, head: Option<MessageId>, metadata: Option<Json> },
+    /// Forgets a named place.
+    RemoveBookmark { conversation: ConversationId, name: String },
+    /// Sets a named value after a message; `None` for the start; no value unsets it.
+    SetState { conversation: ConversationId, name: String, after: Option<MessageId>, value: Option<Json> },
+    /// Folds messages.
+    AddFold { conversation: ConversationId, fold: NewFold },
+    /// Puts a fold in or out of force.
+    SetFoldActive { fold: FoldId, active: bool },
+    /// Records a tool call; the first step of its trail is the state it begins in.
+    PutToolCall { call: ToolCall, note: String },
+    /// Moves a tool call along an allowed transition.
+    MoveToolCall { message: MessageId, part: u32, to: ToolState, record: Option<Json>, note: String },
+    /// Logs events.
+    AppendEvents { conversation: ConversationId, events: Vec<NewEvent> },
+    /// Queues an input for a run.
+    PutInput { conversation: ConversationId, id: InputId, body: Json },
+    /// Takes inputs out of the queue, in the commit that uses them.
+    TakeInputs { conversation: ConversationId, ids: Vec<InputId> },
+    /// Takes the lease of a run if it is free or has run out; not undoable.
+    TakeLease { conversation: ConversationId, owner: String, until: Micros },
+    /// Extends a lease that the token still holds; not undoable.
+    RenewLease { conversation: ConversationId, token: i64, until: Micros },
+    /// Gives a lease back; not undoable.
+    ReleaseLease { conversation: ConversationId, token: i64 },
+    /// Writes the next version of a document; no body deletes it.
+    PutDocument { kind: String, id: String, project: Option<ProjectId>, body: Option<Json> },
+    /// Records a request to a model.
+    RecordCall { conversation: ConversationId, call: Call },
+    /// Stages one piece of a blob; the last one completes it and checks its SHA-256. Content-addressed: not undoable.
+    PutBlobPiece { sha256: [u8; 32], size: i64, n: i64, last: bool, bytes: Vec<u8> },
+    /// Records an imported file.
+    PutSource { source: Source },
+    /// Records where an object came from.
+    PutOrigin { origin: Origin },
+    /// Keeps bytes that nobody could read.
+    Quarantine { quarantined: Quarantined },
+    /// Remembers a text; the same id again replaces it.
+    PutMemory { memory: Memory },
+    /// Forgets a memory.
+    RemoveMemory { id: MemoryId },
+    /// Overwrites a draft, read mark or pointer; not journalled.
+    PutScratch { scratch: Scratch },
+    /// Removes one; not journalled.
+    RemoveScratch { kind: String, id: String, actor: String },
+    /// Makes a project.
+    CreateProject { project: Project },
+    /// Changes a project.
+    EditProject { id: ProjectId, patch: ProjectPatch },
+    /// Removes a project from the list; its conversations stay.
+    RemoveProject { id: ProjectId },
+    /// Undoes the commit that begins at this position; undoing an undo is a redo.
+    Undo { position: Position },
+    /// Destroys one step's worth of a conversation in the trash; not undoable. Answers whether it is done.
+    Purge { conversation: ConversationId },
+    /// Destroys one step's worth of content everywhere, with a receipt; not undoable. Send it until it is finished.
+    Erase { target: Erase },
+}
+
+/// What a transaction did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Committed {
+    /// The position of its first journal row: the name by which it is undone.
+    pub first: Position,
+    /// The last position it owns: a read that has seen it sees everything the transaction did.
+    pub position: Position,
+    /// What each change did.
+    pub done: Vec<Done>,
+    /// It had been done before; this is the answer of then.
+    #[serde(skip)]
+    pub repeated: bool,
+}
+
+/// What one change did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Done {
+    /// It did just what it said.
+    Plain,
+    /// The conversation that now exists, perhaps since before.
+    Conversation(ConversationId),
+    /// The last message that was added.
+    Messages(Option<MessageId>),
+    /// The cursor of the last event that was logged.
+    Events(i64),
+    /// The fencing token.
+    Lease(i64),
+    /// The new version of a document.
+    Version(i64),
+    /// Whether nothing is left to purge.
+    Purged(bool),
+    /// What was erased.
+    Erased(Receipt),
+}
+
+/// What an erasure removed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Receipt {
+    /// When.
+    pub at: Micros,
+    /// Nothing is left, neither in the file nor in its WAL.
+    pub finished: bool,
+    /// Messages whose content is gone.
+    pub messages: i64,
+    /// Conversations that are gone.
+    pub conversations: i64,
+    /// Notes, states, folds, tool calls, events, inputs, calls, memories and origins that went with them.
+    pub attached: i64,
+    /// Blobs that nothing shows any more.
+    pub blobs: i64,
+    /// Drafts and other scratch.
+    pub scratch: i64,
+    /// Old values in the journal.
+    pub journal: i64,
+}

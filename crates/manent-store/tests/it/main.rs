@@ -1,0 +1,4 @@
+//! Tests of the store: the contract that every engine keeps, and what is special about one.
+
+mod contract;
+mod kit;
