@@ -177,7 +177,6 @@ pub struct NewMessage {
     /// Made by the caller; sending the same one again is a retry.
     pub id: MessageId,
     /// What it says.
-    #[serde(flatten)]
     pub content: Content,
 }
 

@@ -4,7 +4,7 @@ use manent_model::nouns::Covers;
 use manent_model::{
     Author, BranchId, Call, ConversationDraft, ConversationId, ConversationPatch, FoldId, FoldKind, InputId, Json,
     Memory, MemoryId, MessageId, MessageStatus, Micros, NewMessage, NoteId, Origin, Project, ProjectId, ProjectPatch,
-    Quarantined, Scratch, Source, SourceId, Stretch, ToolCall, ToolState,
+    Quarantined, Scratch, Source, SourceId, Stretch, ToolCall, ToolState, ToolStep,
 };
 use serde::{Deserialize, Serialize};
 
@@ -138,6 +138,13 @@ pub enum HeadTo {
     Message(MessageId),
     /// To the end of this branch.
     End(BranchId),
+    /// To this message of the path of this branch; `None` for its start.
+    On {
+        /// The branch.
+        branch: BranchId,
+        /// The message.
+        message: Option<MessageId>,
+    },
     /// To a new, empty branch with this id.
     Empty(BranchId),
 }
@@ -284,6 +291,8 @@ pub enum Change {
     SetFoldActive { fold: FoldId, active: bool },
     /// Records a tool call; the first step of its trail is the state it begins in.
     PutToolCall { call: ToolCall, note: String },
+    /// Records a tool call with the trail that another program kept; its transitions are taken as they were.
+    PutToolTrail { call: ToolCall, steps: Vec<ToolStep> },
     /// Moves a tool call along an allowed transition.
     MoveToolCall { message: MessageId, part: u32, to: ToolState, record: Option<Json>, note: String },
     /// Logs events.

@@ -1,1 +1,55 @@
-//! manent
+//! Manent, the database for AI conversations: one durable store for chats, agent runs and role-play.
+//!
+//! ```
+//! # async fn example() -> manent::Result<()> {
+//! # let folder = std::env::temp_dir().join(format!("manent-doc-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder).expect("a temporary folder");
+//! # let path = folder.join("chats.db");
+//! use manent::{ConversationDraft, Database, MessageDraft, Scope};
+//!
+//! let database = Database::open(&path)?;
+//! let draft = ConversationDraft { title: "天气".into(), ..Default::default() };
+//! let chat = database.create(draft).await?.id;
+//!
+//! database.append(chat, MessageDraft::user("北京今天天气怎么样？")).await?;
+//! let answer = database.append(chat, MessageDraft::assistant("晴，25 度。")).await?;
+//!
+//! // Ask again: the old answer stays as an alternative.
+//! database.regenerate(chat, answer, MessageDraft::assistant("多云，22 度。")).await?;
+//! assert_eq!(database.siblings(answer).await?.len(), 2);
+//!
+//! // Everything can be taken back.
+//! database.undo(Scope::Conversation(chat)).await?;
+//! let page = database.last(chat, 50).await?;
+//! assert_eq!(page.messages[1].content.body.words(), "晴，25 度。");
+//! # database.close().await?;
+//! # std::fs::remove_dir_all(&folder).expect("our own folder");
+//! # Ok(())
+//! # }
+//! # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+//! ```
+
+mod error;
+mod ids;
+mod draft;
+mod database;
+mod conversation;
+mod message;
+mod undo;
+mod beside;
+mod backup;
+pub mod jsonl;
+
+pub use backup::BackupPlan;
+pub use database::Database;
+pub use draft::MessageDraft;
+pub use error::{Error, Result};
+pub use jsonl::{ExportSelection, ImportProblem, ImportReport};
+pub use manent_model as model;
+pub use manent_model::{
+    Author, Body, Conversation, ConversationDraft, ConversationId, ConversationKind, ConversationPatch,
+    ConversationStatus, Json, Message, MessageId, MessageStatus, Part, ProjectPatch, Stretch, Time,
+};
+pub use manent_store as store;
+pub use manent_store::{Change, Direction, Erase, Finish, ListQuery, Receipt, Scope, StatsQuery, Transaction, Window};
+pub use message::Tail;

@@ -150,6 +150,10 @@ fn size_of(change: &Change) -> Result<usize> {
         Change::PutToolCall { call, note } => {
             short("a call", call.call_id.len() + call.name.len() + note.len())? + call.record.text().len()
         }
+        Change::PutToolTrail { call, steps } => {
+            let notes = steps.iter().map(|step| step.note.len() + 32).sum::<usize>();
+            short("a call", call.call_id.len() + call.name.len())? + notes + call.record.text().len()
+        }
         Change::MoveToolCall { record, note, .. } => {
             short("a note", note.len())? + record.as_ref().map_or(0, |json| json.text().len())
         }

@@ -281,8 +281,8 @@ impl Writer {
         {
             return Ok(committed);
         }
-        let several = prepared.transaction.changes.len() > 1 || prepared.request.is_some();
-        if several {
+        let guarded = !refuses_before_it_writes(prepared);
+        if guarded {
             execute(connection, "savepoint one", [])?;
         }
         let changes_before = connection.total_changes();
@@ -291,14 +291,14 @@ impl Writer {
         let used = tx.next;
         match outcome {
             Ok(committed) => {
-                if several {
+                if guarded {
                     execute(connection, "release one", [])?;
                 }
                 *next = used;
                 Ok(committed)
             }
             Err(Fault::Refused(error)) => {
-                if several && !connection.is_autocommit() {
+                if guarded && !connection.is_autocommit() {
                     execute(connection, "rollback to one", [])?;
                     execute(connection, "release one", [])?;
                     self.caches.clear();
@@ -317,6 +317,23 @@ impl Writer {
         let Some(connection) = self.connection.as_ref() else { return };
         self.wal.after_batch(connection, &self.options, &self.shared);
     }
+}
+
+/// The frequent kinds check everything before their first write, so a refusal of one leaves nothing to take back.
+fn refuses_before_it_writes(prepared: &Prepared) -> bool {
+    prepared.request.is_none()
+        && prepared.transaction.actor.is_none()
+        && match prepared.transaction.changes.as_slice() {
+            [only] => matches!(
+                only,
+                Change::AppendMessages { .. }
+                    | Change::AppendChunk { .. }
+                    | Change::FinishMessage { .. }
+                    | Change::AppendEvents { .. }
+                    | Change::PutScratch { .. }
+            ),
+            _ => false,
+        }
 }
 
 /// An erasure ends with an empty WAL, so it does not share a commit; neither may it wait behind half a batch.

@@ -250,6 +250,18 @@ pub(super) fn move_head(tx: &mut Tx<'_>, conversation: ConversationId, to: &Head
             let branch = tx.branch_of(row.no, *branch)?;
             tx.end_of(&branch)?
         }
+        HeadTo::On { branch, message } => {
+            let branch = tx.branch_of(row.no, *branch)?;
+            let at = match message {
+                Some(message) => tx.spot(*message)?.address,
+                None => Address::START,
+            };
+            let end = tx.end_of(&branch)?;
+            if !path::reaches(&mut tx.caches.branches(tx.connection), end, at)? {
+                return Err(StoreError::Invalid("the branch does not reach the message".to_owned()).into());
+            }
+            Head { branch: branch.no, at }
+        }
         HeadTo::Empty(id) => {
             let base = Base { parent: row.head.branch, fork: Address::START };
             let branch = insert_plain(tx, row.no, *id, base, Sums::default(), Why::Clear)?;

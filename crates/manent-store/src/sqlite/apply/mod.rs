@@ -75,6 +75,7 @@ pub(super) fn apply(tx: &mut Tx<'_>, change: &Change, facts: &[Facts]) -> Outcom
         Change::SetFoldActive { fold, active } => attached::set_fold_active(tx, *fold, *active),
         Change::RecordCall { conversation, call } => attached::record_call(tx, *conversation, call),
         Change::PutToolCall { call, note } => run::put_tool_call(tx, call, note),
+        Change::PutToolTrail { call, steps } => run::put_tool_trail(tx, call, steps),
         Change::MoveToolCall { message, part, to, record, note } => {
             run::move_tool_call(tx, *message, *part, *to, record.as_ref(), note)
         }

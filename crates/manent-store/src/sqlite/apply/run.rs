@@ -8,7 +8,7 @@ use super::super::tx::{Entry, Tx};
 use crate::error::{Conflict, StoreError};
 use crate::image::{Flagged, Image, ToolCallImage};
 use crate::transaction::{Done, NewEvent};
-use manent_model::{Address, ConversationId, InputId, Json, MessageId, Micros, ToolCall, ToolState};
+use manent_model::{Address, ConversationId, InputId, Json, MessageId, Micros, ToolCall, ToolState, ToolStep};
 
 pub(in crate::sqlite) fn tool_id(address: Address, part: i64) -> [u8; 16] {
     super::message::chunk_id(address, part)
@@ -40,13 +40,27 @@ pub(super) fn put_tool_row(tx: &Tx<'_>, key: i64, part: i64, row: Option<&ToolCa
     Ok(())
 }
 
-fn add_step(tx: &mut Tx<'_>, key: i64, part: i64, state: ToolState, note: &str) -> Outcome<Image> {
+fn add_step(tx: &mut Tx<'_>, key: i64, part: i64, step: &ToolStep, actor_no: Option<i64>) -> Outcome<Image> {
     let sql = "insert into tool_step (key, part, state, at, actor_no, note) values ($1, $2, $3, $4, $5, $6)";
-    execute(tx.connection, sql, (key, part, tool_code(state), tx.at.0, tx.actor_no, note))?;
+    execute(tx.connection, sql, (key, part, tool_code(step.state), step.at.0, actor_no, &step.note))?;
     Ok(Image::Flag { table: Flagged::ToolStep, key: tx.connection.last_insert_rowid(), withdrawn: true })
 }
 
 pub(super) fn put_tool_call(tx: &mut Tx<'_>, call: &ToolCall, note: &str) -> Outcome<Done> {
+    let step = ToolStep { state: call.state, at: tx.at, actor: None, note: note.to_owned() };
+    let actor_no = tx.actor_no;
+    put_call(tx, call, &[(step, actor_no)])
+}
+
+pub(super) fn put_tool_trail(tx: &mut Tx<'_>, call: &ToolCall, steps: &[ToolStep]) -> Outcome<Done> {
+    let mut with_actors = Vec::with_capacity(steps.len());
+    for step in steps {
+        with_actors.push((step.clone(), tx.author(step.actor.as_ref())?));
+    }
+    put_call(tx, call, &with_actors)
+}
+
+fn put_call(tx: &mut Tx<'_>, call: &ToolCall, steps: &[(ToolStep, Option<i64>)]) -> Outcome<Done> {
     let spot = tx.spot(call.message)?;
     let row = tx.conversation_by_no(spot.conversation_no)?;
     let (key, part) = (spot.address.0, i64::from(call.part));
@@ -63,8 +77,10 @@ pub(super) fn put_tool_call(tx: &mut Tx<'_>, call: &ToolCall, note: &str) -> Out
         body: sealed,
     };
     put_tool_row(tx, key, part, Some(&now))?;
-    let step = add_step(tx, key, part, call.state, note)?;
-    let images = [Image::ToolCall { key, part, row: None }, step];
+    let mut images = vec![Image::ToolCall { key, part, row: None }];
+    for (step, actor_no) in steps {
+        images.push(add_step(tx, key, part, step, *actor_no)?);
+    }
     tx.journal(row.no, &Entry { key: Some(key), ..Entry::of(Kind::ToolCallPut, &images) })?;
     Ok(Done::Plain)
 }
@@ -92,7 +108,9 @@ pub(super) fn move_tool_call(
     };
     let now = ToolCallImage { state: tool_code(to), body, ..earlier.clone() };
     put_tool_row(tx, key, part, Some(&now))?;
-    let step = add_step(tx, key, part, to, note)?;
+    let step = ToolStep { state: to, at: tx.at, actor: None, note: note.to_owned() };
+    let actor_no = tx.actor_no;
+    let step = add_step(tx, key, part, &step, actor_no)?;
     let images = [Image::ToolCall { key, part, row: Some(earlier) }, step];
     tx.journal(row.no, &Entry { key: Some(key), ..Entry::of(Kind::ToolCallMoved, &images) })?;
     Ok(Done::Plain)

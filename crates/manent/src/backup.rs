@@ -1,0 +1,104 @@
+//! Backups: each one is restored and checked before it counts; old ones go when newer ones stand.
+
+use crate::database::Database;
+use crate::error::{Error, Result};
+use manent_store::BackupReport;
+use manent_store::sqlite::{SqliteOptions, SqliteStore};
+use manent_store::{Store, StoreError};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+const PREFIX: &str = "manent-";
+const SUFFIX: &str = ".backup";
+
+/// When backups are made and how many stay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackupPlan {
+    /// Where they lie.
+    pub folder: PathBuf,
+    /// How long after the newest the next one is due.
+    pub every: Duration,
+    /// How many stay.
+    pub keep: usize,
+}
+
+impl BackupPlan {
+    /// Daily, and seven stay.
+    pub fn daily(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into(), every: Duration::from_secs(86_400), keep: 7 }
+    }
+}
+
+impl Database {
+    /// Writes a copy that was restored, checked and compared before this returns.
+    pub async fn backup(&self, to: impl AsRef<Path>) -> Result<BackupReport> {
+        Ok(self.store.backup(to.as_ref()).await?)
+    }
+
+    /// Makes a backup if one is due, then removes those beyond the number that stays. Call it as often as you like.
+    pub async fn backup_if_due(&self, plan: &BackupPlan) -> Result<Option<BackupReport>> {
+        std::fs::create_dir_all(&plan.folder).map_err(|error| Error::file("making", &plan.folder, error))?;
+        let newest = backups(&plan.folder)?.pop();
+        let due = newest.is_none_or(|(_, made)| made.elapsed().unwrap_or_default() >= plan.every);
+        if !due {
+            return Ok(None);
+        }
+        let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
+        let report = self.backup(plan.folder.join(format!("{PREFIX}{seconds:015}{SUFFIX}"))).await?;
+        let all = backups(&plan.folder)?;
+        let surplus = all.len().saturating_sub(plan.keep.max(1));
+        for (path, _) in &all[..surplus] {
+            std::fs::remove_file(path).map_err(|error| Error::file("removing", path, error))?;
+        }
+        Ok(Some(report))
+    }
+
+    /// Puts a backup in the place of a store that is not there, after checking it. Never overwrites.
+    pub async fn restore_backup(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<()> {
+        let (from, to) = (from.as_ref(), to.as_ref());
+        if to.exists() {
+            return Err(StoreError::Invalid(format!("{} exists already", to.display())).into());
+        }
+        let partial = PathBuf::from(format!("{}.partial", to.display()));
+        std::fs::copy(from, &partial).map_err(|error| Error::file("copying", from, error))?;
+        let sound = async {
+            let store = SqliteStore::open(SqliteOptions::new(&partial))?;
+            let report = store.verify().await?;
+            store.close().await?;
+            match report.problems.first() {
+                None => Ok(()),
+                Some(problem) => Err(StoreError::Altered { what: "backup", id: format!("{problem:?}") }),
+            }
+        };
+        if let Err(error) = sound.await {
+            let _ = std::fs::remove_file(&partial);
+            return Err(error.into());
+        }
+        let placed = std::fs::File::open(&partial)
+            .and_then(|file| file.sync_all())
+            .and_then(|()| std::fs::rename(&partial, to))
+            .and_then(|()| match to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+                Some(folder) => std::fs::File::open(folder)?.sync_all(),
+                None => Ok(()),
+            });
+        placed.map_err(|error| Error::file("placing", to, error))
+    }
+}
+
+/// Returns the backups in a folder, oldest first.
+fn backups(folder: &Path) -> Result<Vec<(PathBuf, SystemTime)>> {
+    let reading = |error| Error::file("reading", folder, error);
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(reading)? {
+        let entry = entry.map_err(reading)?;
+        let name = entry.file_name();
+        let ours = name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX));
+        if ours {
+            let made = entry.metadata().and_then(|metadata| metadata.modified()).map_err(reading)?;
+            found.push((entry.path(), made));
+        }
+    }
+    // The name carries the time it was made, and copying a folder may change the files' own times.
+    found.sort();
+    Ok(found)
+}

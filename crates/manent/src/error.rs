@@ -1,0 +1,52 @@
+//! What can go wrong, by what the caller can do about it.
+
+use manent_model::NameProblem;
+use manent_store::StoreError;
+
+/// The result of a database operation.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a database did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The store refused or failed; see [`StoreError`].
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A person gave a name that cannot be given.
+    #[error(transparent)]
+    Name(#[from] NameProblem),
+    /// There is nothing to undo or redo.
+    #[error("there is nothing to {0}")]
+    NothingTo(&'static str),
+    /// A file could not be read or written.
+    #[error("{doing} {path} failed")]
+    File {
+        /// What was done.
+        doing: &'static str,
+        /// The file.
+        path: String,
+        /// What the system says.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+impl Error {
+    /// Returns a stable code that programs may match on.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Store(error) => error.code(),
+            Self::Name(problem) => problem.code(),
+            Self::NothingTo(_) => "nothing_to_undo",
+            Self::File { .. } => "file",
+        }
+    }
+
+    pub(crate) fn not_found(what: &'static str, id: impl ToString) -> Self {
+        StoreError::NotFound { what, id: id.to_string() }.into()
+    }
+
+    pub(crate) fn file(doing: &'static str, path: &std::path::Path, source: std::io::Error) -> Self {
+        Self::File { doing, path: path.display().to_string(), source }
+    }
+}

@@ -1,0 +1,335 @@
+//! Writing: every conversation whole, page by page, so that memory does not grow with the store.
+
+use super::record::*;
+use crate::database::Database;
+use crate::error::{Error, Result};
+use base64::Engine as _;
+use manent_model::{
+    Conversation, ConversationDraft, ConversationId, ConversationTimes, Document, Json, MessageId, Project, hex,
+};
+use manent_store::{
+    BranchInfo, ConversationRef, Direction, DocumentsQuery, EventsQuery, MemoriesQuery, MessagesQuery, OriginsQuery,
+    PAGE_MAX, WindowQuery,
+};
+use serde::Serialize;
+use std::collections::HashSet;
+use std::io::Write;
+
+/// What to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExportSelection {
+    /// Everything that the store holds.
+    Everything,
+    /// These conversations, in this order, with what is attached to them and the blobs they show.
+    Conversations(Vec<ConversationId>),
+}
+
+/// What travels with a conversation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Company {
+    /// Everything else is written as well.
+    Everything,
+    /// It travels alone and takes its blobs along.
+    Alone,
+}
+
+struct Exporter<'a, W: Write> {
+    database: &'a Database,
+    out: W,
+    lines: u64,
+    /// Branches that were written, by their ids: a fork may only refer to one of those.
+    written: HashSet<manent_model::BranchId>,
+}
+
+impl Database {
+    /// Writes conversations as JSON lines and returns how many lines there are.
+    ///
+    /// A conversation that goes on from one that is not written gets the messages it needs as its own.
+    pub async fn export_jsonl<W: Write + Send>(&self, selection: &ExportSelection, out: W) -> Result<u64> {
+        let mut exporter = Exporter { database: self, out, lines: 0, written: HashSet::new() };
+        exporter.line(Kind::Manent, None, &Beginning { format: FORMAT })?;
+        match selection {
+            ExportSelection::Everything => exporter.everything().await?,
+            ExportSelection::Conversations(ids) => {
+                for id in ids {
+                    exporter.conversation(*id, Company::Alone).await?;
+                }
+            }
+        }
+        let end = End { lines: exporter.lines + 1 };
+        exporter.line(Kind::End, None, &end)?;
+        exporter.out.flush().map_err(written)?;
+        Ok(exporter.lines)
+    }
+}
+
+fn written(source: std::io::Error) -> Error {
+    Error::File { doing: "writing", path: "the export".to_owned(), source }
+}
+
+impl<W: Write + Send> Exporter<'_, W> {
+    fn line<T: Serialize>(&mut self, kind: Kind, conversation: Option<ConversationId>, value: &T) -> Result<()> {
+        let line = Line { kind, conversation, value: Json::of(value) };
+        serde_json::to_writer(&mut self.out, &line).map_err(|error| written(error.into()))?;
+        self.out.write_all(b"\n").map_err(written)?;
+        self.lines += 1;
+        Ok(())
+    }
+
+    async fn everything(&mut self) -> Result<()> {
+        let store = self.database.store.clone();
+        for project in store.projects().await? {
+            self.line(Kind::Project, None, &Project { version: 1, ..project })?;
+        }
+        for (sha256, _) in store.blobs().await? {
+            self.blob(sha256).await?;
+        }
+        let sources = store.sources().await?;
+        for source in &sources {
+            self.line(Kind::Source, None, source)?;
+        }
+        for source in &sources {
+            for piece in store.quarantined(source.id).await? {
+                self.line(Kind::Quarantined, None, &piece)?;
+            }
+        }
+        let mut after = None;
+        loop {
+            let ids = store.conversation_ids(after, PAGE_MAX).await?;
+            let Some(last) = ids.last() else { break };
+            after = Some(*last);
+            for id in &ids {
+                self.conversation(*id, Company::Everything).await?;
+            }
+        }
+        for document in store.documents(DocumentsQuery::All).await? {
+            self.line(Kind::Document, None, &Document { version: 0, ..document })?;
+        }
+        let mut query = MemoriesQuery { limit: PAGE_MAX, ..MemoriesQuery::default() };
+        loop {
+            let page = store.memories(query.clone()).await?;
+            let Some(last) = page.last() else { break };
+            query.after = Some(last.id);
+            for memory in &page {
+                self.line(Kind::Memory, None, memory)?;
+            }
+        }
+        for source in &sources {
+            for origin in store.origins(OriginsQuery::Source(source.id)).await? {
+                self.line(Kind::Origin, None, &origin)?;
+            }
+        }
+        for scratch in store.scratch(String::new()).await? {
+            self.line(Kind::Scratch, None, &scratch)?;
+        }
+        Ok(())
+    }
+
+    async fn blob(&mut self, sha256: [u8; 32]) -> Result<()> {
+        let Some(bytes) = self.database.store.blob(sha256).await? else { return Ok(()) };
+        let base64 = base64::engine::general_purpose::STANDARD.encode(&bytes);
+        self.line(Kind::Blob, None, &BlobRecord { sha256: hex::encode(&sha256), base64 })
+    }
+
+    /// Writes one conversation.
+    async fn conversation(&mut self, id: ConversationId, company: Company) -> Result<()> {
+        let store = self.database.store.clone();
+        let Some(shown) = store.conversation(ConversationRef::Id(id)).await? else {
+            return Err(Error::not_found("conversation", id));
+        };
+        let branches = store.branches(id).await?;
+        let Some(first) = branches.first() else { return Err(Error::not_found("branch of", id)) };
+        if company == Company::Alone {
+            self.blobs_of(id, &branches).await?;
+        }
+        let mut record = record_of(&shown, first);
+        if company == Company::Alone {
+            // Projects do not travel with single conversations.
+            record.draft.project = None;
+        }
+        self.line(Kind::Conversation, Some(id), &record)?;
+        for branch in &branches {
+            self.branch(id, branch, first).await?;
+        }
+        let head = branches.iter().find(|branch| branch.is_head);
+        if let Some(head) = head {
+            self.line(Kind::Head, Some(id), &HeadRecord { branch: head.id, message: shown.head })?;
+        }
+        self.attached(id).await
+    }
+
+    async fn blobs_of(&mut self, id: ConversationId, branches: &[BranchInfo]) -> Result<()> {
+        let mut seen = HashSet::new();
+        for branch in branches {
+            let mut from = None;
+            loop {
+                let query = WindowQuery {
+                    conversation: id,
+                    branch: Some(branch.id),
+                    from,
+                    direction: Direction::Forward,
+                    limit: PAGE_MAX,
+                };
+                let window = self.database.store.window(query).await?;
+                for message in &window.messages {
+                    for part in message.content.body.parts() {
+                        let manent_model::Part::Media { blob: Some(blob), .. } = part else { continue };
+                        let digest = hex::decode(&blob).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+                        if let Some(digest) = digest.filter(|digest| seen.insert(*digest)) {
+                            self.blob(digest).await?;
+                        }
+                    }
+                }
+                match window.messages.last() {
+                    Some(last) if window.more => from = Some(last.id),
+                    _ => break,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn branch(&mut self, id: ConversationId, branch: &BranchInfo, first: &BranchInfo) -> Result<()> {
+        let base_is_written = branch.parent.is_none_or(|parent| self.written.contains(&parent));
+        let mut record = BranchRecord {
+            id: branch.id,
+            parent: branch.parent,
+            fork: branch.fork,
+            own_in_pieces: branch.own_in_pieces,
+            pieces: branch.pieces.clone(),
+            why: branch.why,
+        };
+        let inline = match base_is_written {
+            true => Vec::new(),
+            false => {
+                record.parent = None;
+                record.fork = None;
+                self.base_of(id, branch).await?
+            }
+        };
+        // The first branch is made together with its conversation and needs no line.
+        if branch.id != first.id {
+            self.line(Kind::Branch, Some(id), &record)?;
+        }
+        for message in inline {
+            self.message(id, branch.id, message).await?;
+        }
+        let mut after: Option<MessageId> = None;
+        loop {
+            let query = MessagesQuery::Branch { branch: branch.id, after, limit: PAGE_MAX };
+            let page = self.database.store.messages(query).await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.message.id);
+            for placed in page {
+                self.message(id, branch.id, placed.message).await?;
+            }
+        }
+        self.written.insert(branch.id);
+        Ok(())
+    }
+
+    /// Returns the messages that a branch takes from a parent that is not written.
+    async fn base_of(&mut self, id: ConversationId, branch: &BranchInfo) -> Result<Vec<manent_model::Message>> {
+        let mut messages = Vec::new();
+        let Some(fork) = branch.fork else { return Ok(messages) };
+        let mut from = None;
+        loop {
+            let query = WindowQuery {
+                conversation: id,
+                branch: Some(branch.id),
+                from,
+                direction: Direction::Forward,
+                limit: PAGE_MAX,
+            };
+            let window = self.database.store.window(query).await?;
+            for message in window.messages {
+                from = Some(message.id);
+                let last = message.id == fork;
+                messages.push(message);
+                if last {
+                    return Ok(messages);
+                }
+            }
+            if !window.more {
+                return Ok(messages);
+            }
+        }
+    }
+
+    async fn message(
+        &mut self,
+        id: ConversationId,
+        branch: manent_model::BranchId,
+        message: manent_model::Message,
+    ) -> Result<()> {
+        let origin = self.database.store.message_origin(message.id).await?;
+        let record = MessageRecord { branch, id: message.id, content: message.content, erased: message.erased, origin };
+        self.line(Kind::Message, Some(id), &record)
+    }
+
+    async fn attached(&mut self, id: ConversationId) -> Result<()> {
+        let store = self.database.store.clone();
+        let attached = store.attached(id).await?;
+        for (message, text) in attached.streams {
+            self.line(Kind::Chunk, Some(id), &ChunkRecord { message, text })?;
+        }
+        for note in &attached.notes {
+            self.line(Kind::Note, Some(id), note)?;
+        }
+        for bookmark in &attached.bookmarks {
+            self.line(Kind::Bookmark, Some(id), bookmark)?;
+        }
+        for state in &attached.states {
+            self.line(Kind::State, Some(id), state)?;
+        }
+        for fold in &attached.folds {
+            self.line(Kind::Fold, Some(id), fold)?;
+        }
+        for call in &attached.calls {
+            self.line(Kind::Call, Some(id), call)?;
+        }
+        for trail in &attached.tool_calls {
+            self.line(Kind::ToolCall, Some(id), trail)?;
+        }
+        for input in &attached.inputs {
+            self.line(Kind::Input, Some(id), input)?;
+        }
+        let mut after = 0;
+        loop {
+            let query = EventsQuery { conversation: id, channels: Vec::new(), after, limit: PAGE_MAX };
+            let events = store.events(query).await?;
+            let Some(last) = events.last() else { return Ok(()) };
+            after = last.cursor;
+            for event in &events {
+                let event = manent_model::Event { cursor: 0, ..event.clone() };
+                self.line(Kind::Event, Some(id), &event)?;
+            }
+        }
+    }
+}
+
+fn record_of(shown: &Conversation, first: &BranchInfo) -> ConversationRecord {
+    ConversationRecord {
+        id: shown.id,
+        branch: first.id,
+        draft: ConversationDraft {
+            external_id: shown.external_id.clone(),
+            title: shown.title.clone(),
+            kind: shown.kind,
+            project: shown.project,
+            creator: shown.creator.clone(),
+            members: shown.members.clone(),
+            tags: shown.tags.clone(),
+            metadata: shown.metadata.clone(),
+            continued_from: shown.continued_from,
+            forked_from: shown.forked_from,
+        },
+        status: shown.status,
+        pinned: shown.pinned,
+        times: ConversationTimes {
+            created_at: shown.created_at,
+            active_at: shown.active_at,
+            trashed_at: shown.trashed_at,
+        },
+    }
+}

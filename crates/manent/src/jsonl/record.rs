@@ -1,0 +1,120 @@
+//! The lines of the format.
+
+use manent_model::{
+    BranchId, ConversationDraft, ConversationId, ConversationStatus, ConversationTimes, Json, MessageId, Stretch,
+};
+use manent_store::Why;
+use serde::{Deserialize, Serialize};
+
+/// The version of the format that this program writes; it reads this one and older.
+pub(super) const FORMAT: u32 = 1;
+
+/// What a line is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Kind {
+    Manent,
+    Project,
+    Blob,
+    Source,
+    Quarantined,
+    Conversation,
+    Branch,
+    Message,
+    Chunk,
+    Head,
+    Note,
+    Bookmark,
+    State,
+    Fold,
+    Call,
+    ToolCall,
+    Event,
+    Input,
+    Document,
+    Memory,
+    Origin,
+    Scratch,
+    End,
+}
+
+/// One line.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Line {
+    #[serde(rename = "type")]
+    pub kind: Kind,
+    /// The conversation that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ConversationId>,
+    /// What it says, in the words of the model.
+    pub value: Json,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Beginning {
+    pub format: u32,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct End {
+    pub lines: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ConversationRecord {
+    pub id: ConversationId,
+    pub branch: BranchId,
+    pub draft: ConversationDraft,
+    pub status: ConversationStatus,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pinned: bool,
+    pub times: ConversationTimes,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct BranchRecord {
+    pub id: BranchId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<BranchId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork: Option<MessageId>,
+    /// So many of the messages that follow stand inside the pieces.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub own_in_pieces: i64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pieces: Vec<Stretch>,
+    pub why: Why,
+}
+
+fn is_zero(number: &i64) -> bool {
+    *number == 0
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct MessageRecord {
+    pub branch: BranchId,
+    pub id: MessageId,
+    pub content: manent_model::Content,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub erased: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<manent_store::MessageOrigin>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ChunkRecord {
+    pub message: MessageId,
+    pub text: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct HeadRecord {
+    pub branch: BranchId,
+    pub message: Option<MessageId>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct BlobRecord {
+    pub sha256: String,
+    pub base64: String,
+}

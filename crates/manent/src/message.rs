@@ -1,0 +1,316 @@
+//! Messages: said, read in pages, forked, edited, hidden, streamed.
+
+use crate::database::{Database, only, unexpected};
+use crate::draft::MessageDraft;
+use crate::error::{Error, Result};
+use crate::ids::now;
+use manent_model::{
+    BranchId, ConversationDraft, ConversationId, FoldId, FoldKind, MessageId, MessageStatus, NewMessage, Stretch,
+};
+use manent_store::{
+    At, Attached, BranchBase, BranchInfo, Change, Direction, Done, Expect, Finish, HeadMove, HeadTo, MessagesQuery,
+    NewFold, Placed, SpliceAt, Why, Window, WindowQuery,
+};
+
+/// What becomes of the messages behind an edited one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tail {
+    /// The path ends at the edited message; the old tail stays on its own branch.
+    Cut,
+    /// They follow the edited message.
+    Keep,
+}
+
+impl Database {
+    /// Adds a message at the head. When this returns, it is on disk.
+    pub async fn append(&self, conversation: ConversationId, message: MessageDraft) -> Result<MessageId> {
+        let ids = self.append_many(conversation, vec![message]).await?;
+        Ok(ids[0])
+    }
+
+    /// Adds messages at the head, all or none.
+    pub async fn append_many(
+        &self,
+        conversation: ConversationId,
+        messages: Vec<MessageDraft>,
+    ) -> Result<Vec<MessageId>> {
+        self.append_where(conversation, messages, Vec::new()).await
+    }
+
+    /// Adds messages at the head if the head is still where the caller saw it.
+    pub async fn append_after(
+        &self,
+        conversation: ConversationId,
+        head: Option<MessageId>,
+        messages: Vec<MessageDraft>,
+    ) -> Result<Vec<MessageId>> {
+        self.append_where(conversation, messages, vec![Expect::Head { conversation, head }]).await
+    }
+
+    async fn append_where(
+        &self,
+        conversation: ConversationId,
+        messages: Vec<MessageDraft>,
+        expect: Vec<Expect>,
+    ) -> Result<Vec<MessageId>> {
+        let messages: Vec<NewMessage> = messages.into_iter().map(|draft| draft.finish(&self.ids)).collect();
+        let ids = messages.iter().map(|message| message.id).collect();
+        let at = At::Head { branch: self.ids.make(BranchId::new) };
+        let change = Change::AppendMessages {
+            conversation,
+            at,
+            head: HeadMove::Follow,
+            why: Why::Fork,
+            messages,
+            origins: Vec::new(),
+        };
+        self.commit(vec![change], expect).await?;
+        Ok(ids)
+    }
+
+    /// Returns the last messages of the shown path.
+    pub async fn last(&self, conversation: ConversationId, limit: u32) -> Result<Window> {
+        self.page(conversation, None, Direction::Backward, limit).await
+    }
+
+    /// Returns a page of the shown path before or behind a message.
+    pub async fn page(
+        &self,
+        conversation: ConversationId,
+        from: Option<MessageId>,
+        direction: Direction,
+        limit: u32,
+    ) -> Result<Window> {
+        Ok(self.store.window(WindowQuery { conversation, branch: None, from, direction, limit }).await?)
+    }
+
+    /// Returns a page of the path of a branch.
+    pub async fn page_of_branch(
+        &self,
+        conversation: ConversationId,
+        branch: BranchId,
+        from: Option<MessageId>,
+        direction: Direction,
+        limit: u32,
+    ) -> Result<Window> {
+        let query = WindowQuery { conversation, branch: Some(branch), from, direction, limit };
+        Ok(self.store.window(query).await?)
+    }
+
+    /// Returns one message with its place.
+    pub async fn message(&self, id: MessageId) -> Result<Placed> {
+        let found = self.store.messages(MessagesQuery::Ids(vec![id])).await?;
+        found.into_iter().next().ok_or_else(|| Error::not_found("message", id))
+    }
+
+    /// Returns the branches of a conversation.
+    pub async fn branches(&self, conversation: ConversationId) -> Result<Vec<BranchInfo>> {
+        Ok(self.store.branches(conversation).await?)
+    }
+
+    /// Returns the alternatives at the place of a message, itself included.
+    pub async fn siblings(&self, id: MessageId) -> Result<Vec<Placed>> {
+        Ok(self.store.messages(MessagesQuery::Siblings(id)).await?)
+    }
+
+    /// Returns the thread of replies that a message belongs to.
+    pub async fn thread(&self, id: MessageId) -> Result<Vec<Placed>> {
+        Ok(self.store.messages(MessagesQuery::Thread(id)).await?)
+    }
+
+    /// Returns everything attached to a conversation.
+    pub async fn attached(&self, conversation: ConversationId) -> Result<Attached> {
+        Ok(self.store.attached(conversation).await?)
+    }
+
+    /// Opens a branch behind a message and shows it; what is appended next goes there.
+    pub async fn fork(&self, conversation: ConversationId, after: MessageId) -> Result<()> {
+        self.rewind(conversation, after).await
+    }
+
+    /// Makes a conversation that begins with the path up to a message. Nothing is copied.
+    pub async fn fork_to_new(
+        &self,
+        conversation: ConversationId,
+        after: MessageId,
+        mut draft: ConversationDraft,
+    ) -> Result<ConversationId> {
+        let branches = self.store.branches(conversation).await?;
+        let placed = self.message(after).await?;
+        let parent = match branches.iter().find(|branch| branch.is_head) {
+            Some(head) if placed.on_path => head.id,
+            _ => placed.branch,
+        };
+        draft.forked_from = Some(conversation);
+        let (id, first, branch) =
+            (self.ids.make(ConversationId::new), self.ids.make(BranchId::new), self.ids.make(BranchId::new));
+        let changes = vec![
+            Change::CreateConversation { id, branch: first, draft, importing: false },
+            Change::OpenBranch {
+                conversation: id,
+                branch,
+                base: Some(BranchBase { parent, fork: Some(after) }),
+                own: Vec::new(),
+                pieces: Vec::new(),
+                why: Why::Fork,
+            },
+            Change::MoveHead { conversation: id, to: HeadTo::End(branch) },
+        ];
+        self.commit(changes, Vec::new()).await?;
+        Ok(id)
+    }
+
+    /// Shows the path up to a message; what is appended next forks there.
+    pub async fn rewind(&self, conversation: ConversationId, to: MessageId) -> Result<()> {
+        self.change(Change::MoveHead { conversation, to: HeadTo::Message(to) }).await.map(drop)
+    }
+
+    /// Shows the branch that a message belongs to, to its end.
+    pub async fn switch(&self, conversation: ConversationId, message: MessageId) -> Result<()> {
+        let branch = self.message(message).await?.branch;
+        self.switch_branch(conversation, branch).await
+    }
+
+    /// Shows a branch to its end.
+    pub async fn switch_branch(&self, conversation: ConversationId, branch: BranchId) -> Result<()> {
+        self.change(Change::MoveHead { conversation, to: HeadTo::End(branch) }).await.map(drop)
+    }
+
+    /// Puts another message in the place of one; the old one stays as an alternative.
+    pub async fn edit(
+        &self,
+        conversation: ConversationId,
+        message: MessageId,
+        with: MessageDraft,
+        tail: Tail,
+    ) -> Result<MessageId> {
+        let with = with.finish(&self.ids);
+        let id = with.id;
+        let branch = self.ids.make(BranchId::new);
+        let change = match tail {
+            Tail::Cut => self.instead_of(conversation, message, with, Why::Edit),
+            Tail::Keep => Change::Splice {
+                conversation,
+                branch,
+                at: SpliceAt::Replace(Stretch { first: message, last: message }),
+                messages: vec![with],
+            },
+        };
+        self.change(change).await?;
+        Ok(id)
+    }
+
+    /// Puts another answer in the place of one, and shows it; the old answer stays as an alternative.
+    pub async fn regenerate(
+        &self,
+        conversation: ConversationId,
+        answer: MessageId,
+        with: MessageDraft,
+    ) -> Result<MessageId> {
+        let with = with.finish(&self.ids);
+        let id = with.id;
+        self.change(self.instead_of(conversation, answer, with, Why::Retry)).await?;
+        Ok(id)
+    }
+
+    fn instead_of(&self, conversation: ConversationId, message: MessageId, with: NewMessage, why: Why) -> Change {
+        Change::AppendMessages {
+            conversation,
+            at: At::InsteadOf { message, branch: self.ids.make(BranchId::new) },
+            head: HeadMove::Follow,
+            why,
+            messages: vec![with],
+            origins: Vec::new(),
+        }
+    }
+
+    /// Puts messages into the middle of the shown path; `None` for its start. The tail follows them.
+    pub async fn insert(
+        &self,
+        conversation: ConversationId,
+        after: Option<MessageId>,
+        messages: Vec<MessageDraft>,
+    ) -> Result<Vec<MessageId>> {
+        let messages: Vec<NewMessage> = messages.into_iter().map(|draft| draft.finish(&self.ids)).collect();
+        let ids = messages.iter().map(|message| message.id).collect();
+        let branch = self.ids.make(BranchId::new);
+        self.change(Change::Splice { conversation, branch, at: SpliceAt::After(after), messages }).await?;
+        Ok(ids)
+    }
+
+    /// Takes messages out of the shown path; they stay on the branch they were on.
+    pub async fn remove(&self, conversation: ConversationId, stretch: Stretch) -> Result<()> {
+        let branch = self.ids.make(BranchId::new);
+        let at = SpliceAt::Replace(stretch);
+        self.change(Change::Splice { conversation, branch, at, messages: Vec::new() }).await.map(drop)
+    }
+
+    /// Keeps a message that could not be sent beside the path: not counted, not shown, not lost.
+    pub async fn keep_failed(&self, conversation: ConversationId, message: MessageDraft) -> Result<MessageId> {
+        let head = self.conversation(conversation).await?.head;
+        let message = message.with_status(MessageStatus::Failed).finish(&self.ids);
+        let id = message.id;
+        let change = Change::AppendMessages {
+            conversation,
+            at: At::After { message: head, branch: self.ids.make(BranchId::new) },
+            head: HeadMove::Stay,
+            why: Why::Withdrawn,
+            messages: vec![message],
+            origins: Vec::new(),
+        };
+        self.change(change).await?;
+        Ok(id)
+    }
+
+    /// Hides messages from the model; the reader still sees them. Returns the fold that does it.
+    pub async fn hide(&self, conversation: ConversationId, stretch: Stretch) -> Result<FoldId> {
+        let id = self.ids.make(FoldId::new);
+        let fold = NewFold {
+            id,
+            after: stretch.last,
+            kind: FoldKind::Drop,
+            covers: vec![stretch],
+            summary: None,
+            parent: None,
+            made_by: None,
+        };
+        self.change(Change::AddFold { conversation, fold }).await?;
+        Ok(id)
+    }
+
+    /// Shows the model again what a fold hid.
+    pub async fn show(&self, fold: FoldId) -> Result<()> {
+        self.change(Change::SetFoldActive { fold, active: false }).await.map(drop)
+    }
+
+    /// Begins a message whose text comes in pieces.
+    pub async fn begin_stream(&self, conversation: ConversationId, message: MessageDraft) -> Result<MessageId> {
+        self.append(conversation, message.with_status(MessageStatus::Streaming)).await
+    }
+
+    /// Adds a piece to a streaming message.
+    pub async fn stream(&self, message: MessageId, delta: impl Into<String>) -> Result<()> {
+        self.change(Change::AppendChunk { message, delta: delta.into() }).await.map(drop)
+    }
+
+    /// Ends a streaming message, once; the same ending again is a retry.
+    pub async fn finish_stream(&self, message: MessageId, finish: Finish) -> Result<()> {
+        self.change(Change::FinishMessage { message, finish }).await.map(drop)
+    }
+
+    /// Logs events and returns the cursor of the last one.
+    pub async fn log(
+        &self,
+        conversation: ConversationId,
+        channel: &str,
+        bodies: Vec<manent_model::Json>,
+    ) -> Result<i64> {
+        let at = now();
+        let event = |body| manent_store::NewEvent { channel: channel.to_owned(), at, body };
+        let events = bodies.into_iter().map(event).collect();
+        match only(self.change(Change::AppendEvents { conversation, events }).await?) {
+            Done::Events(cursor) => Ok(cursor),
+            done => Err(unexpected(&done)),
+        }
+    }
+}

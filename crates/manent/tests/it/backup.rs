@@ -1,0 +1,50 @@
+//! Backups as the library schedules them.
+
+use crate::kit::*;
+use manent::*;
+use std::time::Duration;
+
+#[tokio::test]
+async fn a_backup_is_made_when_due_and_only_the_newest_stay() {
+    let database = open();
+    let chat = conversation(&database, "kept").await;
+    say(&database, chat, &["one"]).await;
+    let folder = database.folder.path().join("backups");
+    let daily = BackupPlan::daily(&folder);
+    assert!(database.backup_if_due(&daily).await.expect("made").is_some());
+    assert!(database.backup_if_due(&daily).await.expect("looked").is_none());
+    let always = BackupPlan { every: Duration::ZERO, keep: 3, ..daily };
+    for _ in 0..5 {
+        let report = database.backup_if_due(&always).await.expect("made").expect("due");
+        assert_eq!(report.messages, 1);
+    }
+    let mut names: Vec<_> = std::fs::read_dir(&folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
+        .collect();
+    names.sort();
+    assert_eq!(names.len(), 3, "{names:?}");
+    let restored = database.folder.path().join("restored.db");
+    Database::restore_backup(folder.join(&names[2]), &restored).await.expect("restored");
+    let again = Database::open(&restored).expect("opens");
+    assert_eq!(texts(&again, chat).await, ["one"]);
+    let refused = Database::restore_backup(folder.join(&names[2]), &restored).await.expect_err("never overwrites");
+    assert_eq!(refused.code(), "invalid");
+}
+
+#[tokio::test]
+async fn a_damaged_backup_is_not_restored() {
+    let database = open();
+    let chat = conversation(&database, "kept").await;
+    say(&database, chat, &["a text that will be damaged"]).await;
+    let backup = database.folder.path().join("one.backup");
+    database.backup(&backup).await.expect("made");
+    let mut bytes = std::fs::read(&backup).expect("readable");
+    let place = bytes.windows(7).position(|window| window == b"damaged").expect("the text is in the file");
+    bytes[place] = b'D';
+    std::fs::write(&backup, bytes).expect("writable");
+    let to = database.folder.path().join("restored.db");
+    let refused = Database::restore_backup(&backup, &to).await.expect_err("damaged");
+    assert_eq!(refused.code(), "altered");
+    assert!(!to.exists());
+}

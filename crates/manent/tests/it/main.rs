@@ -1,0 +1,6 @@
+//! Tests of the library as its users see it.
+
+mod kit;
+mod operations;
+mod jsonl;
+mod backup;

@@ -1,0 +1,182 @@
+//! What people do, in their words.
+
+use crate::kit::*;
+use manent::store::StoreError;
+use manent::*;
+
+#[tokio::test]
+async fn the_same_external_id_again_is_a_retry() {
+    let database = open();
+    let draft = ConversationDraft { external_id: Some("s-1".to_owned()), ..ConversationDraft::default() };
+    let first = database.create(draft.clone()).await.expect("made");
+    let again = database.create(draft).await.expect("found");
+    assert_eq!(first.id, again.id);
+    assert_eq!(database.conversation_by_external_id("s-1").await.expect("found").id, first.id);
+}
+
+#[tokio::test]
+async fn a_person_cannot_give_a_bad_name_and_the_old_one_stays() {
+    let database = open();
+    let chat = conversation(&database, "old").await;
+    for (name, code) in [("  ", "name_empty"), ("a/b", "name_characters"), (&"字".repeat(51), "name_length")] {
+        assert_eq!(database.rename(chat, name).await.expect_err("refused").code(), code);
+    }
+    assert_eq!(database.conversation(chat).await.expect("there").title, "old");
+    database.rename(chat, "  项目技术讨论 ").await.expect("allowed");
+    assert_eq!(database.conversation(chat).await.expect("there").title, "项目技术讨论");
+}
+
+#[tokio::test]
+async fn archived_and_trashed_conversations_are_listed_only_when_asked_for() {
+    let database = open();
+    let (kept, archived, trashed) = (
+        conversation(&database, "kept").await,
+        conversation(&database, "archived").await,
+        conversation(&database, "trashed").await,
+    );
+    database.archive(archived).await.expect("archived");
+    database.trash(trashed).await.expect("trashed");
+    let titles = |statuses: Vec<ConversationStatus>| {
+        let database = database.database.clone();
+        async move {
+            let page = database.list(ListQuery { statuses, limit: 10, ..ListQuery::default() }).await.expect("listed");
+            page.conversations.iter().map(|found| found.title.clone()).collect::<Vec<_>>()
+        }
+    };
+    assert_eq!(titles(Vec::new()).await, ["kept"]);
+    assert_eq!(titles(vec![ConversationStatus::Archived]).await, ["archived"]);
+    assert_eq!(titles(vec![ConversationStatus::Trashed]).await, ["trashed"]);
+    database.restore(trashed).await.expect("restored");
+    assert_eq!(titles(Vec::new()).await.len(), 2);
+    assert!(database.purge(kept).await.expect_err("not in the trash").code() == "not_trashed");
+}
+
+#[tokio::test]
+async fn a_page_goes_both_ways_from_any_message() {
+    let database = open();
+    let chat = conversation(&database, "a").await;
+    let names: Vec<String> = (0..10).map(|number| format!("m{number}")).collect();
+    let ids = say(&database, chat, &names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let words = |window: &Window| window.messages.iter().map(|m| m.content.body.words()).collect::<Vec<_>>();
+    let back = database.page(chat, Some(ids[5]), Direction::Backward, 3).await.expect("read");
+    assert_eq!((words(&back), back.more), (vec!["m2".into(), "m3".into(), "m4".into()], true));
+    let on = database.page(chat, Some(ids[5]), Direction::Forward, 10).await.expect("read");
+    assert_eq!((words(&on), on.more), (vec!["m6".into(), "m7".into(), "m8".into(), "m9".into()], false));
+    let last = database.last(chat, 2).await.expect("read");
+    assert_eq!((words(&last), last.more), (vec!["m8".into(), "m9".into()], true));
+}
+
+#[tokio::test]
+async fn clear_shows_nothing_and_undo_shows_it_again() {
+    let database = open();
+    let chat = conversation(&database, "a").await;
+    say(&database, chat, &["one", "two"]).await;
+    database.clear(chat).await.expect("cleared");
+    assert!(texts(&database, chat).await.is_empty());
+    say(&database, chat, &["new"]).await;
+    assert_eq!(texts(&database, chat).await, ["new"]);
+    for _ in 0..2 {
+        database.undo(Scope::Conversation(chat)).await.expect("undone");
+    }
+    assert_eq!(texts(&database, chat).await, ["one", "two"]);
+}
+
+#[tokio::test]
+async fn a_failed_send_is_kept_beside_the_path() {
+    let database = open();
+    let chat = conversation(&database, "a").await;
+    say(&database, chat, &["one"]).await;
+    let failed = database.keep_failed(chat, MessageDraft::user("lost?")).await.expect("kept");
+    assert_eq!(texts(&database, chat).await, ["one"]);
+    assert_eq!(database.conversation(chat).await.expect("there").messages, 1);
+    let placed = database.message(failed).await.expect("there");
+    assert!(!placed.on_path);
+    assert_eq!(placed.message.content.status, MessageStatus::Failed);
+}
+
+#[tokio::test]
+async fn drafts_are_kept_until_they_are_cleared() {
+    let database = open();
+    let chat = conversation(&database, "a").await;
+    database.save_draft(chat, "me", "half a sent").await.expect("kept");
+    database.save_draft(chat, "me", "half a sentence").await.expect("kept");
+    assert_eq!(database.draft(chat, "me").await.expect("read").as_deref(), Some("half a sentence"));
+    assert_eq!(database.draft(chat, "you").await.expect("read"), None);
+    database.clear_draft(chat, "me").await.expect("cleared");
+    assert_eq!(database.draft(chat, "me").await.expect("read"), None);
+}
+
+#[tokio::test]
+async fn statistics_count_the_shown_path_by_day_model_and_role() {
+    let database = open();
+    let chat = conversation(&database, "a").await;
+    let day = 86_400_000_000;
+    let ask = MessageDraft::user("北京 today").at(Time::exact(day * 10));
+    let answer = MessageDraft::assistant("sunny").at(Time::exact(day * 10 + 2_500_000)).by_model("glm").with_tokens(7);
+    database.append_many(chat, vec![ask, answer]).await.expect("added");
+    let late = MessageDraft::user("thanks").at(Time::exact(day * 11));
+    database.append(chat, late).await.expect("added");
+    let stats = database.stats(StatsQuery::Everything).await.expect("counted");
+    assert_eq!((stats.conversations, stats.total.messages, stats.total.words, stats.total.tokens), (1, 3, 5, 7));
+    assert_eq!((stats.total.timed, stats.total.response_micros), (1, 2_500_000));
+    assert_eq!((stats.by_day[&10].messages, stats.by_day[&11].messages), (2, 1));
+    assert_eq!((stats.by_role["user"].words, stats.by_model["glm"].tokens), (4, 7));
+    assert_eq!(database.stats(StatsQuery::Conversation(chat)).await.expect("counted"), stats);
+}
+
+#[tokio::test]
+async fn an_append_after_another_head_is_a_conflict() {
+    let database = open();
+    let chat = conversation(&database, "a").await;
+    let first = say(&database, chat, &["one"]).await[0];
+    say(&database, chat, &["two"]).await;
+    let refused = database.append_after(chat, Some(first), vec![MessageDraft::user("x")]).await.expect_err("refused");
+    assert_eq!(refused.code(), "head_conflict");
+    assert_eq!(texts(&database, chat).await, ["one", "two"]);
+}
+
+#[tokio::test]
+async fn a_tail_wakes_when_something_is_committed() {
+    let database = open();
+    let chat = conversation(&database, "a").await;
+    let seen = database.journal(0, 100).await.expect("read").last().expect("something").position;
+    let waiting = {
+        let database = database.database.clone();
+        tokio::spawn(async move { database.tail(seen, 10).await })
+    };
+    say(&database, chat, &["one"]).await;
+    let entries = waiting.await.expect("joined").expect("read");
+    assert_eq!(entries.iter().map(|entry| entry.kind).collect::<Vec<_>>(), ["messages_appended"]);
+    assert_eq!(entries[0].conversation, Some(chat));
+}
+
+#[tokio::test]
+async fn purge_leaves_forks_whole_and_erase_reaches_them() {
+    let database = open();
+    let parent = conversation(&database, "parent").await;
+    let ids = say(&database, parent, &["one", "two", "three"]).await;
+    let child = database.fork_to_new(parent, ids[1], ConversationDraft::default()).await.expect("forked");
+    say(&database, child, &["four"]).await;
+    database.trash(parent).await.expect("trashed");
+    database.purge(parent).await.expect("purged");
+    assert!(matches!(
+        database.conversation(parent).await,
+        Err(Error::Store(StoreError::NotFound { what: "conversation", .. }))
+    ));
+    assert_eq!(texts(&database, child).await, ["one", "two", "four"]);
+    assert_sound(&database).await;
+    let receipt = database.erase(Erase::Conversation(child)).await.expect("erased");
+    assert_eq!((receipt.messages, receipt.conversations), (1, 1));
+    assert_sound(&database).await;
+}
+
+#[tokio::test]
+async fn what_one_handle_closes_is_closed_for_all() {
+    let database = open();
+    let chat = conversation(&database, "a").await;
+    let other = database.database.clone();
+    database.close().await.expect("closed");
+    let refused = other.append(chat, MessageDraft::user("late")).await.expect_err("closed");
+    assert_eq!(refused.code(), "closed");
+    assert_eq!(other.conversation(chat).await.expect_err("closed").code(), "closed");
+}
