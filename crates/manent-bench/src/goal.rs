@@ -45,6 +45,8 @@ pub enum Ratio {
     Faster { at_least: Option<f64> },
     /// How many times longer we take.
     Longer { at_most: f64 },
+    /// How many times longer we take, for the reader to know.
+    Reported,
 }
 
 /// The two sides of a goal and the ratio between them.
@@ -92,6 +94,13 @@ pub fn all() -> Vec<Goal> {
         goal(Measure::LastMessages, tree, P50, Ratio::Longer { at_most: 2.0 }),
         goal(Measure::LastMessages, agents, P50, Ratio::Faster { at_least: Some(20.0) }),
         goal(Measure::WholeConversation, tree, P50, Ratio::Longer { at_most: 4.0 }),
+        goal(
+            Measure::EndOfBranches(1_000),
+            Against::Ourselves(Measure::EndOfBranches(1)),
+            P50,
+            Ratio::Longer { at_most: 3.0 },
+        ),
+        goal(Measure::LastThroughDatabase, Against::Ourselves(Measure::LastMessages), P50, Ratio::Reported),
     ]);
     goals
 }
@@ -122,7 +131,7 @@ impl Goal {
         };
         match self.ratio {
             Ratio::Share { .. } | Ratio::Faster { .. } => faster,
-            Ratio::Longer { .. } => 1.0 / faster,
+            Ratio::Longer { .. } | Ratio::Reported => 1.0 / faster,
         }
     }
 }
@@ -134,6 +143,7 @@ impl Ratio {
             Ratio::Share { at_least } => Some(ratio >= at_least),
             Ratio::Faster { at_least } => at_least.map(|bound| ratio >= bound),
             Ratio::Longer { at_most } => Some(ratio <= at_most),
+            Ratio::Reported => None,
         }
     }
 }

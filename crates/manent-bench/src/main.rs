@@ -9,10 +9,12 @@
 
 mod corpus;
 mod drive;
+mod facts;
 mod goal;
 mod group_log;
 mod lmdb;
 mod machine;
+mod manent;
 mod measure;
 mod options;
 mod peer;
@@ -29,11 +31,17 @@ use anyhow::{Context, Result};
 
 use crate::corpus::Corpus;
 use crate::machine::Machine;
-use crate::options::{Options, Scale};
+use crate::options::Options;
 use crate::rounds::Results;
 use crate::subject::Subject;
 
 fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    if let (Some(first), Some(path)) = (arguments.next(), arguments.next())
+        && first == facts::RESIDENT
+    {
+        return facts::look_from_outside(Path::new(&path));
+    }
     let options = Options::from_arguments(std::env::args().skip(1))?;
     std::fs::create_dir_all(&options.directory).with_context(|| format!("creating {}", options.directory.display()))?;
     let workspace = tempfile::Builder::new()
@@ -41,9 +49,15 @@ fn main() -> Result<()> {
         .tempdir_in(&options.directory)
         .with_context(|| format!("creating a folder in {}", options.directory.display()))?;
 
-    let mut subjects = subjects(workspace.path(), &options.scale)?;
+    let corpus = Corpus::new(corpus::SEED, options.scale.conversations, options.scale.messages);
+    let store = manent::Manent::load(workspace.path(), &corpus, &measure::LENGTHS)?;
+    let path = store.path().to_owned();
+    let mut subjects = subjects(workspace.path(), &corpus, store)?;
     let results = Results::measure(&mut subjects, &options.scale);
-    let report = table::report(&results, &Machine::of(workspace.path()), &options.scale);
+    // Closing the stores leaves nothing in their WALs, so that the file is all there is.
+    drop(subjects);
+    let facts = facts::of(&path, &corpus)?;
+    let report = table::report(&results, &facts, &Machine::of(workspace.path()), &options.scale);
     println!("{report}");
     if let Some(path) = &options.write {
         std::fs::write(path, report).with_context(|| format!("writing {}", path.display()))?;
@@ -54,10 +68,12 @@ fn main() -> Result<()> {
 /// Returns everything that takes part, each ready to be measured.
 ///
 /// This list is the one place to add to: the rounds and the table follow from it.
-fn subjects(directory: &Path, scale: &Scale) -> Result<Vec<Box<dyn Subject>>> {
-    let corpus = Corpus::new(corpus::SEED, scale.conversations, scale.messages);
-    let mut subjects: Vec<Box<dyn Subject>> =
-        vec![Box::new(raw_log::RawLog::create(directory, &corpus)?), Box::new(lmdb::Lmdb::load(directory, &corpus)?)];
+fn subjects(directory: &Path, corpus: &Corpus, store: manent::Manent) -> Result<Vec<Box<dyn Subject>>> {
+    let mut subjects: Vec<Box<dyn Subject>> = vec![
+        Box::new(raw_log::RawLog::create(directory, corpus)?),
+        Box::new(store),
+        Box::new(lmdb::Lmdb::load(directory, corpus)?),
+    ];
     for peer in peer::all(directory)? {
         subjects.push(Box::new(peer));
     }

@@ -25,6 +25,10 @@ pub enum Measure {
     AppendAtLength(usize),
     /// The [`LAST`] messages of a random conversation out of a warm store, as owned bytes.
     LastMessages,
+    /// The same, as a caller of a library waits for it: the way there and back, checks, decoded parts.
+    LastThroughDatabase,
+    /// The [`LAST`] messages at the end of a path of so many branches.
+    EndOfBranches(usize),
     /// All messages of a random conversation out of a warm store, as owned bytes.
     WholeConversation,
 }
@@ -34,7 +38,8 @@ impl Measure {
     pub fn all() -> Vec<Measure> {
         let mut all = vec![Measure::SingleAppend, Measure::GroupAppend];
         all.extend(LENGTHS.map(Measure::AppendAtLength));
-        all.extend([Measure::LastMessages, Measure::WholeConversation]);
+        all.extend([Measure::LastMessages, Measure::LastThroughDatabase, Measure::WholeConversation]);
+        all.extend([Measure::EndOfBranches(1), Measure::EndOfBranches(1_000)]);
         all
     }
 }
@@ -48,6 +53,8 @@ impl fmt::Display for Measure {
                 write!(formatter, "append to a conversation of {length}")
             }
             Measure::LastMessages => write!(formatter, "last {LAST} of a conversation"),
+            Measure::LastThroughDatabase => write!(formatter, "last {LAST}, through Database"),
+            Measure::EndOfBranches(branches) => write!(formatter, "last {LAST} of a path of {branches} branches"),
             Measure::WholeConversation => write!(formatter, "whole conversation"),
         }
     }

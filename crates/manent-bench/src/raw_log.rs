@@ -71,7 +71,7 @@ impl Subject for RawLog {
         match measure {
             Measure::SingleAppend => Some(self.single(window)),
             Measure::GroupAppend => Some(self.group(window)),
-            Measure::AppendAtLength(_) | Measure::LastMessages | Measure::WholeConversation => None,
+            _ => None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::facts::Fact;
 use crate::goal::{self, Against, Figure, Goal, Ratio};
 use crate::machine::Machine;
 use crate::options::Scale;
@@ -10,7 +11,7 @@ use crate::subject::Side;
 use crate::summary::Summary;
 
 /// Writes the whole report.
-pub fn report(results: &Results, machine: &Machine, scale: &Scale) -> String {
+pub fn report(results: &Results, facts: &[Fact], machine: &Machine, scale: &Scale) -> String {
     let Machine { processor, cores, kernel, filesystem, date } = machine;
     let (name, rounds, window_ms) = (scale.name, scale.rounds, scale.window.as_millis());
     let sections = [
@@ -23,6 +24,8 @@ pub fn report(results: &Results, machine: &Machine, scale: &Scale) -> String {
         ),
         "## Ratios\n".to_string(),
         aligned(ratio_rows(results)),
+        "## Size and start\n".to_string(),
+        aligned(fact_rows(facts)),
         "## Figures\n".to_string(),
         aligned(figure_rows(results)),
         "## What was measured\n".to_string(),
@@ -87,6 +90,14 @@ fn ratio_row(goal: &Goal, ours: Option<&Measured>, results: &Results) -> Row {
     }
 }
 
+fn fact_rows(facts: &[Fact]) -> Vec<Row> {
+    let mut rows = vec![row(["what", "found", "limit", "result"])];
+    for fact in facts {
+        rows.push(row([fact.what, &fact.found, &fact.limit, if fact.met { "met" } else { "MISSED" }]));
+    }
+    rows
+}
+
 fn figure_rows(results: &Results) -> Vec<Row> {
     let mut rows = vec![row(["subject", "what", "per second", "p50", "p99"])];
     for subject in &results.subjects {
@@ -145,7 +156,7 @@ fn ratio(kind: &Ratio, value: f64) -> String {
     match kind {
         Ratio::Share { .. } => format!("{:.0} %", value * 100.0),
         Ratio::Faster { .. } => format!("{value:.1}x faster"),
-        Ratio::Longer { .. } => format!("{value:.2}x as long"),
+        Ratio::Longer { .. } | Ratio::Reported => format!("{value:.2}x as long"),
     }
 }
 
@@ -153,7 +164,7 @@ fn bound(kind: &Ratio) -> String {
     match kind {
         Ratio::Share { at_least } => format!("≥ {:.0} %", at_least * 100.0),
         Ratio::Faster { at_least: Some(bound) } => format!("≥ {bound}x"),
-        Ratio::Faster { at_least: None } => String::new(),
+        Ratio::Faster { at_least: None } | Ratio::Reported => String::new(),
         Ratio::Longer { at_most } => format!("≤ {at_most}x"),
     }
 }

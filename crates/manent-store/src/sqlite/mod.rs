@@ -44,6 +44,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, oneshot, watch};
 
+/// Returns the version of the SQLite library.
+pub fn version() -> &'static str {
+    rusqlite::version()
+}
+
 /// How many bytes of commits may wait; more callers wait outside.
 const WAITING_BYTES: usize = 64 << 20;
 

@@ -472,7 +472,7 @@ impl Importer<'_> {
             }
             Kind::Source => {
                 let Some(source) = self.read::<Source>(line) else { return Ok(()) };
-                let known = self.database.store.sources().await?.iter().any(|known| *known == source);
+                let known = self.database.store.sources().await?.contains(&source);
                 if known { Ok(()) } else { self.low(source.at, Change::PutSource { source }).await }
             }
             Kind::Quarantined => {
