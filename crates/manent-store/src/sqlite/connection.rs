@@ -2,6 +2,7 @@
 
 use super::migrate;
 use crate::error::{Result, StoreError};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,9 @@ pub const SQLITE_OLDEST: i32 = 3_051_003;
 
 /// "manE": tells our files from other SQLite files.
 pub(super) const APPLICATION_ID: i64 = 0x6D61_6E45;
+
+/// Twice SQLite's default: a page of messages takes half the reads, and less of each page stays empty.
+pub(super) const PAGE_BYTES: u32 = 8_192;
 
 /// How long a writer waits for other processes.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
@@ -51,7 +55,7 @@ impl SqliteOptions {
             durability: Durability::Full,
             vfs: None,
             readers: 4,
-            checkpoint_pages: 8_000,
+            checkpoint_pages: 4_000,
             grow_wal: true,
         }
     }
@@ -107,6 +111,8 @@ fn set_up(connection: &Connection, options: &SqliteOptions) -> rusqlite::Result<
         Durability::Full => "FULL",
         Durability::Relaxed => "NORMAL",
     };
+    // Without this a statement is planned anew whenever a bound value changes, which costs more than running it.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "foreign_keys", true)?;
@@ -132,7 +138,7 @@ pub(super) fn open_first(options: &SqliteOptions, schema: i64) -> Result<Connect
         let doing = "setting up the file";
         let fresh = user_version(connection).map_err(|error| failed(doing, error))? == 0;
         if fresh {
-            connection.pragma_update(None, "page_size", 4096).map_err(|error| failed(doing, error))?;
+            connection.pragma_update(None, "page_size", PAGE_BYTES).map_err(|error| failed(doing, error))?;
             connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(|error| failed(doing, error))?;
         }
         let mode: String = connection

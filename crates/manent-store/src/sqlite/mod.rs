@@ -7,6 +7,7 @@ mod migrate;
 mod codes;
 mod seal;
 mod raw;
+mod facts;
 mod fault;
 mod cache;
 mod prepare;

@@ -2,18 +2,19 @@
 
 use super::apply::library::blob_bytes;
 use super::cache::Caches;
-use super::codes::{Flags, Kind, STATUS_PURGED};
+use super::codes::{Kind, STATUS_PURGED};
 use super::connection::{SqliteOptions, failed, maybe, open_reader, rows};
+use super::facts::MessageFacts;
 use super::fault::{Fault, Outcome};
 use super::prepare::streaming_digest;
-use super::read::message::{MessageRow, in_range, message_of};
+use super::read::message::{MessageRow, in_ranges, message_of};
 use super::read::{Reading, attached, conversation, library};
 use super::tx::{beside, chain_next};
 use crate::error::{Result, StoreError};
 use crate::image;
 use crate::maintenance::{VerifyProblem, VerifyReport};
 use crate::query::{ConversationRef, DocumentsQuery, EventsQuery, MemoriesQuery, PAGE_MAX};
-use manent_model::{Address, ConversationId, Digest, DigestKey, MessageId, MessageStatus, Range};
+use manent_model::{Address, ConversationId, Digest, DigestKey, MessageId, Range};
 use rusqlite::Connection;
 use sha2::{Digest as _, Sha256};
 
@@ -160,7 +161,7 @@ impl Verifier {
         count: i64,
     ) -> Outcome<Option<Digest>> {
         let range = Range { from: first, to: Address(first.0 + count - 1) };
-        let found = in_range(&self.connection, range, count as usize)?;
+        let found = in_ranges(&self.connection, &[range], count as usize)?;
         let mut digests = Vec::new();
         let mut sound = true;
         let mut expected_key = first.0;
@@ -178,11 +179,9 @@ impl Verifier {
             return Ok(None);
         }
         for row in found {
-            let flags = Flags::of(row.flags);
-            let message = MessageId::from_bytes(row.id);
-            let standing = match (flags.streamed, row.digest) {
-                (true, _) => Some(streaming_digest(&self.key, message)),
-                (false, digest) => digest.map(Digest),
+            let standing = match MessageFacts::decode(&row.facts) {
+                Some(facts) if facts.flags.streamed => Some(streaming_digest(&self.key, MessageId::from_bytes(row.id))),
+                facts => facts.and_then(|facts| facts.digest),
             };
             match standing {
                 Some(digest) => digests.extend_from_slice(&digest.0),
@@ -200,13 +199,14 @@ impl Verifier {
         address: Address,
         position: i64,
     ) -> Outcome<Option<Digest>> {
-        let sql = "select digest, flags from message where key = $1";
-        let found: Option<(Option<[u8; 16]>, i64)> =
-            maybe(&self.connection, sql, [address.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        match found {
-            Some((Some(digest), _)) => Ok(Some(self.key.digest(&[b"added", &digest]))),
-            Some((None, flags)) if Flags::of(flags).status != MessageStatus::Streaming => Ok(None),
+        let sql = "select facts from message where key = $1";
+        let found: Option<Vec<u8>> = maybe(&self.connection, sql, [address.0], |row| row.get(0))?;
+        match found.as_deref().map(MessageFacts::decode) {
+            Some(Some(MessageFacts { digest: Some(digest), .. })) => Ok(Some(self.key.digest(&[b"added", &digest.0]))),
+            // Reading its content will say what is wrong with it.
+            Some(None) => Ok(None),
             None if status == STATUS_PURGED => Ok(None),
+
             _ => {
                 self.problem(VerifyProblem::Lost { conversation: Some(id), position });
                 Ok(None)

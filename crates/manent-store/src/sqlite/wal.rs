@@ -1,6 +1,6 @@
 //! The WAL: copied into the file beside the writer, grown once, emptied for an erasure.
 
-use super::connection::{SqliteOptions, failed};
+use super::connection::{PAGE_BYTES, SqliteOptions, failed};
 use super::shared::Shared;
 use crate::error::{Result, StoreError};
 use rusqlite::Connection;
@@ -8,7 +8,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::time::{Duration, Instant};
 
 /// Above this the writer itself copies the WAL, and so slows its callers down until it has.
-const ALARM_PAGES: i64 = 65_536;
+const ALARM_PAGES: i64 = (256 << 20) / PAGE_BYTES as i64;
 /// How many transactions make "real traffic".
 const GROW_AFTER: u32 = 256;
 
@@ -96,7 +96,7 @@ impl Watch {
 ///
 /// The WAL carries no POSIX locks (those are on the file and its `-shm`), so opening it here drops none.
 fn grow(connection: &Connection, options: &SqliteOptions) -> rusqlite::Result<()> {
-    let page = 4_096 + 24;
+    let page = u64::from(PAGE_BYTES) + 24;
     let wanted = u64::from(options.checkpoint_pages) * page;
     // The write lock keeps every other writer, in this process and others, away from the end of the WAL.
     connection.execute_batch("begin immediate")?;

@@ -1,15 +1,17 @@
 //! Purge and erase: the only changes that destroy. Both go in steps, so that none of them holds the lock for long.
 
-use super::super::codes::{Flags, Kind, STATUS_PURGED, status_code};
+use super::super::codes::{Kind, STATUS_PURGED, status_code};
 use super::super::connection::{execute, maybe, rows};
+use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
 use super::super::tx::{ConversationRow, Entry, Tx};
 use super::conversation::{Body, image_of, put_image, seal_of};
+use super::message::facts_at;
 use crate::error::{Conflict, StoreError};
 use crate::image;
 use crate::transaction::{Done, Erase, Receipt};
 use manent_model::path;
-use manent_model::{Address, BranchNo, ConversationId, ConversationStatus, Digest, Head, MessageId, Range};
+use manent_model::{Address, BranchNo, ConversationId, ConversationStatus, Head, MessageId, MessageStatus, Range};
 
 /// How many rows one step may touch.
 const STEP: i64 = 500;
@@ -191,12 +193,13 @@ fn delete_messages(
         let mut after = no.slot(0);
         while budget.left > 0 {
             // Slots that stay are skipped in blocks, so that a step always makes progress.
-            let sql = "select key, flags from message where key > $1 and key <= $2 order by key limit $3";
+            let sql = "select key, facts from message where key > $1 and key <= $2 order by key limit $3";
             let parameters = (after.0, no.end().0, budget.left);
-            let found: Vec<(i64, i64)> = rows(tx.connection, sql, parameters, |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let found: Vec<(i64, Vec<u8>)> =
+                rows(tx.connection, sql, parameters, |row| Ok((row.get(0)?, row.get(1)?)))?;
             let Some((last, _)) = found.last() else { break };
             after = Address(*last);
-            for (key, flags) in found {
+            for (key, facts) in found {
                 let kept = needed.iter().any(|range| range.contains(Address(key)));
                 match (kept, depth) {
                     (false, _) => {
@@ -205,13 +208,18 @@ fn delete_messages(
                         execute(tx.connection, "delete from message where key = $1", [key])?;
                         budget.receipt.messages += budget.spend(1);
                     }
-                    (true, Depth::Erase) if !Flags::of(flags).erased => empty_message(tx, Address(key), budget)?,
+                    (true, Depth::Erase) if !is_erased(&facts) => empty_message(tx, Address(key), budget)?,
                     (true, _) => {}
                 }
             }
         }
     }
     Ok(())
+}
+
+/// What cannot be read is emptied again; that does no harm.
+fn is_erased(facts: &[u8]) -> bool {
+    MessageFacts::decode(facts).is_some_and(|facts| facts.flags.erased)
 }
 
 /// Deletes the uses of blobs by a message, and the blobs that nothing uses any more.
@@ -231,22 +239,23 @@ fn forget_uses(tx: &mut Tx<'_>, key: i64, budget: &mut Budget) -> Outcome<()> {
 
 /// Removes the content of one message and what hangs on it; its place and its digest stay.
 fn empty_message(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outcome<()> {
-    let sql = "select flags, id, digest from message where key = $1";
-    let (flags, id, digest): (i64, [u8; 16], Option<[u8; 16]>) =
-        tx.connection.prepare_cached(sql)?.query_row([address.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    let id = MessageId::from_bytes(id);
+    let sql = "select id from message where key = $1";
+    let id = MessageId::from_bytes(tx.connection.prepare_cached(sql)?.query_row([address.0], |row| row.get(0))?);
+    let mut facts = facts_at(tx, address)?;
     // A message that still streams has no digest yet; the chain knows it by its id.
-    let digest = digest.map_or_else(|| super::super::prepare::streaming_digest(tx.key, id), Digest);
-    let mut kept = Flags::of(flags);
-    kept.erased = true;
-    if kept.status == manent_model::MessageStatus::Streaming {
-        kept.status = manent_model::MessageStatus::Incomplete;
+    facts.digest = facts.digest.or_else(|| Some(super::super::prepare::streaming_digest(tx.key, id)));
+    facts.flags.erased = true;
+    if facts.flags.status == MessageStatus::Streaming {
+        facts.flags.status = MessageStatus::Incomplete;
     }
+    facts.author_no = None;
+    facts.usage = None;
+    facts.metadata = None;
     let sql = "update message
-         set flags = $1, digest = $2, author_no = null, usage = null, metadata = null, source_no = null,
-             ordinal = null, external = null, raw = null, body = x'5B5D'
-         where key = $3";
-    execute(tx.connection, sql, (kept.code(), &digest.0[..], address.0))?;
+         set facts = $1, author_no = null, source_no = null, ordinal = null, external = null, raw = null, body = x'5B5D'
+         where key = $2";
+    execute(tx.connection, sql, (facts.encode(), address.0))?;
+
     budget.receipt.messages += budget.spend(1);
     const BY_KEY: [&str; 6] = [
         "delete from chunk where key = $1",
@@ -350,9 +359,7 @@ fn remove_rows(tx: &mut Tx<'_>, row: &ConversationRow) -> Outcome<()> {
 fn message_step(tx: &mut Tx<'_>, id: MessageId, budget: &mut Budget) -> Outcome<bool> {
     let spot = tx.spot(id)?;
     let row = tx.conversation_by_no(spot.conversation_no)?;
-    let sql = "select flags from message where key = $1";
-    let flags: i64 = tx.connection.prepare_cached(sql)?.query_row([spot.address.0], |row| row.get(0))?;
-    if !Flags::of(flags).erased {
+    if !facts_at(tx, spot.address)?.flags.erased {
         empty_message(tx, spot.address, budget)?;
         let entry = Entry { key: Some(spot.address.0), ..Entry::of(Kind::Erased, &[]) };
         tx.journal(row.no, &entry)?;

@@ -1,7 +1,8 @@
 //! Messages: appended, streamed, finished once.
 
-use super::super::codes::{Flags, Kind, NameKind, message_status_of};
+use super::super::codes::{Flags, Kind, NameKind};
 use super::super::connection::{execute, maybe};
+use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
 use super::super::prepare::{Facts, blobs_of};
 use super::super::tx::{ConversationRow, Entry, Tx};
@@ -88,17 +89,18 @@ pub(super) fn already_there(
 ) -> Outcome<bool> {
     let mut found = 0;
     for (message, facts) in messages.iter().zip(facts) {
-        let sql = "select m.digest, m.flags, b.conversation_no
+        let sql = "select m.facts, b.conversation_no
              from message m
              join branch b on b.no = m.key >> 24
              where m.id = $1";
-        let row: Option<(Option<[u8; 16]>, i64, i64)> =
-            maybe(tx.connection, sql, [message.id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-        let Some((digest, flags, owner)) = row else { continue };
+        let row: Option<(Vec<u8>, i64)> =
+            maybe(tx.connection, sql, [message.id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let Some((stored, owner)) = row else { continue };
+        let stored = MessageFacts::decode(&stored).ok_or_else(|| StoreError::altered("message", message.id))?;
         let streaming = message.content.status == MessageStatus::Streaming;
-        let same = match Flags::of(flags).streamed {
+        let same = match stored.flags.streamed {
             true => streaming,
-            false => digest == Some(facts.digest.0),
+            false => stored.digest == Some(facts.digest),
         };
         if !same || owner != conversation_no {
             return Err(Conflict::Exists { what: "message", id: message.id.to_string() }.into());
@@ -210,37 +212,43 @@ fn insert_one(
         erased: false,
     };
     let kept = origin.map(|origin| raw::kept(tx, origin, content.body.text())).transpose()?;
-    let sql = "insert into message
-            (key, id, arrival, at, flags, role_no, author_no, model_no, turn, tokens, visible_sum, words_sum,
-             tokens_sum, reply_to, digest, usage, metadata, source_no, ordinal, external, raw, codec, body)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, 0, $22)";
-    let mut statement = tx.connection.prepare_cached(sql)?;
-    let usage = content.usage.as_ref().map(|json| json.text().as_bytes());
-    let metadata = content.metadata.as_ref().map(|json| json.text().as_bytes());
-    statement.execute(rusqlite::params![
-        key,
-        message.id.as_bytes(),
-        arrival,
-        content.time.at.0,
-        flags.code(),
+    let stored = MessageFacts {
+        flags,
+        at: content.time.at.0,
         role_no,
         author_no,
         model_no,
-        content.turn,
-        content.tokens,
-        sums.visible,
-        sums.words,
-        sums.tokens,
-        content.reply_to.as_ref().map(|id| &id.as_bytes()[..]),
-        (!streaming).then_some(&facts.digest.0[..]),
-        usage,
-        metadata,
-        kept.as_ref().map(|kept| kept.source_no),
-        origin.map(|origin| origin.ordinal),
-        kept.as_ref().and_then(|kept| kept.external),
-        kept.as_ref().and_then(|kept| kept.raw.as_deref()),
-        content.body.text().as_bytes(),
-    ])?;
+        turn: content.turn,
+        tokens: content.tokens,
+        reply_to: content.reply_to,
+        digest: (!streaming).then_some(facts.digest),
+        usage: content.usage.as_ref().map(|json| json.text().to_owned()),
+        metadata: content.metadata.as_ref().map(|json| json.text().to_owned()),
+    };
+    let sql = "insert into message
+            (key, id, arrival, visible_sum, words_sum, tokens_sum, author_no, reply_to, source_no, ordinal, external,
+             raw, facts, body)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
+    execute(
+        tx.connection,
+        sql,
+        (
+            key,
+            message.id.as_bytes(),
+            arrival,
+            sums.visible,
+            sums.words,
+            sums.tokens,
+            author_no,
+            content.reply_to.as_ref().map(|id| &id.as_bytes()[..]),
+            kept.as_ref().map(|kept| kept.source_no),
+            origin.map(|origin| origin.ordinal),
+            kept.as_ref().and_then(|kept| kept.external),
+            kept.as_ref().and_then(|kept| kept.raw.as_deref()),
+            stored.encode(),
+            content.body.text().as_bytes(),
+        ),
+    )?;
     Ok(())
 }
 
@@ -254,7 +262,7 @@ fn use_blob(tx: &mut Tx<'_>, sha256: &[u8; 32], key: i64) -> Outcome<()> {
 
 pub(super) fn append_chunk(tx: &mut Tx<'_>, id: MessageId, delta: &str) -> Outcome<Done> {
     let spot = tx.spot(id)?;
-    streaming_flags(tx, spot.address)?;
+    streaming_facts(tx, spot.address)?;
     tx.conversation_by_no(spot.conversation_no)?;
     let sql = "select coalesce(max(n), 0) + 1 from chunk where key = $1";
     let n: i64 = tx.connection.prepare_cached(sql)?.query_row([spot.address.0], |row| row.get(0))?;
@@ -272,13 +280,20 @@ pub(in crate::sqlite) fn chunk_id(address: Address, n: i64) -> [u8; 16] {
     id
 }
 
-fn streaming_flags(tx: &Tx<'_>, address: Address) -> Outcome<Flags> {
-    let sql = "select flags from message where key = $1";
-    let code: i64 = tx.connection.prepare_cached(sql)?.query_row([address.0], |row| row.get(0))?;
-    match message_status_of(code & 3) {
-        Some(MessageStatus::Streaming) => Ok(Flags::of(code)),
+/// Returns the facts of a message that still streams.
+fn streaming_facts(tx: &Tx<'_>, address: Address) -> Outcome<MessageFacts> {
+    let facts = facts_at(tx, address)?;
+    match facts.flags.status {
+        MessageStatus::Streaming => Ok(facts),
         _ => Err(Conflict::NotStreaming.into()),
     }
+}
+
+/// Returns the facts of a message that exists.
+pub(super) fn facts_at(tx: &Tx<'_>, address: Address) -> Outcome<MessageFacts> {
+    let sql = "select facts from message where key = $1";
+    let bytes: Vec<u8> = tx.connection.prepare_cached(sql)?.query_row([address.0], |row| row.get(0))?;
+    MessageFacts::decode(&bytes).ok_or_else(|| StoreError::altered("message", format!("{address:?}")).into())
 }
 
 pub(super) fn finish(tx: &mut Tx<'_>, id: MessageId, finish: &Finish) -> Outcome<Done> {
@@ -287,8 +302,8 @@ pub(super) fn finish(tx: &mut Tx<'_>, id: MessageId, finish: &Finish) -> Outcome
     }
     let spot = tx.spot(id)?;
     let mut message = read::message::by_address(tx.connection, tx.caches, tx.key, spot.address)?;
-    let flags = match streaming_flags(tx, spot.address) {
-        Ok(flags) => flags,
+    let facts = match streaming_facts(tx, spot.address) {
+        Ok(facts) => facts,
         // The same ending again is a retry.
         Err(conflict) => {
             let same = message.content.body == finish.body && message.content.status == finish.status;
@@ -302,11 +317,16 @@ pub(super) fn finish(tx: &mut Tx<'_>, id: MessageId, finish: &Finish) -> Outcome
     message.content.tokens = finish.tokens;
     message.content.usage = finish.usage.clone();
     let digest = message.content.digest(tx.key, id);
-    let sql = "update message set flags = $1, digest = $2, tokens = $3, usage = $4, body = $5 where key = $6";
-    let code = Flags { status: finish.status, ..flags }.code();
-    let usage = finish.usage.as_ref().map(|json| json.text().as_bytes());
-    let body = finish.body.text().as_bytes();
-    execute(tx.connection, sql, (code, &digest.0[..], finish.tokens, usage, body, spot.address.0))?;
+    let facts = MessageFacts {
+        flags: Flags { status: finish.status, ..facts.flags },
+        tokens: finish.tokens,
+        usage: finish.usage.as_ref().map(|json| json.text().to_owned()),
+        digest: Some(digest),
+        ..facts
+    };
+    let sql = "update message set facts = $1, body = $2 where key = $3";
+    execute(tx.connection, sql, (facts.encode(), finish.body.text().as_bytes(), spot.address.0))?;
+
     execute(tx.connection, "delete from chunk where key = $1", [spot.address.0])?;
     for sha256 in blobs_of(finish.body.text(), &finish.body) {
         use_blob(tx, &sha256, spot.address.0)?;

@@ -134,30 +134,21 @@ create table piece (
 create index piece_from on piece(from_key);
 
 create table message (
-  -- flags: status, how the time is known, who sees it, erased. *_sum: running sums inside the branch.
-  -- digest: of the content, null while it streams. codec: 0 JSON text. raw: the source record, if imported.
+  -- What it says. facts: time, status, role and the like, with the digest of the content. *_sum: running sums inside
+  -- the branch. Columns of their own have only what is searched by. raw: the source record, if imported.
   key integer primary key,
   id blob not null,
   arrival integer not null,
-  at integer not null,
-  flags integer not null,
-  role_no integer not null,
-  author_no integer,
-  model_no integer,
-  turn integer,
-  tokens integer,
   visible_sum integer not null,
   words_sum integer not null,
   tokens_sum integer not null,
+  author_no integer,
   reply_to blob,
-  digest blob,
-  usage blob,
-  metadata blob,
   source_no integer,
   ordinal integer,
   external integer,
   raw blob,
-  codec integer not null,
+  facts blob not null,
   body blob not null
 ) strict;
 create unique index message_id on message(id);

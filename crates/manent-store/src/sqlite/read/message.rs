@@ -1,8 +1,9 @@
 //! Messages as rows become messages again; what does not equal its digest is refused.
 
 use super::super::cache::Caches;
-use super::super::codes::Flags;
+
 use super::super::connection::{maybe, rows};
+use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
 use super::super::prepare::digest_of;
 use super::super::tx::spot;
@@ -17,60 +18,38 @@ use manent_model::{
 use rusqlite::Connection;
 use std::collections::BTreeSet;
 
-/// The columns that `read_row` expects, in its order.
-macro_rules! columns {
-    () => {
-        "key, id, arrival, at, flags, role_no, author_no, model_no, turn, tokens, reply_to, digest, usage, metadata, body"
-    };
-}
-
 /// A row as it lies on disk, before words are looked up and the digest is compared.
 pub(in crate::sqlite) struct MessageRow {
     pub key: i64,
     pub id: [u8; 16],
     pub arrival: i64,
-    pub at: i64,
-    pub flags: i64,
-    pub role_no: i64,
-    pub author_no: Option<i64>,
-    pub model_no: Option<i64>,
-    pub turn: Option<u32>,
-    pub tokens: Option<u32>,
-    pub reply_to: Option<[u8; 16]>,
-    pub digest: Option<[u8; 16]>,
-    pub usage: Option<Vec<u8>>,
-    pub metadata: Option<Vec<u8>>,
+    pub facts: Vec<u8>,
     pub body: Vec<u8>,
 }
 
-pub(in crate::sqlite) fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<MessageRow> {
-    Ok(MessageRow {
-        key: row.get(0)?,
-        id: row.get(1)?,
-        arrival: row.get(2)?,
-        at: row.get(3)?,
-        flags: row.get(4)?,
-        role_no: row.get(5)?,
-        author_no: row.get(6)?,
-        model_no: row.get(7)?,
-        turn: row.get(8)?,
-        tokens: row.get(9)?,
-        reply_to: row.get(10)?,
-        digest: row.get(11)?,
-        usage: row.get(12)?,
-        metadata: row.get(13)?,
-        body: row.get(14)?,
-    })
+fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<MessageRow> {
+    Ok(MessageRow { key: row.get(0)?, id: row.get(1)?, arrival: row.get(2)?, facts: row.get(3)?, body: row.get(4)? })
 }
 
-/// Reads the messages of a run, in order.
-pub(in crate::sqlite) fn in_range(
+/// Reads the messages of runs, in order, up to a limit. One statement serves all runs.
+pub(in crate::sqlite) fn in_ranges(
     connection: &Connection,
-    range: Range,
+    ranges: &[Range],
     limit: usize,
 ) -> rusqlite::Result<Vec<MessageRow>> {
-    let sql = concat!("select ", columns!(), " from message where key between $1 and $2 order by key limit $3");
-    rows(connection, sql, (range.from.0, range.to.0, limit as i64), read_row)
+    let sql = "select key, id, arrival, facts, body from message where key between $1 and $2 order by key limit $3";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut found = Vec::with_capacity(limit.min(ranges.iter().map(Range::len).sum()));
+    for range in ranges {
+        if found.len() >= limit {
+            break;
+        }
+        let mut rows = statement.query((range.from.0, range.to.0, (limit - found.len()) as i64))?;
+        while let Some(row) = rows.next()? {
+            found.push(read_row(row)?);
+        }
+    }
+    Ok(found)
 }
 
 /// Turns a row into a message, if it is what was written.
@@ -82,38 +61,35 @@ pub(in crate::sqlite) fn message_of(
 ) -> Outcome<Message> {
     let id = MessageId::from_bytes(row.id);
     let altered = || StoreError::altered("message", id);
-    let flags = Flags::of(row.flags);
-    let json = |bytes: Option<Vec<u8>>| -> Outcome<Option<Json>> {
-        let Some(bytes) = bytes else { return Ok(None) };
-        let text = String::from_utf8(bytes).map_err(|_| altered())?;
+    let facts = MessageFacts::decode(&row.facts).ok_or_else(altered)?;
+    let flags = facts.flags;
+    let json = |text: Option<String>| -> Outcome<Option<Json>> {
+        let Some(text) = text else { return Ok(None) };
         Ok(Some(Json::parse(&text).map_err(|_| altered())?))
     };
-    let author = match row.author_no {
-        Some(no) => Some(author(connection, no)?),
-        None => None,
-    };
     let content = Content {
-        role: caches.name(connection, row.role_no)?.to_string(),
-        author,
-        time: Time { at: Micros(row.at), known: flags.known },
+        role: caches.name(connection, facts.role_no)?.to_string(),
+        author: facts.author_no.map(|no| author(connection, no)).transpose()?,
+        time: Time { at: Micros(facts.at), known: flags.known },
         status: flags.status,
         seen: flags.seen,
-        turn: row.turn,
-        model: row.model_no.map(|no| caches.name(connection, no)).transpose()?.map(|name| name.to_string()),
-        tokens: row.tokens,
-        usage: json(row.usage)?,
-        metadata: json(row.metadata)?,
-        reply_to: row.reply_to.map(MessageId::from_bytes),
+        turn: facts.turn,
+        model: facts.model_no.map(|no| caches.name(connection, no)).transpose()?.map(|name| name.to_string()),
+        tokens: facts.tokens,
+        usage: json(facts.usage)?,
+        metadata: json(facts.metadata)?,
+        reply_to: facts.reply_to,
         body: Body::trusted(String::from_utf8(row.body).map_err(|_| altered())?),
     };
     let mut message = Message { id, address: Address(row.key), arrival: row.arrival, erased: flags.erased, content };
-    match row.digest {
+
+    match facts.digest {
         _ if flags.erased => {
             if message.content.body.text() != "[]" {
                 return Err(altered().into());
             }
         }
-        Some(digest) if digest_of(key, &message).0 == digest => {}
+        Some(digest) if digest_of(key, &message) == digest => {}
         // While it streams, the body is what its chunks say, and each of those is sealed.
         None if flags.status == MessageStatus::Streaming => {
             message.content.body = Body::parse(message.content.body.text()).map_err(|_| altered())?;
@@ -136,7 +112,7 @@ pub(in crate::sqlite) fn by_address(
     key: &DigestKey,
     address: Address,
 ) -> Outcome<Message> {
-    let found = in_range(connection, Range::one(address), 1)?.pop();
+    let found = in_ranges(connection, &[Range::one(address)], 1)?.pop();
     let row = found.ok_or_else(|| StoreError::altered("message", format!("{address:?}")))?;
     message_of(connection, caches, key, row)
 }

@@ -6,7 +6,7 @@ use super::super::fault::Outcome;
 use super::super::seal;
 use super::super::tx::spot;
 use super::Reading;
-use super::message::{MessageRow, in_range, message_of};
+use super::message::{MessageRow, in_ranges, message_of};
 use crate::error::StoreError;
 use crate::query::{BranchInfo, Direction, PAGE_MAX, Window, WindowQuery};
 use manent_model::path::{self, Backward};
@@ -108,10 +108,8 @@ fn backward(
         wanted -= range.len().min(wanted);
         runs.push(Range::new(from, range.to));
     }
-    let mut found = Vec::with_capacity(limit + 1);
-    for range in runs.into_iter().rev() {
-        found.extend(in_range(reading.connection, range, range.len())?);
-    }
+    runs.reverse();
+    let mut found = in_ranges(reading.connection, &runs, limit + 1)?;
     let more = found.len() > limit;
     if more {
         found.remove(0);
@@ -144,14 +142,7 @@ fn forward(
             runs
         }
     };
-    let mut found = Vec::with_capacity(limit + 1);
-    for range in runs {
-        let wanted = limit + 1 - found.len();
-        if wanted == 0 {
-            break;
-        }
-        found.extend(in_range(reading.connection, range, wanted)?);
-    }
+    let mut found = in_ranges(reading.connection, &runs, limit + 1)?;
     let more = found.len() > limit;
     found.truncate(limit);
     Ok((found, more))

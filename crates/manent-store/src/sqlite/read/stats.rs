@@ -1,13 +1,14 @@
 //! Statistics: what the shown paths hold, counted message by message.
 
-use super::super::codes::Flags;
 use super::super::connection::rows;
+use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
 use super::Reading;
 use super::path::head_of;
+use crate::error::StoreError;
 use manent_model::path;
 use manent_model::stats::{Counted, Counter};
-use manent_model::{ConversationId, Head, Known, MessageStatus, Micros, Stats};
+use manent_model::{Address, ConversationId, Head, Known, MessageStatus, Micros, Stats};
 
 /// Adds one conversation; the caller goes on to the next in a read of its own, so that none of them takes long.
 pub(in crate::sqlite) fn add_conversation(
@@ -23,33 +24,35 @@ pub(in crate::sqlite) fn add_conversation(
 fn add_path(reading: &mut Reading<'_>, head: Head, stats: &mut Stats) -> Outcome<()> {
     let mut counter = Counter::default();
     // The words of one message are the difference of the running sums around it.
-    let sql = "select key, at, flags, role_no, model_no, tokens, words_sum,
-            lag(words_sum, 1, 0) over (order by key) as before_words
+    let sql = "select key, facts, words_sum, lag(words_sum, 1, 0) over (order by key)
          from message
          where key between $1 and $2
          order by key";
+
     for range in path::ranges(&mut reading.caches.branches(reading.connection), head)? {
         let from = (range.from.0 - 1).max(range.from.branch().slot(0).0);
-        type Row = (i64, i64, i64, i64, Option<i64>, Option<i64>, i64, i64);
-        let found: Vec<Row> = rows(reading.connection, sql, (from, range.to.0), |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?, row.get(7)?))
+        let found: Vec<(i64, Vec<u8>, i64, i64)> = rows(reading.connection, sql, (from, range.to.0), |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
         })?;
-        for (key, at, flags, role_no, model_no, tokens, words_sum, before_words) in found {
-            let flags = Flags::of(flags);
-            let counted = flags.seen.by_reader && flags.status != MessageStatus::Failed;
-            if key < range.from.0 || !counted {
+        for (key, facts, words_sum, before_words) in found {
+            if key < range.from.0 {
                 continue;
             }
-            let role = reading.caches.name(reading.connection, role_no)?.to_string();
-            let model = model_no.map(|no| reading.caches.name(reading.connection, no)).transpose()?;
+            let altered = || StoreError::altered("message", format!("{:?}", Address(key)));
+            let facts = MessageFacts::decode(&facts).ok_or_else(altered)?;
+            if !facts.flags.seen.by_reader || facts.flags.status == MessageStatus::Failed {
+                continue;
+            }
+            let model = facts.model_no.map(|no| reading.caches.name(reading.connection, no)).transpose()?;
             let message = Counted {
-                role,
+                role: reading.caches.name(reading.connection, facts.role_no)?.to_string(),
                 model: model.map(|model| model.to_string()),
-                at: (flags.known == Known::Exact).then_some(Micros(at)),
-                day: Micros(at).day(),
+                at: (facts.flags.known == Known::Exact).then_some(Micros(facts.at)),
+                day: Micros(facts.at).day(),
                 words: words_sum - before_words,
-                tokens: tokens.unwrap_or(0),
+                tokens: facts.tokens.map_or(0, i64::from),
             };
+
             counter.add(stats, &message);
         }
     }

@@ -1,0 +1,24 @@
+# Everything a developer does has a name here. `make check` while you work, `make test` before you hand over.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help check test lint bench soak
+
+help: ## Shows this list.
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+check: lint ## Lint, unit and contract tests (under five minutes).
+	@scripts/run-tests check
+
+test: lint ## Everything; ends with what could not run.
+	@scripts/run-tests all
+
+lint: ## Formatting and clippy, warnings refused.
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- --deny warnings
+
+bench: ## Measures against the limit and the peers; writes docs/performance.md.
+	cargo run --release --quiet --package manent-bench --bin manent-bench -- --write docs/performance.md
+
+soak: ## The long runs: 10,000 kills, 100,000 crash states.
+	@MANENT_CYCLES=10000 MANENT_STATES=100000 scripts/run-tests soak
