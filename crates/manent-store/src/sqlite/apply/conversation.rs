@@ -4,7 +4,7 @@ use super::super::codes::{Kind, NameKind, STATUS_PURGED, kind_code, status_code,
 use super::super::connection::{execute, maybe, rows};
 use super::super::fault::Outcome;
 use super::super::seal;
-use super::super::tx::{ConversationRow, Entry, Tx};
+use super::super::tx::{ConversationRow, Entry, Tx, listed_at};
 use super::branch;
 use crate::error::{Conflict, StoreError};
 use crate::image::{ConversationImage, Flagged, Image};
@@ -64,9 +64,10 @@ pub(super) fn create(
     let sealed = seal_of(tx.key, id.as_bytes(), draft.external_id.as_deref(), &draft.title, body.as_deref());
     let status = if importing { ConversationStatus::Importing } else { ConversationStatus::Active };
     let sql = "insert into conversation
-            (id, external_id, project_no, kind, status, title, creator_no, created_at, active_at, version,
+            (id, external_id, project_no, kind, status, title, creator_no, created_at, active_at, listed_at,
+             version,
              head_branch_no, head_key, last_pos, digest, continued_from, forked_from, seal, body)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $8, 0, 0, 0, 0, $9, $10, $11, $12, $13)";
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, 0, 0, 0, 0, $10, $11, $12, $13, $14)";
     execute(
         tx.connection,
         sql,
@@ -79,6 +80,7 @@ pub(super) fn create(
             draft.title,
             creator_no,
             tx.at.0,
+            listed_at(tx.at.0),
             &Digest::default().0[..],
             draft.continued_from.as_ref().map(|id| &id.as_bytes()[..]),
             draft.forked_from.as_ref().map(|id| &id.as_bytes()[..]),
@@ -98,6 +100,7 @@ pub(super) fn create(
         version: 0,
         head: Head { branch: branch_no, at: Address::START },
         active_at: tx.at.0,
+        listed_at: listed_at(tx.at.0),
         messages: 0,
         words: 0,
         tokens: 0,

@@ -61,6 +61,7 @@ create table project (
 
 create table conversation (
   -- seal covers title, external_id and body; messages, words and tokens are of the path that ends at the head.
+  -- listed_at: active_at without its seconds. The list is indexed by it, so that an append seldom moves an entry.
   no integer primary key autoincrement,
   id blob not null unique,
   external_id text,
@@ -73,6 +74,7 @@ create table conversation (
   creator_no integer references author(no) on delete set null,
   created_at integer not null,
   active_at integer not null,
+  listed_at integer not null,
   trashed_at integer,
   version integer not null,
   head_branch_no integer not null,
@@ -89,7 +91,7 @@ create table conversation (
   body blob
 ) strict;
 create unique index conversation_external on conversation(external_id) where external_id is not null;
-create index conversation_list on conversation(pinned desc, active_at desc, no desc);
+create index conversation_list on conversation(pinned desc, listed_at desc);
 create index conversation_project on conversation(project_no, active_at desc) where project_no is not null;
 create index conversation_creator on conversation(creator_no) where creator_no is not null;
 

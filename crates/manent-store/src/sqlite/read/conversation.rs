@@ -4,6 +4,7 @@ use super::super::apply::conversation::{Body, seal_of};
 use super::super::codes::{NameKind, STATUS_PURGED, kind_code, kind_of, status_code, status_of};
 use super::super::connection::{maybe, rows};
 use super::super::fault::Outcome;
+use super::super::tx::listed_at;
 use super::Reading;
 use super::message::author;
 use super::path::id_at;
@@ -146,18 +147,19 @@ pub(in crate::sqlite) fn list(reading: &mut Reading<'_>, query: &ListQuery) -> O
         columns!(),
         " from conversation c
           left join project p on p.no = c.project_no and p.withdrawn = 0
-          where (c.pinned, c.active_at, c.no) < ($1, $2, $3)
+          where (c.pinned, c.listed_at) <= ($1, $2)
+            and (c.pinned, c.active_at, c.no) < ($1, $3, $4)
             and c.withdrawn = 0
             and c.status < 4
-            and (1 << c.status) & $4
-            and ($5 is null or c.kind = $5)
-            and ($6 is null or c.project_no = $6)
-            and ($7 is null or exists (select 1 from tag t where t.name_no = $7 and t.conversation_no = c.no))
-            and ($8 is null or c.creator_no in (select a.no from author a where a.external_id = $8))
-            and ($9 is null or c.active_at >= $9)
-            and ($10 is null or c.active_at < $10)
-          order by c.pinned desc, c.active_at desc, c.no desc
-          limit $11"
+            and (1 << c.status) & $5
+            and ($6 is null or c.kind = $6)
+            and ($7 is null or c.project_no = $7)
+            and ($8 is null or exists (select 1 from tag t where t.name_no = $8 and t.conversation_no = c.no))
+            and ($9 is null or c.creator_no in (select a.no from author a where a.external_id = $9))
+            and ($10 is null or c.active_at >= $10)
+            and ($11 is null or c.active_at < $11)
+          order by c.pinned desc, c.listed_at desc, c.active_at desc, c.no desc
+          limit $12"
     );
     let mut cursor =
         query.after.map_or((2, i64::MAX, i64::MAX), |after| (i64::from(after.pinned), after.active_at.0, after.no));
@@ -169,6 +171,7 @@ pub(in crate::sqlite) fn list(reading: &mut Reading<'_>, query: &ListQuery) -> O
             sql,
             (
                 cursor.0,
+                listed_at(cursor.1),
                 cursor.1,
                 cursor.2,
                 mask,
