@@ -10,6 +10,7 @@
 
 mod found;
 mod crash;
+mod faults;
 
 use manent_model::*;
 use manent_store::sqlite::SqliteStore;
