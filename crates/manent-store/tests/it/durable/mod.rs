@@ -8,9 +8,11 @@
 //! - `MANENT_FLIPS`: how many copies of a file get one flipped byte (200).
 //! - `CI`: when it is `true`, a test that the machine cannot run fails instead of saying so.
 
+mod child;
 mod found;
 mod crash;
 mod faults;
+mod kill;
 
 use manent_model::*;
 use manent_store::sqlite::SqliteStore;
