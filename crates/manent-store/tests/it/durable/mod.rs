@@ -13,6 +13,7 @@ mod found;
 mod crash;
 mod faults;
 mod kill;
+mod processes;
 
 use manent_model::*;
 use manent_store::sqlite::SqliteStore;
