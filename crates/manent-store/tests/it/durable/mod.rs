@@ -14,6 +14,7 @@ mod crash;
 mod faults;
 mod kill;
 mod processes;
+mod disk_full;
 
 use manent_model::*;
 use manent_store::sqlite::SqliteStore;
