@@ -15,6 +15,7 @@ mod faults;
 mod kill;
 mod processes;
 mod disk_full;
+mod backup;
 
 use manent_model::*;
 use manent_store::sqlite::SqliteStore;
