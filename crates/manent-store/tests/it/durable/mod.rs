@@ -16,6 +16,7 @@ mod kill;
 mod processes;
 mod disk_full;
 mod backup;
+mod migrate;
 
 use manent_model::*;
 use manent_store::sqlite::SqliteStore;
