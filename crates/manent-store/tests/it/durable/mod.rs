@@ -15,6 +15,7 @@ mod faults;
 mod kill;
 mod processes;
 mod disk_full;
+mod flip;
 mod backup;
 mod migrate;
 
