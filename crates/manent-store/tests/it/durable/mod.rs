@@ -16,6 +16,7 @@ mod kill;
 mod processes;
 mod disk_full;
 mod flip;
+mod erase;
 mod backup;
 mod migrate;
 
