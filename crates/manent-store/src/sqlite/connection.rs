@@ -186,16 +186,13 @@ fn refuse_foreign(options: &SqliteOptions) -> Result<()> {
         Ok(metadata) if metadata.len() > 0 => {}
         _ => return Ok(()),
     }
-    let connection =
-        open(options, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(|error| failed("opening the file", error))?;
-    let found: rusqlite::Result<(i64, i64, i64)> = connection.query_row(
-        "select (select application_id from pragma_application_id),
-                (select user_version from pragma_user_version),
-                (select count(*) from sqlite_schema)",
-        [],
-        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-    );
+    let found = match marks(options, OpenFlags::SQLITE_OPEN_READ_ONLY) {
+        // A crash while the file was made leaves at most its first page, and a journal that a reader cannot take back.
+        Err(error) if is_half_made(options, &error) => marks(options, OpenFlags::SQLITE_OPEN_READ_WRITE),
+        found => found,
+    };
     match found {
+        Err(error) if needs_rollback(&error) => Err(not_ours()),
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => Err(not_ours()),
         Err(error) => Err(failed("reading the file", error)),
         Ok((0, 0, 0)) => Ok(()),
@@ -205,6 +202,25 @@ fn refuse_foreign(options: &SqliteOptions) -> Result<()> {
         }
         Ok(_) => Ok(()),
     }
+}
+
+/// Returns the application, the schema version and the number of tables that a file names.
+fn marks(options: &SqliteOptions, flags: OpenFlags) -> rusqlite::Result<(i64, i64, i64)> {
+    let sql = "select (select application_id from pragma_application_id),
+                (select user_version from pragma_user_version),
+                (select count(*) from sqlite_schema)";
+    open(options, flags)?.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+}
+
+/// Our files have a rollback journal only until they are in WAL mode, which is before they hold anything.
+fn is_half_made(options: &SqliteOptions, error: &rusqlite::Error) -> bool {
+    let size_bytes = std::fs::metadata(&options.path).map_or(0, |metadata| metadata.len());
+    needs_rollback(error) && size_bytes <= u64::from(PAGE_BYTES)
+}
+
+fn needs_rollback(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    code == Some(rusqlite::ffi::SQLITE_READONLY_ROLLBACK)
 }
 
 /// Turns an engine error into what the caller can do about it.

@@ -378,15 +378,22 @@ pub(super) fn listed_at(active_at: i64) -> i64 {
 }
 
 /// Finds a message by id.
+///
+/// The index alone would do, but one flipped bit in it leads to another message; the row itself knows its id.
 pub(super) fn spot(connection: &Connection, id: MessageId) -> Outcome<Option<Spot>> {
-    let sql = "select m.key, b.conversation_no
+    let sql = "select m.key, b.conversation_no, r.id
          from message m
+         join message r on r.key = m.key
          join branch b on b.no = m.key >> 24
          where m.id = $1";
     let found = maybe(connection, sql, [id.as_bytes()], |row| {
-        Ok(Spot { address: Address(row.get(0)?), conversation_no: row.get(1)? })
+        let own_id: [u8; 16] = row.get(2)?;
+        Ok((Spot { address: Address(row.get(0)?), conversation_no: row.get(1)? }, own_id))
     })?;
-    Ok(found)
+    match found {
+        Some((_, own_id)) if own_id != *id.as_bytes() => Err(StoreError::altered("message", id).into()),
+        found => Ok(found.map(|(spot, _)| spot)),
+    }
 }
 
 /// Returns the last position and the chain of what belongs to no conversation.

@@ -96,6 +96,9 @@ impl Verifier {
                 let id = ConversationId::from_bytes(id);
                 self.report.conversations += 1;
                 self.check("conversation", |this| this.chain(no, id, status, last_pos, Digest(digest)));
+                if withdrawn && status != STATUS_PURGED {
+                    self.check("conversation", |this| this.withdrawn(id, last_pos));
+                }
                 if status != STATUS_PURGED && !withdrawn {
                     self.check("conversation", |this| this.shown(id));
                 }
@@ -146,6 +149,16 @@ impl Verifier {
             self.report.journal += 1;
         }
         if chain != expected {
+            self.problem(VerifyProblem::Chain { conversation: Some(id), position: last_pos });
+        }
+        Ok(())
+    }
+
+    /// Only an undo hides a conversation, and nothing can happen to it after that.
+    fn withdrawn(&mut self, id: ConversationId, last_pos: i64) -> Outcome<()> {
+        let sql = "select kind from journal where pos = $1";
+        let kind = maybe(&self.connection, sql, [last_pos], |row| row.get(0))?.and_then(Kind::of);
+        if !matches!(kind, Some(Kind::Undone | Kind::Redone)) {
             self.problem(VerifyProblem::Chain { conversation: Some(id), position: last_pos });
         }
         Ok(())

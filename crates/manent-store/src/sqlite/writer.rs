@@ -198,10 +198,12 @@ impl Writer {
             Ok(committed) => match self.commit() {
                 Ended::Committed => {
                     self.publish(next - 1);
-                    if is_exclusive(prepared) {
-                        self.wipe_wal()?;
+                    match is_exclusive(prepared) && self.wipe_wal().is_err() {
+                        // It is stored, but not yet forgotten by the WAL: neither "done" nor "nothing was changed" is
+                        // true. What follows opens the file anew, which empties the WAL before anything else happens.
+                        true => Err(StoreError::OutcomeUnknown),
+                        false => Ok(committed),
                     }
-                    Ok(committed)
                 }
                 Ended::Gone(error) => Err(failed("committing", error)),
                 Ended::Unknown => Err(StoreError::OutcomeUnknown),

@@ -1,4 +1,5 @@
 //! Tests of the store: the contract that every engine keeps, and what is special about one.
 
 mod contract;
+mod durable;
 mod kit;

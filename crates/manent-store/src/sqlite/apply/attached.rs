@@ -28,13 +28,18 @@ pub(super) fn add_note(tx: &mut Tx<'_>, id: NoteId, message: MessageId, kind: &s
     let spot = tx.spot(message)?;
     let row = tx.conversation_by_no(spot.conversation_no)?;
     refuse_taken(tx, "select 1 from note where id = $1", "note", id.as_bytes(), id.to_string())?;
-    let sealed = seal::seal(tx.key, "note", id.as_bytes(), value.text().as_bytes());
+    let sealed = seal::seal(tx.key, "note", &note_id(id.as_bytes(), kind, tx.at.0), value.text().as_bytes());
     let sql = "insert into note (id, conversation_no, key, kind, actor_no, at, body)
          values ($1, $2, $3, $4, $5, $6, $7)";
     execute(tx.connection, sql, (id.as_bytes(), row.no, spot.address.0, kind, tx.actor_no, tx.at.0, sealed))?;
     let images = [withdrawn(Flagged::Note, tx.connection.last_insert_rowid())];
     tx.journal(row.no, &Entry { key: Some(spot.address.0), ..Entry::of(Kind::NoteAdded, &images) })?;
     Ok(Done::Plain)
+}
+
+/// Names a note for its seal, with everything that is shown of it beside its value.
+pub(in crate::sqlite) fn note_id(id: &[u8; 16], kind: &str, at: i64) -> Vec<u8> {
+    [&id[..], &at.to_le_bytes(), kind.as_bytes()].concat()
 }
 
 pub(super) fn remove_note(tx: &mut Tx<'_>, id: NoteId) -> Outcome<Done> {

@@ -1,17 +1,20 @@
 //! Purge and erase: the only changes that destroy. Both go in steps, so that none of them holds the lock for long.
 
-use super::super::codes::{Kind, STATUS_PURGED, status_code};
+use super::super::codes::{Kind, NameKind, STATUS_PURGED, status_code};
 use super::super::connection::{execute, maybe, rows};
 use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
-use super::super::tx::{ConversationRow, Entry, Tx};
+use super::super::tx::{ConversationRow, Entry, Tx, beside};
 use super::conversation::{Body, image_of, put_image, seal_of};
 use super::message::facts_at;
 use crate::error::{Conflict, StoreError};
-use crate::image;
+use crate::image::{self, Image};
 use crate::transaction::{Done, Erase, Receipt};
 use manent_model::path;
 use manent_model::{Address, BranchNo, ConversationId, ConversationStatus, Head, MessageId, MessageStatus, Range};
+
+/// Stands for a conversation where what belongs to none is meant; real numbers begin at 1.
+const BESIDE: i64 = 0;
 
 /// How many rows one step may touch.
 const STEP: i64 = 500;
@@ -82,7 +85,8 @@ fn conversation_step(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budge
     delete_attached(tx, row, depth, budget)?;
     let needed = needed_elsewhere(tx, row.no)?;
     delete_messages(tx, row.no, &needed, depth, budget)?;
-    scrub_journal(tx, row, budget)?;
+    scrub_journal(tx, row.no, budget)?;
+    scrub_journal(tx, BESIDE, budget)?;
     if budget.left <= 0 {
         return Ok(false);
     }
@@ -101,7 +105,10 @@ fn hide(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth) -> Outcome<()> {
          set status = $1, title = '', body = null, external_id = null, creator_no = null, project_no = null, seal = $2
          where no = $3";
     execute(tx.connection, sql, (STATUS_PURGED, sealed, row.no))?;
+    let sql = "select name_no from tag where conversation_no = $1";
+    let tags: Vec<i64> = rows(tx.connection, sql, [row.no], |row| row.get(0))?;
     execute(tx.connection, "delete from tag where conversation_no = $1", [row.no])?;
+    forget_tags(tx, &tags)?;
     execute(tx.connection, "delete from bookmark where conversation_no = $1", [row.no])?;
     execute(tx.connection, "delete from lease where conversation_no = $1", [row.no])?;
     set_scrub(tx, row.no, Some(row.last_pos))?;
@@ -142,6 +149,7 @@ fn delete_attached(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budget:
         let sql = "delete from memory where no in (select no from memory where conversation_no = $1 limit $2)";
         let gone = execute(tx.connection, sql, (row.no, budget.left))?;
         budget.receipt.attached += budget.spend(gone);
+        scrub_memories(tx, gone)?;
         let id = row.id.to_string();
         budget.receipt.scratch += execute(tx.connection, "delete from scratch where id = $1", [&id])? as i64;
         let sql = "delete from origin where kind = 'conversation' and object = $1";
@@ -257,13 +265,15 @@ fn empty_message(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outc
     execute(tx.connection, sql, (facts.encode(), address.0))?;
 
     budget.receipt.messages += budget.spend(1);
-    const BY_KEY: [&str; 6] = [
+    let gone = execute(tx.connection, "delete from memory where key = $1", [address.0])?;
+    budget.receipt.attached += budget.spend(gone);
+    scrub_memories(tx, gone)?;
+    const BY_KEY: [&str; 5] = [
         "delete from chunk where key = $1",
         "delete from note where key = $1",
         "delete from state where key = $1",
         "delete from tool_call where key = $1",
         "delete from tool_step where key = $1",
-        "delete from memory where key = $1",
     ];
     for sql in BY_KEY {
         let gone = execute(tx.connection, sql, [address.0])?;
@@ -320,24 +330,67 @@ fn set_scrub(tx: &Tx<'_>, conversation_no: i64, position: Option<i64>) -> Outcom
     Ok(())
 }
 
+/// Old texts of memories that are gone lie in the journal of what belongs to no conversation.
+fn scrub_memories(tx: &Tx<'_>, gone: usize) -> Outcome<()> {
+    if gone == 0 {
+        return Ok(());
+    }
+    let (last, _) = beside(tx.connection)?;
+    set_scrub(tx, BESIDE, Some(last))
+}
+
 /// Empties the old values that the journal kept of a conversation; their digests stay, so the chain still holds.
-fn scrub_journal(tx: &mut Tx<'_>, row: &ConversationRow, budget: &mut Budget) -> Outcome<()> {
+///
+/// Beside the conversations only old values of memories that are gone are emptied.
+fn scrub_journal(tx: &mut Tx<'_>, conversation_no: i64, budget: &mut Budget) -> Outcome<()> {
     let sql = "select value from meta where name = $1";
-    let found: Option<[u8; 8]> = maybe(tx.connection, sql, [scrub_name(row.no)], |row| row.get(0))?;
+    let found: Option<[u8; 8]> = maybe(tx.connection, sql, [scrub_name(conversation_no)], |row| row.get(0))?;
     let Some(mut at) = found.map(i64::from_le_bytes) else { return Ok(()) };
     while at > 0 && budget.left > 0 {
         let sql = "select prev, before from journal where pos = $1";
         let (prev, before): (i64, Option<Vec<u8>>) =
             tx.connection.prepare_cached(sql)?.query_row([at], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        if let Some(before) = before.filter(|before| image::decode(before).is_some()) {
-            let left = image::scrubbed(tx.key, &before);
+        let images = before.as_deref().and_then(image::decode).unwrap_or_default();
+        if !images.is_empty() && (conversation_no != BESIDE || is_of_gone_memory(tx, &images)?) {
+            let left = image::scrubbed(tx.key, before.as_deref().unwrap_or_default());
             execute(tx.connection, "update journal set before = $1 where pos = $2", (left, at))?;
             budget.receipt.journal += 1;
+            for image in images {
+                if let Image::Conversation(image) = image {
+                    forget_tags(tx, &image.tags)?;
+                }
+            }
         }
         budget.spend(1);
         at = prev;
     }
-    set_scrub(tx, row.no, (at > 0).then_some(at))
+    set_scrub(tx, conversation_no, (at > 0).then_some(at))
+}
+
+fn is_of_gone_memory(tx: &Tx<'_>, images: &[Image]) -> Outcome<bool> {
+    for image in images {
+        if let Image::Memory { no, .. } = image
+            && maybe(tx.connection, "select 1 from memory where no = $1", [no], |_| Ok(()))?.is_none()
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Tags are words that people write. One that no conversation has any more goes; its number stays, since old values
+/// of other conversations may name it.
+fn forget_tags(tx: &mut Tx<'_>, tags: &[i64]) -> Outcome<()> {
+    let sql = "update name set value = 'erased:' || no
+         where no = $1 and kind = $2 and not exists (select 1 from tag where name_no = $1)";
+    let mut forgotten = 0;
+    for no in tags {
+        forgotten += execute(tx.connection, sql, (no, NameKind::Tag as i64))?;
+    }
+    if forgotten > 0 {
+        tx.caches.clear();
+    }
+    Ok(())
 }
 
 /// Nothing reaches this conversation any more: its rows go.
@@ -365,7 +418,8 @@ fn message_step(tx: &mut Tx<'_>, id: MessageId, budget: &mut Budget) -> Outcome<
         tx.journal(row.no, &entry)?;
         set_scrub(tx, row.no, Some(row.last_pos))?;
     }
-    scrub_journal(tx, &row, budget)?;
+    scrub_journal(tx, row.no, budget)?;
+    scrub_journal(tx, BESIDE, budget)?;
     Ok(budget.left > 0)
 }
 
@@ -433,8 +487,7 @@ fn finish_scrubs(tx: &mut Tx<'_>, budget: &mut Budget) -> Outcome<()> {
     let sql = "select cast(substr(name, 7) as integer) from meta where name >= 'scrub:' and name < 'scrub;'";
     let pending: Vec<i64> = rows(tx.connection, sql, [], |row| row.get(0))?;
     for no in pending {
-        let row = tx.conversation_by_no(no)?;
-        scrub_journal(tx, &row, budget)?;
+        scrub_journal(tx, no, budget)?;
     }
     Ok(())
 }

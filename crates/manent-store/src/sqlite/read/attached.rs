@@ -1,6 +1,6 @@
 //! What is attached to conversations, and the logs of runs.
 
-use super::super::apply::attached::{CallBody, FoldBody};
+use super::super::apply::attached::{CallBody, FoldBody, note_id};
 use super::super::apply::message::chunk_id;
 use super::super::apply::run::tool_id;
 use super::super::codes::{NameKind, fold_of, outcome_of, tool_of};
@@ -54,12 +54,13 @@ fn notes(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<Note>> {
     })?;
     let mut notes = Vec::with_capacity(found.len());
     for (id, key, kind, actor_no, at, body) in found {
+        let value = seal::open(reading.key, "note", &note_id(&id, &kind, at), &body)?;
         notes.push(Note {
             id: NoteId::from_bytes(id),
             message: message_at(reading, key)?,
-            kind,
             actor: actor_no.map(|no| author(reading.connection, no)).transpose()?,
-            value: json_of("note", seal::open(reading.key, "note", &id, &body)?)?,
+            value: json_of("note", value)?,
+            kind,
             at: Micros(at),
         });
     }

@@ -1,0 +1,170 @@
+//! One flipped byte: found or harmless, never another text.
+
+use super::{fast_folder, number, runtime, seed};
+use crate::kit::*;
+use manent_model::*;
+use manent_store::sqlite::{SqliteOptions, SqliteStore};
+use manent_store::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+#[test]
+fn a_flipped_byte_never_shows_as_another_text() {
+    let flips = number("MANENT_FLIPS", 200);
+    let mut rng = fastrand::Rng::with_seed(seed());
+    let folder = fast_folder();
+    let path = folder.path().join("store.db");
+    let store = open(&path).expect("opens");
+    let runtime = runtime();
+    let known = runtime.block_on(populate(&store));
+    let original = runtime.block_on(read(&store, &known));
+    assert!(original.values().all(std::result::Result::is_ok), "{original:?}");
+    drop(store);
+    let bytes = std::fs::read(&path).expect("a file");
+    let mut tally: BTreeMap<&str, usize> = BTreeMap::new();
+    for _ in 0..flips {
+        // Most of a young file is empty pages, where nothing can be harmed; those are tried less often.
+        let (mut at, bit) = (rng.usize(..bytes.len()), rng.u8(..8));
+        while bytes[at] == 0 && rng.u8(..20) > 0 {
+            at = rng.usize(..bytes.len());
+        }
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 1 << bit;
+        let copy = fast_folder();
+        let path = copy.path().join("store.db");
+        std::fs::write(&path, &flipped).expect("a copy");
+        let outcome = match open(&path) {
+            Err(_) => "refused",
+            Ok(store) => runtime.block_on(judge(&store, &known, &original, &format!("bit {bit} of byte {at}"))),
+        };
+        *tally.entry(outcome).or_default() += 1;
+    }
+    println!("{flips} flips in {} bytes: {tally:?}", bytes.len());
+}
+
+fn open(path: &Path) -> Result<SqliteStore> {
+    SqliteStore::open(SqliteOptions { readers: 1, ..SqliteOptions::new(path) })
+}
+
+/// Compares what is read with what was written, and says how it ended.
+async fn judge(store: &SqliteStore, known: &Known, original: &Shown, place: &str) -> &'static str {
+    let shown = read(store, known).await;
+    let mut harmed = Vec::new();
+    for (what, then) in original {
+        let missing = Ok(Vec::new());
+        let now = shown.get(what).unwrap_or(&missing);
+        if now == then {
+            continue;
+        }
+        if let (Shows::Text | Shows::Listed, Ok(now), Ok(then)) = (what.0, now, then) {
+            let other = now.iter().find(|text| !then.contains(text));
+            assert_eq!(other, None, "{place}: {} shows another text", what.1);
+        }
+        if what.0 == Shows::Listed && now.is_ok() {
+            continue;
+        }
+        harmed.push(format!("{} is {now:?}, was {then:?}", what.1));
+    }
+    match store.verify().await {
+        Err(_) => "verify fails",
+        Ok(report) if !report.is_sound() => "verify complains",
+        Ok(_) => {
+            assert!(harmed.is_empty(), "{place}: verify is content with {harmed:?}");
+            "harmless"
+        }
+    }
+}
+
+/// What was written, and so can be asked for.
+struct Known {
+    talks: Vec<ConversationId>,
+    messages: Vec<MessageId>,
+    values: BTreeSet<String>,
+}
+
+/// How much what is read must resemble what was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Shows {
+    /// Texts that somebody wrote: some may be missing, none may be another.
+    Text,
+    /// The same, but verify cannot yet miss one: the bit that withdraws such a row is under no seal.
+    Listed,
+    /// What follows from many rows: it may be wrong, but then verify must say so.
+    Fact,
+}
+
+/// What a reader sees, by what it is; or the error.
+type Shown = BTreeMap<(Shows, String), std::result::Result<Vec<String>, String>>;
+
+async fn populate(store: &SqliteStore) -> Known {
+    let (mut talks, mut messages, mut values) = (Vec::new(), Vec::new(), BTreeSet::new());
+    for count in 0..3 {
+        let talk = conversation(store, &format!("the title of talk {count}")).await;
+        for turn in 0..12 {
+            let text = format!("talk {count}, turn {turn}: {}", "words and words ".repeat(turn));
+            let ids = say(store, talk, &[&text]).await;
+            let (name, after) = ("plot".to_owned(), Some(ids[0]));
+            let value = format!(r#"{{"scene": "{count} of {turn}"}}"#);
+            values.insert(value.clone());
+            let value = Some(json(&value));
+            commit(store, Change::SetState { conversation: talk, name, after, value }).await;
+            let (kind, value) = ("remark".to_owned(), json(&format!(r#""a remark on {turn}""#)));
+            commit(store, Change::AddNote { id: id(NoteId::new), message: ids[0], kind, value }).await;
+            messages.extend(ids);
+        }
+        let (kind, name) = ("character".to_owned(), format!("character {count}"));
+        let body = Some(json(&format!(r#"{{"name": "the {count}th of them"}}"#)));
+        commit(store, Change::PutDocument { kind, id: name, project: None, body }).await;
+        talks.push(talk);
+    }
+    Known { talks, messages, values }
+}
+
+/// Reads everything, each thing by itself, so that what is broken does not hide the rest.
+async fn read(store: &SqliteStore, known: &Known) -> Shown {
+    let mut shown = Shown::new();
+    let mut put = |shows, what: String, texts: Result<Vec<String>>| {
+        shown.insert((shows, what), texts.map_err(|error| format!("{error:?}")));
+    };
+    for message in &known.messages {
+        let found = store.messages(MessagesQuery::Ids(vec![*message])).await;
+        let content = |placed: &Placed| format!("{:?}", placed.message.content);
+        put(Shows::Text, format!("message {message}"), found.map(|found| found.iter().map(content).collect()));
+    }
+    for talk in &known.talks {
+        let found = store.conversation(ConversationRef::Id(*talk)).await;
+        let title = |found: Option<Conversation>| found.into_iter().map(|found| found.title).collect();
+        put(Shows::Text, format!("title of {talk}"), found.map(title));
+        let state = store.state(*talk, "plot".to_owned(), None).await;
+        // A value that is lost shows the one before it.
+        let lost =
+            state.as_ref().is_ok_and(|state| state.as_ref().is_some_and(|json| !known.values.contains(&text_of(json))));
+        assert!(!lost, "a state shows another text: {state:?}");
+        put(Shows::Fact, format!("state of {talk}"), state.map(|_| Vec::new()));
+        let (branch, from, direction) = (None, None, Direction::Forward);
+        let window = store.window(WindowQuery { conversation: *talk, branch, from, direction, limit: 100 }).await;
+        let words = |message: &Message| message.content.body.words();
+        put(Shows::Text, format!("path of {talk}"), window.map(|window| window.messages.iter().map(words).collect()));
+        let attached = match store.attached(*talk).await {
+            Ok(attached) => attached,
+            Err(error) => {
+                put(Shows::Fact, format!("notes of {talk}"), Err(error));
+                Attached::default()
+            }
+        };
+        let remark = |note: &Note| format!("{} {} {}", note.kind, note.at.0, note.value.text());
+        put(Shows::Listed, format!("remarks in {talk}"), Ok(attached.notes.iter().map(remark).collect()));
+        let values = attached.states.iter().flat_map(|state| &state.value).map(text_of).collect();
+        put(Shows::Listed, format!("values in {talk}"), Ok(values));
+    }
+    let documents = store.documents(DocumentsQuery::All).await;
+    let text =
+        |document: &Document| format!("{} {} {:?}", document.kind, document.id, document.body.as_ref().map(text_of));
+    let texts = documents.map(|documents| documents.iter().map(text).collect());
+    put(Shows::Listed, "documents".to_owned(), texts);
+    shown
+}
+
+fn text_of(json: &Json) -> String {
+    json.text().to_owned()
+}

@@ -1,0 +1,73 @@
+//! Durability of the SQLite engine: what was answered is there, whatever happens to the machine.
+//!
+//! Every random choice comes from a seed that is printed. These variables change a run:
+//! - `MANENT_SEED`: the seed, to see a failure again.
+//! - `MANENT_STATES`: how many crash states are laid out and read back (10,000).
+//! - `MANENT_FAULTS`: at least how many faults a running store meets (2,000), beside those while a file is opened.
+//! - `MANENT_CYCLES`: how often a process is killed (300).
+//! - `MANENT_FLIPS`: how many copies of a file get one flipped byte (200).
+//! - `CI`: when it is `true`, a test that the machine cannot run fails instead of saying so.
+
+mod child;
+mod found;
+mod crash;
+mod faults;
+mod kill;
+mod processes;
+mod disk_full;
+mod flip;
+mod erase;
+mod backup;
+mod migrate;
+
+use manent_model::*;
+use manent_store::sqlite::SqliteStore;
+use manent_store::*;
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// Returns the seed of this run and prints it.
+fn seed() -> u64 {
+    let seed = std::env::var("MANENT_SEED").map_or_else(|_| fastrand::u64(..), |seed| seed.parse().expect("a number"));
+    println!("MANENT_SEED={seed}");
+    seed
+}
+
+/// Returns a number that the environment may change.
+fn number(name: &str, default: usize) -> usize {
+    std::env::var(name).map_or(default, |number| number.parse().expect("a number"))
+}
+
+/// Makes a folder; in memory where there is such a place, since these tests cut the power themselves.
+fn fast_folder() -> TempDir {
+    let memory = std::path::Path::new("/dev/shm");
+    match memory.is_dir() {
+        true => tempfile::tempdir_in(memory).or_else(|_| tempfile::tempdir()),
+        false => tempfile::tempdir(),
+    }
+    .expect("a temporary folder")
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime")
+}
+
+/// A text that is long now and then, and nobody else's.
+fn text(rng: &mut fastrand::Rng, name: impl std::fmt::Display) -> String {
+    let words = match rng.u8(..10) {
+        0 => 400 + rng.usize(..1_500),
+        1..4 => 20 + rng.usize(..100),
+        _ => 1 + rng.usize(..8),
+    };
+    format!("{name} ").repeat(words)
+}
+
+/// Closes a store that others may still hold.
+async fn close(store: Arc<SqliteStore>) {
+    store.close().await.expect("a store can be closed");
+}
+
+/// Returns the body of a message of one text, as the file holds it.
+fn body_of(text: &str) -> String {
+    Body::of(&[Part::text(text)]).text().to_owned()
+}
