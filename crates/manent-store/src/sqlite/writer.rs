@@ -32,6 +32,13 @@ pub(super) struct Writer {
     wal: wal::Watch,
 }
 
+/// Whether a transaction shares its commit with others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Company {
+    Batch,
+    Alone,
+}
+
 /// How a commit ended.
 enum Ended {
     Committed,
@@ -157,7 +164,7 @@ impl Writer {
                 break;
             }
             let before = next;
-            match self.one(&job.prepared, &mut next) {
+            match self.one(&job.prepared, &mut next, Company::Batch) {
                 Ok(committed) => outcomes.push(Ok(committed)),
                 Err(Fault::Refused(error)) => {
                     next = before;
@@ -194,7 +201,7 @@ impl Writer {
 
     fn alone_outcome(&mut self, prepared: &Prepared) -> Result<Committed> {
         let mut next = self.begin().map_err(|error| failed("beginning a transaction", error))?;
-        match self.one(prepared, &mut next) {
+        match self.one(prepared, &mut next, Company::Alone) {
             Ok(committed) => match self.commit() {
                 Ended::Committed => {
                     self.publish(next - 1);
@@ -274,7 +281,7 @@ impl Writer {
     }
 
     /// Applies one transaction inside the open one. A refusal leaves no trace.
-    fn one(&mut self, prepared: &Prepared, next: &mut Position) -> Outcome<Committed> {
+    fn one(&mut self, prepared: &Prepared, next: &mut Position, company: Company) -> Outcome<Committed> {
         let connection = self.connection.as_ref().expect("ensure_open came before");
         if let Some((key, digest)) = &prepared.request
             && let Some(committed) = answered_before(connection, key, *digest)?
@@ -302,8 +309,9 @@ impl Writer {
                     execute(connection, "rollback to one", [])?;
                     execute(connection, "release one", [])?;
                     self.caches.clear();
-                } else if connection.total_changes() != changes_before {
-                    // A single change must refuse before it writes. If one did not, the batch cannot be trusted.
+                } else if company == Company::Batch && connection.total_changes() != changes_before {
+                    // A refusal after a write would leave half a change in the batch, so each one runs again alone,
+                    // where the rollback takes everything back.
                     return Err(Fault::Engine(rusqlite::Error::StatementChangedRows(0)));
                 }
                 Err(Fault::Refused(error))

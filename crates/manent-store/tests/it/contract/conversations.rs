@@ -96,6 +96,22 @@ pub async fn the_same_external_id_again_is_a_retry(store: &dyn Store) {
     sound(store).await;
 }
 
+pub async fn a_taken_id_refuses_another_conversation(store: &dyn Store) {
+    let (first, change) = create(titled("first"));
+    commit(store, change).await;
+    let other = ConversationDraft { external_id: Some("e".to_owned()), ..titled("other") };
+    let change = Change::CreateConversation { id: first, branch: id(BranchId::new), draft: other, importing: false };
+    refused(store, change, "exists").await;
+    let branch = store.branches(first).await.expect("readable")[0].id;
+    let change =
+        Change::CreateConversation { id: id(ConversationId::new), branch, draft: titled("third"), importing: false };
+    refused(store, change, "exists").await;
+    let (_, change) = create(ConversationDraft { project: Some(id(ProjectId::new)), ..titled("fourth") });
+    refused(store, change, "not_found").await;
+    assert_eq!(titles(store, ListQuery::default()).await, ["first"]);
+    sound(store).await;
+}
+
 pub async fn an_edit_changes_what_it_names_and_nothing_else(store: &dyn Store) {
     let draft = ConversationDraft {
         members: vec![person("ann")],

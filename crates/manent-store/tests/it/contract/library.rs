@@ -133,6 +133,26 @@ fn piece(whole: &[u8], n: i64, last: bool, bytes: &[u8]) -> Change {
     Change::PutBlobPiece { sha256, size: whole.len() as i64, n, last, bytes: bytes.to_vec() }
 }
 
+pub async fn a_blob_is_there_when_its_last_piece_fits(store: &dyn Store) {
+    let whole: Vec<u8> = (0..3_000_u32).flat_map(|n| n.to_le_bytes()).collect();
+    let sha256: [u8; 32] = Sha256::digest(&whole).into();
+    commit(store, piece(&whole, 0, false, &whole[..5_000])).await;
+    assert_eq!(store.blob(sha256).await.expect("readable"), None, "not before it is complete");
+    refused(store, piece(&whole, 1, true, &whole[5_001..]), "invalid").await;
+    assert_eq!(store.blobs().await.expect("readable"), []);
+    commit(store, piece(&whole, 1, true, &whole[5_000..])).await;
+    assert_eq!(store.blob(sha256).await.expect("readable").as_deref(), Some(&whole[..]));
+    assert_eq!(store.blobs().await.expect("readable"), [(sha256, whole.len() as i64)]);
+    commit(store, piece(&whole, 0, true, b"ignored: it is complete")).await;
+    assert_eq!(store.blob(sha256).await.expect("readable").as_deref(), Some(&whole[..]));
+    commit(store, piece(b"", 0, true, b"")).await;
+    let empty: [u8; 32] = Sha256::digest(b"").into();
+    assert_eq!(store.blob(empty).await.expect("readable"), Some(Vec::new()));
+    assert_eq!(store.blob([7; 32]).await.expect("readable"), None);
+    refused(store, piece(b"large", 0, false, &vec![0; (1 << 20) + 1]), "too_large").await;
+    assert_eq!(sound(store).await.blobs, 2);
+}
+
 fn source(path: &str) -> Source {
     Source {
         id: id(SourceId::new),

@@ -106,6 +106,17 @@ pub async fn an_append_is_refused_where_it_cannot_stand(store: &dyn Store) {
     sound(store).await;
 }
 
+pub async fn a_refused_change_leaves_no_trace_of_its_actor(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let mut transaction = Transaction::of(at(1), head_to(conversation, id(MessageId::new)));
+    transaction.actor = Some(Author { id: "nobody knows me yet".to_owned(), name: String::new() });
+    refused_as(store.commit(transaction.clone()).await, "not_found");
+    transaction.changes = vec![append(conversation, vec![message("user", "one")])];
+    store.commit(transaction).await.expect("the writer goes on");
+    assert_eq!(texts(store, conversation).await, ["one"]);
+    sound(store).await;
+}
+
 pub async fn what_is_expected_must_be_true(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
     let empty = Expect::Head { conversation, head: None };

@@ -31,6 +31,7 @@ macro_rules! contract {
 contract! {
     conversations::a_conversation_comes_back_as_it_was_made,
     conversations::the_same_external_id_again_is_a_retry,
+    conversations::a_taken_id_refuses_another_conversation,
     conversations::an_edit_changes_what_it_names_and_nothing_else,
     conversations::an_edit_of_something_unknown_is_refused,
     conversations::a_conversation_goes_through_its_life,
@@ -39,6 +40,7 @@ contract! {
     messages::a_message_comes_back_as_it_was_given,
     messages::other_content_under_the_same_id_is_a_conflict,
     messages::an_append_is_refused_where_it_cannot_stand,
+    messages::a_refused_change_leaves_no_trace_of_its_actor,
     messages::what_is_expected_must_be_true,
     messages::a_key_answers_the_same_request_the_same_way,
     messages::a_refused_request_does_not_use_its_key_up,
@@ -69,6 +71,7 @@ contract! {
     library::a_document_has_versions,
     library::a_memory_is_kept_replaced_and_forgotten,
     library::scratch_is_overwritten_and_leaves_no_trace_in_the_journal,
+    library::a_blob_is_there_when_its_last_piece_fits,
     library::sources_origins_and_quarantine_come_back_as_they_were,
     library::the_origin_of_a_message_comes_back_byte_for_byte,
     projects::a_project_is_made_edited_and_removed,
