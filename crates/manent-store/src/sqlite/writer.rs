@@ -371,7 +371,7 @@ fn steps(tx: &mut Tx<'_>, prepared: &Prepared) -> Outcome<Committed> {
     tx.finish()?;
     let repeated = tx.next == first && retry.is_some();
     let (first, position) = match retry {
-        Some(arrival) if repeated => (arrival, arrival),
+        Some(arrival) if repeated => commit_of(tx, arrival)?,
         _ => (first, tx.next - 1),
     };
     let committed = Committed { first, position, done, repeated };
@@ -381,6 +381,15 @@ fn steps(tx: &mut Tx<'_>, prepared: &Prepared) -> Outcome<Committed> {
         execute(tx.connection, sql, (key, &digest.0[..], answer, transaction.at.0))?;
     }
     Ok(committed)
+}
+
+/// Returns the first and the last position of the commit in which a message arrived.
+fn commit_of(tx: &Tx<'_>, arrival: Position) -> Outcome<(Position, Position)> {
+    let sql = "select first from journal where pos <= $1 order by pos desc limit 1";
+    let first: Position = tx.connection.prepare_cached(sql)?.query_row([arrival], |row| row.get(0))?;
+    let sql = "select max(pos + count - 1) from journal where first = $1 and pos >= $1 and pos <= $1 + 5000";
+    let last = tx.connection.prepare_cached(sql)?.query_row([first], |row| row.get(0))?;
+    Ok((first, last))
 }
 
 /// Returns where the first message of this transaction arrived, if it is there already.

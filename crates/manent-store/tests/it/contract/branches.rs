@@ -223,3 +223,42 @@ pub async fn a_conversation_can_fork_into_another_one(store: &dyn Store) {
     refused(store, head_to(b, ids[2]), "not_found").await;
     sound(store).await;
 }
+
+pub async fn a_branch_from_elsewhere_is_opened_as_it_is_described(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let ids = say(store, conversation, &["a", "b", "c"]).await;
+    let parent = store.branches(conversation).await.expect("readable")[0].id;
+    let (branch, own) = (id(BranchId::new), vec![message("user", "x"), message("user", "y")]);
+    let stretch = |first: MessageId, last: MessageId| Stretch { first, last };
+    let pieces = vec![stretch(own[0].id, own[1].id), stretch(ids[1], ids[2])];
+    let open = |branch: BranchId, base: BranchBase, own: &[NewMessage], pieces: &[Stretch]| Change::OpenBranch {
+        conversation,
+        branch,
+        base: Some(base),
+        own: own.to_vec(),
+        pieces: pieces.to_vec(),
+        why: Why::Import,
+    };
+    let base = BranchBase { parent, fork: Some(ids[0]) };
+    let first = commit(store, open(branch, base.clone(), &own, &pieces)).await;
+    let again = commit(store, open(branch, base.clone(), &own, &pieces)).await;
+    assert_eq!(again, Committed { repeated: true, ..first });
+    assert_eq!(words_of(&path(store, conversation, Some(branch)).await).join(" "), "a x y b c");
+    let info = store.branches(conversation).await.expect("readable").pop().expect("the new one");
+    assert_eq!((info.own_in_pieces, info.own, info.pieces, info.why), (2, 2, pieces, Why::Import));
+    commit(store, Change::MoveHead { conversation, to: HeadTo::End(branch) }).await;
+    say(store, conversation, &["end"]).await;
+    shows(store, conversation, "a x y b c end").await;
+    let new = || [message("user", "n")];
+    let backward = [stretch(ids[2], ids[1])];
+    refused(store, open(id(BranchId::new), base.clone(), &new(), &backward), "invalid").await;
+    let across = [stretch(ids[0], own[0].id)];
+    refused(store, open(id(BranchId::new), base.clone(), &new(), &across), "invalid").await;
+    refused(store, open(branch, base.clone(), &new(), &[]), "exists").await;
+    let far = BranchBase { parent, fork: Some(own[0].id) };
+    refused(store, open(id(BranchId::new), far, &new(), &[]), "invalid").await;
+    let unknown = BranchBase { parent: id(BranchId::new), fork: None };
+    refused(store, open(id(BranchId::new), unknown, &new(), &[]), "not_found").await;
+    shows(store, conversation, "a x y b c end").await;
+    sound(store).await;
+}

@@ -56,6 +56,34 @@ pub async fn a_message_comes_back_as_it_was_given(store: &dyn Store) {
     sound(store).await;
 }
 
+pub async fn the_same_messages_again_are_a_retry(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    say(store, conversation, &["zero"]).await;
+    let messages = vec![message("user", "one"), message("bot", "two"), message("user", "three")];
+    let head = shown(store, conversation).await.head;
+    let mut transaction = Transaction::of(at(1), append(conversation, messages));
+    transaction.expect = vec![Expect::Head { conversation, head }];
+    let first = store.commit(transaction.clone()).await.expect("it may");
+    assert_eq!(first.position, first.first + 2);
+    let version = shown(store, conversation).await.version;
+    let again = store.commit(transaction).await.expect("a retry is answered though the head has moved");
+    assert_eq!(again, Committed { repeated: true, ..first });
+    assert_eq!(texts(store, conversation).await, ["zero", "one", "two", "three"]);
+    assert_eq!(shown(store, conversation).await.version, version);
+    sound(store).await;
+}
+
+pub async fn a_retry_of_a_longer_transaction_answers_the_same(store: &dyn Store) {
+    let conversation = id(ConversationId::new);
+    let draft = ConversationDraft { external_id: Some("e".to_owned()), ..Default::default() };
+    let create = Change::CreateConversation { id: conversation, branch: id(BranchId::new), draft, importing: false };
+    let mut transaction = Transaction::of(at(1), create);
+    transaction.changes.push(append(conversation, vec![message("user", "one"), message("bot", "two")]));
+    let first = store.commit(transaction.clone()).await.expect("it may");
+    let again = store.commit(transaction).await.expect("it is a retry");
+    assert_eq!(again, Committed { repeated: true, ..first });
+}
+
 pub async fn other_content_under_the_same_id_is_a_conflict(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
     let one = message("user", "one");
