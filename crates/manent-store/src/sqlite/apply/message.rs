@@ -49,7 +49,7 @@ pub(super) fn append(tx: &mut Tx<'_>, conversation: ConversationId, append: &App
     let head = Head { branch: branch.no, at: Address(first.0 + append.messages.len() as i64 - 1) };
     if append.head == HeadMove::Follow {
         let grown = append.facts.iter().fold(Sums::default(), |sum, facts| sum + facts.sums);
-        let at_end = row.head.branch == branch.no;
+        let at_end = row.head.branch == branch.no && branch.ends_at(row.head.at, last_own);
         let sums = match at_end {
             true => Sums { depth: 0, visible: row.messages, words: row.words, tokens: row.tokens } + grown,
             false => tx.sums_at(head)?,

@@ -79,6 +79,18 @@ pub async fn a_cleared_path_begins_anew(store: &dyn Store) {
     sound(store).await;
 }
 
+pub async fn an_append_to_a_branch_follows_or_stays(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let ids = say(store, conversation, &["a", "b", "c d"]).await;
+    let first = store.branches(conversation).await.expect("readable")[0].id;
+    commit(store, head_to(conversation, ids[0])).await;
+    commit(store, on_branch(conversation, first, HeadMove::Stay, "e")).await;
+    shows(store, conversation, "a").await;
+    commit(store, on_branch(conversation, first, HeadMove::Follow, "f")).await;
+    shows(store, conversation, "a b c d e f").await;
+    sound(store).await;
+}
+
 pub async fn alternatives_stand_side_by_side(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
     let ids = say(store, conversation, &["a", "b", "c"]).await;

@@ -54,6 +54,7 @@ contract! {
     branches::a_fork_leaves_the_old_path_as_it_was,
     branches::a_rewind_then_an_append_opens_a_branch,
     branches::a_cleared_path_begins_anew,
+    branches::an_append_to_a_branch_follows_or_stays,
     branches::alternatives_stand_side_by_side,
     branches::a_splice_keeps_the_tail_wherever_it_cuts,
     branches::a_splice_of_a_splice_of_a_fork_holds,
