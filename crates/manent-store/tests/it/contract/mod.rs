@@ -51,6 +51,8 @@ contract! {
     streams::a_stream_grows_in_chunks_and_ends_once,
     streams::a_stream_that_fails_is_not_counted,
     streams::counts_are_right_however_much_happened_behind_a_stream,
+    streams::undo_behind_a_stream_counts_its_ending,
+    streams::an_undone_stream_can_still_end,
     branches::a_fork_leaves_the_old_path_as_it_was,
     branches::a_rewind_then_an_append_opens_a_branch,
     branches::a_cleared_path_begins_anew,

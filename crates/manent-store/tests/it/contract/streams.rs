@@ -105,3 +105,35 @@ pub async fn counts_are_right_however_much_happened_behind_a_stream(store: &dyn 
     counts_hold(store, a).await;
     sound(store).await;
 }
+
+pub async fn undo_behind_a_stream_counts_its_ending(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let message = stream();
+    commit(store, append(conversation, vec![message.clone()])).await;
+    say(store, conversation, &["behind"]).await;
+    commit(store, finish(message.id, MessageStatus::Complete, "three words more")).await;
+    counts_hold(store, conversation).await;
+    undo(store, Scope::Conversation(conversation)).await;
+    assert_eq!(texts(store, conversation).await, ["three words more"]);
+    counts_hold(store, conversation).await;
+    redo(store, Scope::Conversation(conversation)).await;
+    counts_hold(store, conversation).await;
+    sound(store).await;
+}
+
+pub async fn an_undone_stream_can_still_end(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    say(store, conversation, &["ask"]).await;
+    let message = stream();
+    commit(store, append(conversation, vec![message.clone()])).await;
+    commit(store, Change::AppendChunk { message: message.id, delta: "x".to_owned() }).await;
+    undo(store, Scope::Conversation(conversation)).await;
+    assert_eq!(texts(store, conversation).await, ["ask"]);
+    commit(store, finish(message.id, MessageStatus::Incomplete, "stopped early")).await;
+    assert_eq!(texts(store, conversation).await, ["ask"]);
+    counts_hold(store, conversation).await;
+    redo(store, Scope::Conversation(conversation)).await;
+    assert_eq!(texts(store, conversation).await, ["ask", "stopped early"]);
+    counts_hold(store, conversation).await;
+    sound(store).await;
+}
