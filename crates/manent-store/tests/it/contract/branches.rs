@@ -117,6 +117,25 @@ pub async fn alternatives_stand_side_by_side(store: &dyn Store) {
     sound(store).await;
 }
 
+pub async fn what_is_said_after_an_edit_is_no_alternative_of_the_kept_tail(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let ids = say(store, conversation, &["a", "b", "c"]).await;
+    commit(store, splice(conversation, instead_of(ids[1], ids[1]), &["b2"])).await;
+    say(store, conversation, &["d"]).await;
+    shows(store, conversation, "a b2 c d").await;
+    assert_eq!(siblings(store, ids[2]).await, "c");
+    assert_eq!(siblings(store, ids[1]).await, "b b2");
+    // At the end of the path the next open slot does follow what was put in.
+    let d = shown(store, conversation).await.head.expect("d");
+    commit(store, splice(conversation, instead_of(d, d), &["d2"])).await;
+    let e = say(store, conversation, &["e"]).await[0];
+    shows(store, conversation, "a b2 c d2 e").await;
+    let d2 = path(store, conversation, None).await[3].id;
+    commit(store, head_to(conversation, d2)).await;
+    let f = say(store, conversation, &["f"]).await[0];
+    assert_eq!((siblings(store, e).await, siblings(store, f).await), ("e f".to_owned(), "e f".to_owned()));
+}
+
 pub async fn a_splice_keeps_the_tail_wherever_it_cuts(store: &dyn Store) {
     // Each case: what is cut by place (none: nothing, after the place), what is put in, what is shown then.
     let none = |after: Option<usize>| (after, None);

@@ -58,6 +58,7 @@ contract! {
     branches::a_cleared_path_begins_anew,
     branches::an_append_to_a_branch_follows_or_stays,
     branches::alternatives_stand_side_by_side,
+    branches::what_is_said_after_an_edit_is_no_alternative_of_the_kept_tail,
     branches::a_splice_keeps_the_tail_wherever_it_cuts,
     branches::a_splice_of_a_splice_of_a_fork_holds,
     branches::a_splice_off_the_path_is_refused,
