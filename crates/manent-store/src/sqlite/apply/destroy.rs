@@ -78,13 +78,13 @@ fn conversation_step(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budge
         budget.receipt.conversations += 1;
     }
     delete_attached(tx, row, depth, budget)?;
-    let needed = needed_elsewhere(tx, row.no)?;
+    let (needed, left_from) = needed_elsewhere(tx, row.no)?;
     delete_messages(tx, row.no, &needed, depth, budget)?;
     scrub_journal(tx, row, budget)?;
     if budget.left <= 0 {
         return Ok(false);
     }
-    if needed.is_empty() {
+    if needed.is_empty() && !left_from {
         remove_rows(tx, row)?;
     }
     Ok(true)
@@ -153,8 +153,9 @@ fn branch_numbers(tx: &Tx<'_>, conversation_no: i64) -> Outcome<Vec<i64>> {
     Ok(rows(tx.connection, sql, [conversation_no], |row| row.get(0))?)
 }
 
-/// Returns the runs of this conversation's messages that paths of other conversations reach.
-fn needed_elsewhere(tx: &mut Tx<'_>, conversation_no: i64) -> Outcome<Vec<Range>> {
+/// Returns the runs of this conversation's messages that paths of other conversations reach, and whether any path
+/// leaves from it: one that does may reach only messages that this conversation itself took from elsewhere.
+fn needed_elsewhere(tx: &mut Tx<'_>, conversation_no: i64) -> Outcome<(Vec<Range>, bool)> {
     let own: Vec<i64> = branch_numbers(tx, conversation_no)?;
     let sql = "select o.parent_no, o.fork_key
          from branch b
@@ -162,6 +163,7 @@ fn needed_elsewhere(tx: &mut Tx<'_>, conversation_no: i64) -> Outcome<Vec<Range>
          where b.conversation_no = $1 and o.conversation_no <> $1 and o.fork_key <> 0";
     let forks: Vec<(i64, i64)> = rows(tx.connection, sql, [conversation_no], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let mut needed = Vec::new();
+    let left_from = !forks.is_empty();
     for (parent, fork) in forks {
         let head = Head { branch: BranchNo(parent), at: Address(fork) };
         needed.extend(path::ranges(&mut tx.caches.branches(tx.connection), head)?);
@@ -177,7 +179,7 @@ fn needed_elsewhere(tx: &mut Tx<'_>, conversation_no: i64) -> Outcome<Vec<Range>
         needed.extend(pieces);
     }
     needed.retain(|range| own.contains(&range.from.branch().0));
-    Ok(needed)
+    Ok((needed, left_from))
 }
 
 fn delete_messages(

@@ -94,6 +94,7 @@ contract! {
     purge::a_large_conversation_is_purged_in_steps,
     purge::a_purge_takes_everything_that_was_attached,
     purge::what_forked_from_a_purged_conversation_stays_whole,
+    purge::a_fork_of_a_fork_outlives_the_one_between,
     purge::nothing_before_a_purge_can_be_undone,
     erase::an_erased_message_leaves_only_its_place,
     erase::nothing_before_an_erasure_can_be_undone,

@@ -169,6 +169,22 @@ pub async fn what_forked_from_a_purged_conversation_stays_whole(store: &dyn Stor
     sound(store).await;
 }
 
+pub async fn a_fork_of_a_fork_outlives_the_one_between(store: &dyn Store) {
+    let a = conversation(store, "a").await;
+    let ids = say(store, a, &["a", "b"]).await;
+    let (b, b_branch) = forked(store, first_branch(store, a).await, ids[1], "x").await;
+    // The third leaves the second at a message that belongs to the first.
+    let (c, _) = forked(store, b_branch, ids[0], "y").await;
+    trash(store, b).await;
+    purge(store, b).await;
+    assert_eq!(texts(store, c).await, ["a", "y"]);
+    trash(store, a).await;
+    purge(store, a).await;
+    assert_eq!(texts(store, c).await, ["a", "y"]);
+    counts_hold(store, c).await;
+    sound(store).await;
+}
+
 pub async fn nothing_before_a_purge_can_be_undone(store: &dyn Store) {
     let kept = conversation(store, "kept").await;
     let last = say(store, kept, &["one"]).await[0];
