@@ -243,6 +243,26 @@ pub async fn pages_go_both_ways_from_any_message(store: &dyn Store) {
     assert_eq!((own[0].message.content.body.words(), rest.len()), ("x".to_owned(), 1));
 }
 
+pub async fn a_page_of_something_unknown_is_refused(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    say(store, conversation, &["one"]).await;
+    let elsewhere = crate::kit::conversation(store, "b").await;
+    let foreign = say(store, elsewhere, &["secret", "more"]).await;
+    let query = WindowQuery { conversation, branch: None, from: None, direction: Direction::Forward, limit: 9 };
+    let foreign_branch = store.branches(elsewhere).await.expect("readable")[0].id;
+    for query in [
+        WindowQuery { conversation: id(ConversationId::new), ..query.clone() },
+        WindowQuery { from: Some(id(MessageId::new)), ..query.clone() },
+        WindowQuery { from: Some(foreign[0]), ..query.clone() },
+        WindowQuery { from: Some(foreign[1]), direction: Direction::Backward, ..query.clone() },
+        WindowQuery { branch: Some(foreign_branch), ..query.clone() },
+        WindowQuery { branch: Some(id(BranchId::new)), ..query },
+    ] {
+        let code = store.window(query.clone()).await.map_err(|error| error.code());
+        assert_eq!(code, Err("not_found"), "{query:?}");
+    }
+}
+
 pub async fn a_thread_is_what_answers_and_what_is_answered(store: &dyn Store) {
     let conversation = conversation(store, "group").await;
     let mut ids = Vec::new();

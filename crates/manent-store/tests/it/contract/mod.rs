@@ -47,6 +47,7 @@ contract! {
     messages::a_key_answers_the_same_request_the_same_way,
     messages::a_refused_request_does_not_use_its_key_up,
     messages::pages_go_both_ways_from_any_message,
+    messages::a_page_of_something_unknown_is_refused,
     messages::a_thread_is_what_answers_and_what_is_answered,
     streams::a_stream_grows_in_chunks_and_ends_once,
     streams::a_stream_that_fails_is_not_counted,
