@@ -257,10 +257,14 @@ pub(in crate::sqlite) fn state(
     let sql = "select key, body
          from state
          where key between $1 and $2 and name_no = $3 and withdrawn = 0
+           and (conversation_no = $4 or conversation_no = (select b.conversation_no from branch b where b.no = key >> 24))
          order by key desc, no desc
          limit 1";
+    // What another conversation set on a path that it took from here is its own.
     let look = |reading: &mut Reading<'_>, from: Address, to: Address| -> Outcome<Option<(i64, Option<Vec<u8>>)>> {
-        Ok(maybe(reading.connection, sql, (from.0, to.0, name_no), |row| Ok((row.get(0)?, row.get(1)?)))?)
+        Ok(maybe(reading.connection, sql, (from.0, to.0, name_no, conversation_no), |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?)
     };
     let mut found = None;
     let mut first = None;

@@ -99,6 +99,35 @@ pub async fn state_follows_the_branch(store: &dyn Store) {
     sound(store).await;
 }
 
+pub async fn state_follows_a_fork_into_another_conversation(store: &dyn Store) {
+    let a = conversation(store, "a").await;
+    commit(store, set(a, None, Some("\"start\""))).await;
+    let ids = say(store, a, &["a", "b"]).await;
+    let parent = store.branches(a).await.expect("readable")[0].id;
+    let b = conversation(store, "b").await;
+    let branch = id(BranchId::new);
+    let open = Change::OpenBranch {
+        conversation: b,
+        branch,
+        base: Some(BranchBase { parent, fork: Some(ids[0]) }),
+        own: Vec::new(),
+        pieces: Vec::new(),
+        why: Why::Fork,
+    };
+    commit(store, open).await;
+    commit(store, Change::MoveHead { conversation: b, to: HeadTo::End(branch) }).await;
+    assert_eq!(state(store, b, None).await.as_deref(), Some("\"start\""));
+    commit(store, set(a, Some(ids[0]), Some("1"))).await;
+    assert_eq!(state(store, b, None).await.as_deref(), Some("1"));
+    commit(store, set(b, Some(ids[0]), Some("2"))).await;
+    assert_eq!(state(store, b, None).await.as_deref(), Some("2"));
+    assert_eq!(state(store, a, None).await.as_deref(), Some("1"), "what the fork sets is its own");
+    let elsewhere = conversation(store, "c").await;
+    let unknown = store.state(elsewhere, "plot\0".to_owned(), Some(ids[1])).await.expect_err("not its message");
+    assert_eq!(unknown.code(), "not_found");
+    sound(store).await;
+}
+
 pub async fn a_fold_covers_messages_of_its_path(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
     let ids = say(store, conversation, &["a", "b", "c"]).await;

@@ -69,6 +69,7 @@ contract! {
     attached::a_note_is_added_and_taken_back,
     attached::a_bookmark_is_set_moved_and_forgotten,
     attached::state_follows_the_branch,
+    attached::state_follows_a_fork_into_another_conversation,
     attached::a_fold_covers_messages_of_its_path,
     attached::a_call_is_recorded_as_it_was,
     runs::a_tool_call_moves_only_as_it_may,
