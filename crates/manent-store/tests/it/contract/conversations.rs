@@ -213,3 +213,48 @@ pub async fn a_list_shows_pinned_first_then_the_latest_in_pages(store: &dyn Stor
     assert_eq!(store.conversation_ids(Some(ids[3]), 100).await.expect("readable"), ids[4..]);
     sound(store).await;
 }
+
+pub async fn every_filter_of_a_list_narrows_it(store: &dyn Store) {
+    let project = id(ProjectId::new);
+    let named = Project {
+        id: project,
+        kind: "project".to_owned(),
+        name: "p".to_owned(),
+        instructions: String::new(),
+        facts: Default::default(),
+        metadata: None,
+        version: 1,
+    };
+    commit(store, Change::CreateProject { project: named }).await;
+    made(store, ConversationDraft { kind: ConversationKind::Agent, ..titled("kind") }, 1).await;
+    made(store, ConversationDraft { project: Some(project), ..titled("project") }, 2).await;
+    made(store, ConversationDraft { tags: tags(&["Tag"]), ..titled("tag") }, 3).await;
+    made(store, ConversationDraft { creator: Some(person("ann")), ..titled("creator") }, 4).await;
+    let metadata = Some(json(r#"{"color":"red","n":7,"s":"\ud800"}"#));
+    made(store, ConversationDraft { metadata, ..titled("metadata") }, 5).await;
+    made(store, titled("Ärger und 天气"), 6).await;
+    let query = ListQuery::default;
+    let kind = Some(ConversationKind::Agent);
+    assert_eq!(titles(store, ListQuery { kind, ..query() }).await, ["kind"]);
+    assert_eq!(titles(store, ListQuery { project: Some(project), ..query() }).await, ["project"]);
+    assert_eq!(titles(store, ListQuery { tag: Some("Tag".to_owned()), ..query() }).await, ["tag"]);
+    assert_eq!(titles(store, ListQuery { tag: Some("tag".to_owned()), ..query() }).await, [""; 0]);
+    assert_eq!(titles(store, ListQuery { creator: Some("ann".to_owned()), ..query() }).await, ["creator"]);
+    assert_eq!(titles(store, ListQuery { since: Some(at(5)), ..query() }).await, ["Ärger und 天气", "metadata"]);
+    assert_eq!(titles(store, ListQuery { until: Some(at(2)), ..query() }).await, ["kind"]);
+    for (key, value, found) in [
+        ("color", None, 1),
+        ("color", Some("red"), 1),
+        ("color", Some("blue"), 0),
+        ("n", Some("7"), 1),
+        ("s", None, 1),
+        ("none", None, 0),
+    ] {
+        let metadata = Some((key.to_owned(), value.map(str::to_owned)));
+        assert_eq!(titles(store, ListQuery { metadata, ..query() }).await.len(), found, "{key} {value:?}");
+    }
+    assert_eq!(titles(store, ListQuery { title: Some("äRGER".to_owned()), ..query() }).await, ["Ärger und 天气"]);
+    assert_eq!(titles(store, ListQuery { title: Some("天".to_owned()), ..query() }).await, ["Ärger und 天气"]);
+    let unknown = ListQuery { project: Some(id(ProjectId::new)), ..query() };
+    assert_eq!(store.conversations(unknown).await.expect_err("unknown").code(), "not_found");
+}
