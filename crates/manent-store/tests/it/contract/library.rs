@@ -153,6 +153,18 @@ pub async fn a_blob_is_there_when_its_last_piece_fits(store: &dyn Store) {
     assert_eq!(sound(store).await.blobs, 2);
 }
 
+pub async fn a_blob_can_be_staged_again_in_fewer_pieces(store: &dyn Store) {
+    let whole = b"all of it";
+    for n in 0..3 {
+        commit(store, piece(whole, n, false, b"wrong")).await;
+    }
+    commit(store, piece(whole, 0, false, b"all ")).await;
+    commit(store, piece(whole, 1, true, b"of it")).await;
+    let found = store.blob(Sha256::digest(whole).into()).await.expect("readable");
+    assert_eq!(found.as_deref(), Some(&whole[..]));
+    sound(store).await;
+}
+
 fn source(path: &str) -> Source {
     Source {
         id: id(SourceId::new),

@@ -82,6 +82,7 @@ contract! {
     library::a_memory_is_kept_replaced_and_forgotten,
     library::scratch_is_overwritten_and_leaves_no_trace_in_the_journal,
     library::a_blob_is_there_when_its_last_piece_fits,
+    library::a_blob_can_be_staged_again_in_fewer_pieces,
     library::sources_origins_and_quarantine_come_back_as_they_were,
     library::the_origin_of_a_message_comes_back_byte_for_byte,
     projects::a_project_is_made_edited_and_removed,
