@@ -206,3 +206,18 @@ pub async fn a_call_is_recorded_as_it_was(store: &dyn Store) {
     refused(store, Change::RecordCall { conversation, call: unknown }, "not_found").await;
     sound(store).await;
 }
+
+pub async fn nothing_is_attached_to_what_was_taken_back(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let message = say(store, conversation, &["one"]).await[0];
+    undo(store, Scope::Conversation(conversation)).await;
+    undo(store, Scope::Conversation(conversation)).await;
+    let note = || Change::AddNote { id: id(NoteId::new), message, kind: "k".to_owned(), value: json("1") };
+    refused(store, note(), "not_found").await;
+    assert_eq!(store.attached(conversation).await.expect_err("it is gone").code(), "not_found");
+    redo(store, Scope::Conversation(conversation)).await;
+    redo(store, Scope::Conversation(conversation)).await;
+    commit(store, note()).await;
+    assert_eq!(attached(store, conversation).await.notes.len(), 1);
+    sound(store).await;
+}
