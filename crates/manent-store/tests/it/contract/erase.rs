@@ -79,6 +79,47 @@ pub async fn nothing_before_an_erasure_can_be_undone(store: &dyn Store) {
     sound(store).await;
 }
 
+pub async fn everything_an_author_wrote_is_erased(store: &dyn Store) {
+    let author = |id: &str, name: &str| Author { id: id.to_owned(), name: name.to_owned() };
+    let draft = ConversationDraft {
+        creator: Some(author("ann", "Ann")),
+        members: vec![author("ann", "Ann"), author("bob", "Bob")],
+        ..Default::default()
+    };
+    let conversation = id(ConversationId::new);
+    let create = Change::CreateConversation { id: conversation, branch: id(BranchId::new), draft, importing: false };
+    commit(store, create).await;
+    let by = |who: &Author, text: &str| {
+        let mut message = message("user", text);
+        message.content.author = Some(who.clone());
+        message
+    };
+    let bob = author("bob", "Bob");
+    let messages = vec![by(&author("ann", "Ann"), "a"), by(&bob, "b"), by(&author("ann", "Annie"), "c")];
+    let about = messages[1].id;
+    commit(store, append(conversation, messages)).await;
+    let many: Vec<NewMessage> = (0..700).map(|_| by(&author("ann", "Ann"), "x")).collect();
+    commit(store, append(conversation, many)).await;
+    let note = Change::AddNote { id: id(NoteId::new), message: about, kind: "k".to_owned(), value: json("1") };
+    let transaction = Transaction { actor: Some(author("ann", "Ann")), ..Transaction::of(at(1), note) };
+    store.commit(transaction).await.expect("it may");
+    let receipt = erase(store, Erase::Author("ann".to_owned())).await;
+    assert_eq!((receipt.messages, receipt.attached), (702, 1));
+    let left: Vec<String> = texts(store, conversation).await.into_iter().filter(|text| !text.is_empty()).collect();
+    assert_eq!(left, ["b"]);
+    let now = shown(store, conversation).await;
+    assert_eq!(now.members, std::slice::from_ref(&bob));
+    assert!(now.creator.is_none_or(|creator| creator.id != "ann" && creator.name.is_empty()));
+    assert_eq!(store.attached(conversation).await.expect("readable").notes, []);
+    let creator = Some("ann".to_owned());
+    let list = store.conversations(ListQuery { creator, limit: 9, ..Default::default() }).await.expect("readable");
+    assert_eq!(list.conversations, []);
+    assert_eq!(path(store, conversation, None).await[1].content.author, Some(bob));
+    let report = sound(store).await;
+    assert_eq!((report.erased, report.messages), (702, 1));
+    refused(store, Change::Erase { target: Erase::Author("nobody".to_owned()) }, "not_found").await;
+}
+
 pub async fn an_erased_stream_is_over(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
     let mut message = message("assistant", "");
