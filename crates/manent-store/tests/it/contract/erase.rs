@@ -79,6 +79,56 @@ pub async fn nothing_before_an_erasure_can_be_undone(store: &dyn Store) {
     sound(store).await;
 }
 
+pub async fn an_erased_conversation_is_gone_with_what_came_from_it(store: &dyn Store) {
+    let a = conversation(store, "a").await;
+    let ids = say(store, a, &["a", "b"]).await;
+    let b = conversation(store, "b").await;
+    let branch = id(BranchId::new);
+    let parent = store.branches(a).await.expect("readable")[0].id;
+    let open = Change::OpenBranch {
+        conversation: b,
+        branch,
+        base: Some(BranchBase { parent, fork: Some(ids[0]) }),
+        own: vec![message("user", "x")],
+        pieces: Vec::new(),
+        why: Why::Fork,
+    };
+    commit(store, open).await;
+    commit(store, Change::MoveHead { conversation: b, to: HeadTo::End(branch) }).await;
+    let memory = |conversation: ConversationId| Memory {
+        id: id(MemoryId::new),
+        collection: "c".to_owned(),
+        project: None,
+        conversation: Some(conversation),
+        message: None,
+        external: None,
+        text: "t".to_owned(),
+        metadata: None,
+    };
+    let kept = memory(b);
+    commit(store, Change::PutMemory { memory: memory(a) }).await;
+    commit(store, Change::PutMemory { memory: kept.clone() }).await;
+    let draft = |about: ConversationId| Scratch {
+        kind: "draft".to_owned(),
+        id: about.to_string(),
+        actor: String::new(),
+        body: json("\"typed\""),
+        at: at(1),
+    };
+    commit(store, Change::PutScratch { scratch: draft(a) }).await;
+    commit(store, Change::PutScratch { scratch: draft(b) }).await;
+    rename(store, a, "never mind").await;
+    let receipt = erase(store, Erase::Conversation(a)).await;
+    assert_eq!((receipt.messages, receipt.conversations, receipt.attached, receipt.scratch), (2, 1, 1, 1));
+    assert_eq!(store.conversation(ConversationRef::Id(a)).await.expect("readable"), None);
+    assert_eq!(texts(store, b).await, ["", "x"], "the content goes on every path");
+    let memories = store.memories(MemoriesQuery { limit: 9, ..Default::default() }).await.expect("readable");
+    assert_eq!(memories, [kept]);
+    assert_eq!(store.scratch(String::new()).await.expect("readable"), [draft(b)]);
+    assert_eq!(sound(store).await.erased, 1);
+    refused(store, Change::Erase { target: Erase::Conversation(id(ConversationId::new)) }, "not_found").await;
+}
+
 pub async fn everything_an_author_wrote_is_erased(store: &dyn Store) {
     let author = |id: &str, name: &str| Author { id: id.to_owned(), name: name.to_owned() };
     let draft = ConversationDraft {

@@ -103,6 +103,7 @@ contract! {
     purge::nothing_before_a_purge_can_be_undone,
     erase::an_erased_message_leaves_only_its_place,
     erase::nothing_before_an_erasure_can_be_undone,
+    erase::an_erased_conversation_is_gone_with_what_came_from_it,
     erase::everything_an_author_wrote_is_erased,
     erase::an_erased_stream_is_over,
     undo::each_change_is_undone_and_redone_whole,
