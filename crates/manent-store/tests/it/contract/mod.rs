@@ -94,6 +94,8 @@ contract! {
     journal::many_writers_get_one_order,
     limits::a_transaction_without_changes_is_refused,
     limits::a_transaction_holds_two_thousand_changes,
+    limits::a_transaction_holds_four_mebibytes,
+    limits::what_is_read_with_every_list_stays_short,
     limits::a_transaction_happens_whole_or_not_at_all,
     purge::only_what_lies_in_the_trash_is_purged,
     purge::a_large_conversation_is_purged_in_steps,
