@@ -13,6 +13,7 @@ mod limits;
 mod purge;
 mod erase;
 mod undo;
+mod random;
 
 /// Runs each function of the contract on every engine.
 macro_rules! contract {
@@ -114,4 +115,5 @@ contract! {
     undo::undo_looks_only_at_its_scope,
     undo::only_the_last_change_of_all_it_touched_is_undone,
     undo::what_leaves_no_old_value_is_stepped_over,
+    random::random_changes_show_what_a_naive_model_shows,
 }
