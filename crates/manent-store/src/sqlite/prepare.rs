@@ -2,7 +2,7 @@
 
 use crate::error::{Result, StoreError};
 use crate::transaction::{Change, Transaction};
-use manent_model::{Digest, DigestKey, Message, MessageStatus, NewMessage, Part, Sums, hex};
+use manent_model::{Author, Digest, DigestKey, Json, Message, MessageStatus, NewMessage, Part, Sums, hex};
 
 /// A commit is bounded so that none of them holds the lock for long.
 const CHANGES_MAX: usize = 2_000;
@@ -111,6 +111,22 @@ fn short(what: &'static str, length: usize) -> Result<usize> {
     }
 }
 
+fn text_size(text: &Option<String>) -> usize {
+    text.as_ref().map_or(0, String::len)
+}
+
+fn json_size(json: &Option<Json>) -> usize {
+    json.as_ref().map_or(0, |json| json.text().len())
+}
+
+fn words_size<'a>(what: &'static str, words: impl IntoIterator<Item = &'a String>) -> Result<usize> {
+    words.into_iter().map(|word| short(what, word.len())).sum()
+}
+
+fn authors_size<'a>(authors: impl IntoIterator<Item = &'a Author>) -> Result<usize> {
+    authors.into_iter().map(|author| short("an author", author.id.len() + author.name.len())).sum()
+}
+
 fn size_of(change: &Change) -> Result<usize> {
     let messages: usize = messages_of(change)
         .iter()
@@ -129,24 +145,28 @@ fn size_of(change: &Change) -> Result<usize> {
     let rest = match change {
         Change::CreateConversation { draft, .. } => {
             short("a title", draft.title.len())?
-                + short("an external id", draft.external_id.as_ref().map_or(0, String::len))?
-                + draft.metadata.as_ref().map_or(0, |json| json.text().len())
+                + short("an external id", text_size(&draft.external_id))?
+                + authors_size(draft.creator.iter().chain(&draft.members))?
+                + words_size("a tag", &draft.tags)?
+                + json_size(&draft.metadata)
         }
         Change::EditConversation { patch, .. } => {
-            short("a title", patch.title.as_ref().map_or(0, String::len))?
-                + patch.metadata.iter().flatten().map(|json| json.text().len()).sum::<usize>()
+            short("a title", text_size(&patch.title))?
+                + authors_size(patch.members.iter().flatten())?
+                + words_size("a tag", &patch.add_tags)?
+                + words_size("a tag", &patch.remove_tags)?
+                + patch.metadata.as_ref().map_or(0, json_size)
         }
         Change::AppendMessages { origins, .. } => {
-            origins.iter().map(|origin| origin.raw.as_ref().map_or(0, String::len) + 64).sum()
+            origins.iter().map(|origin| text_size(&origin.external) + text_size(&origin.raw) + 64).sum()
         }
         Change::AppendChunk { delta, .. } => delta.len(),
-        Change::FinishMessage { finish, .. } => finish.body.text().len(),
+        Change::FinishMessage { finish, .. } => finish.body.text().len() + json_size(&finish.usage),
         Change::AddNote { kind, value, .. } => short("a kind", kind.len())? + value.text().len(),
-        Change::SetBookmark { name, .. } | Change::RemoveBookmark { name, .. } => short("a name", name.len())?,
-        Change::SetState { name, value, .. } => {
-            short("a name", name.len())? + value.as_ref().map_or(0, |json| json.text().len())
-        }
-        Change::AddFold { fold, .. } => fold.summary.as_ref().map_or(0, String::len) + fold.covers.len() * 32,
+        Change::SetBookmark { name, metadata, .. } => short("a name", name.len())? + json_size(metadata),
+        Change::RemoveBookmark { name, .. } => short("a name", name.len())?,
+        Change::SetState { name, value, .. } => short("a name", name.len())? + json_size(value),
+        Change::AddFold { fold, .. } => text_size(&fold.summary) + fold.covers.len() * 32 + json_size(&fold.made_by),
         Change::PutToolCall { call, note } => {
             short("a call", call.call_id.len() + call.name.len() + note.len())? + call.record.text().len()
         }
@@ -154,36 +174,44 @@ fn size_of(change: &Change) -> Result<usize> {
             let notes = steps.iter().map(|step| step.note.len() + 32).sum::<usize>();
             short("a call", call.call_id.len() + call.name.len())? + notes + call.record.text().len()
         }
-        Change::MoveToolCall { record, note, .. } => {
-            short("a note", note.len())? + record.as_ref().map_or(0, |json| json.text().len())
+        Change::MoveToolCall { record, note, .. } => short("a note", note.len())? + json_size(record),
+        Change::AppendEvents { events, .. } => {
+            words_size("a channel", events.iter().map(|event| &event.channel))?
+                + events.iter().map(|event| event.body.text().len() + 32).sum::<usize>()
         }
-        Change::AppendEvents { events, .. } => events.iter().map(|event| event.body.text().len() + 32).sum(),
         Change::PutInput { body, .. } => body.text().len(),
         Change::TakeInputs { ids, .. } => ids.len() * 16,
         Change::TakeLease { owner, .. } => short("an owner", owner.len())?,
         Change::PutDocument { kind, id, body, .. } => {
-            short("a document's name", kind.len() + id.len())? + body.as_ref().map_or(0, |json| json.text().len())
+            short("a document's name", kind.len() + id.len())? + json_size(body)
         }
-        Change::RecordCall { call, .. } => call.manifest.as_ref().map_or(0, |json| json.text().len()) + 64,
+        Change::RecordCall { call, .. } => {
+            short("a model", text_size(&call.model))? + json_size(&call.manifest) + call.sent.len() * 32 + 64
+        }
         Change::PutBlobPiece { bytes, .. } => bytes.len(),
         Change::PutSource { source } => short("a path", source.path.len())? + source.style.text().len(),
-        Change::PutOrigin { origin } => origin.raw.as_ref().map_or(0, String::len),
-        Change::Quarantine { quarantined } => quarantined.bytes.len(),
+        Change::PutOrigin { origin } => text_size(&origin.external) + text_size(&origin.raw),
+        Change::Quarantine { quarantined } => quarantined.why.len() + quarantined.bytes.len(),
         Change::PutMemory { memory } => {
-            memory.text.len() + memory.metadata.as_ref().map_or(0, |json| json.text().len())
+            short("a collection", memory.collection.len())?
+                + short("an external id", text_size(&memory.external))?
+                + memory.text.len()
+                + json_size(&memory.metadata)
         }
         Change::PutScratch { scratch } => {
             short("a name", scratch.kind.len() + scratch.id.len() + scratch.actor.len())? + scratch.body.text().len()
         }
         Change::CreateProject { project } => {
-            short("a name", project.name.len())?
+            short("a name", project.kind.len() + project.name.len())?
                 + project.instructions.len()
+                + json_size(&project.metadata)
                 + project.facts.iter().map(|(name, text)| name.len() + text.len()).sum::<usize>()
         }
         Change::EditProject { patch, .. } => {
-            short("a name", patch.name.as_ref().map_or(0, String::len))?
-                + patch.instructions.as_ref().map_or(0, String::len)
-                + patch.facts.values().flatten().map(String::len).sum::<usize>()
+            short("a name", text_size(&patch.name))?
+                + text_size(&patch.instructions)
+                + patch.metadata.as_ref().map_or(0, json_size)
+                + patch.facts.iter().map(|(name, text)| name.len() + text_size(text)).sum::<usize>()
         }
         Change::OpenBranch { pieces, .. } => pieces.len() * 32,
         Change::Splice { .. }

@@ -286,6 +286,17 @@ impl<'a> Tx<'a> {
         spot(self.connection, id)?.ok_or_else(|| StoreError::not_found("message", id).into())
     }
 
+    /// Returns the conversation that owns a message, if it is there to be changed.
+    pub(super) fn owner(&mut self, spot: &Spot, id: MessageId) -> Outcome<ConversationRow> {
+        let sql = "select withdrawn from conversation where no = $1";
+        let withdrawn: Option<bool> = maybe(self.connection, sql, [spot.conversation_no], |row| row.get(0))?;
+        let row = self.conversation_by_no(spot.conversation_no)?;
+        match withdrawn == Some(false) && row.status != STATUS_PURGED {
+            true => Ok(row),
+            false => Err(StoreError::not_found("message", id).into()),
+        }
+    }
+
     /// Returns the running sums up to and including a slot of a branch, and 0 before its first.
     pub(super) fn sums_up_to(&self, address: Address) -> Outcome<Sums> {
         if address.slot() == 0 {

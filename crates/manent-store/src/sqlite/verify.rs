@@ -189,6 +189,10 @@ impl Verifier {
                 let lost = position + (expected_key - first.0);
                 self.problem(VerifyProblem::Lost { conversation: Some(id), position: lost });
             }
+            // What other paths still reach was kept, and is looked at like any other message.
+            for row in found {
+                self.content(id, row)?;
+            }
             return Ok(None);
         }
         for row in found {

@@ -32,6 +32,13 @@ pub(super) struct Writer {
     wal: wal::Watch,
 }
 
+/// Whether a transaction shares its commit with others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Company {
+    Batch,
+    Alone,
+}
+
 /// How a commit ended.
 enum Ended {
     Committed,
@@ -157,7 +164,7 @@ impl Writer {
                 break;
             }
             let before = next;
-            match self.one(&job.prepared, &mut next) {
+            match self.one(&job.prepared, &mut next, Company::Batch) {
                 Ok(committed) => outcomes.push(Ok(committed)),
                 Err(Fault::Refused(error)) => {
                     next = before;
@@ -194,7 +201,7 @@ impl Writer {
 
     fn alone_outcome(&mut self, prepared: &Prepared) -> Result<Committed> {
         let mut next = self.begin().map_err(|error| failed("beginning a transaction", error))?;
-        match self.one(prepared, &mut next) {
+        match self.one(prepared, &mut next, Company::Alone) {
             Ok(committed) => match self.commit() {
                 Ended::Committed => {
                     self.publish(next - 1);
@@ -276,7 +283,7 @@ impl Writer {
     }
 
     /// Applies one transaction inside the open one. A refusal leaves no trace.
-    fn one(&mut self, prepared: &Prepared, next: &mut Position) -> Outcome<Committed> {
+    fn one(&mut self, prepared: &Prepared, next: &mut Position, company: Company) -> Outcome<Committed> {
         let connection = self.connection.as_ref().expect("ensure_open came before");
         if let Some((key, digest)) = &prepared.request
             && let Some(committed) = answered_before(connection, key, *digest)?
@@ -304,8 +311,9 @@ impl Writer {
                     execute(connection, "rollback to one", [])?;
                     execute(connection, "release one", [])?;
                     self.caches.clear();
-                } else if connection.total_changes() != changes_before {
-                    // A single change must refuse before it writes. If one did not, the batch cannot be trusted.
+                } else if company == Company::Batch && connection.total_changes() != changes_before {
+                    // A refusal after a write would leave half a change in the batch, so each one runs again alone,
+                    // where the rollback takes everything back.
                     return Err(Fault::Engine(rusqlite::Error::StatementChangedRows(0)));
                 }
                 Err(Fault::Refused(error))
@@ -382,7 +390,7 @@ fn steps(tx: &mut Tx<'_>, prepared: &Prepared) -> Outcome<Committed> {
     tx.finish()?;
     let repeated = tx.next == first && retry.is_some();
     let (first, position) = match retry {
-        Some(arrival) if repeated => (arrival, arrival),
+        Some(arrival) if repeated => commit_of(tx, arrival)?,
         _ => (first, tx.next - 1),
     };
     let committed = Committed { first, position, done, repeated };
@@ -392,6 +400,15 @@ fn steps(tx: &mut Tx<'_>, prepared: &Prepared) -> Outcome<Committed> {
         execute(tx.connection, sql, (key, &digest.0[..], answer, transaction.at.0))?;
     }
     Ok(committed)
+}
+
+/// Returns the first and the last position of the commit in which a message arrived.
+fn commit_of(tx: &Tx<'_>, arrival: Position) -> Outcome<(Position, Position)> {
+    let sql = "select first from journal where pos <= $1 order by pos desc limit 1";
+    let first: Position = tx.connection.prepare_cached(sql)?.query_row([arrival], |row| row.get(0))?;
+    let sql = "select max(pos + count - 1) from journal where first = $1 and pos >= $1 and pos <= $1 + 5000";
+    let last = tx.connection.prepare_cached(sql)?.query_row([first], |row| row.get(0))?;
+    Ok((first, last))
 }
 
 /// Returns where the first message of this transaction arrived, if it is there already.

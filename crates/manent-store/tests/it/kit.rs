@@ -95,11 +95,115 @@ pub async fn say(store: &dyn Store, conversation: ConversationId, texts: &[&str]
     ids
 }
 
+/// Appends one message on a new branch after another one, and returns its id.
+pub async fn fork(
+    store: &dyn Store,
+    conversation: ConversationId,
+    after: Option<MessageId>,
+    text: &str,
+) -> (BranchId, MessageId) {
+    let (branch, message) = (id(BranchId::new), message("user", text));
+    let id = message.id;
+    let change = Change::AppendMessages {
+        conversation,
+        at: At::After { message: after, branch },
+        head: HeadMove::Follow,
+        why: Why::Fork,
+        messages: vec![message],
+        origins: Vec::new(),
+    };
+    commit(store, change).await;
+    (branch, id)
+}
+
+/// The change that moves the head to a message.
+pub fn head_to(conversation: ConversationId, message: MessageId) -> Change {
+    Change::MoveHead { conversation, to: HeadTo::Message(message) }
+}
+
+/// The change that splices texts into the shown path.
+pub fn splice(conversation: ConversationId, at: SpliceAt, texts: &[&str]) -> Change {
+    let messages = texts.iter().map(|text| message("user", text)).collect();
+    Change::Splice { conversation, branch: id(BranchId::new), at, messages }
+}
+
+/// What a splice replaces, both ends included.
+pub fn instead_of(first: MessageId, last: MessageId) -> SpliceAt {
+    SpliceAt::Replace(Stretch { first, last })
+}
+
+/// Changes what is said about a conversation.
+pub async fn patch(store: &dyn Store, id: ConversationId, patch: ConversationPatch) {
+    commit(store, Change::EditConversation { id, patch }).await;
+}
+
+/// Commits a change that must be refused with this code.
+pub async fn refused(store: &dyn Store, change: Change, code: &str) {
+    refused_as(store.commit(Transaction::of(at(1), change)).await, code);
+}
+
+/// Checks that a commit was refused with this code.
+pub fn refused_as(outcome: Result<Committed>, code: &str) {
+    let error = outcome.expect_err("it must be refused");
+    assert_eq!(error.code(), code, "{error:?}");
+}
+
+/// Undoes the last change of a scope.
+pub async fn undo(store: &dyn Store, scope: Scope) {
+    step(store, scope, Step::Undo).await;
+}
+
+/// Redoes what was undone last in a scope.
+pub async fn redo(store: &dyn Store, scope: Scope) {
+    step(store, scope, Step::Redo).await;
+}
+
+async fn step(store: &dyn Store, scope: Scope, step: Step) {
+    let target = store.undo_target(scope, step).await.expect("the journal can be read");
+    let position = target.unwrap_or_else(|| panic!("there is nothing to {step:?}"));
+    commit(store, Change::Undo { position }).await;
+}
+
+/// Reads the whole shown path, or that of a branch, page by page.
+pub async fn path(store: &dyn Store, conversation: ConversationId, branch: Option<BranchId>) -> Vec<Message> {
+    let mut query = WindowQuery { conversation, branch, from: None, direction: Direction::Forward, limit: 1_000 };
+    let mut messages: Vec<Message> = Vec::new();
+    loop {
+        let window = store.window(query.clone()).await.expect("the path can be read");
+        messages.extend(window.messages);
+        if !window.more {
+            return messages;
+        }
+        query.from = messages.last().map(|message| message.id);
+    }
+}
+
+/// Returns the texts of messages.
+pub fn words_of(messages: &[Message]) -> Vec<String> {
+    messages.iter().map(|message| message.content.body.words()).collect()
+}
+
 /// Returns the texts of the shown path.
 pub async fn texts(store: &dyn Store, conversation: ConversationId) -> Vec<String> {
-    let query = WindowQuery { conversation, branch: None, from: None, direction: Direction::Forward, limit: 1_000 };
-    let window = store.window(query).await.expect("the path can be read");
-    window.messages.iter().map(|message| message.content.body.words()).collect()
+    words_of(&path(store, conversation, None).await)
+}
+
+/// Checks that what a conversation counts is what its path shows, and what statistics say.
+pub async fn counts_hold(store: &dyn Store, conversation: ConversationId) {
+    let path = path(store, conversation, None).await;
+    let sums = path.iter().fold(Sums::default(), |sum, message| sum + message.content.sums());
+    let shown = shown(store, conversation).await;
+    assert_eq!((shown.messages, shown.words, shown.tokens), (sums.visible, sums.words, sums.tokens));
+    let stats = store.stats(StatsQuery::Conversation(conversation)).await.expect("it can be counted");
+    let total = stats.total;
+    assert_eq!((total.messages, total.words, total.tokens), (sums.visible, sums.words, sums.tokens));
+}
+
+/// Checks that everything is as it was written.
+pub async fn sound(store: &dyn Store) -> VerifyReport {
+    let report = store.verify().await.expect("verify runs");
+    assert!(report.is_sound(), "{report:?}");
+    report
 }
 
 /// Returns a conversation that exists.

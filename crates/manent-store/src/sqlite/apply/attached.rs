@@ -26,7 +26,7 @@ fn refuse_taken(tx: &Tx<'_>, sql: &str, what: &'static str, id: &[u8; 16], name:
 
 pub(super) fn add_note(tx: &mut Tx<'_>, id: NoteId, message: MessageId, kind: &str, value: &Json) -> Outcome<Done> {
     let spot = tx.spot(message)?;
-    let row = tx.conversation_by_no(spot.conversation_no)?;
+    let row = tx.owner(&spot, message)?;
     refuse_taken(tx, "select 1 from note where id = $1", "note", id.as_bytes(), id.to_string())?;
     let sealed = seal::seal(tx.key, "note", &note_id(id.as_bytes(), kind, tx.at.0), value.text().as_bytes());
     let sql = "insert into note (id, conversation_no, key, kind, actor_no, at, body)

@@ -83,14 +83,14 @@ fn conversation_step(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budge
         budget.receipt.conversations += 1;
     }
     delete_attached(tx, row, depth, budget)?;
-    let needed = needed_elsewhere(tx, row.no)?;
+    let (needed, left_from) = needed_elsewhere(tx, row.no)?;
     delete_messages(tx, row.no, &needed, depth, budget)?;
     scrub_journal(tx, row.no, budget)?;
     scrub_journal(tx, BESIDE, budget)?;
     if budget.left <= 0 {
         return Ok(false);
     }
-    if needed.is_empty() {
+    if needed.is_empty() && !left_from {
         remove_rows(tx, row)?;
     }
     Ok(true)
@@ -163,8 +163,9 @@ fn branch_numbers(tx: &Tx<'_>, conversation_no: i64) -> Outcome<Vec<i64>> {
     Ok(rows(tx.connection, sql, [conversation_no], |row| row.get(0))?)
 }
 
-/// Returns the runs of this conversation's messages that paths of other conversations reach.
-fn needed_elsewhere(tx: &mut Tx<'_>, conversation_no: i64) -> Outcome<Vec<Range>> {
+/// Returns the runs of this conversation's messages that paths of other conversations reach, and whether any path
+/// leaves from it: one that does may reach only messages that this conversation itself took from elsewhere.
+fn needed_elsewhere(tx: &mut Tx<'_>, conversation_no: i64) -> Outcome<(Vec<Range>, bool)> {
     let own: Vec<i64> = branch_numbers(tx, conversation_no)?;
     let sql = "select o.parent_no, o.fork_key
          from branch b
@@ -172,6 +173,7 @@ fn needed_elsewhere(tx: &mut Tx<'_>, conversation_no: i64) -> Outcome<Vec<Range>
          where b.conversation_no = $1 and o.conversation_no <> $1 and o.fork_key <> 0";
     let forks: Vec<(i64, i64)> = rows(tx.connection, sql, [conversation_no], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let mut needed = Vec::new();
+    let left_from = !forks.is_empty();
     for (parent, fork) in forks {
         let head = Head { branch: BranchNo(parent), at: Address(fork) };
         needed.extend(path::ranges(&mut tx.caches.branches(tx.connection), head)?);
@@ -187,7 +189,7 @@ fn needed_elsewhere(tx: &mut Tx<'_>, conversation_no: i64) -> Outcome<Vec<Range>
         needed.extend(pieces);
     }
     needed.retain(|range| own.contains(&range.from.branch().0));
-    Ok(needed)
+    Ok((needed, left_from))
 }
 
 fn delete_messages(
@@ -410,6 +412,14 @@ fn remove_rows(tx: &mut Tx<'_>, row: &ConversationRow) -> Outcome<()> {
 }
 
 fn message_step(tx: &mut Tx<'_>, id: MessageId, budget: &mut Budget) -> Outcome<bool> {
+    let row = erase_message(tx, id, budget)?;
+    scrub_journal(tx, row.no, budget)?;
+    scrub_journal(tx, BESIDE, budget)?;
+    Ok(budget.left > 0)
+}
+
+/// Empties a message and marks the journal of its conversation to be scrubbed.
+fn erase_message(tx: &mut Tx<'_>, id: MessageId, budget: &mut Budget) -> Outcome<ConversationRow> {
     let spot = tx.spot(id)?;
     let row = tx.conversation_by_no(spot.conversation_no)?;
     if !facts_at(tx, spot.address)?.flags.erased {
@@ -418,9 +428,7 @@ fn message_step(tx: &mut Tx<'_>, id: MessageId, budget: &mut Budget) -> Outcome<
         tx.journal(row.no, &entry)?;
         set_scrub(tx, row.no, Some(row.last_pos))?;
     }
-    scrub_journal(tx, row.no, budget)?;
-    scrub_journal(tx, BESIDE, budget)?;
-    Ok(budget.left > 0)
+    Ok(row)
 }
 
 fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<bool> {
@@ -436,9 +444,10 @@ fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outco
             if found.is_empty() {
                 break;
             }
+            // Their journals are scrubbed once, behind the last of them: walking one for each message would never end.
             for id in found {
-                if budget.left > 0 && !message_step(tx, MessageId::from_bytes(id), budget)? {
-                    return Ok(false);
+                if budget.left > 0 {
+                    erase_message(tx, MessageId::from_bytes(id), budget)?;
                 }
             }
         }

@@ -182,6 +182,8 @@ pub(super) fn put_blob_piece(
     if !last {
         return Ok(Done::Plain);
     }
+    // An earlier try may have cut the blob into more pieces.
+    execute(tx.connection, "delete from blob_piece where blob_no = $1 and n > $2", (no, n))?;
     let whole = blob_bytes(tx.connection, no)?;
     let found: [u8; 32] = Sha256::digest(&whole).into();
     if found != *sha256 || whole.len() as i64 != size {
@@ -189,7 +191,7 @@ pub(super) fn put_blob_piece(
             StoreError::Invalid("the bytes of the blob do not have the SHA-256 they were given".to_owned()).into()
         );
     }
-    execute(tx.connection, "update blob set complete = 1 where no = $1", [no])?;
+    execute(tx.connection, "update blob set complete = 1, size = $1 where no = $2", (size, no))?;
     tx.journal_beside(&Entry { key: Some(no), ..Entry::of(Kind::BlobPut, &[]) })?;
     Ok(Done::Plain)
 }

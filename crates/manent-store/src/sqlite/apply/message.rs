@@ -50,7 +50,7 @@ pub(super) fn append(tx: &mut Tx<'_>, conversation: ConversationId, append: &App
     let head = Head { branch: branch.no, at: Address(first.0 + append.messages.len() as i64 - 1) };
     if append.head == HeadMove::Follow {
         let grown = append.facts.iter().fold(Sums::default(), |sum, facts| sum + facts.sums);
-        let at_end = row.head.branch == branch.no;
+        let at_end = row.head.branch == branch.no && branch.ends_at(row.head.at, last_own);
         let sums = match at_end {
             true => Sums { depth: 0, visible: row.messages, words: row.words, tokens: row.tokens } + grown,
             false => tx.sums_at(head)?,
@@ -262,8 +262,8 @@ fn use_blob(tx: &mut Tx<'_>, sha256: &[u8; 32], key: i64) -> Outcome<()> {
 
 pub(super) fn append_chunk(tx: &mut Tx<'_>, id: MessageId, delta: &str) -> Outcome<Done> {
     let spot = tx.spot(id)?;
+    tx.owner(&spot, id)?;
     streaming_facts(tx, spot.address)?;
-    tx.conversation_by_no(spot.conversation_no)?;
     let sql = "select coalesce(max(n), 0) + 1 from chunk where key = $1";
     let n: i64 = tx.connection.prepare_cached(sql)?.query_row([spot.address.0], |row| row.get(0))?;
     let sealed = super::super::seal::seal(tx.key, "chunk", &chunk_id(spot.address, n), delta.as_bytes());
@@ -301,6 +301,7 @@ pub(super) fn finish(tx: &mut Tx<'_>, id: MessageId, finish: &Finish) -> Outcome
         return Err(StoreError::Invalid("a message is finished as complete, incomplete or failed".to_owned()).into());
     }
     let spot = tx.spot(id)?;
+    let mut row = tx.owner(&spot, id)?;
     let mut message = read::message::by_address(tx.connection, tx.caches, tx.key, spot.address)?;
     let facts = match streaming_facts(tx, spot.address) {
         Ok(facts) => facts,
@@ -310,7 +311,6 @@ pub(super) fn finish(tx: &mut Tx<'_>, id: MessageId, finish: &Finish) -> Outcome
             return if same { Ok(Done::Plain) } else { Err(conflict) };
         }
     };
-    let mut row = tx.conversation_by_no(spot.conversation_no)?;
     let earlier = message.content.sums();
     message.content.status = finish.status;
     message.content.body = finish.body.clone();

@@ -62,7 +62,7 @@ pub(super) fn put_tool_trail(tx: &mut Tx<'_>, call: &ToolCall, steps: &[ToolStep
 
 fn put_call(tx: &mut Tx<'_>, call: &ToolCall, steps: &[(ToolStep, Option<i64>)]) -> Outcome<Done> {
     let spot = tx.spot(call.message)?;
-    let row = tx.conversation_by_no(spot.conversation_no)?;
+    let row = tx.owner(&spot, call.message)?;
     let (key, part) = (spot.address.0, i64::from(call.part));
     if tool_row(tx, key, part)?.is_some() {
         let id = format!("{} of {}", call.part, call.message);
@@ -94,7 +94,7 @@ pub(super) fn move_tool_call(
     note: &str,
 ) -> Outcome<Done> {
     let spot = tx.spot(message)?;
-    let row = tx.conversation_by_no(spot.conversation_no)?;
+    let row = tx.owner(&spot, message)?;
     let (key, part) = (spot.address.0, i64::from(part));
     let earlier =
         tool_row(tx, key, part)?.ok_or_else(|| StoreError::not_found("tool call", format!("{part} of {message}")))?;

@@ -9,7 +9,7 @@ use crate::error::Conflict;
 use crate::image::{self, Flagged, Image};
 use crate::query::Step;
 use crate::transaction::{Done, Position};
-use manent_model::{Address, BranchNo, Head, Sums};
+use manent_model::{Address, BranchNo, Head};
 use rusqlite::Connection;
 use std::collections::HashSet;
 
@@ -159,11 +159,12 @@ pub(super) fn undo(tx: &mut Tx<'_>, position: Position) -> Outcome<Done> {
 /// Puts an image back and returns what was there.
 fn swap(tx: &mut Tx<'_>, image: &Image) -> Outcome<Image> {
     match image {
-        Image::Head { conversation_no, branch_no, key, active_at, messages, words, tokens } => {
+        Image::Head { conversation_no, branch_no, key, active_at, .. } => {
             let mut row = tx.conversation_by_no(*conversation_no)?;
             let now = row.head_image();
             let head = Head { branch: BranchNo(*branch_no), at: Address(*key) };
-            let sums = Sums { depth: 0, visible: *messages, words: *words, tokens: *tokens };
+            // Not the sums of then: a stream on this path may have ended since.
+            let sums = tx.sums_at(head)?;
             message::move_to(&mut row, head, sums);
             row.active_at = *active_at;
             tx.keep(&row);

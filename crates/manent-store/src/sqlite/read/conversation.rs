@@ -10,7 +10,8 @@ use super::message::author;
 use super::path::id_at;
 use crate::error::StoreError;
 use crate::query::{ConversationPage, ConversationRef, ListCursor, ListQuery, PAGE_MAX};
-use manent_model::{Address, Conversation, ConversationId, ConversationStatus, Micros, ProjectId};
+use manent_model::{Address, Conversation, ConversationId, ConversationStatus, Json, Micros, ProjectId};
+use std::collections::HashMap;
 
 macro_rules! columns {
     () => {
@@ -208,12 +209,16 @@ fn fits(query: &ListQuery, row: &Row) -> bool {
     let metadata = query.metadata.as_ref().is_none_or(|(key, value)| {
         let body: Option<Body> = row.body.as_deref().and_then(|body| serde_json::from_slice(body).ok());
         let metadata = body.and_then(|body| body.metadata);
-        let found = metadata.and_then(|json| json.read::<serde_json::Value>().ok());
+        // Only the value that is asked for is read: another one may hold what no string can, such as half a surrogate.
+        let found = metadata.and_then(|json| json.read::<HashMap<String, Json>>().ok());
         match (found.as_ref().and_then(|found| found.get(key)), value) {
             (None, _) => false,
             (Some(_), None) => true,
-            (Some(serde_json::Value::String(text)), Some(value)) => text == value,
-            (Some(other), Some(value)) => &other.to_string() == value,
+            (Some(json), Some(value)) => match json.read() {
+                Ok(serde_json::Value::String(text)) => text == *value,
+                Ok(other) => other.to_string().as_str() == value,
+                Err(_) => json.text() == value,
+            },
         }
     });
     title && metadata

@@ -202,7 +202,13 @@ fn siblings(reading: &mut Reading<'_>, id: MessageId) -> Outcome<Vec<Address>> {
         alternatives.extend(first);
     }
     if before != Address::START {
-        alternatives.insert(Address(before.0 + 1));
+        use manent_model::Branches;
+        let branch = reading.caches.branches(reading.connection).branch(before.branch())?;
+        // What was put into the middle is followed by the kept tail, not by the next own slot.
+        let inside = before.slot() + 1 == branch.open_from && branch.tip_before_open() != before;
+        if !inside {
+            alternatives.insert(Address(before.0 + 1));
+        }
     }
     let sql = "select arrival from message where key = $1";
     let mut arrived: Vec<(i64, Address)> = Vec::new();

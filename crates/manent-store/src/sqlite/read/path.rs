@@ -4,7 +4,7 @@ use super::super::codes::{NameKind, why_of};
 use super::super::connection::{maybe, rows};
 use super::super::fault::Outcome;
 use super::super::seal;
-use super::super::tx::spot;
+use super::super::tx::{Spot, spot};
 use super::Reading;
 use super::message::{MessageRow, in_ranges, message_of};
 use crate::error::StoreError;
@@ -58,7 +58,7 @@ pub(in crate::sqlite) fn window_rows(
     let from = match query.from {
         Some(id) => {
             let spot = spot(reading.connection, id)?.ok_or_else(|| StoreError::not_found("message", id))?;
-            Some((id, spot.address))
+            Some((id, spot))
         }
         None => None,
     };
@@ -71,9 +71,32 @@ pub(in crate::sqlite) fn window_rows(
         }
         None => shown,
     };
+    let from = match from {
+        Some((id, spot)) => {
+            own_or_reached(reading, conversation_no, head, id, &spot)?;
+            Some((id, spot.address))
+        }
+        None => None,
+    };
     match query.direction {
         Direction::Backward => backward(reading, head, from, limit),
         Direction::Forward => forward(reading, head, from, limit),
+    }
+}
+
+/// Refuses a message that neither belongs to a conversation nor lies on the path it was asked for with.
+/// Says whether it lies on the path.
+fn own_or_reached(
+    reading: &mut Reading<'_>,
+    conversation_no: i64,
+    head: Head,
+    id: MessageId,
+    spot: &Spot,
+) -> Outcome<bool> {
+    let reached = path::reaches(&mut reading.caches.branches(reading.connection), head, spot.address)?;
+    match reached || spot.conversation_no == conversation_no {
+        true => Ok(reached),
+        false => Err(StoreError::not_found("message", id).into()),
     }
 }
 
@@ -215,21 +238,24 @@ pub(in crate::sqlite) fn state(
     };
     let head = match at {
         Some(message) => {
-            let address =
-                spot(reading.connection, message)?.ok_or_else(|| StoreError::not_found("message", message))?.address;
-            let reached = path::reaches(&mut reading.caches.branches(reading.connection), shown, address)?;
-            let branch = if reached { shown.branch } else { address.branch() };
-            Head { branch, at: address }
+            let found = spot(reading.connection, message)?.ok_or_else(|| StoreError::not_found("message", message))?;
+            let reached = own_or_reached(reading, conversation_no, shown, message, &found)?;
+            let branch = if reached { shown.branch } else { found.address.branch() };
+            Head { branch, at: found.address }
         }
         None => shown,
     };
     let sql = "select key, body
          from state
          where key between $1 and $2 and name_no = $3 and withdrawn = 0
+           and (conversation_no = $4 or conversation_no = (select b.conversation_no from branch b where b.no = key >> 24))
          order by key desc, no desc
          limit 1";
+    // What another conversation set on a path that it took from here is its own.
     let look = |reading: &mut Reading<'_>, from: Address, to: Address| -> Outcome<Option<(i64, Option<Vec<u8>>)>> {
-        Ok(maybe(reading.connection, sql, (from.0, to.0, name_no), |row| Ok((row.get(0)?, row.get(1)?)))?)
+        Ok(maybe(reading.connection, sql, (from.0, to.0, name_no, conversation_no), |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?)
     };
     let mut found = None;
     let mut first = None;

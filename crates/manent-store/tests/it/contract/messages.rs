@@ -1,31 +1,289 @@
-//! Messages: appended, read, forked, edited.
+//! Messages: appended, retried, paged, kept as given.
 
 use crate::kit::*;
+use manent_model::*;
 use manent_store::*;
 
 pub async fn appended_messages_are_read_back_in_order(store: &dyn Store) {
     let conversation = conversation(store, "天气").await;
     say(store, conversation, &["你好", "again"]).await;
-    say(store, conversation, &["third"]).await;
+    let last = say(store, conversation, &["third"]).await;
     assert_eq!(texts(store, conversation).await, ["你好", "again", "third"]);
     let shown = shown(store, conversation).await;
     assert_eq!((shown.messages, shown.words, shown.title.as_str()), (3, 4, "天气"));
-    let report = store.verify().await.expect("verify runs");
-    assert!(report.is_sound(), "{report:?}");
-    assert_eq!(report.messages, 3);
+    assert_eq!((shown.head, shown.active_at), (Some(last[0]), at(1)));
+    assert_eq!(sound(store).await.messages, 3);
 }
 
-pub async fn undo_takes_an_append_back_and_redo_brings_it_again(store: &dyn Store) {
+pub async fn a_message_comes_back_as_it_was_given(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let first = say(store, conversation, &["question"]).await[0];
+    let body = r#"[ {"type":"text","text":"a\u0000b 🙂","cache":{"x" : 1.0}},
+        {"type":"novel", "b":1e400,"b":2, "s":"\ud83d"}, {"type":"tool_call","id":"c","name":"n","input":{ "q":1}}, 7]"#;
+    let mut given = Vec::new();
+    for (place, role) in ["bot", "tool", "developer", "système\0", ""].into_iter().enumerate() {
+        let content = Content {
+            role: role.to_owned(),
+            author: Some(Author { id: format!("id{place}"), name: String::new() }),
+            time: Time {
+                at: Micros(1_700_000_000_000_001 - 9_000_000_000_000_000 * (place as i64 % 2)),
+                known: Known::File,
+            },
+            status: [MessageStatus::Complete, MessageStatus::Incomplete, MessageStatus::Failed][place % 3],
+            seen: Seen { by_reader: place % 2 == 0, by_model: place < 3 },
+            turn: Some(place as u32),
+            model: Some("model/😀".to_owned()),
+            tokens: Some(u32::MAX),
+            usage: Some(json(r#"{"in":1.0}"#)),
+            metadata: Some(json(r#"{"deep":[[["\ud800"]]]}"#)),
+            reply_to: Some(first),
+            body: Body::parse(body).expect("an array of parts"),
+        };
+        given.push(NewMessage { id: id(MessageId::new), content });
+    }
+    commit(store, append(conversation, given.clone())).await;
+    let found = path(store, conversation, None).await;
+    for (given, found) in given.iter().zip(&found[1..]) {
+        assert_eq!((given.id, &given.content), (found.id, &found.content));
+        assert_eq!(given.content.body.text(), found.content.body.text());
+    }
+    counts_hold(store, conversation).await;
+    assert_eq!(shown(store, conversation).await.messages, 3, "failed and hidden ones are not counted");
+    let ids = vec![given[2].id, id(MessageId::new), first];
+    let placed = store.messages(MessagesQuery::Ids(ids)).await.expect("readable");
+    assert_eq!(placed.iter().map(|placed| placed.message.id).collect::<Vec<_>>(), [given[2].id, first]);
+    assert!(placed.iter().all(|placed| placed.on_path && placed.conversation == conversation));
+    sound(store).await;
+}
+
+pub async fn the_same_messages_again_are_a_retry(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    say(store, conversation, &["zero"]).await;
+    let messages = vec![message("user", "one"), message("bot", "two"), message("user", "three")];
+    let head = shown(store, conversation).await.head;
+    let mut transaction = Transaction::of(at(1), append(conversation, messages));
+    transaction.expect = vec![Expect::Head { conversation, head }];
+    let first = store.commit(transaction.clone()).await.expect("it may");
+    assert_eq!(first.position, first.first + 2);
+    let version = shown(store, conversation).await.version;
+    let again = store.commit(transaction).await.expect("a retry is answered though the head has moved");
+    assert_eq!(again, Committed { repeated: true, ..first });
+    assert_eq!(texts(store, conversation).await, ["zero", "one", "two", "three"]);
+    assert_eq!(shown(store, conversation).await.version, version);
+    sound(store).await;
+}
+
+pub async fn a_retry_of_a_longer_transaction_answers_the_same(store: &dyn Store) {
+    let conversation = id(ConversationId::new);
+    let draft = ConversationDraft { external_id: Some("e".to_owned()), ..Default::default() };
+    let create = Change::CreateConversation { id: conversation, branch: id(BranchId::new), draft, importing: false };
+    let mut transaction = Transaction::of(at(1), create);
+    transaction.changes.push(append(conversation, vec![message("user", "one"), message("bot", "two")]));
+    let first = store.commit(transaction.clone()).await.expect("it may");
+    let again = store.commit(transaction).await.expect("it is a retry");
+    assert_eq!(again, Committed { repeated: true, ..first });
+}
+
+pub async fn other_content_under_the_same_id_is_a_conflict(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let one = message("user", "one");
+    commit(store, append(conversation, vec![one.clone()])).await;
+    let mut other = message("user", "other");
+    other.id = one.id;
+    refused(store, append(conversation, vec![other]), "exists").await;
+    let mixed = vec![one.clone(), message("user", "new")];
+    refused(store, append(conversation, mixed), "key_conflict").await;
+    let twin = message("user", "twin");
+    refused(store, append(conversation, vec![twin.clone(), twin]), "exists").await;
+    let elsewhere = crate::kit::conversation(store, "b").await;
+    refused(store, append(elsewhere, vec![one]), "exists").await;
+    refused(store, append(elsewhere, Vec::new()), "invalid").await;
+    refused(store, append(id(ConversationId::new), vec![message("user", "x")]), "not_found").await;
+    assert_eq!(texts(store, conversation).await, ["one"]);
+    assert_eq!(texts(store, elsewhere).await, [""; 0]);
+    sound(store).await;
+}
+
+pub async fn an_append_is_refused_where_it_cannot_stand(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let ids = say(store, conversation, &["one"]).await;
+    let elsewhere = crate::kit::conversation(store, "b").await;
+    let foreign = say(store, elsewhere, &["foreign"]).await[0];
+    let foreign_branch = store.branches(elsewhere).await.expect("readable")[0].id;
+    let own_branch = store.branches(conversation).await.expect("readable")[0].id;
+    let new = || id(BranchId::new);
+    for (place, code) in [
+        (At::After { message: Some(foreign), branch: new() }, "not_found"),
+        (At::After { message: Some(id(MessageId::new)), branch: new() }, "not_found"),
+        (At::InsteadOf { message: foreign, branch: new() }, "not_found"),
+        (At::Branch { branch: foreign_branch }, "not_found"),
+        (At::Branch { branch: new() }, "not_found"),
+        (At::After { message: Some(ids[0]), branch: own_branch }, "exists"),
+    ] {
+        let change = Change::AppendMessages {
+            conversation,
+            at: place,
+            head: HeadMove::Follow,
+            why: Why::Fork,
+            messages: vec![message("user", "x")],
+            origins: Vec::new(),
+        };
+        refused(store, change, code).await;
+    }
+    assert_eq!(texts(store, conversation).await, ["one"]);
+    sound(store).await;
+}
+
+pub async fn a_refused_change_leaves_no_trace_of_its_actor(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let mut transaction = Transaction::of(at(1), head_to(conversation, id(MessageId::new)));
+    transaction.actor = Some(Author { id: "nobody knows me yet".to_owned(), name: String::new() });
+    refused_as(store.commit(transaction.clone()).await, "not_found");
+    transaction.changes = vec![append(conversation, vec![message("user", "one")])];
+    store.commit(transaction).await.expect("the writer goes on");
+    assert_eq!(texts(store, conversation).await, ["one"]);
+    sound(store).await;
+}
+
+pub async fn what_is_expected_must_be_true(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let empty = Expect::Head { conversation, head: None };
+    let with = |expect: Vec<Expect>, text: &str| {
+        let mut transaction = Transaction::of(at(1), append(conversation, vec![message("user", text)]));
+        transaction.expect = expect;
+        transaction
+    };
+    store.commit(with(vec![empty.clone()], "one")).await.expect("it is empty");
+    refused_as(store.commit(with(vec![empty], "two")).await, "head_conflict");
+    let now = shown(store, conversation).await;
+    let (version, head) = (now.version, Expect::Head { conversation, head: now.head });
+    let right = Expect::Version { conversation, version };
+    let wrong = Expect::Version { conversation, version: version - 1 };
+    refused_as(store.commit(with(vec![head.clone(), wrong], "two")).await, "version_conflict");
+    store.commit(with(vec![head.clone(), right.clone()], "two")).await.expect("both are true");
+    refused_as(store.commit(with(vec![right], "three")).await, "version_conflict");
+    refused_as(store.commit(with(vec![head], "three")).await, "head_conflict");
+    let unknown = Expect::Version { conversation: id(ConversationId::new), version: 1 };
+    refused_as(store.commit(with(vec![unknown], "three")).await, "not_found");
+    assert_eq!(texts(store, conversation).await, ["one", "two"]);
+}
+
+pub async fn a_key_answers_the_same_request_the_same_way(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let note = |title: &str| {
+        let patch = ConversationPatch { title: Some(title.to_owned()), ..Default::default() };
+        let mut transaction = Transaction::of(at(1), Change::EditConversation { id: conversation, patch });
+        transaction.key = Some(vec![0, 255, 7]);
+        transaction
+    };
+    let first = store.commit(note("b")).await.expect("it may");
+    let renamed = ConversationPatch { title: Some("c".to_owned()), ..Default::default() };
+    patch(store, conversation, renamed).await;
+    let mut later = note("b");
+    later.at = at(500);
+    let again = store.commit(later).await.expect("the same request");
+    assert_eq!(again, Committed { repeated: true, ..first });
+    assert_eq!(shown(store, conversation).await.title, "c", "a retry does nothing again");
+    refused_as(store.commit(note("d")).await, "key_conflict");
+    for key in [Vec::new(), vec![0; 256]] {
+        refused_as(store.commit(Transaction { key: Some(key), ..note("e") }).await, "invalid");
+    }
+    sound(store).await;
+}
+
+pub async fn a_refused_request_does_not_use_its_key_up(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let one = message("user", "one");
+    let mut transaction = Transaction::of(at(1), head_to(conversation, one.id));
+    transaction.key = Some(b"key".to_vec());
+    refused_as(store.commit(transaction.clone()).await, "not_found");
+    commit(store, append(conversation, vec![one])).await;
+    assert!(!store.commit(transaction).await.expect("now it may").repeated);
+}
+
+pub async fn pages_go_both_ways_from_any_message(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let ids = say(store, conversation, &["0", "1", "2", "3", "4", "5", "6"]).await;
+    let (branch, _) = fork(store, conversation, Some(ids[2]), "x").await;
+    say(store, conversation, &["y"]).await;
+    let main = ["0", "1", "2", "3", "4", "5", "6"];
+    let side = ["0", "1", "2", "x", "y"];
+    let all: Vec<MessageId> =
+        ids.iter().copied().chain(path(store, conversation, None).await[3..].iter().map(|m| m.id)).collect();
+    for (place, from) in all.iter().enumerate() {
+        // What is off the shown path is read on its own branch.
+        let (line, at): (&[&str], usize) = match place {
+            0..3 => (&side, place),
+            3..7 => (&main, place),
+            _ => (&side, place - 4),
+        };
+        for limit in 1..4 {
+            let query =
+                WindowQuery { conversation, branch: None, from: Some(*from), direction: Direction::Forward, limit };
+            let window = store.window(query.clone()).await.expect("readable");
+            let end = (at + 1 + limit as usize).min(line.len());
+            assert_eq!(words_of(&window.messages), line[at + 1..end]);
+            assert_eq!(window.more, end < line.len());
+            let window = store.window(WindowQuery { direction: Direction::Backward, ..query }).await.expect("readable");
+            let start = at.saturating_sub(limit as usize);
+            assert_eq!(words_of(&window.messages), line[start..at]);
+            assert_eq!(window.more, start > 0);
+        }
+    }
+    let query = WindowQuery { conversation, branch: None, from: None, direction: Direction::Backward, limit: 2 };
+    let window = store.window(query.clone()).await.expect("readable");
+    assert_eq!((words_of(&window.messages), window.more), (vec!["x".to_owned(), "y".to_owned()], true));
+    let first = store.branches(conversation).await.expect("readable")[0].id;
+    let window = store.window(WindowQuery { branch: Some(first), ..query.clone() }).await.expect("readable");
+    assert_eq!(words_of(&window.messages), ["5", "6"]);
+    assert_eq!(words_of(&path(store, conversation, Some(branch)).await), side);
+    let own = store.messages(MessagesQuery::Branch { branch, after: None, limit: 1 }).await.expect("readable");
+    let after = Some(own[0].message.id);
+    let rest = store.messages(MessagesQuery::Branch { branch, after, limit: 9 }).await.expect("readable");
+    assert_eq!((own[0].message.content.body.words(), rest.len()), ("x".to_owned(), 1));
+}
+
+pub async fn a_page_of_something_unknown_is_refused(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
     say(store, conversation, &["one"]).await;
-    say(store, conversation, &["two"]).await;
-    let scope = Scope::Conversation(conversation);
-    let target = store.undo_target(scope.clone(), Step::Undo).await.expect("readable").expect("something to undo");
-    commit(store, Change::Undo { position: target }).await;
-    assert_eq!(texts(store, conversation).await, ["one"]);
-    let target = store.undo_target(scope, Step::Redo).await.expect("readable").expect("something to redo");
-    commit(store, Change::Undo { position: target }).await;
-    assert_eq!(texts(store, conversation).await, ["one", "two"]);
-    let report = store.verify().await.expect("verify runs");
-    assert!(report.is_sound(), "{report:?}");
+    let elsewhere = crate::kit::conversation(store, "b").await;
+    let foreign = say(store, elsewhere, &["secret", "more"]).await;
+    let query = WindowQuery { conversation, branch: None, from: None, direction: Direction::Forward, limit: 9 };
+    let foreign_branch = store.branches(elsewhere).await.expect("readable")[0].id;
+    for query in [
+        WindowQuery { conversation: id(ConversationId::new), ..query.clone() },
+        WindowQuery { from: Some(id(MessageId::new)), ..query.clone() },
+        WindowQuery { from: Some(foreign[0]), ..query.clone() },
+        WindowQuery { from: Some(foreign[1]), direction: Direction::Backward, ..query.clone() },
+        WindowQuery { branch: Some(foreign_branch), ..query.clone() },
+        WindowQuery { branch: Some(id(BranchId::new)), ..query },
+    ] {
+        let code = store.window(query.clone()).await.map_err(|error| error.code());
+        assert_eq!(code, Err("not_found"), "{query:?}");
+    }
+}
+
+pub async fn a_thread_is_what_answers_and_what_is_answered(store: &dyn Store) {
+    let conversation = conversation(store, "group").await;
+    let mut ids = Vec::new();
+    // Each answers an earlier one by its place; the last answers somebody who never was here.
+    for (text, answers) in
+        [("a", None), ("b", None), ("a1", Some(0)), ("a2", Some(0)), ("a11", Some(2)), ("b1", Some(1))]
+    {
+        let mut message = message("user", text);
+        message.content.reply_to = answers.map(|place: usize| ids[place]);
+        ids.push(message.id);
+        commit(store, append(conversation, vec![message])).await;
+    }
+    let mut dangling = message("user", "dangling");
+    dangling.content.reply_to = Some(id(MessageId::new));
+    ids.push(dangling.id);
+    commit(store, append(conversation, vec![dangling])).await;
+    for (place, expected) in [(0, "a a1 a2 a11"), (4, "a a1 a2 a11"), (5, "b b1"), (6, "dangling")] {
+        let found = store.messages(MessagesQuery::Thread(ids[place])).await.expect("readable");
+        let texts: Vec<String> = found.iter().map(|placed| placed.message.content.body.words()).collect();
+        assert_eq!(texts.join(" "), expected);
+    }
+    let unknown = store.messages(MessagesQuery::Thread(id(MessageId::new))).await.expect_err("unknown");
+    assert_eq!(unknown.code(), "not_found");
 }

@@ -1,6 +1,19 @@
 //! The contract: every behaviour of a store is one function here, run on every engine. No test names an engine.
 
+mod conversations;
 mod messages;
+mod streams;
+mod branches;
+mod attached;
+mod runs;
+mod library;
+mod projects;
+mod journal;
+mod limits;
+mod purge;
+mod erase;
+mod undo;
+mod random;
 
 /// Runs each function of the contract on every engine.
 macro_rules! contract {
@@ -17,6 +30,90 @@ macro_rules! contract {
 }
 
 contract! {
+    conversations::a_conversation_comes_back_as_it_was_made,
+    conversations::the_same_external_id_again_is_a_retry,
+    conversations::a_taken_id_refuses_another_conversation,
+    conversations::an_edit_changes_what_it_names_and_nothing_else,
+    conversations::an_edit_of_something_unknown_is_refused,
+    conversations::a_conversation_goes_through_its_life,
+    conversations::a_list_shows_pinned_first_then_the_latest_in_pages,
+    conversations::every_filter_of_a_list_narrows_it,
     messages::appended_messages_are_read_back_in_order,
-    messages::undo_takes_an_append_back_and_redo_brings_it_again,
+    messages::a_message_comes_back_as_it_was_given,
+    messages::the_same_messages_again_are_a_retry,
+    messages::a_retry_of_a_longer_transaction_answers_the_same,
+    messages::other_content_under_the_same_id_is_a_conflict,
+    messages::an_append_is_refused_where_it_cannot_stand,
+    messages::a_refused_change_leaves_no_trace_of_its_actor,
+    messages::what_is_expected_must_be_true,
+    messages::a_key_answers_the_same_request_the_same_way,
+    messages::a_refused_request_does_not_use_its_key_up,
+    messages::pages_go_both_ways_from_any_message,
+    messages::a_page_of_something_unknown_is_refused,
+    messages::a_thread_is_what_answers_and_what_is_answered,
+    streams::a_stream_grows_in_chunks_and_ends_once,
+    streams::a_stream_that_fails_is_not_counted,
+    streams::counts_are_right_however_much_happened_behind_a_stream,
+    streams::undo_behind_a_stream_counts_its_ending,
+    streams::an_undone_stream_can_still_end,
+    branches::a_fork_leaves_the_old_path_as_it_was,
+    branches::a_rewind_then_an_append_opens_a_branch,
+    branches::a_cleared_path_begins_anew,
+    branches::an_append_to_a_branch_follows_or_stays,
+    branches::alternatives_stand_side_by_side,
+    branches::what_is_said_after_an_edit_is_no_alternative_of_the_kept_tail,
+    branches::a_splice_keeps_the_tail_wherever_it_cuts,
+    branches::a_splice_of_a_splice_of_a_fork_holds,
+    branches::a_splice_off_the_path_is_refused,
+    branches::a_splice_again_with_the_same_messages_is_a_retry,
+    branches::a_conversation_can_fork_into_another_one,
+    branches::a_branch_from_elsewhere_is_opened_as_it_is_described,
+    attached::a_note_is_added_and_taken_back,
+    attached::a_bookmark_is_set_moved_and_forgotten,
+    attached::state_follows_the_branch,
+    attached::state_follows_a_fork_into_another_conversation,
+    attached::a_fold_covers_messages_of_its_path,
+    attached::a_call_is_recorded_as_it_was,
+    attached::nothing_is_attached_to_what_was_taken_back,
+    runs::a_tool_call_moves_only_as_it_may,
+    runs::a_tool_call_keeps_its_record_and_its_trail,
+    runs::events_are_read_after_a_cursor_by_channel,
+    runs::an_input_is_taken_once,
+    runs::a_lease_fences_off_the_owner_before,
+    library::a_document_has_versions,
+    library::a_memory_is_kept_replaced_and_forgotten,
+    library::scratch_is_overwritten_and_leaves_no_trace_in_the_journal,
+    library::a_blob_is_there_when_its_last_piece_fits,
+    library::a_blob_can_be_staged_again_in_fewer_pieces,
+    library::sources_origins_and_quarantine_come_back_as_they_were,
+    library::the_origin_of_a_message_comes_back_byte_for_byte,
+    projects::a_project_is_made_edited_and_removed,
+    projects::conversations_stay_when_their_project_goes,
+    projects::statistics_count_what_is_shown,
+    journal::every_commit_has_its_rows_in_order,
+    journal::a_tail_hears_of_every_commit,
+    journal::many_writers_get_one_order,
+    limits::a_transaction_without_changes_is_refused,
+    limits::a_transaction_holds_two_thousand_changes,
+    limits::a_transaction_holds_four_mebibytes,
+    limits::what_is_read_with_every_list_stays_short,
+    limits::a_transaction_happens_whole_or_not_at_all,
+    purge::only_what_lies_in_the_trash_is_purged,
+    purge::a_large_conversation_is_purged_in_steps,
+    purge::a_purge_takes_everything_that_was_attached,
+    purge::what_forked_from_a_purged_conversation_stays_whole,
+    purge::a_fork_of_a_fork_outlives_the_one_between,
+    purge::nothing_before_a_purge_can_be_undone,
+    erase::an_erased_message_leaves_only_its_place,
+    erase::nothing_before_an_erasure_can_be_undone,
+    erase::an_erased_conversation_is_gone_with_what_came_from_it,
+    erase::everything_an_author_wrote_is_erased,
+    erase::an_erased_stream_is_over,
+    undo::each_change_is_undone_and_redone_whole,
+    undo::all_changes_are_undone_one_after_the_other,
+    undo::a_new_change_after_an_undo_clears_redo,
+    undo::undo_looks_only_at_its_scope,
+    undo::only_the_last_change_of_all_it_touched_is_undone,
+    undo::what_leaves_no_old_value_is_stepped_over,
+    random::random_changes_show_what_a_naive_model_shows,
 }

@@ -1,0 +1,223 @@
+//! What is attached to a conversation: notes, bookmarks, state, folds, calls.
+
+use crate::kit::*;
+use manent_model::*;
+use manent_store::*;
+
+async fn attached(store: &dyn Store, conversation: ConversationId) -> Attached {
+    store.attached(conversation).await.expect("it can be read")
+}
+
+fn set(conversation: ConversationId, after: Option<MessageId>, value: Option<&str>) -> Change {
+    Change::SetState { conversation, name: "plot\0".to_owned(), after, value: value.map(json) }
+}
+
+async fn state(store: &dyn Store, conversation: ConversationId, at: Option<MessageId>) -> Option<String> {
+    let found = store.state(conversation, "plot\0".to_owned(), at).await.expect("it can be read");
+    found.map(|json| json.text().to_owned())
+}
+
+pub async fn a_note_is_added_and_taken_back(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let message = say(store, conversation, &["one"]).await[0];
+    let actor = Author { id: "ann".to_owned(), name: "Ann".to_owned() };
+    let note = Note {
+        id: id(NoteId::new),
+        message,
+        kind: "rating".to_owned(),
+        actor: Some(actor.clone()),
+        value: json(r#"{"up" : true, "s":"\ud800"}"#),
+        at: at(5),
+    };
+    let add = Change::AddNote { id: note.id, message, kind: note.kind.clone(), value: note.value.clone() };
+    let transaction = Transaction { actor: Some(actor), ..Transaction::of(at(5), add.clone()) };
+    store.commit(transaction).await.expect("it may");
+    assert_eq!(attached(store, conversation).await.notes, std::slice::from_ref(&note));
+    refused(store, add, "exists").await;
+    let add =
+        Change::AddNote { id: id(NoteId::new), message: id(MessageId::new), kind: String::new(), value: json("1") };
+    refused(store, add, "not_found").await;
+    commit(store, Change::RemoveNote { id: note.id }).await;
+    assert_eq!(attached(store, conversation).await.notes, []);
+    refused(store, Change::RemoveNote { id: note.id }, "not_found").await;
+    refused(store, Change::RemoveNote { id: id(NoteId::new) }, "not_found").await;
+    sound(store).await;
+}
+
+pub async fn a_bookmark_is_set_moved_and_forgotten(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let ids = say(store, conversation, &["one", "two"]).await;
+    let set = |name: &str, head: Option<MessageId>, metadata: Option<&str>| Change::SetBookmark {
+        conversation,
+        name: name.to_owned(),
+        head,
+        metadata: metadata.map(json),
+    };
+    commit(store, set("é", Some(ids[0]), Some("{\"a\" : 1}"))).await;
+    commit(store, set("Z", None, None)).await;
+    let marks = attached(store, conversation).await.bookmarks;
+    let names: Vec<&str> = marks.iter().map(|mark| mark.name.as_str()).collect();
+    assert_eq!(names, ["Z", "é"], "in order of bytes, whatever the language");
+    assert_eq!((marks[1].head, marks[0].head), (Some(ids[0]), None));
+    assert_eq!(marks[1].metadata, Some(json("{\"a\" : 1}")));
+    commit(store, set("é", Some(ids[1]), None)).await;
+    let marks = attached(store, conversation).await.bookmarks;
+    assert_eq!((marks.len(), marks[1].head, marks[1].metadata.clone()), (2, Some(ids[1]), None));
+    refused(store, set("x", Some(id(MessageId::new)), None), "not_found").await;
+    commit(store, Change::RemoveBookmark { conversation, name: "é".to_owned() }).await;
+    refused(store, Change::RemoveBookmark { conversation, name: "é".to_owned() }, "not_found").await;
+    assert_eq!(attached(store, conversation).await.bookmarks.len(), 1);
+    sound(store).await;
+}
+
+pub async fn state_follows_the_branch(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    assert_eq!(state(store, conversation, None).await, None);
+    commit(store, set(conversation, None, Some("\"start\""))).await;
+    let ids = say(store, conversation, &["a", "b", "c"]).await;
+    assert_eq!(state(store, conversation, None).await.as_deref(), Some("\"start\""));
+    commit(store, set(conversation, Some(ids[0]), Some("1.0"))).await;
+    commit(store, set(conversation, Some(ids[2]), Some("3"))).await;
+    assert_eq!(state(store, conversation, None).await.as_deref(), Some("3"));
+    assert_eq!(state(store, conversation, Some(ids[1])).await.as_deref(), Some("1.0"));
+    let (_, x) = fork(store, conversation, Some(ids[1]), "x").await;
+    assert_eq!(state(store, conversation, None).await.as_deref(), Some("1.0"));
+    assert_eq!(state(store, conversation, Some(ids[2])).await.as_deref(), Some("3"), "off the path, on its own branch");
+    commit(store, set(conversation, Some(x), None)).await;
+    assert_eq!(state(store, conversation, None).await, None, "unset there");
+    commit(store, head_to(conversation, ids[0])).await;
+    assert_eq!(state(store, conversation, None).await.as_deref(), Some("1.0"));
+    commit(store, set(conversation, Some(ids[0]), Some("2"))).await;
+    assert_eq!(state(store, conversation, None).await.as_deref(), Some("2"), "the newest at one place holds");
+    commit(store, splice(conversation, instead_of(ids[0], ids[0]), &["A"])).await;
+    assert_eq!(state(store, conversation, None).await.as_deref(), Some("\"start\""));
+    let states = attached(store, conversation).await.states;
+    let places: Vec<Option<MessageId>> = states.iter().map(|state| state.after).collect();
+    assert_eq!(places, [None, Some(ids[0]), Some(ids[2]), Some(x), Some(ids[0])]);
+    refused(store, set(conversation, Some(id(MessageId::new)), None), "not_found").await;
+    refused(store, set(id(ConversationId::new), None, None), "not_found").await;
+    sound(store).await;
+}
+
+pub async fn state_follows_a_fork_into_another_conversation(store: &dyn Store) {
+    let a = conversation(store, "a").await;
+    commit(store, set(a, None, Some("\"start\""))).await;
+    let ids = say(store, a, &["a", "b"]).await;
+    let parent = store.branches(a).await.expect("readable")[0].id;
+    let b = conversation(store, "b").await;
+    let branch = id(BranchId::new);
+    let open = Change::OpenBranch {
+        conversation: b,
+        branch,
+        base: Some(BranchBase { parent, fork: Some(ids[0]) }),
+        own: Vec::new(),
+        pieces: Vec::new(),
+        why: Why::Fork,
+    };
+    commit(store, open).await;
+    commit(store, Change::MoveHead { conversation: b, to: HeadTo::End(branch) }).await;
+    assert_eq!(state(store, b, None).await.as_deref(), Some("\"start\""));
+    commit(store, set(a, Some(ids[0]), Some("1"))).await;
+    assert_eq!(state(store, b, None).await.as_deref(), Some("1"));
+    commit(store, set(b, Some(ids[0]), Some("2"))).await;
+    assert_eq!(state(store, b, None).await.as_deref(), Some("2"));
+    assert_eq!(state(store, a, None).await.as_deref(), Some("1"), "what the fork sets is its own");
+    let elsewhere = conversation(store, "c").await;
+    let unknown = store.state(elsewhere, "plot\0".to_owned(), Some(ids[1])).await.expect_err("not its message");
+    assert_eq!(unknown.code(), "not_found");
+    sound(store).await;
+}
+
+pub async fn a_fold_covers_messages_of_its_path(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let ids = say(store, conversation, &["a", "b", "c"]).await;
+    let (_, x) = fork(store, conversation, Some(ids[1]), "x").await;
+    let fold = |after: MessageId, first: MessageId, last: MessageId| NewFold {
+        id: id(FoldId::new),
+        after,
+        kind: FoldKind::Summary,
+        covers: vec![Stretch { first, last }],
+        summary: Some("in\0short".to_owned()),
+        parent: Some(id(FoldId::new)),
+        made_by: Some(json("{\"cost\" : 1.0}")),
+    };
+    let new = fold(x, ids[0], x);
+    let add = |fold: &NewFold| Change::AddFold { conversation, fold: fold.clone() };
+    commit(store, add(&new)).await;
+    let expected = Fold {
+        id: new.id,
+        after: x,
+        kind: new.kind,
+        covers: new.covers.clone(),
+        summary: new.summary.clone(),
+        parent: new.parent,
+        made_by: new.made_by.clone(),
+        active: true,
+        at: at(1),
+    };
+    assert_eq!(attached(store, conversation).await.folds, [expected]);
+    refused(store, add(&new), "exists").await;
+    refused(store, add(&fold(x, ids[2], x)), "invalid").await;
+    refused(store, add(&fold(ids[0], ids[0], ids[1])), "invalid").await;
+    refused(store, add(&fold(id(MessageId::new), ids[0], ids[0])), "not_found").await;
+    for active in [false, true, false] {
+        commit(store, Change::SetFoldActive { fold: new.id, active }).await;
+        assert_eq!(attached(store, conversation).await.folds[0].active, active);
+    }
+    refused(store, Change::SetFoldActive { fold: id(FoldId::new), active: true }, "not_found").await;
+    sound(store).await;
+}
+
+pub async fn a_call_is_recorded_as_it_was(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let ids = say(store, conversation, &["a", "b"]).await;
+    let call = Call {
+        id: id(CallId::new),
+        after: Some(ids[1]),
+        model: Some("m".to_owned()),
+        outcome: CallOutcome::Stopped,
+        tokens_in: Some(1 << 40),
+        tokens_out: None,
+        cost_micros: Some(-1),
+        sent: vec![Stretch { first: ids[0], last: ids[1] }],
+        manifest: Some(json("{\"v\" :1}")),
+        at: at(-7),
+    };
+    let bare = Call {
+        id: id(CallId::new),
+        after: None,
+        model: None,
+        outcome: CallOutcome::Failed,
+        tokens_in: None,
+        tokens_out: Some(0),
+        cost_micros: None,
+        sent: Vec::new(),
+        manifest: None,
+        at: at(8),
+    };
+    for call in [&call, &bare] {
+        commit(store, Change::RecordCall { conversation, call: call.clone() }).await;
+    }
+    assert_eq!(attached(store, conversation).await.calls, [call.clone(), bare.clone()]);
+    refused(store, Change::RecordCall { conversation, call: call.clone() }, "exists").await;
+    let early = Call { id: id(CallId::new), after: Some(ids[0]), ..call };
+    refused(store, Change::RecordCall { conversation, call: early }, "invalid").await;
+    let unknown = Call { id: id(CallId::new), after: Some(id(MessageId::new)), ..bare };
+    refused(store, Change::RecordCall { conversation, call: unknown }, "not_found").await;
+    sound(store).await;
+}
+
+pub async fn nothing_is_attached_to_what_was_taken_back(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let message = say(store, conversation, &["one"]).await[0];
+    undo(store, Scope::Conversation(conversation)).await;
+    undo(store, Scope::Conversation(conversation)).await;
+    let note = || Change::AddNote { id: id(NoteId::new), message, kind: "k".to_owned(), value: json("1") };
+    refused(store, note(), "not_found").await;
+    assert_eq!(store.attached(conversation).await.expect_err("it is gone").code(), "not_found");
+    redo(store, Scope::Conversation(conversation)).await;
+    redo(store, Scope::Conversation(conversation)).await;
+    commit(store, note()).await;
+    assert_eq!(attached(store, conversation).await.notes.len(), 1);
+    sound(store).await;
+}

@@ -1,0 +1,188 @@
+//! Erase: content goes everywhere, a receipt says what went, and nothing brings it back.
+
+use crate::kit::*;
+use manent_model::*;
+use manent_store::*;
+
+/// Erases step by step and adds the receipts up.
+async fn erase(store: &dyn Store, target: Erase) -> Receipt {
+    let mut sum = Receipt::default();
+    for _ in 0..100 {
+        let done = commit(store, Change::Erase { target: target.clone() }).await.done.remove(0);
+        let Done::Erased(receipt) = done else { panic!("an erasure answers with a receipt: {done:?}") };
+        sum.messages += receipt.messages;
+        sum.conversations += receipt.conversations;
+        sum.attached += receipt.attached;
+        sum.scratch += receipt.scratch;
+        sum.journal += receipt.journal;
+        sum.at = receipt.at;
+        if receipt.finished {
+            return Receipt { finished: true, ..sum };
+        }
+        sound(store).await;
+    }
+    panic!("an erasure ends");
+}
+
+async fn rename(store: &dyn Store, conversation: ConversationId, title: &str) {
+    patch(store, conversation, ConversationPatch { title: Some(title.to_owned()), ..Default::default() }).await;
+}
+
+pub async fn an_erased_message_leaves_only_its_place(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let ids = say(store, conversation, &["a", "secret", "c"]).await;
+    let note =
+        |message: MessageId| Change::AddNote { id: id(NoteId::new), message, kind: "k".to_owned(), value: json("1") };
+    commit(store, note(ids[1])).await;
+    commit(store, note(ids[2])).await;
+    let fold = |first: MessageId, last: MessageId| NewFold {
+        id: id(FoldId::new),
+        after: ids[2],
+        kind: FoldKind::Summary,
+        covers: vec![Stretch { first, last }],
+        summary: Some("about the secret".to_owned()),
+        parent: None,
+        made_by: None,
+    };
+    commit(store, Change::AddFold { conversation, fold: fold(ids[0], ids[1]) }).await;
+    let kept = fold(ids[2], ids[2]);
+    commit(store, Change::AddFold { conversation, fold: kept.clone() }).await;
+    commit(store, splice(conversation, instead_of(ids[0], ids[0]), &["A"])).await;
+    let receipt = erase(store, Erase::Message(ids[1])).await;
+    assert_eq!((receipt.messages, receipt.conversations, receipt.attached, receipt.at), (1, 0, 2, at(1)));
+    assert_eq!(texts(store, conversation).await, ["A", "", "c"]);
+    let erased = &path(store, conversation, None).await[1];
+    assert!(erased.erased && erased.id == ids[1]);
+    let left = store.attached(conversation).await.expect("readable");
+    assert_eq!((left.notes.len(), left.notes[0].message), (1, ids[2]));
+    assert_eq!(left.folds.iter().map(|fold| fold.id).collect::<Vec<_>>(), [kept.id]);
+    let report = sound(store).await;
+    assert_eq!((report.erased, report.messages), (1, 3));
+    assert_eq!(erase(store, Erase::Message(ids[1])).await.messages, 0, "again is a retry");
+    refused(store, Change::Erase { target: Erase::Message(id(MessageId::new)) }, "not_found").await;
+}
+
+pub async fn nothing_before_an_erasure_can_be_undone(store: &dyn Store) {
+    let conversation = conversation(store, "old secret").await;
+    let ids = say(store, conversation, &["a", "secret"]).await;
+    let patched = ConversationPatch { title: Some("new".to_owned()), ..Default::default() };
+    let renamed = commit(store, Change::EditConversation { id: conversation, patch: patched }).await;
+    let receipt = erase(store, Erase::Message(ids[1])).await;
+    assert_eq!(receipt.journal, 3, "what the journal kept of the conversation goes as well");
+    let scope = Scope::Conversation(conversation);
+    assert_eq!(store.undo_target(scope.clone(), Step::Undo).await.expect("readable"), None);
+    assert_eq!(store.undo_target(Scope::Everything, Step::Undo).await.expect("readable"), None);
+    refused(store, Change::Undo { position: renamed.first }, "cannot_undo").await;
+    say(store, conversation, &["after"]).await;
+    undo(store, scope).await;
+    assert_eq!(texts(store, conversation).await, ["a", ""]);
+    sound(store).await;
+}
+
+pub async fn an_erased_conversation_is_gone_with_what_came_from_it(store: &dyn Store) {
+    let a = conversation(store, "a").await;
+    let ids = say(store, a, &["a", "b"]).await;
+    let b = conversation(store, "b").await;
+    let branch = id(BranchId::new);
+    let parent = store.branches(a).await.expect("readable")[0].id;
+    let open = Change::OpenBranch {
+        conversation: b,
+        branch,
+        base: Some(BranchBase { parent, fork: Some(ids[0]) }),
+        own: vec![message("user", "x")],
+        pieces: Vec::new(),
+        why: Why::Fork,
+    };
+    commit(store, open).await;
+    commit(store, Change::MoveHead { conversation: b, to: HeadTo::End(branch) }).await;
+    let memory = |conversation: ConversationId| Memory {
+        id: id(MemoryId::new),
+        collection: "c".to_owned(),
+        project: None,
+        conversation: Some(conversation),
+        message: None,
+        external: None,
+        text: "t".to_owned(),
+        metadata: None,
+    };
+    let kept = memory(b);
+    commit(store, Change::PutMemory { memory: memory(a) }).await;
+    commit(store, Change::PutMemory { memory: kept.clone() }).await;
+    let draft = |about: ConversationId| Scratch {
+        kind: "draft".to_owned(),
+        id: about.to_string(),
+        actor: String::new(),
+        body: json("\"typed\""),
+        at: at(1),
+    };
+    commit(store, Change::PutScratch { scratch: draft(a) }).await;
+    commit(store, Change::PutScratch { scratch: draft(b) }).await;
+    rename(store, a, "never mind").await;
+    let receipt = erase(store, Erase::Conversation(a)).await;
+    assert_eq!((receipt.messages, receipt.conversations, receipt.attached, receipt.scratch), (2, 1, 1, 1));
+    assert_eq!(store.conversation(ConversationRef::Id(a)).await.expect("readable"), None);
+    assert_eq!(texts(store, b).await, ["", "x"], "the content goes on every path");
+    let memories = store.memories(MemoriesQuery { limit: 9, ..Default::default() }).await.expect("readable");
+    assert_eq!(memories, [kept]);
+    assert_eq!(store.scratch(String::new()).await.expect("readable"), [draft(b)]);
+    assert_eq!(sound(store).await.erased, 1);
+    refused(store, Change::Erase { target: Erase::Conversation(id(ConversationId::new)) }, "not_found").await;
+}
+
+pub async fn everything_an_author_wrote_is_erased(store: &dyn Store) {
+    let author = |id: &str, name: &str| Author { id: id.to_owned(), name: name.to_owned() };
+    let draft = ConversationDraft {
+        creator: Some(author("ann", "Ann")),
+        members: vec![author("ann", "Ann"), author("bob", "Bob")],
+        ..Default::default()
+    };
+    let conversation = id(ConversationId::new);
+    let create = Change::CreateConversation { id: conversation, branch: id(BranchId::new), draft, importing: false };
+    commit(store, create).await;
+    let by = |who: &Author, text: &str| {
+        let mut message = message("user", text);
+        message.content.author = Some(who.clone());
+        message
+    };
+    let bob = author("bob", "Bob");
+    let messages = vec![by(&author("ann", "Ann"), "a"), by(&bob, "b"), by(&author("ann", "Annie"), "c")];
+    let about = messages[1].id;
+    commit(store, append(conversation, messages)).await;
+    let many: Vec<NewMessage> = (0..700).map(|_| by(&author("ann", "Ann"), "x")).collect();
+    commit(store, append(conversation, many)).await;
+    let note = Change::AddNote { id: id(NoteId::new), message: about, kind: "k".to_owned(), value: json("1") };
+    let transaction = Transaction { actor: Some(author("ann", "Ann")), ..Transaction::of(at(1), note) };
+    store.commit(transaction).await.expect("it may");
+    let receipt = erase(store, Erase::Author("ann".to_owned())).await;
+    assert_eq!((receipt.messages, receipt.attached), (702, 1));
+    let left: Vec<String> = texts(store, conversation).await.into_iter().filter(|text| !text.is_empty()).collect();
+    assert_eq!(left, ["b"]);
+    let now = shown(store, conversation).await;
+    assert_eq!(now.members, std::slice::from_ref(&bob));
+    assert!(now.creator.is_none_or(|creator| creator.id != "ann" && creator.name.is_empty()));
+    assert_eq!(store.attached(conversation).await.expect("readable").notes, []);
+    let creator = Some("ann".to_owned());
+    let list = store.conversations(ListQuery { creator, limit: 9, ..Default::default() }).await.expect("readable");
+    assert_eq!(list.conversations, []);
+    assert_eq!(path(store, conversation, None).await[1].content.author, Some(bob));
+    let report = sound(store).await;
+    assert_eq!((report.erased, report.messages), (702, 1));
+    refused(store, Change::Erase { target: Erase::Author("nobody".to_owned()) }, "not_found").await;
+}
+
+pub async fn an_erased_stream_is_over(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let mut message = message("assistant", "");
+    message.content.status = MessageStatus::Streaming;
+    let message_id = message.id;
+    commit(store, append(conversation, vec![message])).await;
+    commit(store, Change::AppendChunk { message: message_id, delta: "secret".to_owned() }).await;
+    erase(store, Erase::Message(message_id)).await;
+    assert_eq!(store.attached(conversation).await.expect("readable").streams, []);
+    refused(store, Change::AppendChunk { message: message_id, delta: "more".to_owned() }, "not_streaming").await;
+    let finish =
+        Finish { status: MessageStatus::Complete, body: Body::of(&[Part::text("secret")]), tokens: None, usage: None };
+    refused(store, Change::FinishMessage { message: message_id, finish }, "not_streaming").await;
+    assert_eq!(texts(store, conversation).await, [""]);
+    assert_eq!(sound(store).await.erased, 1);
+}

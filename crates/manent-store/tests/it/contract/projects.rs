@@ -1,0 +1,93 @@
+//! Projects: what several conversations share.
+
+use crate::kit::*;
+use manent_model::*;
+use manent_store::*;
+use std::collections::BTreeMap;
+
+fn project(name: &str) -> Project {
+    Project {
+        id: id(ProjectId::new),
+        kind: "instance".to_owned(),
+        name: name.to_owned(),
+        instructions: "be\0kind".to_owned(),
+        facts: BTreeMap::from([("sky".to_owned(), "blue".to_owned())]),
+        metadata: Some(json("{\"x\" : \"\\ud800\"}")),
+        version: 1,
+    }
+}
+
+pub async fn a_project_is_made_edited_and_removed(store: &dyn Store) {
+    let (first, second) = (project("é"), project("Z"));
+    for one in [&first, &second, &first] {
+        commit(store, Change::CreateProject { project: one.clone() }).await;
+    }
+    assert_eq!(store.projects().await.expect("readable"), [first.clone(), second.clone()]);
+    let patch = ProjectPatch {
+        name: Some("new".to_owned()),
+        instructions: None,
+        facts: BTreeMap::from([("sky".to_owned(), None), ("sea".to_owned(), Some("deep".to_owned()))]),
+        metadata: Some(None),
+    };
+    commit(store, Change::EditProject { id: first.id, patch: patch.clone() }).await;
+    let edited = Project {
+        name: "new".to_owned(),
+        facts: BTreeMap::from([("sea".to_owned(), "deep".to_owned())]),
+        metadata: None,
+        version: 2,
+        ..first.clone()
+    };
+    assert_eq!(store.projects().await.expect("readable"), [edited, second.clone()]);
+    refused(store, Change::EditProject { id: id(ProjectId::new), patch: patch.clone() }, "not_found").await;
+    refused(store, Change::RemoveProject { id: id(ProjectId::new) }, "not_found").await;
+    commit(store, Change::RemoveProject { id: first.id }).await;
+    assert_eq!(store.projects().await.expect("readable"), [second]);
+    refused(store, Change::EditProject { id: first.id, patch }, "not_found").await;
+    refused(store, Change::RemoveProject { id: first.id }, "not_found").await;
+    refused(store, Change::CreateProject { project: first }, "exists").await;
+    sound(store).await;
+}
+
+pub async fn conversations_stay_when_their_project_goes(store: &dyn Store) {
+    let shared = project("p");
+    commit(store, Change::CreateProject { project: shared.clone() }).await;
+    let conversation = conversation(store, "a").await;
+    say(store, conversation, &["two words"]).await;
+    let join = ConversationPatch { project: Some(Some(shared.id)), ..Default::default() };
+    patch(store, conversation, join).await;
+    assert_eq!(shown(store, conversation).await.project, Some(shared.id));
+    let stats = store.stats(StatsQuery::Project(shared.id)).await.expect("readable");
+    assert_eq!((stats.conversations, stats.total.messages, stats.total.words), (1, 1, 2));
+    commit(store, Change::RemoveProject { id: shared.id }).await;
+    assert_eq!(shown(store, conversation).await.project, None);
+    assert_eq!(texts(store, conversation).await, ["two words"]);
+    assert_eq!(store.stats(StatsQuery::Project(shared.id)).await.expect_err("gone").code(), "not_found");
+    undo(store, Scope::Beside).await;
+    assert_eq!(shown(store, conversation).await.project, Some(shared.id));
+    patch(store, conversation, ConversationPatch { project: Some(None), ..Default::default() }).await;
+    assert_eq!(shown(store, conversation).await.project, None);
+    sound(store).await;
+}
+
+pub async fn statistics_count_what_is_shown(store: &dyn Store) {
+    let (a, b, trashed) =
+        (conversation(store, "a").await, conversation(store, "b").await, conversation(store, "c").await);
+    let mut answer = message("assistant", "three more words");
+    answer.content.time = Time { at: at(60), known: Known::Exact };
+    answer.content.model = Some("m".to_owned());
+    answer.content.tokens = Some(5);
+    commit(store, append(a, vec![message("user", "one"), answer])).await;
+    say(store, b, &["x y"]).await;
+    say(store, trashed, &["never counted"]).await;
+    let status = |status: ConversationStatus| ConversationPatch { status: Some(status), ..Default::default() };
+    patch(store, b, status(ConversationStatus::Archived)).await;
+    patch(store, trashed, status(ConversationStatus::Trashed)).await;
+    let stats = store.stats(StatsQuery::Everything).await.expect("readable");
+    let total = &stats.total;
+    assert_eq!((stats.conversations, total.messages, total.words, total.tokens), (2, 3, 6, 5));
+    assert_eq!((total.timed, total.response_micros), (1, 60_000_000));
+    assert_eq!((stats.by_role["user"].messages, stats.by_role["assistant"].words), (2, 3));
+    assert_eq!(stats.by_model["m"].tokens, 5);
+    let unknown = store.stats(StatsQuery::Conversation(id(ConversationId::new))).await.expect_err("unknown");
+    assert_eq!(unknown.code(), "not_found");
+}

@@ -1,0 +1,201 @@
+//! Purge: a conversation in the trash goes for good, and nothing of the others goes with it.
+
+use crate::kit::*;
+use manent_model::*;
+use manent_store::*;
+use sha2::{Digest as _, Sha256};
+
+async fn trash(store: &dyn Store, conversation: ConversationId) {
+    let status = Some(ConversationStatus::Trashed);
+    patch(store, conversation, ConversationPatch { status, ..Default::default() }).await;
+}
+
+/// Purges step by step and says how many steps it took.
+async fn purge(store: &dyn Store, conversation: ConversationId) -> usize {
+    for step in 1..100 {
+        match commit(store, Change::Purge { conversation }).await.done[..] {
+            [Done::Purged(true)] => return step,
+            [Done::Purged(false)] => sound(store).await,
+            ref other => panic!("{other:?}"),
+        };
+    }
+    panic!("a purge ends");
+}
+
+/// Opens a conversation that goes on from a message of another one.
+async fn forked(store: &dyn Store, parent: BranchId, fork: MessageId, text: &str) -> (ConversationId, BranchId) {
+    let (conversation, branch) = (conversation(store, text).await, id(BranchId::new));
+    let open = Change::OpenBranch {
+        conversation,
+        branch,
+        base: Some(BranchBase { parent, fork: Some(fork) }),
+        own: vec![message("user", text)],
+        pieces: Vec::new(),
+        why: Why::Fork,
+    };
+    commit(store, open).await;
+    commit(store, Change::MoveHead { conversation, to: HeadTo::End(branch) }).await;
+    (conversation, branch)
+}
+
+async fn first_branch(store: &dyn Store, conversation: ConversationId) -> BranchId {
+    store.branches(conversation).await.expect("readable")[0].id
+}
+
+async fn gone(store: &dyn Store, conversation: ConversationId, message: MessageId) {
+    assert_eq!(store.conversation(ConversationRef::Id(conversation)).await.expect("readable"), None);
+    assert!(!store.conversation_ids(None, 1_000).await.expect("readable").contains(&conversation));
+    let statuses = vec![ConversationStatus::Active, ConversationStatus::Archived, ConversationStatus::Trashed];
+    let list = store.conversations(ListQuery { statuses, limit: 1_000, ..Default::default() }).await.expect("readable");
+    assert!(list.conversations.iter().all(|listed| listed.id != conversation));
+    assert_eq!(store.attached(conversation).await.expect_err("gone").code(), "not_found");
+    assert_eq!(store.messages(MessagesQuery::Ids(vec![message])).await.expect("readable"), []);
+    let query = WindowQuery { conversation, branch: None, from: None, direction: Direction::Forward, limit: 9 };
+    assert_eq!(store.window(query).await.expect_err("gone").code(), "not_found");
+    refused(store, append(conversation, vec![crate::kit::message("user", "x")]), "not_found").await;
+}
+
+pub async fn only_what_lies_in_the_trash_is_purged(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let one = say(store, conversation, &["one"]).await[0];
+    refused(store, Change::Purge { conversation }, "not_trashed").await;
+    assert_eq!(texts(store, conversation).await, ["one"]);
+    trash(store, conversation).await;
+    assert_eq!(purge(store, conversation).await, 1);
+    gone(store, conversation, one).await;
+    assert_eq!(commit(store, Change::Purge { conversation }).await.done, [Done::Purged(true)], "again is a retry");
+    sound(store).await;
+}
+
+pub async fn a_large_conversation_is_purged_in_steps(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let kept = crate::kit::conversation(store, "kept").await;
+    say(store, kept, &["stays"]).await;
+    let mut first = None;
+    for _ in 0..3 {
+        let messages: Vec<NewMessage> = (0..400).map(|_| message("user", "x")).collect();
+        first = first.or(Some(messages[0].id));
+        commit(store, append(conversation, messages)).await;
+    }
+    trash(store, conversation).await;
+    assert_eq!(commit(store, Change::Purge { conversation }).await.done, [Done::Purged(false)]);
+    gone(store, conversation, first.expect("there are some")).await;
+    assert!(purge(store, conversation).await >= 2);
+    assert_eq!(sound(store).await.messages, 1);
+    assert_eq!(texts(store, kept).await, ["stays"]);
+}
+
+pub async fn a_purge_takes_everything_that_was_attached(store: &dyn Store) {
+    let bytes = b"picture".to_vec();
+    let sha256: [u8; 32] = Sha256::digest(&bytes).into();
+    commit(store, Change::PutBlobPiece { sha256, size: 7, n: 0, last: true, bytes }).await;
+    let picture = Part::Media { mime: "image/png".to_owned(), blob: Some(hex::encode(&sha256)), extra: Vec::new() };
+    let draft = ConversationDraft { external_id: Some("e".to_owned()), ..Default::default() };
+    let conversation = id(ConversationId::new);
+    let create = |id_of: ConversationId| Change::CreateConversation {
+        id: id_of,
+        branch: id(BranchId::new),
+        draft: draft.clone(),
+        importing: false,
+    };
+    commit(store, create(conversation)).await;
+    let mut new = message("user", "x");
+    new.content.body = Body::of(&[picture]);
+    let message_id = new.id;
+    commit(store, append(conversation, vec![new])).await;
+    let note = Change::AddNote { id: id(NoteId::new), message: message_id, kind: "k".to_owned(), value: json("1") };
+    commit(store, note).await;
+    let name = "s".to_owned();
+    commit(store, Change::SetState { conversation, name, after: None, value: Some(json("1")) }).await;
+    let name = "b".to_owned();
+    commit(store, Change::SetBookmark { conversation, name, head: Some(message_id), metadata: None }).await;
+    let event = NewEvent { channel: "c".to_owned(), at: at(1), body: json("1") };
+    commit(store, Change::AppendEvents { conversation, events: vec![event] }).await;
+    commit(store, Change::PutInput { conversation, id: id(InputId::new), body: json("1") }).await;
+    commit(store, Change::TakeLease { conversation, owner: "o".to_owned(), until: at(99) }).await;
+    let call = ToolCall {
+        message: message_id,
+        part: 0,
+        call_id: String::new(),
+        name: String::new(),
+        state: ToolState::Pending,
+        record: json("1"),
+    };
+    commit(store, Change::PutToolCall { call, note: String::new() }).await;
+    let memory = Memory {
+        id: id(MemoryId::new),
+        collection: "c".to_owned(),
+        project: None,
+        conversation: Some(conversation),
+        message: Some(message_id),
+        external: None,
+        text: "remembered".to_owned(),
+        metadata: None,
+    };
+    commit(store, Change::PutMemory { memory: memory.clone() }).await;
+    trash(store, conversation).await;
+    purge(store, conversation).await;
+    gone(store, conversation, message_id).await;
+    assert_eq!(store.open_tool_calls(9).await.expect("readable"), []);
+    assert_eq!(store.blob(sha256).await.expect("readable"), None, "nothing shows it any more");
+    let memories = store.memories(MemoriesQuery { limit: 9, ..Default::default() }).await.expect("readable");
+    assert_eq!(memories, [Memory { conversation: None, message: None, ..memory }], "a memory outlives its source");
+    let again = id(ConversationId::new);
+    assert_eq!(commit(store, create(again)).await.done, [Done::Conversation(again)], "its external id is free");
+    sound(store).await;
+}
+
+pub async fn what_forked_from_a_purged_conversation_stays_whole(store: &dyn Store) {
+    let a = conversation(store, "a").await;
+    let ids = say(store, a, &["a", "b", "c"]).await;
+    let (b, _) = forked(store, first_branch(store, a).await, ids[1], "x").await;
+    commit(store, splice(b, instead_of(ids[0], ids[0]), &["A"])).await;
+    trash(store, a).await;
+    purge(store, a).await;
+    gone(store, a, ids[2]).await;
+    assert_eq!(texts(store, b).await, ["A", "b", "x"]);
+    counts_hold(store, b).await;
+    undo(store, Scope::Conversation(b)).await;
+    assert_eq!(texts(store, b).await, ["a", "b", "x"]);
+    counts_hold(store, b).await;
+    say(store, b, &["y"]).await;
+    commit(store, head_to(b, ids[0])).await;
+    say(store, b, &["z"]).await;
+    assert_eq!(texts(store, b).await, ["a", "z"]);
+    counts_hold(store, b).await;
+    sound(store).await;
+    trash(store, b).await;
+    purge(store, b).await;
+    sound(store).await;
+}
+
+pub async fn a_fork_of_a_fork_outlives_the_one_between(store: &dyn Store) {
+    let a = conversation(store, "a").await;
+    let ids = say(store, a, &["a", "b"]).await;
+    let (b, b_branch) = forked(store, first_branch(store, a).await, ids[1], "x").await;
+    // The third leaves the second at a message that belongs to the first.
+    let (c, _) = forked(store, b_branch, ids[0], "y").await;
+    trash(store, b).await;
+    purge(store, b).await;
+    assert_eq!(texts(store, c).await, ["a", "y"]);
+    trash(store, a).await;
+    purge(store, a).await;
+    assert_eq!(texts(store, c).await, ["a", "y"]);
+    counts_hold(store, c).await;
+    sound(store).await;
+}
+
+pub async fn nothing_before_a_purge_can_be_undone(store: &dyn Store) {
+    let kept = conversation(store, "kept").await;
+    let last = say(store, kept, &["one"]).await[0];
+    let conversation = conversation(store, "a").await;
+    let committed = commit(store, append(conversation, vec![message("user", "x")])).await;
+    trash(store, conversation).await;
+    purge(store, conversation).await;
+    refused(store, Change::Undo { position: committed.first }, "cannot_undo").await;
+    undo(store, Scope::Everything).await;
+    assert_eq!(texts(store, kept).await, [""; 0], "the last change that can be undone is elsewhere");
+    redo(store, Scope::Everything).await;
+    assert_eq!(shown(store, kept).await.head, Some(last));
+    sound(store).await;
+}
