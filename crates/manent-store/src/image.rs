@@ -29,7 +29,7 @@ pub(crate) enum Flagged {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Image {
     /// The head of a conversation with everything that an append moves.
-    Head { conversation_no: i64, branch_no: i64, key: i64, active_at: i64, messages: i64, words: i64, tokens: i64 },
+    Head { conversation_no: i64, branch_no: i64, key: i64, active_at: i64 },
     /// Whether a row is withdrawn.
     Flag { table: Flagged, key: i64, withdrawn: bool },
     /// What is said about a conversation.

@@ -39,9 +39,6 @@ impl ConversationRow {
             branch_no: self.head.branch.0,
             key: self.head.at.0,
             active_at: self.active_at,
-            messages: self.messages,
-            words: self.words,
-            tokens: self.tokens,
         }
     }
 }

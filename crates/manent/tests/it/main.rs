@@ -4,3 +4,4 @@ mod kit;
 mod operations;
 mod jsonl;
 mod backup;
+mod tidy;

@@ -159,11 +159,11 @@ pub(super) fn undo(tx: &mut Tx<'_>, position: Position) -> Outcome<Done> {
 /// Puts an image back and returns what was there.
 fn swap(tx: &mut Tx<'_>, image: &Image) -> Outcome<Image> {
     match image {
-        Image::Head { conversation_no, branch_no, key, active_at, .. } => {
+        Image::Head { conversation_no, branch_no, key, active_at } => {
             let mut row = tx.conversation_by_no(*conversation_no)?;
             let now = row.head_image();
             let head = Head { branch: BranchNo(*branch_no), at: Address(*key) };
-            // Not the sums of then: a stream on this path may have ended since.
+            // Counted anew: a stream on this path may have ended since.
             let sums = tx.sums_at(head)?;
             message::move_to(&mut row, head, sums);
             row.active_at = *active_at;

@@ -293,3 +293,21 @@ pub async fn a_branch_from_elsewhere_is_opened_as_it_is_described(store: &dyn St
     shows(store, conversation, "a x y b c end").await;
     sound(store).await;
 }
+
+pub async fn the_head_can_be_put_on_any_message_of_any_branch(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let ids = say(store, conversation, &["a", "b", "c"]).await;
+    let (branch, _) = fork(store, conversation, Some(ids[0]), "x").await;
+    let first = store.branches(conversation).await.expect("readable")[0].id;
+    let on = |branch, message| Change::MoveHead { conversation, to: HeadTo::On { branch, message } };
+    commit(store, on(first, Some(ids[1]))).await;
+    shows(store, conversation, "a b").await;
+    commit(store, on(branch, Some(ids[0]))).await;
+    shows(store, conversation, "a").await;
+    commit(store, on(first, None)).await;
+    shows(store, conversation, "").await;
+    refused(store, on(branch, Some(ids[1])), "invalid").await;
+    refused(store, on(id(BranchId::new), None), "not_found").await;
+    shows(store, conversation, "").await;
+    sound(store).await;
+}

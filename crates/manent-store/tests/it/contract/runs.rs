@@ -150,3 +150,25 @@ pub async fn a_lease_fences_off_the_owner_before(store: &dyn Store) {
     refused(store, unknown, "not_found").await;
     sound(store).await;
 }
+
+pub async fn a_trail_that_another_program_kept_is_taken_as_it_was(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let message = say(store, conversation, &["run"]).await[0];
+    let judge = Author { id: "judge".to_owned(), name: String::new() };
+    let step = |state, seconds, note: &str, actor| ToolStep { state, at: at(seconds), actor, note: note.to_owned() };
+    // Denied twice: no transition of ours, but another program wrote it.
+    let steps = vec![
+        step(ToolState::Pending, 1, "", None),
+        step(ToolState::Denied, 2, "policy deny", Some(judge.clone())),
+        step(ToolState::Denied, 3, "approval denied", Some(judge)),
+    ];
+    let call = call(message, 0, ToolState::Denied);
+    commit(store, Change::PutToolTrail { call: call.clone(), steps: steps.clone() }).await;
+    let trails = store.attached(conversation).await.expect("readable").tool_calls;
+    assert_eq!(trails, [ToolCallTrail { call: call.clone(), steps: steps.clone() }]);
+    refused(store, Change::PutToolTrail { call, steps }, "exists").await;
+    let position = store.undo_target(Scope::Conversation(conversation), Step::Undo).await.expect("readable");
+    commit(store, Change::Undo { position: position.expect("something to undo") }).await;
+    assert!(store.attached(conversation).await.expect("readable").tool_calls.is_empty());
+    sound(store).await;
+}

@@ -6,6 +6,7 @@
 //! - `MANENT_FAULTS`: at least how many faults a running store meets (2,000), beside those while a file is opened.
 //! - `MANENT_CYCLES`: how often a process is killed (300).
 //! - `MANENT_FLIPS`: how many copies of a file get one flipped byte (200).
+//! - `MANENT_NOT_RUN`: a file that gets a line for each test that the machine cannot run.
 //! - `CI`: when it is `true`, a test that the machine cannot run fails instead of saying so.
 
 mod child;
@@ -31,6 +32,17 @@ fn seed() -> u64 {
     let seed = std::env::var("MANENT_SEED").map_or_else(|_| fastrand::u64(..), |seed| seed.parse().expect("a number"));
     println!("MANENT_SEED={seed}");
     seed
+}
+
+/// Says what this machine cannot run: into the list that the test run ends with, and red where everything must run.
+fn not_run(what: &str) {
+    use std::io::Write;
+    eprintln!("not run: {what}");
+    if let Ok(list) = std::env::var("MANENT_NOT_RUN") {
+        let file = std::fs::OpenOptions::new().append(true).create(true).open(list);
+        writeln!(file.expect("the list can be opened"), "{what}").expect("the list can be written");
+    }
+    assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "CI runs every test");
 }
 
 /// Returns a number that the environment may change.

@@ -1,0 +1,192 @@
+//! Rules that a test can read: the arrows, where SQL may stand, how long a file may be, what must be documented.
+
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace is two folders up")
+}
+
+/// Returns the files below a folder with an ending, with their texts.
+fn files(folder: &str, ending: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder of the project") {
+            let path = entry.expect("an entry").path();
+            let name = path.strip_prefix(root()).expect("below the root").display().to_string();
+            if path.is_dir() && !name.ends_with("target") && !name.ends_with("src/bin") {
+                folders.push(path);
+            } else if name.ends_with(ending) {
+                found.push((name, std::fs::read_to_string(&path).expect("UTF-8")));
+            }
+        }
+    }
+    found.sort();
+    assert!(!found.is_empty(), "no {ending} below {folder}");
+    found
+}
+
+fn check(offenders: Vec<String>, rule: &str) {
+    assert!(offenders.is_empty(), "{rule}:\n  {}", offenders.join("\n  "));
+}
+
+#[test]
+fn crates_depend_only_along_the_arrows() {
+    let allowed: [(&str, &[&str]); 5] = [
+        ("manent-model", &[]),
+        ("manent-store", &["manent-model"]),
+        ("manent", &["manent-model", "manent-store"]),
+        ("manent-bench", &["manent"]),
+        ("manent-testing", &[]),
+    ];
+    let mut offenders = Vec::new();
+    for (name, manifest) in files("crates", "Cargo.toml") {
+        let krate = name.trim_start_matches("crates/").trim_end_matches("/Cargo.toml");
+        let rule = allowed.iter().find(|(known, _)| *known == krate);
+        let (_, may) = rule.unwrap_or_else(|| panic!("{krate} is not on the map: add it to ARCHITECTURE.md and here"));
+        let section = manifest.split("\n[").find(|part| part.starts_with("dependencies]")).unwrap_or("");
+        for line in section.lines().filter(|line| line.starts_with("manent")) {
+            let other = line.split(['.', ' ', '=']).next().unwrap_or_default();
+            if !may.contains(&other) {
+                offenders.push(format!("{krate} -> {other}"));
+            }
+        }
+    }
+    check(offenders, "an arrow points the wrong way");
+}
+
+#[test]
+fn sql_stands_only_in_the_engines() {
+    let words = ["\"select ", "\"insert into", "\"update ", "\"delete from", "\"create table", "\"pragma "];
+    let mut offenders = Vec::new();
+    for folder in ["crates/manent-model/src", "crates/manent-store/src", "crates/manent/src"] {
+        for (name, text) in files(folder, ".rs") {
+            if !name.contains("/sqlite/") && words.iter().any(|word| text.contains(word)) {
+                offenders.push(name);
+            }
+        }
+    }
+    check(offenders, "SQL outside the engines");
+}
+
+#[test]
+fn sql_is_never_put_together_from_values() {
+    let mut offenders = Vec::new();
+    for (name, text) in files("crates/manent-store/src/sqlite", ".rs") {
+        for (number, line) in text.lines().enumerate() {
+            let lower = line.to_lowercase();
+            let sql = ["select ", "insert into", "update ", "delete from"].iter().any(|word| lower.contains(word));
+            if sql && line.contains("format!") {
+                offenders.push(format!("{name}:{}", number + 1));
+            }
+        }
+    }
+    check(offenders, "SQL is bound, not formatted");
+}
+
+#[test]
+fn the_model_is_pure() {
+    let words = ["std::fs", "std::net", "async fn", "SystemTime", "Instant::now", "tokio", "rusqlite"];
+    let mut offenders = Vec::new();
+    for (name, text) in files("crates/manent-model/src", ".rs") {
+        offenders.extend(words.iter().filter(|word| text.contains(*word)).map(|word| format!("{name}: {word}")));
+    }
+    check(offenders, "the model has no I/O, no clock and no async");
+}
+
+#[test]
+fn files_are_about_one_noun() {
+    let long = files("crates", ".rs").into_iter().filter(|(_, text)| text.lines().count() > 600);
+    check(long.map(|(name, text)| format!("{name}: {} lines", text.lines().count())).collect(), "above 600 lines");
+}
+
+#[test]
+fn nothing_panics_by_unwrap_outside_tests() {
+    let mut offenders = Vec::new();
+    for folder in ["crates/manent-model/src", "crates/manent-store/src", "crates/manent/src"] {
+        for (name, text) in files(folder, ".rs") {
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            let lines = code.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"));
+            offenders.extend(
+                lines.filter(|(_, line)| line.contains(".unwrap()")).map(|(at, _)| format!("{name}:{}", at + 1)),
+            );
+        }
+    }
+    check(offenders, "say with expect why it cannot happen");
+}
+
+#[test]
+fn every_kind_of_change_has_a_contract_test() {
+    let source = std::fs::read_to_string(root().join("crates/manent-store/src/transaction.rs")).expect("readable");
+    let variants = source.split("pub enum Change {").nth(1).expect("the list of changes");
+    let variants = variants.split("\n}").next().expect("its end");
+    let contract: String = files("crates/manent-store/tests/it", ".rs").into_iter().map(|(_, text)| text).collect();
+    let mut missing = Vec::new();
+    for line in variants.lines().filter(|line| line.starts_with("    ") && !line.starts_with("     ")) {
+        let name: String = line.trim().chars().take_while(|letter| letter.is_alphanumeric()).collect();
+        let is_variant = name.chars().next().is_some_and(char::is_uppercase);
+        if is_variant && !contract.contains(&format!("Change::{name}")) {
+            missing.push(name);
+        }
+    }
+    check(missing, "changes without a contract test");
+}
+
+#[test]
+fn migrations_are_numbered_without_gaps_and_comment_their_tables() {
+    for (place, (name, text)) in files("crates/manent-store/src/sqlite/migrations", ".sql").iter().enumerate() {
+        let number = format!("/{:04}_", place + 1);
+        assert!(name.contains(&number), "{name} should be number {}", place + 1);
+        assert!(text.starts_with("--"), "{name} begins with what it is for");
+    }
+}
+
+#[test]
+fn sqlite_is_pinned_to_one_that_cannot_corrupt_a_file() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).expect("readable");
+    assert!(manifest.contains("libsqlite3-sys = \"="), "libsqlite3-sys is pinned exactly");
+    let lock = std::fs::read_to_string(root().join("Cargo.lock")).expect("readable");
+    assert_eq!(lock.matches("name = \"libsqlite3-sys\"").count(), 1, "one SQLite in the program");
+    let parts: Vec<u32> =
+        manent::store::sqlite::version().split('.').map(|part| part.parse().expect("a number")).collect();
+    assert!(parts >= vec![3, 51, 3], "{parts:?}");
+}
+
+#[test]
+fn links_in_the_documents_lead_somewhere() {
+    let mut broken = Vec::new();
+    let mut documents = files("docs", ".md");
+    for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        documents.push((name.to_owned(), std::fs::read_to_string(root().join(name)).expect("readable")));
+    }
+    for (name, text) in documents {
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let folder = root().join(&name).parent().expect("a folder").to_owned();
+            if !target.contains("://") && !folder.join(target.split('#').next().unwrap_or_default()).exists() {
+                broken.push(format!("{name}: {target}"));
+            }
+        }
+    }
+    check(broken, "dead links");
+}
+
+#[test]
+fn sql_parameters_are_numbered_in_order_of_first_use() {
+    // SQLite binds `$2` by appearance, PostgreSQL by number; only in this order do both mean the same.
+    let mut offenders = Vec::new();
+    for (name, text) in files("crates/manent-store/src/sqlite", ".rs") {
+        for literal in text.split('"').skip(1).step_by(2).filter(|literal| literal.contains("$1")) {
+            let mut largest = 0;
+            for rest in literal.split('$').skip(1) {
+                let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+                let Ok(number) = digits.parse::<u32>() else { continue };
+                if number > largest + 1 {
+                    offenders.push(format!("{name}: {}", literal.trim().lines().next().unwrap_or_default()));
+                    break;
+                }
+                largest = largest.max(number);
+            }
+        }
+    }
+    check(offenders, "parameters out of order");
+}
