@@ -78,6 +78,7 @@ contract! {
     attached::nothing_is_attached_to_what_was_taken_back,
     runs::a_tool_call_moves_only_as_it_may,
     runs::a_tool_call_keeps_its_record_and_its_trail,
+    runs::a_trail_of_another_program_is_taken_as_it_was,
     runs::events_are_read_after_a_cursor_by_channel,
     runs::an_input_is_taken_once,
     runs::a_lease_fences_off_the_owner_before,

@@ -70,6 +70,27 @@ pub async fn a_tool_call_keeps_its_record_and_its_trail(store: &dyn Store) {
     sound(store).await;
 }
 
+pub async fn a_trail_of_another_program_is_taken_as_it_was(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let message = say(store, conversation, &["run"]).await[0];
+    let done = call(message, 0, ToolState::Completed);
+    let step = |state: ToolState, seconds: i64, who: Option<&str>| ToolStep {
+        state,
+        at: at(seconds),
+        actor: who.map(|id| Author { id: id.to_owned(), name: String::new() }),
+        note: "then".to_owned(),
+    };
+    // Here nothing would go from a final state to an open one.
+    let steps = vec![step(ToolState::Failed, -9, Some("x")), step(ToolState::Executing, -10, None)];
+    let put = |call: &ToolCall| Change::PutToolTrail { call: call.clone(), steps: steps.clone() };
+    commit(store, put(&done)).await;
+    let trails = store.attached(conversation).await.expect("readable").tool_calls;
+    assert_eq!(trails, [ToolCallTrail { call: done.clone(), steps: steps.clone() }]);
+    refused(store, put(&done), "exists").await;
+    refused(store, put(&call(id(MessageId::new), 0, ToolState::Pending)), "not_found").await;
+    sound(store).await;
+}
+
 fn event(channel: &str, n: i64) -> NewEvent {
     NewEvent { channel: channel.to_owned(), at: at(n), body: json(&format!("{{\"n\" : {n}}}")) }
 }

@@ -223,6 +223,7 @@ fn table(furnished: &Furnished) -> Vec<(&'static str, Vec<Change>)> {
         record: Some(json("2")),
         note: "moved".to_owned(),
     };
+    let trail = ToolStep { state: ToolState::Failed, at: at(1), actor: None, note: String::new() };
     let event = NewEvent { channel: "progress".to_owned(), at: at(1), body: json("1") };
     let call = Call {
         id: id(CallId::new),
@@ -265,6 +266,7 @@ fn table(furnished: &Furnished) -> Vec<(&'static str, Vec<Change>)> {
         ("fold", vec![Change::AddFold { conversation, fold: fold(id(FoldId::new), messages[0]) }]),
         ("unfold", vec![Change::SetFoldActive { fold: *a_fold, active: false }]),
         ("tool call", vec![Change::PutToolCall { call: tool_call(messages[1], 3), note: "put".to_owned() }]),
+        ("tool trail", vec![Change::PutToolTrail { call: tool_call(messages[1], 4), steps: vec![trail] }]),
         ("approve", vec![step(ToolState::Approved)]),
         ("execute", vec![step(ToolState::Executing)]),
         ("complete", vec![step(ToolState::Completed)]),
