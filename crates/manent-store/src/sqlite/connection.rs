@@ -212,10 +212,16 @@ fn marks(options: &SqliteOptions, flags: OpenFlags) -> rusqlite::Result<(i64, i6
     open(options, flags)?.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
 }
 
-/// Our files have a rollback journal only until they are in WAL mode, which is before they hold anything.
+/// Our files have a rollback journal only until they are in WAL mode, which is before they hold more than a page.
+///
+/// Reading the file's first bytes drops no lock of ours: a file with a rollback journal is not open as a store.
 fn is_half_made(options: &SqliteOptions, error: &rusqlite::Error) -> bool {
-    let size_bytes = std::fs::metadata(&options.path).map_or(0, |metadata| metadata.len());
-    needs_rollback(error) && size_bytes <= u64::from(PAGE_BYTES)
+    let bytes = match needs_rollback(error) {
+        true => std::fs::read(&options.path).unwrap_or_default(),
+        false => return false,
+    };
+    let page_size = bytes.get(16..18).map(|size| u32::from(size[0]) << 8 | u32::from(size[1]));
+    bytes.len() <= PAGE_BYTES as usize && matches!(page_size, None | Some(0 | PAGE_BYTES))
 }
 
 fn needs_rollback(error: &rusqlite::Error) -> bool {

@@ -1,6 +1,6 @@
 //! A disk that is really full.
 
-use super::runtime;
+use super::{not_run, runtime};
 use crate::kit::*;
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
 use manent_store::*;

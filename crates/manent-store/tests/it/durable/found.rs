@@ -82,9 +82,11 @@ impl Found {
             let delta = String::from_utf8_lossy(sealed.get(8..).unwrap_or_default()).into_owned();
             chunks.entry(key).or_default().push_str(&delta);
         }
-        let mut statement = connection.prepare("select key, id, flags, body from message")?;
+        let mut statement = connection.prepare("select key, id, facts, body from message")?;
         for row in statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))? {
-            let (key, id, flags, body): (i64, Id, i64, Vec<u8>) = row?;
+            let (key, id, facts, body): (i64, Id, Vec<u8>, Vec<u8>) = row?;
+            // The layout, then the flags in groups of seven bits.
+            let flags = facts[1] & 127 | facts[2] << 7 & (facts[1] & 128);
             let (status, erased) = (flags & 3, flags & 128 != 0);
             let value = match (erased, status) {
                 (true, _) => ERASED.to_owned(),
