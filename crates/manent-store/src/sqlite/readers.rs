@@ -8,6 +8,7 @@ use crate::error::{Result, StoreError};
 use manent_model::DigestKey;
 use rusqlite::Connection;
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -108,7 +109,8 @@ impl Readers {
             state.jobs.push_back(job);
         }
         self.changed.notify_one();
-        answered.await.map_err(|_| StoreError::Closed)?
+        // Every read is answered unless it panicked.
+        answered.await.map_err(|_| StoreError::altered("the file", doing))?
     }
 
     /// The life of one reading thread.
@@ -139,7 +141,11 @@ impl Readers {
                 Some(reader) => Ok(reader),
                 None => Reader::open(options).map(|opened| reader.insert(opened)),
             };
-            job(opened);
+            // A damaged file can break what the rules of paths take for granted. That ends the read, not the thread:
+            // a thread that is gone would leave every later read without an answer.
+            if catch_unwind(AssertUnwindSafe(|| job(opened))).is_err() {
+                reader = None;
+            }
             state = self.lock();
             if reader.is_none() {
                 state.open -= 1;
