@@ -78,8 +78,14 @@ impl Writer {
                         });
                         continue;
                     }
-                    self.batch(batch);
-                    self.tidy_wal();
+                    // A panic drops the callers' ends, which tells them that the outcome is unknown; the file is then opened anew.
+                    let worked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                        self.batch(batch);
+                        self.tidy_wal();
+                    }));
+                    if worked.is_err() {
+                        self.distrust();
+                    }
                 }
             }
         }
