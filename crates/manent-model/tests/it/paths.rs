@@ -106,7 +106,12 @@ impl Arena {
 }
 
 fn one(text: u32) -> Sums {
-    Sums { depth: 1, visible: i64::from(text % 3 != 0), words: i64::from(text % 7), tokens: i64::from(text % 11) }
+    Sums {
+        depth: 1,
+        visible: i64::from(!text.is_multiple_of(3)),
+        words: i64::from(text % 7),
+        tokens: i64::from(text % 11),
+    }
 }
 
 /// Every head that was ever current, with the path a naive program would have copied for it.

@@ -15,6 +15,7 @@ mod tx;
 mod apply;
 mod read;
 mod queue;
+mod answers;
 mod shared;
 mod writer;
 mod wal;

@@ -2,6 +2,7 @@
 //!
 //! Nothing is answered before COMMIT has returned. What happens when something fails is in `batch`.
 
+use super::answers::{Answer, Answers};
 use super::apply;
 use super::cache::Caches;
 use super::connection::{SqliteOptions, execute, failed, maybe, open_again};
@@ -30,6 +31,7 @@ pub(super) struct Writer {
     caches: Caches,
     data_version: i64,
     wal: wal::Watch,
+    answers: Answers,
 }
 
 /// Whether a transaction shares its commit with others.
@@ -57,6 +59,7 @@ impl Writer {
             caches: Caches::default(),
             data_version: -1,
             wal: wal::Watch::default(),
+            answers: Answers::start(),
         }
     }
 
@@ -189,10 +192,8 @@ impl Writer {
         let rest = batch.split_off(outcomes.len());
         self.shared.queue.put_back(rest);
         self.publish(next - 1);
-        for (job, outcome) in batch.drain(..).zip(outcomes) {
-            // Nobody may be waiting any more; what is stored is stored.
-            let _ = job.answer.send(outcome);
-        }
+        let answers: Vec<Answer> = batch.drain(..).map(|job| job.answer).zip(outcomes).collect();
+        self.answers.give(answers);
         Ok(())
     }
 
@@ -381,8 +382,7 @@ fn answered_before(connection: &Connection, key: &[u8], digest: Digest) -> Outco
 fn steps(tx: &mut Tx<'_>, prepared: &Prepared) -> Outcome<Committed> {
     let transaction = &prepared.transaction;
     // A retry of an append must not fail because the first try moved the head: its messages are looked for first.
-    let retry = is_stored_append(tx, prepared)?;
-    if retry.is_none() {
+    if !transaction.expect.is_empty() && stored_at(tx, prepared)?.is_none() {
         apply::check(tx, transaction)?;
     }
     if transaction.actor.is_some() {
@@ -394,10 +394,14 @@ fn steps(tx: &mut Tx<'_>, prepared: &Prepared) -> Outcome<Committed> {
         done.push(apply::apply(tx, change, facts)?);
     }
     tx.finish()?;
-    let repeated = tx.next == first && retry.is_some();
-    let (first, position) = match retry {
-        Some(arrival) if repeated => commit_of(tx, arrival)?,
-        _ => (first, tx.next - 1),
+    let arrival = match tx.next == first {
+        true => stored_at(tx, prepared)?,
+        false => None,
+    };
+    let repeated = arrival.is_some();
+    let (first, position) = match arrival {
+        Some(arrival) => commit_of(tx, arrival)?,
+        None => (first, tx.next - 1),
     };
     let committed = Committed { first, position, done, repeated };
     if let Some((key, digest)) = &prepared.request {
@@ -418,7 +422,7 @@ fn commit_of(tx: &Tx<'_>, arrival: Position) -> Outcome<(Position, Position)> {
 }
 
 /// Returns where the first message of this transaction arrived, if it is there already.
-fn is_stored_append(tx: &Tx<'_>, prepared: &Prepared) -> Outcome<Option<Position>> {
+fn stored_at(tx: &Tx<'_>, prepared: &Prepared) -> Outcome<Option<Position>> {
     let first = prepared.transaction.changes.iter().flat_map(super::prepare::messages_of).next();
     let Some(message) = first else { return Ok(None) };
     let sql = "select arrival from message where id = $1";
