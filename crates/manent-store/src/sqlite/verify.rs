@@ -14,7 +14,7 @@ use crate::error::{Result, StoreError};
 use crate::image;
 use crate::maintenance::{VerifyProblem, VerifyReport};
 use crate::query::{ConversationRef, DocumentsQuery, EventsQuery, MemoriesQuery, PAGE_MAX};
-use manent_model::{Address, ConversationId, Digest, DigestKey, MessageId, Range};
+use manent_model::{Address, ConversationId, Digest, DigestKey, MessageId, Range, Stats};
 use rusqlite::Connection;
 use sha2::{Digest as _, Sha256};
 
@@ -260,6 +260,7 @@ impl Verifier {
         self.reading(|reading| conversation::one(reading, &ConversationRef::Id(id)))?;
         self.reading(|reading| attached::attached(reading, id))?;
         self.reading(|reading| super::read::path::branches(reading, id))?;
+        self.path(id)?;
         let mut after = 0;
         loop {
             let query = EventsQuery { conversation: id, channels: Vec::new(), after, limit: PAGE_MAX };
@@ -268,6 +269,20 @@ impl Verifier {
                 Some(last) => after = last.cursor,
                 None => return Ok(()),
             }
+        }
+    }
+
+    /// Walks the shown path and compares what it holds with what the conversation says it does.
+    fn path(&mut self, id: ConversationId) -> Outcome<()> {
+        let shown = self.reading(|reading| conversation::one(reading, &ConversationRef::Id(id)))?;
+        let mut stats = Stats::default();
+        self.reading(|reading| super::read::stats::add_conversation(reading, id, &mut stats))?;
+        let counted = (stats.total.messages, stats.total.words, stats.total.tokens);
+        match shown {
+            Some(shown) if (shown.messages, shown.words, shown.tokens) != counted => {
+                Err(StoreError::altered("the head of", id).into())
+            }
+            _ => Ok(()),
         }
     }
 
