@@ -55,7 +55,7 @@ impl SqliteOptions {
             durability: Durability::Full,
             vfs: None,
             readers: 4,
-            checkpoint_pages: 4_000,
+            checkpoint_pages: 16_000,
             grow_wal: true,
         }
     }
@@ -160,7 +160,7 @@ pub(super) fn open_reader(options: &SqliteOptions) -> Result<Connection> {
     let connection = open_again(options)?;
     let set = || -> rusqlite::Result<()> {
         connection.pragma_update(None, "query_only", true)?;
-        connection.pragma_update(None, "cache_size", -16_384)
+        connection.pragma_update(None, "cache_size", -32_768)
     };
     set().map_err(|error| failed("opening a reader", error))?;
     Ok(connection)

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 /// Above this the writer itself copies the WAL, and so slows its callers down until it has.
 const ALARM_PAGES: i64 = (256 << 20) / PAGE_BYTES as i64;
+/// So much is grown ahead; writing zeros holds the lock, so the rest grows by itself, once.
+const GROW_PAGES: u64 = 4_000;
 /// How many transactions make "real traffic".
 const GROW_AFTER: u32 = 256;
 
@@ -97,7 +99,7 @@ impl Watch {
 /// The WAL carries no POSIX locks (those are on the file and its `-shm`), so opening it here drops none.
 fn grow(connection: &Connection, options: &SqliteOptions) -> rusqlite::Result<()> {
     let page = u64::from(PAGE_BYTES) + 24;
-    let wanted = u64::from(options.checkpoint_pages) * page;
+    let wanted = u64::from(options.checkpoint_pages).min(GROW_PAGES) * page;
     // The write lock keeps every other writer, in this process and others, away from the end of the WAL.
     connection.execute_batch("begin immediate")?;
     let grown = (|| -> std::io::Result<()> {
