@@ -40,7 +40,7 @@ pub struct Manent {
     write: Database,
     writers: Vec<ConversationId>,
     records: Vec<Message>,
-    long: Vec<(usize, Vec<ConversationId>)>,
+    of_length: Vec<(usize, Vec<ConversationId>)>,
     one_branch: ConversationId,
     many_branches: ConversationId,
 }
@@ -62,16 +62,14 @@ impl Manent {
         for _ in 0..WRITERS {
             writers.push(runtime.block_on(write.create(ConversationDraft::default()))?.id);
         }
-        let mut long = Vec::new();
+        let mut of_length = Vec::new();
         for &length in lengths {
             let mut filled = Vec::new();
-            if length > 10 {
-                for number in 0..AT_LENGTH {
-                    let messages = corpus.all().skip(number).take(length);
-                    filled.push(runtime.block_on(fill(&write, messages))?);
-                }
+            for number in 0..AT_LENGTH {
+                let messages = corpus.all().skip(number).take(length);
+                filled.push(runtime.block_on(fill(&write, messages))?);
             }
-            long.push((length, filled));
+            of_length.push((length, filled));
         }
         let records = corpus.all().take(4_096).collect();
         Ok(Manent {
@@ -83,7 +81,7 @@ impl Manent {
             write,
             writers,
             records,
-            long,
+            of_length,
             one_branch,
             many_branches,
         })
@@ -100,18 +98,11 @@ impl Manent {
     }
 
     fn at_length(&self, length: usize) -> Result<Summary> {
-        let (_, filled) = self.long.iter().find(|(known, _)| *known == length).context("not a length we have")?;
-        let mut targets = filled.clone();
-        if targets.is_empty() {
-            for number in 0..AT_LENGTH {
-                let messages = self.records.iter().skip(number).take(length).cloned();
-                targets.push(self.runtime.block_on(fill(&self.write, messages))?);
-            }
-        }
+        let (_, filled) = self.of_length.iter().find(|(known, _)| *known == length).context("not a length we have")?;
         let mut latencies = Vec::new();
         let started = Instant::now();
         for round in 0..EACH {
-            for (number, conversation) in targets.iter().enumerate() {
+            for (number, conversation) in filled.iter().enumerate() {
                 let message = draft(&self.records[(round * AT_LENGTH + number) % self.records.len()]);
                 let before = Instant::now();
                 self.runtime.block_on(self.write.append(*conversation, message))?;
@@ -207,7 +198,8 @@ impl Subject for Manent {
         format!(
             "the library on SQLite {}, WAL, synchronous=FULL; {} conversations loaded; pages as bytes are timed on the \
              reading thread, \"through Database\" is what a caller waits: the hop there and back, the read, the check of \
-             every digest and the decoding of the parts",
+             every digest and the decoding of the parts; each round makes the conversations that are appended to {EACH} \
+             messages longer, whatever their length",
             ::manent::store::sqlite::version(),
             self.conversations.len()
         )
