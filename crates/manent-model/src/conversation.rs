@@ -4,11 +4,12 @@ use crate::id::{ConversationId, MessageId, ProjectId};
 use crate::json::Json;
 use crate::message::Author;
 use crate::time::Micros;
-use serde::{Deserialize, Serialize};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeSet;
 
 /// What a conversation is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ConversationKind {
     /// One person and a model; some call it private.
@@ -26,7 +27,7 @@ pub enum ConversationKind {
 }
 
 /// Where a conversation is in its life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ConversationStatus {
     /// In use.
@@ -41,7 +42,7 @@ pub enum ConversationStatus {
 }
 
 /// A conversation as people see it in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Conversation {
     /// Its id.
     pub id: ConversationId,
@@ -99,7 +100,7 @@ pub struct Conversation {
 }
 
 /// What is given when a conversation is made.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ConversationDraft {
     /// See [`Conversation::external_id`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,7 +134,7 @@ pub struct ConversationDraft {
 }
 
 /// What to change of a conversation; what is `None` stays.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ConversationPatch {
     /// A new name, kept as given; people's renames are checked before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,7 +146,7 @@ pub struct ConversationPatch {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned: Option<bool>,
     /// Another project, or none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub project: Option<Option<ProjectId>>,
     /// Other members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -157,15 +158,20 @@ pub struct ConversationPatch {
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub remove_tags: BTreeSet<String>,
     /// Other metadata, or none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub metadata: Option<Option<Json>>,
     /// Times as an import knows them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<ConversationTimes>,
 }
 
+/// Reads a member that was given, so that `null` (take it away) is not the same as nothing (leave it).
+pub(crate) fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
 /// The times of a conversation that comes from elsewhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConversationTimes {
     /// When it was made.
     pub created_at: Micros,

@@ -3,7 +3,9 @@
 //! Outside they wear a prefix and 26 base-32 characters (`conv_01K7H1RY3BNE1D3YX3C01SM0R1`), so that an id in a log
 //! says what it names. Making one needs a clock and chance, which the model does not have: the caller brings both.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -119,6 +121,17 @@ macro_rules! ids {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
                 text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                let pattern = concat!("^", $prefix, "[0-7][0-9A-TV-Za-tv-z]{25}$");
+                json_schema!({ "type": "string", "pattern": pattern })
             }
         }
     )*};

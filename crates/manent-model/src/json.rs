@@ -3,8 +3,10 @@
 //! What other programs put into tool inputs, results and metadata must come back as they wrote it: number text,
 //! key order, repeated keys, absent versus null. So the text is checked once and never written anew.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::fmt;
 
 /// Deeper values are refused: a reader that recurses must not be brought down by a file of brackets.
@@ -113,6 +115,16 @@ impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         Self::from_raw(raw).map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Json {
+    fn schema_name() -> Cow<'static, str> {
+        "Json".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "description": "Any JSON, kept as it was written." })
     }
 }
 

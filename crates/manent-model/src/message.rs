@@ -8,10 +8,11 @@ use crate::part::Body;
 use crate::path::Sums;
 use crate::time::{Known, Time};
 use crate::words::count_words;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Who speaks: an external id that stays, and a name for people that may change.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Author {
     /// The id that the caller's system gives this person, bot or program.
     pub id: String,
@@ -21,7 +22,7 @@ pub struct Author {
 }
 
 /// The life of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageStatus {
     /// Whole.
@@ -36,7 +37,7 @@ pub enum MessageStatus {
 }
 
 /// Who sees a message from the start. Hiding it later is a fold or a splice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Seen {
     /// Shown to the reader.
     pub by_reader: bool,
@@ -61,7 +62,7 @@ fn is_complete(status: &MessageStatus) -> bool {
 }
 
 /// What a message says about itself; everything but where it stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Content {
     /// An open word, kept as given: `user`, `assistant`, `bot`, `tool`, `developer`.
     pub role: String,
@@ -172,7 +173,7 @@ impl Content {
 }
 
 /// A message that somebody wants to add.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NewMessage {
     /// Made by the caller; sending the same one again is a retry.
     pub id: MessageId,

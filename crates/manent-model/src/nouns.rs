@@ -5,11 +5,12 @@ use crate::id::{CallId, ConversationId, FoldId, InputId, MemoryId, MessageId, No
 use crate::json::Json;
 use crate::message::Author;
 use crate::time::Micros;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What several conversations share.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Project {
     /// Its id.
     pub id: ProjectId,
@@ -31,7 +32,7 @@ pub struct Project {
 }
 
 /// What to change of a project; what is `None` stays.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ProjectPatch {
     /// A new name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,12 +44,12 @@ pub struct ProjectPatch {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, Option<String>>,
     /// Other metadata, or none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::conversation::given")]
     pub metadata: Option<Option<Json>>,
 }
 
 /// Something said about a message: a rating, a pin, a label.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
     /// Its id.
     pub id: NoteId,
@@ -66,7 +67,7 @@ pub struct Note {
 }
 
 /// A named place in a conversation: a snapshot, a second head.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bookmark {
     /// Its name inside the conversation.
     pub name: String,
@@ -80,7 +81,7 @@ pub struct Bookmark {
 }
 
 /// A named value that follows the branch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct State {
     /// Its name.
     pub name: String,
@@ -93,7 +94,7 @@ pub struct State {
 }
 
 /// What a fold does to the messages it covers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FoldKind {
     /// A summary stands for them.
@@ -107,7 +108,7 @@ pub enum FoldKind {
 }
 
 /// A compaction: which messages of a path are folded, and what stands for them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fold {
     /// Its id.
     pub id: FoldId,
@@ -133,7 +134,7 @@ pub struct Fold {
 }
 
 /// The messages that a fold covers or a call sent, as the first and the last of a stretch of the path.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stretch {
     /// The first message.
     pub first: MessageId,
@@ -148,7 +149,7 @@ pub type Covers = Vec<Stretch>;
 pub type Ranges = Vec<Range>;
 
 /// How one request to a model ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CallOutcome {
     /// Answered.
@@ -160,7 +161,7 @@ pub enum CallOutcome {
 }
 
 /// One request to a model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Call {
     /// Its id.
     pub id: CallId,
@@ -190,7 +191,7 @@ pub struct Call {
 }
 
 /// An entry of a run's log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
     /// Its number in the conversation, counted from 1.
     pub cursor: i64,
@@ -203,7 +204,7 @@ pub struct Event {
 }
 
 /// Something that waits for a run to take it in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Input {
     /// Its id.
     pub id: InputId,
@@ -216,7 +217,7 @@ pub struct Input {
 }
 
 /// Who owns a run, until when, with the token that fences off an earlier owner.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lease {
     /// The owner.
     pub owner: String,
@@ -227,7 +228,7 @@ pub struct Lease {
 }
 
 /// A small versioned thing by kind and id: a character, a background, a template, settings.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Document {
     /// What it is.
     pub kind: String,
@@ -245,7 +246,7 @@ pub struct Document {
 }
 
 /// A text to be remembered, tied to where it came from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Memory {
     /// Its id.
     pub id: MemoryId,
@@ -271,7 +272,7 @@ pub struct Memory {
 }
 
 /// An imported file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Source {
     /// Its id.
     pub id: SourceId,
@@ -290,7 +291,7 @@ pub struct Source {
 }
 
 /// What an imported object was in its own program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Origin {
     /// What the object is and its id here, such as `conversation` and `conv_…`.
     pub object: OriginObject,
@@ -307,7 +308,7 @@ pub struct Origin {
 }
 
 /// What an origin belongs to.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind", content = "id")]
 pub enum OriginObject {
     /// A conversation.
@@ -325,7 +326,7 @@ pub enum OriginObject {
 }
 
 /// Bytes of a source that nobody could read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Quarantined {
     /// The file.
     pub source: SourceId,
@@ -335,11 +336,12 @@ pub struct Quarantined {
     pub why: String,
     /// The bytes, in hexadecimal in JSON.
     #[serde(with = "crate::hex::serde_bytes")]
+    #[schemars(with = "String")]
     pub bytes: Vec<u8>,
 }
 
 /// Something that is overwritten and not journalled: a draft, a read mark, a "current" pointer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Scratch {
     /// What it is: `draft`, `read`, `current`.
     pub kind: String,

@@ -1,9 +1,11 @@
 //! Parts: what a message is made of.
 
 use crate::json::{Json, JsonProblem};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 use std::fmt;
 
 /// Members of a part that this version does not name, in their order, as their source text.
@@ -289,6 +291,34 @@ impl<'de> Deserialize<'de> for Body {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let json = Json::deserialize(deserializer)?;
         Self::parse(json.text()).map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Body {
+    fn schema_name() -> Cow<'static, str> {
+        "Parts".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "array", "items": generator.subschema_for::<Part>() })
+    }
+}
+
+impl JsonSchema for Part {
+    fn schema_name() -> Cow<'static, str> {
+        "Part".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "One piece of a message. A type that is not known here, and members that a type does not name, \
+                            are kept as they were written. Known: text, reasoning, summary and error with `text`; \
+                            tool_call with `id`, `name`, `input`; tool_result with `call`, `content`; media with `mime` \
+                            and perhaps `blob`; source with `title`.",
+            "type": "object",
+            "properties": { "type": { "type": "string" }, "text": {} },
+            "additionalProperties": true,
+        })
     }
 }
 

@@ -2,11 +2,12 @@
 
 use crate::message::Content;
 use crate::time::{Known, Micros};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Counts of a group of messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
     /// Messages.
     pub messages: i64,
@@ -31,7 +32,7 @@ impl Tally {
 }
 
 /// Statistics of a conversation or of many.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Stats {
     /// Conversations that were counted.
     pub conversations: i64,

@@ -4,10 +4,11 @@ use crate::id::MessageId;
 use crate::json::Json;
 use crate::message::Author;
 use crate::time::Micros;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Where a tool call is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ToolState {
     /// Asked for by the model.
@@ -61,7 +62,7 @@ impl ToolState {
 }
 
 /// The record of a tool call; keyed by the part of the message that asked, since providers' ids repeat.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCall {
     /// The message that asked.
     pub message: MessageId,
@@ -78,7 +79,7 @@ pub struct ToolCall {
 }
 
 /// One step of the audit trail.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolStep {
     /// The state that was entered.
     pub state: ToolState,
