@@ -125,6 +125,37 @@ async fn statistics_count_the_shown_path_by_day_model_and_role() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_undone_or_redone_says_which() {
+    let database = open();
+    let chat = conversation(&database, "a").await;
+    say(&database, chat, &["one"]).await;
+    let redo = database.redo(Scope::Conversation(chat)).await.expect_err("nothing was undone");
+    assert_eq!(redo.code(), "nothing_to_redo");
+    let undo = database.undo(Scope::Beside).await.expect_err("nothing was done");
+    assert_eq!(undo.code(), "nothing_to_undo");
+}
+
+#[tokio::test]
+async fn a_list_without_wishes_is_a_page() {
+    let database = open();
+    for title in ["a", "b", "c"] {
+        conversation(&database, title).await;
+    }
+    let page = database.list(ListQuery::default()).await.expect("listed");
+    assert_eq!((page.conversations.len(), page.next), (3, None));
+}
+
+#[tokio::test]
+async fn a_note_gets_an_id_from_the_database() {
+    let database = open();
+    let chat = conversation(&database, "a").await;
+    let message = say(&database, chat, &["one"]).await[0];
+    let id = database.new_id(manent::model::NoteId::new);
+    database.change(Change::AddNote { id, message, kind: "rating".to_owned(), value: json("5") }).await.expect("noted");
+    assert_eq!(database.attached(chat).await.expect("read").notes[0].id, id);
+}
+
+#[tokio::test]
 async fn a_fork_begins_with_what_its_conversation_shows() {
     let database = open();
     let first = conversation(&database, "first").await;
