@@ -68,6 +68,13 @@ pub enum Expect {
         /// The message.
         head: Option<MessageId>,
     },
+    /// The run is still owned with this fencing token: nobody else has taken its lease, even if it has run out.
+    Lease {
+        /// The conversation.
+        conversation: ConversationId,
+        /// The token that taking the lease answered.
+        token: i64,
+    },
 }
 
 /// Why a branch was opened.
