@@ -43,7 +43,7 @@ pub struct ProjectPatch {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, Option<String>>,
     /// Other metadata, or none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::json::wish", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Option<Json>>,
 }
 
