@@ -5,7 +5,7 @@ use crate::json::Json;
 use crate::message::Author;
 use crate::time::Micros;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// What a conversation is for.
@@ -146,7 +146,7 @@ pub struct ConversationPatch {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned: Option<bool>,
     /// Another project, or none.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(default, deserialize_with = "crate::json::wish", skip_serializing_if = "Option::is_none")]
     pub project: Option<Option<ProjectId>>,
     /// Other members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -158,16 +158,11 @@ pub struct ConversationPatch {
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub remove_tags: BTreeSet<String>,
     /// Other metadata, or none.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(default, deserialize_with = "crate::json::wish", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Option<Json>>,
     /// Times as an import knows them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<ConversationTimes>,
-}
-
-/// Reads a member that was given, so that `null` (take it away) is not the same as nothing (leave it).
-pub(crate) fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
 }
 
 /// The times of a conversation that comes from elsewhere.
@@ -179,4 +174,20 @@ pub struct ConversationTimes {
     pub active_at: Micros,
     /// When it went into the trash.
     pub trashed_at: Option<Micros>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_tells_null_from_absent() {
+        let patch: ConversationPatch = serde_json::from_str(r#"{"project":null,"metadata":null}"#).expect("a patch");
+        assert_eq!((patch.project, &patch.metadata), (Some(None), &Some(None)));
+        assert_eq!(serde_json::to_string(&patch).expect("JSON"), r#"{"project":null,"metadata":null}"#);
+        let patch: ConversationPatch = serde_json::from_str(r#"{"title":"a"}"#).expect("a patch");
+        assert_eq!((patch.project, &patch.metadata), (None, &None));
+        let patch: crate::ProjectPatch = serde_json::from_str(r#"{"metadata":null}"#).expect("a patch");
+        assert_eq!(patch.metadata, Some(None));
+    }
 }

@@ -128,6 +128,15 @@ impl JsonSchema for Json {
     }
 }
 
+/// Reads a member of a patch: absent leaves things as they are, `null` is the wish for none.
+///
+/// For `#[serde(default, deserialize_with = …)]`; serde alone reads `null` as absent.
+pub(crate) fn wish<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

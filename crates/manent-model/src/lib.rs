@@ -31,8 +31,8 @@ pub use json::{Json, JsonProblem};
 pub use message::{Author, Content, Message, MessageStatus, NewMessage, Seen};
 pub use name::{NameProblem, check_name};
 pub use nouns::{
-    Bookmark, Call, CallOutcome, Covers, Document, Event, Fold, FoldKind, Input, Lease, Memory, Note, Origin,
-    OriginObject, Project, ProjectPatch, Quarantined, Scratch, Source, State, Stretch,
+    Bookmark, Call, CallOutcome, Document, Event, Fold, FoldKind, Input, Lease, Memory, Note, Origin, OriginObject,
+    Project, ProjectPatch, Quarantined, Scratch, Source, State, Stretch,
 };
 pub use part::{Body, Part};
 pub use path::{Base, Branch, Branches, Head, Piece, Sums};

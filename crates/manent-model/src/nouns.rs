@@ -1,6 +1,5 @@
 //! The smaller nouns: what is said about messages and kept beside conversations.
 
-use crate::address::Range;
 use crate::id::{CallId, ConversationId, FoldId, InputId, MemoryId, MessageId, NoteId, ProjectId, SourceId};
 use crate::json::Json;
 use crate::message::Author;
@@ -44,7 +43,7 @@ pub struct ProjectPatch {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, Option<String>>,
     /// Other metadata, or none.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::conversation::given")]
+    #[serde(default, deserialize_with = "crate::json::wish", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Option<Json>>,
 }
 
@@ -117,7 +116,7 @@ pub struct Fold {
     /// What it does.
     pub kind: FoldKind,
     /// The messages it covers.
-    pub covers: Covers,
+    pub covers: Vec<Stretch>,
     /// The summary, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
@@ -141,12 +140,6 @@ pub struct Stretch {
     /// The last message.
     pub last: MessageId,
 }
-
-/// A list of stretches.
-pub type Covers = Vec<Stretch>;
-
-/// Ranges of addresses, the form in which the store keeps stretches.
-pub type Ranges = Vec<Range>;
 
 /// How one request to a model ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -182,7 +175,7 @@ pub struct Call {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micros: Option<i64>,
     /// What was sent.
-    pub sent: Covers,
+    pub sent: Vec<Stretch>,
     /// The manifest and the rest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest: Option<Json>,

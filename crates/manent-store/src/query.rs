@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 /// The most that one page holds.
 pub const PAGE_MAX: u32 = 1_000;
 
+/// What one page holds when nobody says how much.
+pub const PAGE_DEFAULT: u32 = 50;
+
 /// How a conversation is named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConversationRef {
@@ -19,8 +22,8 @@ pub enum ConversationRef {
     External(String),
 }
 
-/// Which conversations to list; an empty filter lists the active ones.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// Which conversations to list; the default is the first page of the active ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListQuery {
     /// Their status; empty means active.
     pub statuses: Vec<ConversationStatus>,
@@ -44,6 +47,24 @@ pub struct ListQuery {
     pub after: Option<ListCursor>,
     /// How many; at most [`PAGE_MAX`].
     pub limit: u32,
+}
+
+impl Default for ListQuery {
+    fn default() -> Self {
+        Self {
+            statuses: Vec::new(),
+            kind: None,
+            project: None,
+            tag: None,
+            creator: None,
+            since: None,
+            until: None,
+            metadata: None,
+            title: None,
+            after: None,
+            limit: PAGE_DEFAULT,
+        }
+    }
 }
 
 /// Where a page of conversations ends: pinned first, then the latest active.
@@ -104,6 +125,7 @@ pub struct WindowQuery {
     /// The path of this branch to its end, instead of the shown one.
     pub branch: Option<BranchId>,
     /// Where to begin, not included; `None` begins at the end when going backward, at the start when going forward.
+    /// A message of the conversation that is not on the path is gone on from along its own branch.
     pub from: Option<MessageId>,
     /// Which way.
     pub direction: Direction,
@@ -200,7 +222,7 @@ pub struct EventsQuery {
     pub limit: u32,
 }
 
-/// Events and the cursor to go on from.
+/// Events in order; the cursor of the last one is where to go on from.
 pub type Events = Vec<Event>;
 
 /// Which documents to read.
@@ -226,8 +248,8 @@ pub enum DocumentsQuery {
     All,
 }
 
-/// Which memories to read, in the order they were kept.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// Which memories to read, in the order they were kept; the default is the first page of all.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoriesQuery {
     /// Only of this collection.
     pub collection: Option<String>,
@@ -237,8 +259,14 @@ pub struct MemoriesQuery {
     pub external: Option<String>,
     /// After this memory.
     pub after: Option<manent_model::MemoryId>,
-    /// How many.
+    /// How many; at most [`PAGE_MAX`].
     pub limit: u32,
+}
+
+impl Default for MemoriesQuery {
+    fn default() -> Self {
+        Self { collection: None, project: None, external: None, after: None, limit: PAGE_DEFAULT }
+    }
 }
 
 /// A row of the journal as readers of the tail see it.

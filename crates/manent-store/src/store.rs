@@ -32,7 +32,7 @@ pub trait Store: Send + Sync + 'static {
     async fn messages(&self, query: MessagesQuery) -> Result<Vec<Placed>>;
     /// Returns what is attached to a conversation.
     async fn attached(&self, conversation: ConversationId) -> Result<Attached>;
-    /// Returns the value that a name has at a message (`None`: the head), and whether it is set there.
+    /// Returns the value that a name has at a message (`None`: the head); none where it was never set, or was unset.
     async fn state(&self, conversation: ConversationId, name: String, at: Option<MessageId>) -> Result<Option<Json>>;
     /// Returns the tool calls of all conversations that are not in a final state, oldest first.
     async fn open_tool_calls(&self, limit: u32) -> Result<Vec<(ConversationId, ToolCallTrail)>>;

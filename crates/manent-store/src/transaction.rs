@@ -1,6 +1,5 @@
 //! One way to write: a transaction is a list of changes that happen together or not at all.
 
-use manent_model::nouns::Covers;
 use manent_model::{
     Author, BranchId, Call, ConversationDraft, ConversationId, ConversationPatch, FoldId, FoldKind, InputId, Json,
     Memory, MemoryId, MessageId, MessageStatus, Micros, NewMessage, NoteId, Origin, Project, ProjectId, ProjectPatch,
@@ -67,6 +66,13 @@ pub enum Expect {
         conversation: ConversationId,
         /// The message.
         head: Option<MessageId>,
+    },
+    /// The run is still owned with this fencing token: nobody else has taken its lease, even if it has run out.
+    Lease {
+        /// The conversation.
+        conversation: ConversationId,
+        /// The token that taking the lease answered.
+        token: i64,
     },
 }
 
@@ -191,7 +197,7 @@ pub struct NewFold {
     /// What it does.
     pub kind: FoldKind,
     /// The messages it covers.
-    pub covers: Covers,
+    pub covers: Vec<Stretch>,
     /// The summary, if it is one.
     pub summary: Option<String>,
     /// The fold that this one grew from.

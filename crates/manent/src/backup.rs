@@ -43,8 +43,8 @@ impl Database {
         if !due {
             return Ok(None);
         }
-        let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
-        let report = self.backup(plan.folder.join(format!("{PREFIX}{seconds:015}{SUFFIX}"))).await?;
+        let made_ms = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
+        let report = self.backup(plan.folder.join(format!("{PREFIX}{made_ms:015}{SUFFIX}"))).await?;
         let all = backups(&plan.folder)?;
         let surplus = all.len().saturating_sub(plan.keep.max(1));
         for (path, _) in &all[..surplus] {
@@ -85,20 +85,22 @@ impl Database {
     }
 }
 
-/// Returns the backups in a folder, oldest first.
+/// Returns the backups in a folder with the times they were made, oldest first.
 fn backups(folder: &Path) -> Result<Vec<(PathBuf, SystemTime)>> {
     let reading = |error| Error::file("reading", folder, error);
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(reading)? {
         let entry = entry.map_err(reading)?;
-        let name = entry.file_name();
-        let ours = name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX));
-        if ours {
-            let made = entry.metadata().and_then(|metadata| metadata.modified()).map_err(reading)?;
+        if let Some(made) = entry.file_name().to_str().and_then(made_at) {
             found.push((entry.path(), made));
         }
     }
-    // The name carries the time it was made, and copying a folder may change the files' own times.
-    found.sort();
+    found.sort_by_key(|(_, made)| *made);
     Ok(found)
+}
+
+/// Reads the time out of a backup's name: copying a folder may change the files' own times.
+fn made_at(name: &str) -> Option<SystemTime> {
+    let made_ms = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.parse().ok()?;
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(made_ms))
 }

@@ -21,6 +21,8 @@ const TRIES: usize = 4;
 
 impl Database {
     /// Opens a file, or makes it. Everything acknowledged is on disk.
+    ///
+    /// This reads the file before it returns and may migrate it; in an async program call it where waiting is allowed.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let store = SqliteStore::open(SqliteOptions::new(path.as_ref()))?;
         Ok(Self::over(Arc::new(store)))
@@ -39,6 +41,11 @@ impl Database {
     /// Returns the store, for what has no name here.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
+    }
+
+    /// Makes an id for a change that needs one: `database.new_id(NoteId::new)`. Ids of one process only ever grow.
+    pub fn new_id<T>(&self, new: fn(u64, [u8; 10]) -> T) -> T {
+        self.ids.make(new)
     }
 
     /// Finishes what was accepted and closes; other handles then answer that the store is closed.

@@ -15,9 +15,12 @@ pub enum Error {
     /// A person gave a name that cannot be given.
     #[error(transparent)]
     Name(#[from] NameProblem),
-    /// There is nothing to undo or redo.
-    #[error("there is nothing to {0}")]
-    NothingTo(&'static str),
+    /// There is nothing to undo.
+    #[error("there is nothing to undo")]
+    NothingToUndo,
+    /// There is nothing to redo.
+    #[error("there is nothing to redo")]
+    NothingToRedo,
     /// A file could not be read or written.
     #[error("{doing} {path} failed")]
     File {
@@ -37,7 +40,8 @@ impl Error {
         match self {
             Self::Store(error) => error.code(),
             Self::Name(problem) => problem.code(),
-            Self::NothingTo(_) => "nothing_to_undo",
+            Self::NothingToUndo => "nothing_to_undo",
+            Self::NothingToRedo => "nothing_to_redo",
             Self::File { .. } => "file",
         }
     }

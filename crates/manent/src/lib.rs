@@ -47,9 +47,14 @@ pub use error::{Error, Result};
 pub use jsonl::{ExportSelection, ImportProblem, ImportReport};
 pub use manent_model as model;
 pub use manent_model::{
-    Author, Body, Conversation, ConversationDraft, ConversationId, ConversationKind, ConversationPatch,
-    ConversationStatus, Json, Message, MessageId, MessageStatus, Part, ProjectPatch, Stretch, Time,
+    Author, Body, BranchId, Conversation, ConversationDraft, ConversationId, ConversationKind, ConversationPatch,
+    ConversationStatus, FoldId, Json, Message, MessageId, MessageStatus, Part, Project, ProjectId, ProjectPatch, Stats,
+    Stretch, Time,
 };
 pub use manent_store as store;
-pub use manent_store::{Change, Direction, Erase, Finish, ListQuery, Receipt, Scope, StatsQuery, Transaction, Window};
+pub use manent_store::{
+    Attached, BackupReport, BranchInfo, Change, Committed, Conflict, ConversationPage, Direction, DoctorReport, Erase,
+    Expect, Finish, JournalEntry, ListCursor, ListQuery, Placed, Position, Receipt, Scope, StatsQuery, StoreError,
+    Transaction, VerifyReport, Window,
+};
 pub use message::Tail;

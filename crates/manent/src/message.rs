@@ -74,6 +74,8 @@ impl Database {
     }
 
     /// Returns a page of the shown path before or behind a message.
+    ///
+    /// From a message that is not on that path it goes along the message's own branch.
     pub async fn page(
         &self,
         conversation: ConversationId,
@@ -123,7 +125,7 @@ impl Database {
         Ok(self.store.attached(conversation).await?)
     }
 
-    /// Opens a branch behind a message and shows it; what is appended next goes there.
+    /// Goes back to a message, so that what is appended next opens a branch there; the same as [`Self::rewind`].
     pub async fn fork(&self, conversation: ConversationId, after: MessageId) -> Result<()> {
         self.rewind(conversation, after).await
     }
@@ -135,10 +137,15 @@ impl Database {
         after: MessageId,
         mut draft: ConversationDraft,
     ) -> Result<ConversationId> {
-        let branches = self.store.branches(conversation).await?;
         let placed = self.message(after).await?;
+        let shown = match placed.conversation == conversation {
+            true => placed.on_path,
+            // A conversation may show what it took from another one; a page refuses what it neither owns nor shows.
+            false => self.page(conversation, Some(after), Direction::Backward, 1).await.map(|_| true)?,
+        };
+        let branches = self.store.branches(conversation).await?;
         let parent = match branches.iter().find(|branch| branch.is_head) {
-            Some(head) if placed.on_path => head.id,
+            Some(head) if shown => head.id,
             _ => placed.branch,
         };
         draft.forked_from = Some(conversation);
@@ -186,12 +193,11 @@ impl Database {
     ) -> Result<MessageId> {
         let with = with.finish(&self.ids);
         let id = with.id;
-        let branch = self.ids.make(BranchId::new);
         let change = match tail {
             Tail::Cut => self.instead_of(conversation, message, with, Why::Edit),
             Tail::Keep => Change::Splice {
                 conversation,
-                branch,
+                branch: self.ids.make(BranchId::new),
                 at: SpliceAt::Replace(Stretch { first: message, last: message }),
                 messages: vec![with],
             },
@@ -278,7 +284,7 @@ impl Database {
         Ok(id)
     }
 
-    /// Shows the model again what a fold hid.
+    /// Shows the model again what a fold hid or summed up.
     pub async fn show(&self, fold: FoldId) -> Result<()> {
         self.change(Change::SetFoldActive { fold, active: false }).await.map(drop)
     }

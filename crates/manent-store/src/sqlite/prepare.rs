@@ -2,7 +2,7 @@
 
 use crate::error::{Result, StoreError};
 use crate::transaction::{Change, Transaction};
-use manent_model::{Author, Digest, DigestKey, Json, Message, MessageStatus, NewMessage, Part, Sums, hex};
+use manent_model::{Author, Body, Digest, DigestKey, Json, MessageStatus, NewMessage, Part, Sums, hex};
 
 /// A commit is bounded so that none of them holds the lock for long.
 const CHANGES_MAX: usize = 2_000;
@@ -78,7 +78,7 @@ fn facts(key: &DigestKey, message: &NewMessage) -> Facts {
         true => streaming_digest(key, message.id),
         false => message.content.digest(key, message.id),
     };
-    Facts { digest, sums: message.content.sums(), blobs: blobs_of(message.content.body.text(), &message.content.body) }
+    Facts { digest, sums: message.content.sums(), blobs: blobs_of(&message.content.body) }
 }
 
 /// What stands for a message in the chain until it is finished.
@@ -86,14 +86,9 @@ pub(crate) fn streaming_digest(key: &DigestKey, id: manent_model::MessageId) -> 
     key.digest(&[b"streaming", id.as_bytes()])
 }
 
-/// Recomputes the facts of a stored message; used when a stream is finished and by `verify`.
-pub(crate) fn digest_of(key: &DigestKey, message: &Message) -> Digest {
-    message.content.digest(key, message.id)
-}
-
-pub(crate) fn blobs_of(text: &str, body: &manent_model::Body) -> Vec<[u8; 32]> {
+pub(crate) fn blobs_of(body: &Body) -> Vec<[u8; 32]> {
     // Most messages show no blob; reading their parts again would cost more than this look.
-    if !text.contains("\"blob\"") {
+    if !body.text().contains("\"blob\"") {
         return Vec::new();
     }
     let parts = body.parts();

@@ -40,7 +40,7 @@ pub(super) fn verify_connection(connection: Connection) -> Result<VerifyReport> 
         .map_err(|error| failed("verifying", error))?;
     let key = DigestKey::new(secret);
     let mut verifier = Verifier { connection, caches: Caches::default(), key, report: VerifyReport::default() };
-    verifier.file()?;
+    verifier.file();
     verifier.conversations()?;
     verifier.beside()?;
     verifier.strays()?;
@@ -65,7 +65,7 @@ impl Verifier {
         }
     }
 
-    fn file(&mut self) -> Result<()> {
+    fn file(&mut self) {
         self.check("integrity", |this| {
             let found: Vec<String> = rows(&this.connection, "pragma integrity_check(20)", [], |row| row.get(0))?;
             for what in found.into_iter().filter(|line| line != "ok") {
@@ -77,7 +77,6 @@ impl Verifier {
             }
             Ok(())
         });
-        Ok(())
     }
 
     fn conversations(&mut self) -> Result<()> {
@@ -223,7 +222,6 @@ impl Verifier {
             // Reading its content will say what is wrong with it.
             Some(None) => Ok(None),
             None if status == STATUS_PURGED => Ok(None),
-
             _ => {
                 self.problem(VerifyProblem::Lost { conversation: Some(id), position });
                 Ok(None)

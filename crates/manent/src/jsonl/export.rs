@@ -20,7 +20,8 @@ use std::io::Write;
 pub enum ExportSelection {
     /// Everything that the store holds.
     Everything,
-    /// These conversations, in this order, with what is attached to them and the blobs they show.
+    /// These conversations, with what is attached to them, the blobs they show and the files they came from. They are
+    /// written in this order, but a conversation comes after the one it forked from.
     Conversations(Vec<ConversationId>),
 }
 
@@ -51,8 +52,8 @@ impl Database {
         match selection {
             ExportSelection::Everything => exporter.everything().await?,
             ExportSelection::Conversations(ids) => {
-                for id in ids {
-                    exporter.conversation(*id, Company::Alone).await?;
+                for id in exporter.parents_first(ids).await? {
+                    exporter.conversation(id, Company::Alone).await?;
                 }
             }
         }
@@ -131,6 +132,30 @@ impl<W: Write + Send> Exporter<'_, W> {
         self.line(Kind::Blob, None, &BlobRecord { sha256: hex::encode(&sha256), base64 })
     }
 
+    /// Orders conversations so that a branch is written before those that leave it: a message can be written as the
+    /// own one of a single conversation only.
+    async fn parents_first(&self, ids: &[ConversationId]) -> Result<Vec<ConversationId>> {
+        let mut waiting = Vec::new();
+        for id in ids {
+            if !waiting.iter().any(|(known, _)| known == id) {
+                waiting.push((*id, self.database.store.branches(*id).await?));
+            }
+        }
+        let mut ordered = Vec::with_capacity(waiting.len());
+        while !waiting.is_empty() {
+            let leaves = |child: &[BranchInfo], parent: &[BranchInfo]| {
+                child.iter().any(|branch| parent.iter().any(|other| branch.parent == Some(other.id)))
+            };
+            let is_free = |(id, branches): &(ConversationId, Vec<BranchInfo>)| {
+                !waiting.iter().any(|(other, parents)| other != id && leaves(branches, parents))
+            };
+            // A branch is younger than its parent, so somebody is always free.
+            let place = waiting.iter().position(is_free).unwrap_or(0);
+            ordered.push(waiting.remove(place).0);
+        }
+        Ok(ordered)
+    }
+
     /// Writes one conversation.
     async fn conversation(&mut self, id: ConversationId, company: Company) -> Result<()> {
         let store = self.database.store.clone();
@@ -140,7 +165,7 @@ impl<W: Write + Send> Exporter<'_, W> {
         let branches = store.branches(id).await?;
         let Some(first) = branches.first() else { return Err(Error::not_found("branch of", id)) };
         if company == Company::Alone {
-            self.blobs_of(id, &branches).await?;
+            self.needed_by(id, &branches).await?;
         }
         let mut record = record_of(&shown, first);
         if company == Company::Alone {
@@ -158,8 +183,9 @@ impl<W: Write + Send> Exporter<'_, W> {
         self.attached(id).await
     }
 
-    async fn blobs_of(&mut self, id: ConversationId, branches: &[BranchInfo]) -> Result<()> {
-        let mut seen = HashSet::new();
+    /// Writes what the messages of a conversation refer to: blobs, and the files they came from.
+    async fn needed_by(&mut self, id: ConversationId, branches: &[BranchInfo]) -> Result<()> {
+        let (mut seen, mut sources) = (HashSet::new(), HashSet::new());
         for branch in branches {
             let mut from = None;
             loop {
@@ -172,6 +198,7 @@ impl<W: Write + Send> Exporter<'_, W> {
                 };
                 let window = self.database.store.window(query).await?;
                 for message in &window.messages {
+                    sources.extend(self.database.store.message_origin(message.id).await?.map(|origin| origin.source));
                     for part in message.content.body.parts() {
                         let manent_model::Part::Media { blob: Some(blob), .. } = part else { continue };
                         let digest = hex::decode(&blob).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
@@ -184,6 +211,12 @@ impl<W: Write + Send> Exporter<'_, W> {
                     Some(last) if window.more => from = Some(last.id),
                     _ => break,
                 }
+            }
+        }
+        if !sources.is_empty() {
+            let known = self.database.store.sources().await?;
+            for source in known.iter().filter(|source| sources.contains(&source.id)) {
+                self.line(Kind::Source, None, source)?;
             }
         }
         Ok(())

@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::ids::now;
 use base64::Engine as _;
 use manent_model::{
-    Bookmark, Call, ConversationId, ConversationPatch, ConversationStatus, Document, Event, Fold, Input, Memory,
-    MessageStatus, Micros, NewMessage, Note, Origin, Project, Quarantined, Scratch, Source, State,
+    Author, Bookmark, Call, ConversationId, ConversationPatch, ConversationStatus, Document, Event, Fold, Input,
+    Memory, MessageStatus, Micros, NewMessage, Note, Origin, Project, Quarantined, Scratch, Source, State,
 };
 use manent_store::{
     At, BranchBase, Change, ConversationRef, DocumentsQuery, Done, Erase, HeadMove, HeadTo, NewEvent, NewFold,
@@ -60,6 +60,14 @@ struct Importer<'a> {
     ended: bool,
 }
 
+/// What became of a change that a line asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    In,
+    /// The store refused it, and the report says why.
+    Refused,
+}
+
 /// A conversation that is being filled.
 struct Filling {
     record: ConversationRecord,
@@ -102,9 +110,10 @@ impl Database {
             importer.report.lines += 1;
             importer.take(&bytes).await?;
         }
-        importer.finish_conversation().await?;
+        // The end line closes the last conversation. Without it, nobody knows how much is missing, so that one stays
+        // unfinished and the whole file can be imported over it.
         if !importer.ended {
-            importer.problem("the file is cut: it has no end line");
+            importer.problem("the file is cut: it has no end line, and its last conversation is not finished");
         }
         Ok(importer.report)
     }
@@ -260,9 +269,7 @@ impl Importer<'_> {
             pieces: branch.pieces,
             why: branch.why,
         };
-        self.low(now(), change).await?;
-        self.report.messages += own.len() as u64;
-        self.erase_erased(&own).await
+        self.add_messages(change, &own).await
     }
 
     async fn message(&mut self, line: &Line) -> Result<()> {
@@ -298,13 +305,15 @@ impl Importer<'_> {
             messages: waiting.iter().map(new_message).collect(),
             origins: waiting.iter().filter_map(|record| record.origin.clone()).collect(),
         };
-        self.low(now(), change).await?;
-        self.report.messages += waiting.len() as u64;
-        self.erase_erased(&waiting).await
+        self.add_messages(change, &waiting).await
     }
 
-    /// What was erased where it came from is erased here: only its place comes along.
-    async fn erase_erased(&mut self, records: &[MessageRecord]) -> Result<()> {
+    /// Stores messages and counts them. What was erased where it came from is erased here: only its place comes along.
+    async fn add_messages(&mut self, change: Change, records: &[MessageRecord]) -> Result<()> {
+        if self.try_low(now(), None, change).await? == Taken::Refused {
+            return Ok(());
+        }
+        self.report.messages += records.len() as u64;
         for record in records.iter().filter(|record| record.erased) {
             self.database.erase(Erase::Message(record.id)).await?;
         }
@@ -315,13 +324,18 @@ impl Importer<'_> {
         self.low_by(at, None, change).await
     }
 
-    async fn low_by(&mut self, at: Micros, actor: Option<manent_model::Author>, change: Change) -> Result<()> {
+    async fn low_by(&mut self, at: Micros, actor: Option<Author>, change: Change) -> Result<()> {
+        self.try_low(at, actor, change).await.map(drop)
+    }
+
+    /// Does a change between what is more urgent; a refusal is reported with the line.
+    async fn try_low(&mut self, at: Micros, actor: Option<Author>, change: Change) -> Result<Taken> {
         match self.database.change_low(at, actor, change).await {
             Err(Error::Store(error)) if is_about_the_line(&error) => {
                 self.problem(error);
-                Ok(())
+                Ok(Taken::Refused)
             }
-            outcome => outcome.map(drop),
+            outcome => outcome.map(|_| Taken::In),
         }
     }
 

@@ -33,6 +33,18 @@ async fn a_backup_is_made_when_due_and_only_the_newest_stay() {
 }
 
 #[tokio::test]
+async fn the_age_of_a_backup_is_in_its_name() {
+    let database = open();
+    let folder = database.folder.path().join("backups");
+    std::fs::create_dir(&folder).expect("made");
+    // As if the folder had been copied a moment ago.
+    std::fs::write(folder.join("manent-000000000000001.backup"), "old").expect("written");
+    let daily = BackupPlan::daily(&folder);
+    assert!(database.backup_if_due(&daily).await.expect("made").is_some());
+    assert!(database.backup_if_due(&daily).await.expect("looked").is_none());
+}
+
+#[tokio::test]
 async fn a_damaged_backup_is_not_restored() {
     let database = open();
     let chat = conversation(&database, "kept").await;

@@ -84,6 +84,10 @@ async fn a_cut_file_is_noticed_and_importing_the_whole_one_completes_it() {
     let cut = &text[..text.len() / 2];
     let report = second.import_jsonl(cut.as_bytes()).await.expect("readable");
     assert!(report.problems.iter().any(|problem| problem.why.contains("cut")), "{:?}", report.problems);
+    assert_eq!(second.conversation(chat).await.expect("begun").status, ConversationStatus::Importing);
+    let report = second.import_jsonl(text.as_bytes()).await.expect("readable");
+    assert_eq!((report.problems, report.messages), (Vec::new(), 20));
+    assert_eq!(export(&second).await, text);
     assert_sound(&second).await;
 }
 
@@ -101,6 +105,56 @@ async fn a_fork_travels_without_its_parent() {
     let report = second.import_jsonl(&out[..]).await.expect("readable");
     assert_eq!(report.problems, []);
     assert_eq!(texts(&second, child).await, ["one", "two", "four"]);
+}
+
+#[tokio::test]
+async fn a_fork_is_written_after_its_parent_whatever_the_order_asked_for() {
+    let first = open();
+    let parent = conversation(&first, "parent").await;
+    let ids = say(&first, parent, &["one", "two", "three"]).await;
+    let child = first.fork_to_new(parent, ids[1], ConversationDraft::default()).await.expect("forked");
+    let grandchild = first.fork_to_new(child, ids[0], ConversationDraft::default()).await.expect("forked");
+    say(&first, grandchild, &["four"]).await;
+    let mut out = Vec::new();
+    let selection = ExportSelection::Conversations(vec![grandchild, child, parent, child]);
+    first.export_jsonl(&selection, &mut out).await.expect("written");
+    let second = open();
+    let report = second.import_jsonl(&out[..]).await.expect("readable");
+    assert_eq!((report.problems, report.conversations, report.messages), (Vec::new(), 3, 4));
+    for id in [parent, child, grandchild] {
+        assert_eq!(texts(&second, id).await, texts(&first, id).await);
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_that_travels_alone_takes_its_blobs_and_sources_along() {
+    let first = open();
+    let chat = fill(&first).await;
+    let mut out = Vec::new();
+    first.export_jsonl(&ExportSelection::Conversations(vec![chat]), &mut out).await.expect("written");
+    let second = open();
+    let report = second.import_jsonl(&out[..]).await.expect("readable");
+    assert_eq!(report.problems, []);
+    assert_eq!(texts(&second, chat).await, texts(&first, chat).await);
+    let mut again = Vec::new();
+    second.export_jsonl(&ExportSelection::Conversations(vec![chat]), &mut again).await.expect("written");
+    assert_eq!(String::from_utf8(out), String::from_utf8(again));
+}
+
+#[tokio::test]
+async fn only_what_was_stored_is_counted() {
+    let first = open();
+    let parent = conversation(&first, "parent").await;
+    let ids = say(&first, parent, &["one", "two"]).await;
+    let child = first.fork_to_new(parent, ids[1], ConversationDraft::default()).await.expect("forked");
+    let mut out = Vec::new();
+    first.export_jsonl(&ExportSelection::Conversations(vec![child]), &mut out).await.expect("written");
+    first.trash(child).await.expect("trashed");
+    first.purge(child).await.expect("purged");
+    // The messages that the child took along still belong to its parent here.
+    let report = first.import_jsonl(&out[..]).await.expect("readable");
+    assert_eq!(report.messages, 0);
+    assert!(report.problems.iter().any(|problem| problem.why.contains("exists already")), "{:?}", report.problems);
 }
 
 #[tokio::test]

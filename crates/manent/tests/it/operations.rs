@@ -125,6 +125,57 @@ async fn statistics_count_the_shown_path_by_day_model_and_role() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_undone_or_redone_says_which() {
+    let database = open();
+    let chat = conversation(&database, "a").await;
+    say(&database, chat, &["one"]).await;
+    let redo = database.redo(Scope::Conversation(chat)).await.expect_err("nothing was undone");
+    assert_eq!(redo.code(), "nothing_to_redo");
+    let undo = database.undo(Scope::Beside).await.expect_err("nothing was done");
+    assert_eq!(undo.code(), "nothing_to_undo");
+}
+
+#[tokio::test]
+async fn a_list_without_wishes_is_a_page() {
+    let database = open();
+    for title in ["a", "b", "c"] {
+        conversation(&database, title).await;
+    }
+    let page = database.list(ListQuery::default()).await.expect("listed");
+    assert_eq!((page.conversations.len(), page.next), (3, None));
+}
+
+#[tokio::test]
+async fn a_note_gets_an_id_from_the_database() {
+    let database = open();
+    let chat = conversation(&database, "a").await;
+    let message = say(&database, chat, &["one"]).await[0];
+    let id = database.new_id(manent::model::NoteId::new);
+    database.change(Change::AddNote { id, message, kind: "rating".to_owned(), value: json("5") }).await.expect("noted");
+    assert_eq!(database.attached(chat).await.expect("read").notes[0].id, id);
+}
+
+#[tokio::test]
+async fn a_fork_begins_with_what_its_conversation_shows() {
+    let database = open();
+    let first = conversation(&database, "first").await;
+    let ids = say(&database, first, &["one", "two", "three", "four"]).await;
+    let second = database.fork_to_new(first, ids[3], ConversationDraft::default()).await.expect("forked");
+    database.edit(second, ids[1], MessageDraft::user("TWO"), Tail::Keep).await.expect("edited");
+    // Where the first conversation stands says nothing about what the second one shows.
+    database.rewind(first, ids[0]).await.expect("rewound");
+    let third = database.fork_to_new(second, ids[2], ConversationDraft::default()).await.expect("forked");
+    assert_eq!(texts(&database, third).await, ["one", "TWO", "three"]);
+    let off_path = database.fork_to_new(first, ids[2], ConversationDraft::default()).await.expect("forked");
+    assert_eq!(texts(&database, off_path).await, ["one", "two", "three"]);
+    let stranger = conversation(&database, "stranger").await;
+    for message in [ids[0], ids[2]] {
+        let refused = database.fork_to_new(stranger, message, ConversationDraft::default()).await.expect_err("not its");
+        assert_eq!(refused.code(), "not_found");
+    }
+}
+
+#[tokio::test]
 async fn an_append_after_another_head_is_a_conflict() {
     let database = open();
     let chat = conversation(&database, "a").await;

@@ -8,7 +8,6 @@ use super::super::tx::{ConversationRow, Entry, Tx};
 use crate::error::{Conflict, StoreError};
 use crate::image::{BookmarkImage, Flagged, Image};
 use crate::transaction::{Done, NewFold};
-use manent_model::nouns::Ranges;
 use manent_model::path;
 use manent_model::{Address, Call, ConversationId, FoldId, Head, Json, MessageId, NoteId, Range, Stretch};
 use serde::{Deserialize, Serialize};
@@ -129,7 +128,7 @@ pub(in crate::sqlite) fn start_of(tx: &Tx<'_>, conversation_no: i64) -> Outcome<
 }
 
 /// Turns stretches of the path into ranges of addresses; they must lie on the path that ends at `head`.
-fn ranges_of(tx: &mut Tx<'_>, head: Head, covers: &[Stretch]) -> Outcome<Ranges> {
+fn ranges_of(tx: &mut Tx<'_>, head: Head, covers: &[Stretch]) -> Outcome<Vec<Range>> {
     let mut ranges = Vec::new();
     for stretch in covers {
         let (first, last) = (tx.spot(stretch.first)?.address, tx.spot(stretch.last)?.address);

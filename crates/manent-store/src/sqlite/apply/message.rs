@@ -326,9 +326,8 @@ pub(super) fn finish(tx: &mut Tx<'_>, id: MessageId, finish: &Finish) -> Outcome
     };
     let sql = "update message set facts = $1, body = $2 where key = $3";
     execute(tx.connection, sql, (facts.encode(), finish.body.text().as_bytes(), spot.address.0))?;
-
     execute(tx.connection, "delete from chunk where key = $1", [spot.address.0])?;
-    for sha256 in blobs_of(finish.body.text(), &finish.body) {
+    for sha256 in blobs_of(&finish.body) {
         use_blob(tx, &sha256, spot.address.0)?;
     }
     grow_sums(tx, spot.address, message.content.sums() - earlier)?;
@@ -348,7 +347,7 @@ pub(super) fn finish(tx: &mut Tx<'_>, id: MessageId, finish: &Finish) -> Outcome
 /// A finished stream changes what is counted at its slot, and so every running sum behind it.
 ///
 /// Streams end at the end of their branch but for a rare race, so this touches one row. Branches that forked behind
-/// the stream while it ran keep the sums of then; `before_open` of those is corrected as well.
+/// the stream while it ran keep the sums of then; those are corrected as well.
 fn grow_sums(tx: &mut Tx<'_>, address: Address, grown: Sums) -> Outcome<()> {
     if grown == Sums::default() {
         return Ok(());

@@ -36,6 +36,10 @@ pub(super) fn check(tx: &mut Tx<'_>, transaction: &Transaction) -> Outcome<()> {
                     return Err(Conflict::Head.into());
                 }
             }
+            Expect::Lease { conversation, token } => {
+                let row = tx.conversation(*conversation)?;
+                run::held_lease(tx, row.no, *token)?;
+            }
         }
     }
     Ok(())

@@ -188,6 +188,9 @@ fn put_lease(tx: &mut Tx<'_>, conversation_no: i64, owner: &str, token: i64, unt
 }
 
 pub(super) fn take_lease(tx: &mut Tx<'_>, conversation: ConversationId, owner: &str, until: Micros) -> Outcome<Done> {
+    if owner.is_empty() {
+        return Err(StoreError::Invalid("the owner of a lease has a name".to_owned()).into());
+    }
     let row = tx.conversation(conversation)?;
     let token = match lease_row(tx, row.no)? {
         Some((holder, _, until)) if until > tx.at.0 && holder != owner => return Err(Conflict::Lease.into()),
@@ -197,20 +200,25 @@ pub(super) fn take_lease(tx: &mut Tx<'_>, conversation: ConversationId, owner: &
     put_lease(tx, row.no, owner, token, until)
 }
 
-pub(super) fn renew_lease(tx: &mut Tx<'_>, conversation: ConversationId, token: i64, until: Micros) -> Outcome<Done> {
-    let row = tx.conversation(conversation)?;
-    match lease_row(tx, row.no)? {
-        // A lease that ran out may be renewed as long as nobody else took it: the token still fences.
-        Some((owner, held, _)) if held == token => put_lease(tx, row.no, &owner, token, until),
+/// Returns the owner of a lease that a token still holds; one that was given back is held by nobody.
+///
+/// A lease that ran out is held as long as nobody else took it: the token still fences.
+pub(super) fn held_lease(tx: &Tx<'_>, conversation_no: i64, token: i64) -> Outcome<String> {
+    match lease_row(tx, conversation_no)? {
+        Some((owner, held, _)) if held == token && !owner.is_empty() => Ok(owner),
         _ => Err(Conflict::Lease.into()),
     }
 }
 
+pub(super) fn renew_lease(tx: &mut Tx<'_>, conversation: ConversationId, token: i64, until: Micros) -> Outcome<Done> {
+    let row = tx.conversation(conversation)?;
+    let owner = held_lease(tx, row.no, token)?;
+    put_lease(tx, row.no, &owner, token, until)
+}
+
 pub(super) fn release_lease(tx: &mut Tx<'_>, conversation: ConversationId, token: i64) -> Outcome<Done> {
     let row = tx.conversation(conversation)?;
-    match lease_row(tx, row.no)? {
-        // The row stays, so that the next owner's token is larger.
-        Some((_, held, _)) if held == token => put_lease(tx, row.no, "", token, Micros(0)),
-        _ => Err(Conflict::Lease.into()),
-    }
+    held_lease(tx, row.no, token)?;
+    // The row stays, so that the next owner's token is larger.
+    put_lease(tx, row.no, "", token, Micros(0))
 }

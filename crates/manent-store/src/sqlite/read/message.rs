@@ -5,7 +5,6 @@ use super::super::cache::Caches;
 use super::super::connection::{maybe, rows};
 use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
-use super::super::prepare::digest_of;
 use super::super::tx::spot;
 use super::Reading;
 use crate::error::StoreError;
@@ -89,7 +88,7 @@ pub(in crate::sqlite) fn message_of(
                 return Err(altered().into());
             }
         }
-        Some(digest) if digest_of(key, &message) == digest => {}
+        Some(digest) if message.content.digest(key, message.id) == digest => {}
         // While it streams, the body is what its chunks say, and each of those is sealed.
         None if flags.status == MessageStatus::Streaming => {
             message.content.body = Body::parse(message.content.body.text()).map_err(|_| altered())?;

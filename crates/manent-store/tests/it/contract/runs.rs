@@ -70,27 +70,6 @@ pub async fn a_tool_call_keeps_its_record_and_its_trail(store: &dyn Store) {
     sound(store).await;
 }
 
-pub async fn a_trail_of_another_program_is_taken_as_it_was(store: &dyn Store) {
-    let conversation = conversation(store, "a").await;
-    let message = say(store, conversation, &["run"]).await[0];
-    let done = call(message, 0, ToolState::Completed);
-    let step = |state: ToolState, seconds: i64, who: Option<&str>| ToolStep {
-        state,
-        at: at(seconds),
-        actor: who.map(|id| Author { id: id.to_owned(), name: String::new() }),
-        note: "then".to_owned(),
-    };
-    // Here nothing would go from a final state to an open one.
-    let steps = vec![step(ToolState::Failed, -9, Some("x")), step(ToolState::Executing, -10, None)];
-    let put = |call: &ToolCall| Change::PutToolTrail { call: call.clone(), steps: steps.clone() };
-    commit(store, put(&done)).await;
-    let trails = store.attached(conversation).await.expect("readable").tool_calls;
-    assert_eq!(trails, [ToolCallTrail { call: done.clone(), steps: steps.clone() }]);
-    refused(store, put(&done), "exists").await;
-    refused(store, put(&call(id(MessageId::new), 0, ToolState::Pending)), "not_found").await;
-    sound(store).await;
-}
-
 fn event(channel: &str, n: i64) -> NewEvent {
     NewEvent { channel: channel.to_owned(), at: at(n), body: json(&format!("{{\"n\" : {n}}}")) }
 }
@@ -166,9 +145,32 @@ pub async fn a_lease_fences_off_the_owner_before(store: &dyn Store) {
     refused_as(when(16, release(1)).await, "lease_held");
     when(17, release(2)).await.expect("held");
     assert_eq!(lease().await, None);
+    refused_as(when(17, renew(2, 40)).await, "lease_held");
+    refused_as(when(17, take("", 40)).await, "invalid");
     assert_eq!(when(18, take("ann", 30)).await.expect("free").done, [Done::Lease(3)]);
     let unknown = Change::TakeLease { conversation: id(ConversationId::new), owner: "x".to_owned(), until: at(1) };
     refused(store, unknown, "not_found").await;
+    sound(store).await;
+}
+
+pub async fn a_commit_that_expects_a_lease_happens_only_while_it_is_held(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let take = |owner: &str, until: i64| Change::TakeLease { conversation, owner: owner.to_owned(), until: at(until) };
+    let say = async |seconds: i64, token: i64, text: &str| {
+        let change = append(conversation, vec![message("assistant", text)]);
+        let expect = vec![Expect::Lease { conversation, token }];
+        store.commit(Transaction { expect, ..Transaction::of(at(seconds), change) }).await
+    };
+    refused_as(say(0, 1, "before anybody took it").await, "lease_held");
+    store.commit(Transaction::of(at(0), take("ann", 10))).await.expect("free");
+    say(5, 1, "held").await.expect("held");
+    say(12, 1, "run out").await.expect("nobody else took it");
+    store.commit(Transaction::of(at(15), take("bob", 30))).await.expect("it has run out");
+    refused_as(say(16, 1, "from the owner before").await, "lease_held");
+    say(17, 2, "from the new one").await.expect("held");
+    commit(store, Change::ReleaseLease { conversation, token: 2 }).await;
+    refused_as(say(18, 2, "given back").await, "lease_held");
+    assert_eq!(texts(store, conversation).await, ["held", "run out", "from the new one"]);
     sound(store).await;
 }
 
@@ -177,17 +179,19 @@ pub async fn a_trail_that_another_program_kept_is_taken_as_it_was(store: &dyn St
     let message = say(store, conversation, &["run"]).await[0];
     let judge = Author { id: "judge".to_owned(), name: String::new() };
     let step = |state, seconds, note: &str, actor| ToolStep { state, at: at(seconds), actor, note: note.to_owned() };
-    // Denied twice: no transition of ours, but another program wrote it.
+    // Denied twice, later before earlier: no transition of ours, but another program wrote it.
     let steps = vec![
         step(ToolState::Pending, 1, "", None),
         step(ToolState::Denied, 2, "policy deny", Some(judge.clone())),
-        step(ToolState::Denied, 3, "approval denied", Some(judge)),
+        step(ToolState::Denied, -3, "approval denied", Some(judge)),
     ];
     let call = call(message, 0, ToolState::Denied);
     commit(store, Change::PutToolTrail { call: call.clone(), steps: steps.clone() }).await;
     let trails = store.attached(conversation).await.expect("readable").tool_calls;
     assert_eq!(trails, [ToolCallTrail { call: call.clone(), steps: steps.clone() }]);
-    refused(store, Change::PutToolTrail { call, steps }, "exists").await;
+    refused(store, Change::PutToolTrail { call: call.clone(), steps: steps.clone() }, "exists").await;
+    let unknown = ToolCall { message: id(MessageId::new), ..call };
+    refused(store, Change::PutToolTrail { call: unknown, steps }, "not_found").await;
     let position = store.undo_target(Scope::Conversation(conversation), Step::Undo).await.expect("readable");
     commit(store, Change::Undo { position: position.expect("something to undo") }).await;
     assert!(store.attached(conversation).await.expect("readable").tool_calls.is_empty());
