@@ -2,7 +2,6 @@
 
 use crate::database::{Database, only, unexpected};
 use crate::error::{Error, Result};
-use crate::ids::now;
 use manent_model::{
     Author, BranchId, Conversation, ConversationDraft, ConversationId, ConversationPatch, ConversationStatus, Json,
     ProjectId, check_name,
@@ -122,7 +121,7 @@ impl Database {
             return Err(Error::not_found("conversation", id));
         }
         loop {
-            match only(self.change_low(now(), None, Change::Purge { conversation: id }).await?) {
+            match only(self.change_low(self.ids.now(), None, Change::Purge { conversation: id }).await?) {
                 Done::Purged(true) => return Ok(()),
                 Done::Purged(false) => {}
                 done => return Err(unexpected(&done)),
@@ -136,7 +135,7 @@ impl Database {
     pub async fn erase(&self, target: Erase) -> Result<Receipt> {
         let mut total = Receipt::default();
         loop {
-            match only(self.change_low(now(), None, Change::Erase { target: target.clone() }).await?) {
+            match only(self.change_low(self.ids.now(), None, Change::Erase { target: target.clone() }).await?) {
                 Done::Erased(step) => {
                     total.at = step.at;
                     total.finished = step.finished;

@@ -1,7 +1,7 @@
 //! The database: a store with names for what people do.
 
 use crate::error::{Error, Result};
-use crate::ids::{Ids, fresh_key, now};
+use crate::ids::{Ids, fresh_key};
 use manent_model::{Author, Micros};
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
 use manent_store::{Change, Committed, Done, Expect, Lane, Store, StoreError, Transaction};
@@ -63,7 +63,7 @@ impl Database {
         let transaction = Transaction {
             // An append is its own key, and so is the making of a conversation; other changes get one.
             key: (!changes.iter().all(is_own_key)).then(fresh_key),
-            at: now(),
+            at: self.ids.now(),
             actor: self.actor.clone(),
             expect,
             changes,

@@ -14,6 +14,11 @@ pub(crate) struct Ids {
 const CHANCE_BITS: u32 = 80;
 
 impl Ids {
+    /// Returns the time now.
+    pub(crate) fn now(&self) -> Micros {
+        now()
+    }
+
     /// Makes an id of any kind: `ids.make(MessageId::new)`.
     pub(crate) fn make<T>(&self, new: fn(u64, [u8; 10]) -> T) -> T {
         let now = now().0 as u64 / 1_000;

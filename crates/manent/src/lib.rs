@@ -31,30 +31,41 @@
 
 mod error;
 mod ids;
-mod draft;
+mod message_draft;
 mod database;
 mod conversation;
 mod message;
+mod attached;
+mod run;
 mod undo;
-mod beside;
+mod draft;
+mod project;
+mod library;
+mod blob;
+mod journal;
+mod maintenance;
 mod backup;
 pub mod jsonl;
 
+pub use attached::FoldDraft;
 pub use backup::BackupPlan;
 pub use database::Database;
-pub use draft::MessageDraft;
 pub use error::{Error, Result};
 pub use jsonl::{ExportSelection, ImportProblem, ImportReport};
+pub use library::MemoryDraft;
 pub use manent_model as model;
 pub use manent_model::{
-    Author, Body, BranchId, Conversation, ConversationDraft, ConversationId, ConversationKind, ConversationPatch,
-    ConversationStatus, FoldId, Json, Message, MessageId, MessageStatus, Part, Project, ProjectId, ProjectPatch, Stats,
-    Stretch, Time,
+    Author, Body, BranchId, CallId, CallOutcome, Conversation, ConversationDraft, ConversationId, ConversationKind,
+    ConversationPatch, ConversationStatus, Document, Event, FoldId, FoldKind, InputId, Json, Memory, MemoryId, Message,
+    MessageId, MessageStatus, Micros, NoteId, Origin, Part, Project, ProjectId, ProjectPatch, Quarantined, Source,
+    SourceId, Stats, Stretch, Time, ToolCall, ToolState,
 };
 pub use manent_store as store;
 pub use manent_store::{
     Attached, BackupReport, BranchInfo, Change, Committed, Conflict, ConversationPage, Direction, DoctorReport, Erase,
-    Expect, Finish, JournalEntry, ListCursor, ListQuery, Placed, Position, Receipt, Scope, StatsQuery, StoreError,
-    Transaction, VerifyReport, Window,
+    EventsQuery, Expect, Finish, JournalEntry, ListCursor, ListQuery, MemoriesQuery, OriginsQuery, Placed, Position,
+    Receipt, Scope, StatsQuery, StoreError, ToolCallTrail, Transaction, VerifyReport, Window,
 };
 pub use message::Tail;
+pub use message_draft::MessageDraft;
+pub use run::CallDraft;

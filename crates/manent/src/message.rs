@@ -1,15 +1,13 @@
 //! Messages: said, read in pages, forked, edited, hidden, streamed.
 
-use crate::database::{Database, only, unexpected};
-use crate::draft::MessageDraft;
+use crate::database::Database;
+
 use crate::error::{Error, Result};
-use crate::ids::now;
-use manent_model::{
-    BranchId, ConversationDraft, ConversationId, FoldId, FoldKind, MessageId, MessageStatus, NewMessage, Stretch,
-};
+use crate::message_draft::MessageDraft;
+use manent_model::{BranchId, ConversationDraft, ConversationId, MessageId, MessageStatus, NewMessage, Stretch};
 use manent_store::{
-    At, Attached, BranchBase, BranchInfo, Change, Direction, Done, Expect, Finish, HeadMove, HeadTo, MessagesQuery,
-    NewFold, Placed, SpliceAt, Why, Window, WindowQuery,
+    At, BranchBase, BranchInfo, Change, Direction, Expect, Finish, HeadMove, HeadTo, MessagesQuery, Placed, SpliceAt,
+    Why, Window, WindowQuery,
 };
 
 /// What becomes of the messages behind an edited one.
@@ -120,14 +118,25 @@ impl Database {
         Ok(self.store.messages(MessagesQuery::Thread(id)).await?)
     }
 
-    /// Returns everything attached to a conversation.
-    pub async fn attached(&self, conversation: ConversationId) -> Result<Attached> {
-        Ok(self.store.attached(conversation).await?)
-    }
-
-    /// Goes back to a message, so that what is appended next opens a branch there; the same as [`Self::rewind`].
-    pub async fn fork(&self, conversation: ConversationId, after: MessageId) -> Result<()> {
-        self.rewind(conversation, after).await
+    /// Says something behind a message of the path, on a branch of its own, and shows that; the old tail stays.
+    pub async fn fork(
+        &self,
+        conversation: ConversationId,
+        after: MessageId,
+        message: MessageDraft,
+    ) -> Result<MessageId> {
+        let message = message.finish(&self.ids);
+        let id = message.id;
+        let change = Change::AppendMessages {
+            conversation,
+            at: At::After { message: Some(after), branch: self.ids.make(BranchId::new) },
+            head: HeadMove::Follow,
+            why: Why::Fork,
+            messages: vec![message],
+            origins: Vec::new(),
+        };
+        self.change(change).await?;
+        Ok(id)
     }
 
     /// Makes a conversation that begins with the path up to a message. Nothing is copied.
@@ -268,27 +277,6 @@ impl Database {
         Ok(id)
     }
 
-    /// Hides messages from the model; the reader still sees them. Returns the fold that does it.
-    pub async fn hide(&self, conversation: ConversationId, stretch: Stretch) -> Result<FoldId> {
-        let id = self.ids.make(FoldId::new);
-        let fold = NewFold {
-            id,
-            after: stretch.last,
-            kind: FoldKind::Drop,
-            covers: vec![stretch],
-            summary: None,
-            parent: None,
-            made_by: None,
-        };
-        self.change(Change::AddFold { conversation, fold }).await?;
-        Ok(id)
-    }
-
-    /// Shows the model again what a fold hid or summed up.
-    pub async fn show(&self, fold: FoldId) -> Result<()> {
-        self.change(Change::SetFoldActive { fold, active: false }).await.map(drop)
-    }
-
     /// Begins a message whose text comes in pieces.
     pub async fn begin_stream(&self, conversation: ConversationId, message: MessageDraft) -> Result<MessageId> {
         self.append(conversation, message.with_status(MessageStatus::Streaming)).await
@@ -302,21 +290,5 @@ impl Database {
     /// Ends a streaming message, once; the same ending again is a retry.
     pub async fn finish_stream(&self, message: MessageId, finish: Finish) -> Result<()> {
         self.change(Change::FinishMessage { message, finish }).await.map(drop)
-    }
-
-    /// Logs events and returns the cursor of the last one.
-    pub async fn log(
-        &self,
-        conversation: ConversationId,
-        channel: &str,
-        bodies: Vec<manent_model::Json>,
-    ) -> Result<i64> {
-        let at = now();
-        let event = |body| manent_store::NewEvent { channel: channel.to_owned(), at, body };
-        let events = bodies.into_iter().map(event).collect();
-        match only(self.change(Change::AppendEvents { conversation, events }).await?) {
-            Done::Events(cursor) => Ok(cursor),
-            done => Err(unexpected(&done)),
-        }
     }
 }

@@ -2,6 +2,7 @@
 
 mod kit;
 mod operations;
+mod attached;
 mod jsonl;
 mod backup;
 mod tidy;

@@ -1,0 +1,104 @@
+//! What stands beside conversations: documents, memories, and where imported things came from.
+
+use crate::database::{Database, only, unexpected};
+use crate::error::{Error, Result};
+use manent_model::{
+    ConversationId, Document, Json, Memory, MemoryId, MessageId, Origin, ProjectId, Quarantined, Source, SourceId,
+};
+use manent_store::{Change, DocumentsQuery, Done, MemoriesQuery, OriginsQuery};
+
+/// A memory that is to be kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MemoryDraft {
+    /// Its id, if it replaces one that is there.
+    pub id: Option<MemoryId>,
+    /// The collection it lies in.
+    pub collection: String,
+    /// The project it belongs to.
+    pub project: Option<ProjectId>,
+    /// The conversation it came from.
+    pub conversation: Option<ConversationId>,
+    /// The message it came from.
+    pub message: Option<MessageId>,
+    /// The id that another program gave it.
+    pub external: Option<String>,
+    /// The text.
+    pub text: String,
+    /// Whatever the caller wants to keep with it.
+    pub metadata: Option<Json>,
+}
+
+impl Database {
+    /// Writes the next version of a document and returns its number.
+    pub async fn put_document(&self, kind: &str, id: &str, project: Option<ProjectId>, body: Json) -> Result<i64> {
+        self.next_version(kind, id, project, Some(body)).await
+    }
+
+    /// Removes a document; its versions stay, and undo brings it back.
+    pub async fn remove_document(&self, kind: &str, id: &str) -> Result<()> {
+        let project = self.document(kind, id).await?.project;
+        self.next_version(kind, id, project, None).await.map(drop)
+    }
+
+    async fn next_version(&self, kind: &str, id: &str, project: Option<ProjectId>, body: Option<Json>) -> Result<i64> {
+        let change = Change::PutDocument { kind: kind.to_owned(), id: id.to_owned(), project, body };
+        match only(self.change(change).await?) {
+            Done::Version(version) => Ok(version),
+            done => Err(unexpected(&done)),
+        }
+    }
+
+    /// Returns the newest version of a document.
+    pub async fn document(&self, kind: &str, id: &str) -> Result<Document> {
+        let query = DocumentsQuery::Newest { kind: kind.to_owned(), id: id.to_owned() };
+        let newest = self.store.documents(query).await?.pop();
+        newest
+            .filter(|document| document.body.is_some())
+            .ok_or_else(|| Error::not_found("document", format!("{kind}/{id}")))
+    }
+
+    /// Returns the newest version of each document of a kind, in order of id.
+    pub async fn documents(&self, kind: &str) -> Result<Vec<Document>> {
+        Ok(self.store.documents(DocumentsQuery::Kind(kind.to_owned())).await?)
+    }
+
+    /// Returns every version of a document, oldest first; a removal is a version without a body.
+    pub async fn document_versions(&self, kind: &str, id: &str) -> Result<Vec<Document>> {
+        let query = DocumentsQuery::Versions { kind: kind.to_owned(), id: id.to_owned() };
+        Ok(self.store.documents(query).await?)
+    }
+
+    /// Remembers a text.
+    pub async fn put_memory(&self, draft: MemoryDraft) -> Result<MemoryId> {
+        let MemoryDraft { id, collection, project, conversation, message, external, text, metadata } = draft;
+        let id = id.unwrap_or_else(|| self.ids.make(MemoryId::new));
+        let memory = Memory { id, collection, project, conversation, message, external, text, metadata };
+        self.change(Change::PutMemory { memory }).await?;
+        Ok(id)
+    }
+
+    /// Forgets a memory.
+    pub async fn remove_memory(&self, id: MemoryId) -> Result<()> {
+        self.change(Change::RemoveMemory { id }).await.map(drop)
+    }
+
+    /// Returns memories in the order they were kept.
+    pub async fn memories(&self, query: MemoriesQuery) -> Result<Vec<Memory>> {
+        Ok(self.store.memories(query).await?)
+    }
+
+    /// Returns all imported files.
+    pub async fn sources(&self) -> Result<Vec<Source>> {
+        Ok(self.store.sources().await?)
+    }
+
+    /// Returns where objects came from.
+    pub async fn origins(&self, query: OriginsQuery) -> Result<Vec<Origin>> {
+        Ok(self.store.origins(query).await?)
+    }
+
+    /// Returns what of a file nobody could read.
+    pub async fn quarantined(&self, source: SourceId) -> Result<Vec<Quarantined>> {
+        Ok(self.store.quarantined(source).await?)
+    }
+}

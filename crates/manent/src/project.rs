@@ -1,0 +1,45 @@
+//! Projects: what several conversations share.
+
+use crate::database::Database;
+use crate::error::{Error, Result};
+use manent_model::{Project, ProjectId, ProjectPatch};
+use manent_store::Change;
+
+impl Database {
+    /// Makes a project.
+    pub async fn create_project(&self, name: &str, instructions: &str) -> Result<Project> {
+        let project = Project {
+            id: self.ids.make(ProjectId::new),
+            kind: "project".to_owned(),
+            name: name.to_owned(),
+            instructions: instructions.to_owned(),
+            facts: Default::default(),
+            metadata: None,
+            version: 1,
+        };
+        self.change(Change::CreateProject { project: project.clone() }).await?;
+        Ok(project)
+    }
+
+    /// Returns a project.
+    pub async fn project(&self, id: ProjectId) -> Result<Project> {
+        let all = self.store.projects().await?;
+        all.into_iter().find(|project| project.id == id).ok_or_else(|| Error::not_found("project", id))
+    }
+
+    /// Returns all projects in the order they were made.
+    pub async fn projects(&self) -> Result<Vec<Project>> {
+        Ok(self.store.projects().await?)
+    }
+
+    /// Changes a project.
+    pub async fn edit_project(&self, id: ProjectId, patch: ProjectPatch) -> Result<Project> {
+        self.change(Change::EditProject { id, patch }).await?;
+        self.project(id).await
+    }
+
+    /// Removes a project; its conversations stay. Undo brings it back.
+    pub async fn remove_project(&self, id: ProjectId) -> Result<()> {
+        self.change(Change::RemoveProject { id }).await.map(drop)
+    }
+}

@@ -1,0 +1,113 @@
+//! Runs: tool calls, the log, inputs, the lease, and requests to models.
+
+use crate::database::{Database, only, unexpected};
+use crate::error::Result;
+use manent_model::{
+    Call, CallId, CallOutcome, ConversationId, Event, InputId, Json, MessageId, Micros, Stretch, ToolCall, ToolState,
+};
+use manent_store::{Change, Committed, Done, EventsQuery, NewEvent, ToolCallTrail};
+
+/// A request to a model that is to be recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallDraft {
+    /// The last message that it saw; none when it saw none.
+    pub after: Option<MessageId>,
+    /// The model.
+    pub model: Option<String>,
+    /// How it ended.
+    pub outcome: CallOutcome,
+    /// Tokens sent.
+    pub tokens_in: Option<i64>,
+    /// Tokens received.
+    pub tokens_out: Option<i64>,
+    /// Cost in millionths of the caller's currency.
+    pub cost_micros: Option<i64>,
+    /// What was sent.
+    pub sent: Vec<Stretch>,
+    /// The manifest and the rest.
+    pub manifest: Option<Json>,
+}
+
+impl Database {
+    /// Records a tool call; the first step of its trail is the state it begins in.
+    pub async fn put_tool_call(&self, call: ToolCall, note: &str) -> Result<()> {
+        self.change(Change::PutToolCall { call, note: note.to_owned() }).await.map(drop)
+    }
+
+    /// Moves a tool call along an allowed transition; no record leaves the one it has.
+    pub async fn move_tool_call(
+        &self,
+        message: MessageId,
+        part: u32,
+        to: ToolState,
+        record: Option<Json>,
+        note: &str,
+    ) -> Result<()> {
+        self.change(Change::MoveToolCall { message, part, to, record, note: note.to_owned() }).await.map(drop)
+    }
+
+    /// Returns the tool calls of all conversations that are not in a final state, oldest first.
+    pub async fn open_tool_calls(&self, limit: u32) -> Result<Vec<(ConversationId, ToolCallTrail)>> {
+        Ok(self.store.open_tool_calls(limit).await?)
+    }
+
+    /// Logs events and returns the cursor of the last one.
+    pub async fn log(&self, conversation: ConversationId, channel: &str, bodies: Vec<Json>) -> Result<i64> {
+        let at = self.ids.now();
+        let event = |body| NewEvent { channel: channel.to_owned(), at, body };
+        let events = bodies.into_iter().map(event).collect();
+        match only(self.change(Change::AppendEvents { conversation, events }).await?) {
+            Done::Events(cursor) => Ok(cursor),
+            done => Err(unexpected(&done)),
+        }
+    }
+
+    /// Returns events after a cursor.
+    pub async fn events(&self, query: EventsQuery) -> Result<Vec<Event>> {
+        Ok(self.store.events(query).await?)
+    }
+
+    /// Queues an input for a run.
+    pub async fn put_input(&self, conversation: ConversationId, body: Json) -> Result<InputId> {
+        let id = self.ids.make(InputId::new);
+        self.change(Change::PutInput { conversation, id, body }).await?;
+        Ok(id)
+    }
+
+    /// Takes inputs out of the queue, all or none; each can be taken once.
+    pub async fn take_inputs(&self, conversation: ConversationId, ids: Vec<InputId>) -> Result<()> {
+        self.change(Change::TakeInputs { conversation, ids }).await.map(drop)
+    }
+
+    /// Takes the lease of a run if it is free or has run out, and returns the token that fences off earlier owners.
+    pub async fn take_lease(&self, conversation: ConversationId, owner: &str, until: Micros) -> Result<i64> {
+        token_of(self.change(Change::TakeLease { conversation, owner: owner.to_owned(), until }).await?)
+    }
+
+    /// Extends a lease that the token still holds.
+    pub async fn renew_lease(&self, conversation: ConversationId, token: i64, until: Micros) -> Result<()> {
+        self.change(Change::RenewLease { conversation, token, until }).await.map(drop)
+    }
+
+    /// Gives a lease back.
+    pub async fn release_lease(&self, conversation: ConversationId, token: i64) -> Result<()> {
+        self.change(Change::ReleaseLease { conversation, token }).await.map(drop)
+    }
+
+    /// Records a request to a model, as of now.
+    pub async fn record_call(&self, conversation: ConversationId, draft: CallDraft) -> Result<CallId> {
+        let id = self.ids.make(CallId::new);
+        let CallDraft { after, model, outcome, tokens_in, tokens_out, cost_micros, sent, manifest } = draft;
+        let at = self.ids.now();
+        let call = Call { id, after, model, outcome, tokens_in, tokens_out, cost_micros, sent, manifest, at };
+        self.change(Change::RecordCall { conversation, call }).await?;
+        Ok(id)
+    }
+}
+
+fn token_of(committed: Committed) -> Result<i64> {
+    match only(committed) {
+        Done::Lease(token) => Ok(token),
+        done => Err(unexpected(&done)),
+    }
+}
