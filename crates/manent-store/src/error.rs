@@ -120,7 +120,13 @@ pub enum Conflict {
     /// The input was taken already.
     #[error("the input was taken already")]
     Taken,
-    /// There is nothing to undo or redo, or something was changed after it.
+    /// There is nothing to undo.
+    #[error("there is nothing to undo")]
+    NothingToUndo,
+    /// There is nothing to redo.
+    #[error("there is nothing to redo")]
+    NothingToRedo,
+    /// It is not there to be undone or redone, or something was changed after it.
     #[error("this change cannot be undone now: it is not the last one of everything it touched")]
     Undo,
     /// The message is final, or was never streaming.
@@ -144,6 +150,8 @@ impl StoreError {
                 Conflict::ToolState { .. } => "tool_state",
                 Conflict::Lease => "lease_held",
                 Conflict::Taken => "input_taken",
+                Conflict::NothingToUndo => "nothing_to_undo",
+                Conflict::NothingToRedo => "nothing_to_redo",
                 Conflict::Undo => "cannot_undo",
                 Conflict::NotStreaming => "not_streaming",
                 Conflict::NotTrashed => "not_trashed",

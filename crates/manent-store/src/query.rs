@@ -293,7 +293,8 @@ pub struct JournalEntry {
 }
 
 /// What an undo or redo is about.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// The last change of anything.
     Everything,
@@ -304,7 +305,8 @@ pub enum Scope {
 }
 
 /// Back or forth.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Step {
     /// Undo.
     Undo,

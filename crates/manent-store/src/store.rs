@@ -5,7 +5,8 @@ use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
 use crate::query::*;
 use crate::transaction::{Committed, MessageOrigin, Position, Transaction};
 use manent_model::{
-    Conversation, ConversationId, Json, MessageId, Origin, Project, Quarantined, Scratch, Source, SourceId, Stats,
+    Conversation, ConversationId, Json, MessageId, Micros, Origin, Project, Quarantined, Scratch, Source, SourceId,
+    Stats,
 };
 use std::path::Path;
 use tokio::sync::watch;
@@ -17,6 +18,8 @@ use tokio::sync::watch;
 pub trait Store: Send + Sync + 'static {
     /// Does everything in the transaction, or nothing.
     async fn commit(&self, transaction: Transaction) -> Result<Committed>;
+    /// Returns the time of the transaction that used an idempotency key first, as long as the key is remembered.
+    async fn request_at(&self, key: Vec<u8>) -> Result<Option<Micros>>;
 
     /// Returns a conversation.
     async fn conversation(&self, which: ConversationRef) -> Result<Option<Conversation>>;

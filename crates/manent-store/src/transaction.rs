@@ -1,5 +1,6 @@
 //! One way to write: a transaction is a list of changes that happen together or not at all.
 
+use crate::query::{Scope, Step};
 use manent_model::{
     Author, BranchId, Call, ConversationDraft, ConversationId, ConversationPatch, FoldId, FoldKind, InputId, Json,
     Memory, MemoryId, MessageId, MessageStatus, Micros, NewMessage, NoteId, Origin, Project, ProjectId, ProjectPatch,
@@ -341,6 +342,8 @@ pub enum Change {
     RemoveProject { id: ProjectId },
     /// Undoes the commit that begins at this position; undoing an undo is a redo.
     Undo { position: Position },
+    /// Undoes or redoes the last change of a scope, whichever that is when the transaction has its turn.
+    Step { scope: Scope, step: Step },
     /// Destroys one step's worth of a conversation in the trash; not undoable. Answers whether it is done.
     Purge { conversation: ConversationId },
     /// Destroys one step's worth of content everywhere, with a receipt; not undoable. Send it until it is finished.

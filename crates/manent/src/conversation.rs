@@ -120,10 +120,11 @@ impl Database {
         if self.store.conversation(ConversationRef::Id(id)).await?.is_none() {
             return Err(Error::not_found("conversation", id));
         }
+        let mut handle = self.clone();
         loop {
-            match only(self.change_low(self.ids.now(), None, Change::Purge { conversation: id }).await?) {
+            match only(handle.change_low(self.ids.now(), None, Change::Purge { conversation: id }).await?) {
                 Done::Purged(true) => return Ok(()),
-                Done::Purged(false) => {}
+                Done::Purged(false) => handle = self.plain(),
                 done => return Err(unexpected(&done)),
             }
         }
@@ -134,8 +135,9 @@ impl Database {
     /// Backups are files of their own: those made before still hold it.
     pub async fn erase(&self, target: Erase) -> Result<Receipt> {
         let mut total = Receipt::default();
+        let mut handle = self.clone();
         loop {
-            match only(self.change_low(self.ids.now(), None, Change::Erase { target: target.clone() }).await?) {
+            match only(handle.change_low(self.ids.now(), None, Change::Erase { target: target.clone() }).await?) {
                 Done::Erased(step) => {
                     total.at = step.at;
                     total.finished = step.finished;
@@ -151,6 +153,7 @@ impl Database {
             if total.finished {
                 return Ok(total);
             }
+            handle = self.plain();
         }
     }
 }

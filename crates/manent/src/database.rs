@@ -1,7 +1,7 @@
 //! The database: a store with names for what people do.
 
 use crate::error::{Error, Result};
-use crate::ids::{Ids, fresh_key};
+use crate::ids::{Ids, fresh_key, now};
 use manent_model::{Author, Micros};
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
 use manent_store::{Change, Committed, Done, Expect, Lane, Store, StoreError, Transaction};
@@ -14,6 +14,10 @@ pub struct Database {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) ids: Arc<Ids>,
     actor: Option<Author>,
+    /// What every commit of this handle expects.
+    expect: Vec<Expect>,
+    /// The idempotency key of the request that this handle is for.
+    request: Option<Vec<u8>>,
 }
 
 /// How often a commit whose outcome is unknown is sent again; the store then answers with the truth.
@@ -30,12 +34,51 @@ impl Database {
 
     /// Puts a database over any store.
     pub fn over(store: Arc<dyn Store>) -> Self {
-        Self { store, ids: Arc::new(Ids::default()), actor: None }
+        Self { store, ids: Arc::new(Ids::default()), actor: None, expect: Vec::new(), request: None }
     }
 
     /// Returns a handle whose changes are recorded as somebody's.
     pub fn acting_as(&self, actor: Author) -> Self {
         Self { actor: Some(actor), ..self.clone() }
+    }
+
+    /// Returns a handle whose commits happen only while something is true; reads do not ask.
+    ///
+    /// Of what takes many commits, purging and erasing, only the first one expects it.
+    pub fn expecting(&self, expect: Expect) -> Self {
+        let mut handle = self.clone();
+        handle.expect.push(expect);
+        handle
+    }
+
+    /// Returns a handle for exactly one request, which may be sent again: after a crash, or when its answer got lost.
+    ///
+    /// The same calls in the same order on a handle with the same key make the same ids at the same time, so the store
+    /// answers what it answered before and changes nothing. The same key with another request is a conflict. A twin
+    /// that is under way at the same moment may meet that conflict too; asking for a handle again settles it. Keys are
+    /// remembered for a week.
+    pub async fn once(&self, key: &str) -> Result<Self> {
+        let first = self.store.request_at(key.as_bytes().to_vec()).await?;
+        Ok(self.for_request(key, first.unwrap_or_else(now)))
+    }
+
+    /// Returns a handle for exactly one request whose key was just made; see [`Self::once`].
+    pub fn once_fresh(&self, key: &str) -> Self {
+        self.for_request(key, now())
+    }
+
+    fn for_request(&self, key: &str, at: Micros) -> Self {
+        let key = key.as_bytes().to_vec();
+        Self { ids: Arc::new(Ids::of_request(&key, at)), request: Some(key), ..self.clone() }
+    }
+
+    /// Returns a handle without expectations and key, for what takes many commits.
+    pub(crate) fn plain(&self) -> Self {
+        let ids = match self.request {
+            Some(_) => Arc::new(Ids::default()),
+            None => self.ids.clone(),
+        };
+        Self { ids, expect: Vec::new(), request: None, ..self.clone() }
     }
 
     /// Returns the store, for what has no name here.
@@ -60,26 +103,30 @@ impl Database {
 
     /// Does several things together, or none of them.
     pub async fn commit(&self, changes: Vec<Change>, expect: Vec<Expect>) -> Result<Committed> {
-        let transaction = Transaction {
+        let (key, at, actor) = (self.key_for(&changes), self.ids.now(), self.actor.clone());
+        self.send(Transaction { key, at, actor, expect, changes, lane: Lane::Normal }).await
+    }
+
+    fn key_for(&self, changes: &[Change]) -> Option<Vec<u8>> {
+        match &self.request {
+            // What is sent again and again until it is done needs no key, and one key cannot serve all its commits.
+            Some(_) if changes.iter().all(is_one_of_many) => None,
+            Some(key) => Some(key.clone()),
             // An append is its own key, and so is the making of a conversation; other changes get one.
-            key: (!changes.iter().all(is_own_key)).then(fresh_key),
-            at: self.ids.now(),
-            actor: self.actor.clone(),
-            expect,
-            changes,
-            lane: Lane::Normal,
-        };
-        self.send(transaction).await
+            None => (!changes.iter().all(is_own_key)).then(fresh_key),
+        }
     }
 
     /// Does something between what is more urgent, at a given time: imports and maintenance.
     pub(crate) async fn change_low(&self, at: Micros, actor: Option<Author>, change: Change) -> Result<Committed> {
-        let key = (!is_own_key(&change)).then(fresh_key);
-        self.send(Transaction { key, at, actor, expect: Vec::new(), changes: vec![change], lane: Lane::Low }).await
+        let changes = vec![change];
+        let key = self.key_for(&changes);
+        self.send(Transaction { key, at, actor, expect: Vec::new(), changes, lane: Lane::Low }).await
     }
 
-    /// Sends a transaction until its outcome is known.
-    pub async fn send(&self, transaction: Transaction) -> Result<Committed> {
+    /// Sends a transaction until its outcome is known, with what this handle expects.
+    pub async fn send(&self, mut transaction: Transaction) -> Result<Committed> {
+        transaction.expect.extend_from_slice(&self.expect);
         for _ in 1..TRIES {
             match self.store.commit(transaction.clone()).await {
                 Err(StoreError::OutcomeUnknown) => {}
@@ -88,6 +135,11 @@ impl Database {
         }
         Ok(self.store.commit(transaction).await?)
     }
+}
+
+/// Says whether a change is one step of a loop.
+fn is_one_of_many(change: &Change) -> bool {
+    matches!(change, Change::PutBlobPiece { .. } | Change::Purge { .. } | Change::Erase { .. })
 }
 
 /// Says whether sending a change twice does no harm.

@@ -1,27 +1,55 @@
-//! Where ids and times come from: the clock and the system's chance.
+//! Where ids and times come from: the clock and the system's chance, or the key of a request.
 
 use manent_model::Micros;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Makes ids that only ever grow within a process, so that messages sort as they were made.
-#[derive(Default)]
 pub(crate) struct Ids {
     last: Mutex<(u64, u128)>,
+    clock: Clock,
+}
+
+/// What time it is.
+enum Clock {
+    /// As the system says.
+    System,
+    /// As it was when a request was first made.
+    Stopped(Micros),
 }
 
 /// Ten bytes of chance are eighty bits.
 const CHANCE_BITS: u32 = 80;
 
+impl Default for Ids {
+    fn default() -> Self {
+        Self { last: Mutex::default(), clock: Clock::System }
+    }
+}
+
 impl Ids {
+    /// Makes the ids of one request: whoever asks again in the same order gets the same ones.
+    pub(crate) fn of_request(key: &[u8], at: Micros) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key("manent 2026 ids of a request");
+        hasher.update(&at.0.to_le_bytes());
+        hasher.update(key);
+        let mut bytes = [0; 16];
+        bytes[6..].copy_from_slice(&hasher.finalize().as_bytes()[..10]);
+        let last = Mutex::new((milliseconds(at), with_room(bytes)));
+        Self { last, clock: Clock::Stopped(at) }
+    }
+
     /// Returns the time now.
     pub(crate) fn now(&self) -> Micros {
-        now()
+        match self.clock {
+            Clock::System => now(),
+            Clock::Stopped(at) => at,
+        }
     }
 
     /// Makes an id of any kind: `ids.make(MessageId::new)`.
     pub(crate) fn make<T>(&self, new: fn(u64, [u8; 10]) -> T) -> T {
-        let now = now().0 as u64 / 1_000;
+        let now = milliseconds(self.now());
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let (milliseconds, chance) = match now > last.0 {
             true => (now, random()),
@@ -38,10 +66,18 @@ impl Ids {
     }
 }
 
+fn milliseconds(at: Micros) -> u64 {
+    u64::try_from(at.0).unwrap_or(0) / 1_000
+}
+
 fn random() -> u128 {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes[6..]).expect("the system gives random bytes");
-    // The highest bit stays free, so that counting up within a millisecond does not run over.
+    with_room(bytes)
+}
+
+/// Leaves the highest bit free, so that counting up within a millisecond does not run over.
+fn with_room(mut bytes: [u8; 16]) -> u128 {
     bytes[6] &= 0x7F;
     u128::from_be_bytes(bytes)
 }
@@ -69,5 +105,19 @@ mod tests {
         let ids = Ids::default();
         let made: Vec<MessageId> = (0..10_000).map(|_| ids.make(MessageId::new)).collect();
         assert!(made.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+
+    #[test]
+    fn a_request_makes_the_same_ids_again_and_another_makes_others() {
+        let make = |key: &[u8], at| {
+            let ids = Ids::of_request(key, Micros(at));
+            (0..100).map(|_| ids.make(MessageId::new)).collect::<Vec<_>>()
+        };
+        let made = make(b"a", 1_700_000_000_000_000);
+        assert_eq!(made, make(b"a", 1_700_000_000_000_000));
+        assert!(made.windows(2).all(|pair| pair[0] < pair[1]));
+        for other in [make(b"b", 1_700_000_000_000_000), make(b"a", 1_700_000_000_000_001)] {
+            assert!(made.iter().all(|id| !other.contains(id)));
+        }
     }
 }

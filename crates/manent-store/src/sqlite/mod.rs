@@ -34,7 +34,7 @@ use crate::store::Store;
 use crate::transaction::{Committed, MessageOrigin, Position, Transaction};
 use fault::Outcome;
 use manent_model::{
-    Conversation, ConversationId, ConversationStatus, DigestKey, Json, MessageId, Origin, Project, Quarantined,
+    Conversation, ConversationId, ConversationStatus, DigestKey, Json, MessageId, Micros, Origin, Project, Quarantined,
     Scratch, Source, SourceId, Stats,
 };
 use queue::Job;
@@ -164,6 +164,10 @@ impl Store for SqliteStore {
         }
         // The writer answers every job it takes; only a panic in it could drop one, and then nobody knows.
         answered.await.unwrap_or(Err(StoreError::OutcomeUnknown))
+    }
+
+    async fn request_at(&self, key: Vec<u8>) -> Result<Option<Micros>> {
+        self.read("reading a request", move |reading| read::journal::request_at(reading, &key)).await
     }
 
     async fn conversation(&self, which: ConversationRef) -> Result<Option<Conversation>> {

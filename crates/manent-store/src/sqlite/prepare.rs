@@ -219,6 +219,7 @@ fn size_of(change: &Change) -> Result<usize> {
         | Change::RemoveScratch { .. }
         | Change::RemoveProject { .. }
         | Change::Undo { .. }
+        | Change::Step { .. }
         | Change::Purge { .. }
         | Change::Erase { .. } => 0,
     };

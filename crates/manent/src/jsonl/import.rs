@@ -86,8 +86,9 @@ impl Database {
     ///
     /// A conversation that exists is left as it is. One whose import was cut off is imported anew.
     pub async fn import_jsonl<R: BufRead + Send>(&self, mut reader: R) -> Result<ImportReport> {
+        let plain = self.plain();
         let mut importer = Importer {
-            database: self,
+            database: &plain,
             report: ImportReport::default(),
             line: 0,
             open: None,

@@ -3,6 +3,7 @@
 mod kit;
 mod operations;
 mod attached;
+mod handles;
 mod jsonl;
 mod backup;
 mod tidy;

@@ -104,6 +104,7 @@ pub(super) fn apply(tx: &mut Tx<'_>, change: &Change, facts: &[Facts]) -> Outcom
         Change::EditProject { id, patch } => project::edit(tx, *id, patch),
         Change::RemoveProject { id } => project::remove(tx, *id),
         Change::Undo { position } => undo::undo(tx, *position),
+        Change::Step { scope, step } => undo::step(tx, scope, *step),
         Change::Purge { conversation } => destroy::purge(tx, *conversation),
         Change::Erase { target } => destroy::erase(tx, target),
     }

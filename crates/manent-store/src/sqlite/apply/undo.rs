@@ -5,9 +5,9 @@ use super::super::connection::{execute, maybe, rows};
 use super::super::fault::Outcome;
 use super::super::tx::{Entry, Tx, beside};
 use super::{attached, conversation, library, message, project, run};
-use crate::error::Conflict;
+use crate::error::{Conflict, StoreError};
 use crate::image::{self, Flagged, Image};
-use crate::query::Step;
+use crate::query::{Scope, Step};
 use crate::transaction::{Done, Position};
 use manent_model::{Address, BranchNo, Head};
 use rusqlite::Connection;
@@ -22,6 +22,18 @@ pub(in crate::sqlite) enum ScopeNo {
     Everything,
     Conversation(i64),
     Beside,
+}
+
+pub(in crate::sqlite) fn scope_no(connection: &Connection, scope: &Scope) -> Outcome<ScopeNo> {
+    Ok(match scope {
+        Scope::Everything => ScopeNo::Everything,
+        Scope::Beside => ScopeNo::Beside,
+        Scope::Conversation(id) => {
+            let sql = "select no from conversation where id = $1";
+            let found = maybe(connection, sql, [id.as_bytes()], |row| row.get(0))?;
+            ScopeNo::Conversation(found.ok_or_else(|| StoreError::not_found("conversation", id))?)
+        }
+    })
 }
 
 struct Row {
@@ -114,6 +126,16 @@ fn read_commit(connection: &Connection, scope: ScopeNo, mut at: Position) -> Out
         }
     }
     Ok(commit.map(|commit| (commit, at)))
+}
+
+/// Undoes or redoes what is the last change of a scope now. Nobody can come between looking and doing.
+pub(super) fn step(tx: &mut Tx<'_>, scope: &Scope, step: Step) -> Outcome<Done> {
+    let found = target(tx.connection, scope_no(tx.connection, scope)?, step)?;
+    let nothing = match step {
+        Step::Undo => Conflict::NothingToUndo,
+        Step::Redo => Conflict::NothingToRedo,
+    };
+    undo(tx, found.ok_or(nothing)?)
 }
 
 pub(super) fn undo(tx: &mut Tx<'_>, position: Position) -> Outcome<Done> {

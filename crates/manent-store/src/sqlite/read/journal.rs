@@ -1,6 +1,6 @@
 //! The journal, for tails and for undo.
 
-use super::super::apply::undo::{ScopeNo, target};
+use super::super::apply::undo::{scope_no, target};
 use super::super::codes::Kind;
 use super::super::connection::{maybe, rows};
 use super::super::fault::Outcome;
@@ -38,19 +38,16 @@ pub(in crate::sqlite) fn journal(reading: &mut Reading<'_>, after: Position, lim
     Ok(entries)
 }
 
+pub(in crate::sqlite) fn request_at(reading: &mut Reading<'_>, key: &[u8]) -> Outcome<Option<Micros>> {
+    let sql = "select at from request where key = $1";
+    Ok(maybe(reading.connection, sql, [key], |row| row.get(0).map(Micros))?)
+}
+
 pub(in crate::sqlite) fn undo_target(
     reading: &mut Reading<'_>,
     scope: &Scope,
     step: Step,
 ) -> Outcome<Option<Position>> {
-    let scope = match scope {
-        Scope::Everything => ScopeNo::Everything,
-        Scope::Beside => ScopeNo::Beside,
-        Scope::Conversation(id) => {
-            let sql = "select no from conversation where id = $1";
-            let found = maybe(reading.connection, sql, [id.as_bytes()], |row| row.get(0))?;
-            ScopeNo::Conversation(found.ok_or_else(|| StoreError::not_found("conversation", id))?)
-        }
-    };
+    let scope = scope_no(reading.connection, scope)?;
     target(reading.connection, scope, step)
 }

@@ -201,6 +201,22 @@ pub async fn a_refused_request_does_not_use_its_key_up(store: &dyn Store) {
     assert!(!store.commit(transaction).await.expect("now it may").repeated);
 }
 
+pub async fn a_key_is_known_since_it_was_first_used(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let key = b"key".to_vec();
+    assert_eq!(store.request_at(key.clone()).await.expect("readable"), None);
+    let refused = Transaction { key: Some(key.clone()), ..Transaction::of(at(3), Change::Purge { conversation }) };
+    refused_as(store.commit(refused).await, "not_trashed");
+    assert_eq!(store.request_at(key.clone()).await.expect("readable"), None, "a refusal uses no key up");
+    let change = append(conversation, vec![message("user", "one")]);
+    for seconds in [7, 9] {
+        let transaction = Transaction { key: Some(key.clone()), ..Transaction::of(at(seconds), change.clone()) };
+        store.commit(transaction).await.expect("it may");
+        assert_eq!(store.request_at(key.clone()).await.expect("readable"), Some(at(7)));
+    }
+    assert_eq!(store.request_at(b"other".to_vec()).await.expect("readable"), None);
+}
+
 pub async fn pages_go_both_ways_from_any_message(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
     let ids = say(store, conversation, &["0", "1", "2", "3", "4", "5", "6"]).await;

@@ -48,6 +48,7 @@ contract! {
     messages::what_is_expected_must_be_true,
     messages::a_key_answers_the_same_request_the_same_way,
     messages::a_refused_request_does_not_use_its_key_up,
+    messages::a_key_is_known_since_it_was_first_used,
     messages::pages_go_both_ways_from_any_message,
     messages::a_page_of_something_unknown_is_refused,
     messages::a_thread_is_what_answers_and_what_is_answered,
@@ -117,6 +118,7 @@ contract! {
     undo::a_new_change_after_an_undo_clears_redo,
     undo::undo_looks_only_at_its_scope,
     undo::only_the_last_change_of_all_it_touched_is_undone,
+    undo::a_step_takes_the_last_change_of_its_scope_whichever_that_is,
     undo::what_leaves_no_old_value_is_stepped_over,
     random::random_changes_show_what_a_naive_model_shows,
 }

@@ -437,3 +437,20 @@ pub async fn what_leaves_no_old_value_is_stepped_over(store: &dyn Store) {
     assert_eq!(texts(store, conversation).await, ["x"]);
     sound(store).await;
 }
+
+pub async fn a_step_takes_the_last_change_of_its_scope_whichever_that_is(store: &dyn Store) {
+    let (a, b) = (conversation(store, "a").await, conversation(store, "b").await);
+    let step = |scope: &Scope, step| Change::Step { scope: scope.clone(), step };
+    let scope = Scope::Conversation(a);
+    say(store, a, &["one"]).await;
+    say(store, a, &["two"]).await;
+    say(store, b, &["three"]).await;
+    commit(store, step(&scope, Step::Undo)).await;
+    assert_eq!((texts(store, a).await, texts(store, b).await.len()), (vec!["one".to_owned()], 1));
+    commit(store, step(&scope, Step::Redo)).await;
+    assert_eq!(texts(store, a).await, ["one", "two"]);
+    refused(store, step(&scope, Step::Redo), "nothing_to_redo").await;
+    refused(store, step(&Scope::Beside, Step::Undo), "nothing_to_undo").await;
+    refused(store, step(&Scope::Conversation(id(ConversationId::new)), Step::Undo), "not_found").await;
+    sound(store).await;
+}
