@@ -84,8 +84,8 @@ pub enum StoreError {
 /// What stands in the way of a change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {
-    /// The conversation has changed since it was read.
-    #[error("the conversation has version {actual}, not {expected}")]
+    /// The conversation, project or document has changed since it was read.
+    #[error("it has version {actual}, not {expected}")]
     Version {
         /// What the caller expected.
         expected: i64,

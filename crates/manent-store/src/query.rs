@@ -269,6 +269,17 @@ impl Default for MemoriesQuery {
     }
 }
 
+/// Which scratch to read; the default is all of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ScratchQuery {
+    /// Only of this kind.
+    pub kind: Option<String>,
+    /// Only about this.
+    pub id: Option<String>,
+    /// Only of this actor; empty for nobody's.
+    pub actor: Option<String>,
+}
+
 /// A row of the journal as readers of the tail see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalEntry {

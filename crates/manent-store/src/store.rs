@@ -5,8 +5,8 @@ use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
 use crate::query::*;
 use crate::transaction::{Committed, MessageOrigin, Position, Transaction};
 use manent_model::{
-    Conversation, ConversationId, Json, MessageId, Micros, Origin, Project, Quarantined, Scratch, Source, SourceId,
-    Stats,
+    Conversation, ConversationId, Json, MessageId, Micros, Origin, Project, ProjectId, Quarantined, Scratch, Source,
+    SourceId, Stats,
 };
 use std::path::Path;
 use tokio::sync::watch;
@@ -45,10 +45,12 @@ pub trait Store: Send + Sync + 'static {
     async fn documents(&self, query: DocumentsQuery) -> Result<Documents>;
     /// Returns memories.
     async fn memories(&self, query: MemoriesQuery) -> Result<Memories>;
+    /// Returns a project.
+    async fn project(&self, id: ProjectId) -> Result<Option<Project>>;
     /// Returns all projects in the order they were made.
     async fn projects(&self) -> Result<Vec<Project>>;
-    /// Returns all scratch of a kind; of every kind for an empty one.
-    async fn scratch(&self, kind: String) -> Result<Vec<Scratch>>;
+    /// Returns scratch in order of kind, id and actor.
+    async fn scratch(&self, query: ScratchQuery) -> Result<Vec<Scratch>>;
     /// Returns a blob that is complete.
     async fn blob(&self, sha256: [u8; 32]) -> Result<Option<Vec<u8>>>;
     /// Returns the digests and sizes of all complete blobs.

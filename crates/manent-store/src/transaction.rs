@@ -68,6 +68,22 @@ pub enum Expect {
         /// The message.
         head: Option<MessageId>,
     },
+    /// The project has not changed since this version; 0 for one that must not exist.
+    Project {
+        /// The project.
+        id: ProjectId,
+        /// The version that was read.
+        version: i64,
+    },
+    /// The document has not changed since this version; 0 for one that must not exist, or was removed.
+    Document {
+        /// Its kind.
+        kind: String,
+        /// Its id.
+        id: String,
+        /// The version that was read.
+        version: i64,
+    },
     /// The run is still owned with this fencing token: nobody else has taken its lease, even if it has run out.
     Lease {
         /// The conversation.

@@ -3,7 +3,7 @@
 use crate::database::Database;
 use crate::error::Result;
 use manent_model::{ConversationId, Json, Scratch};
-use manent_store::Change;
+use manent_store::{Change, ScratchQuery};
 
 const DRAFT: &str = "draft";
 
@@ -22,9 +22,12 @@ impl Database {
 
     /// Returns what somebody has typed but not sent.
     pub async fn draft(&self, conversation: ConversationId, actor: &str) -> Result<Option<String>> {
-        let id = conversation.to_string();
-        let all = self.store.scratch(DRAFT.to_owned()).await?;
-        let found = all.into_iter().find(|scratch| scratch.id == id && scratch.actor == actor);
+        let query = ScratchQuery {
+            kind: Some(DRAFT.to_owned()),
+            id: Some(conversation.to_string()),
+            actor: Some(actor.to_owned()),
+        };
+        let found = self.store.scratch(query).await?.pop();
         Ok(found.and_then(|scratch| scratch.body.read().ok()))
     }
 

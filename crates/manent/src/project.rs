@@ -3,7 +3,7 @@
 use crate::database::Database;
 use crate::error::{Error, Result};
 use manent_model::{Project, ProjectId, ProjectPatch};
-use manent_store::Change;
+use manent_store::{Change, Expect};
 
 impl Database {
     /// Makes a project.
@@ -23,8 +23,7 @@ impl Database {
 
     /// Returns a project.
     pub async fn project(&self, id: ProjectId) -> Result<Project> {
-        let all = self.store.projects().await?;
-        all.into_iter().find(|project| project.id == id).ok_or_else(|| Error::not_found("project", id))
+        self.store.project(id).await?.ok_or_else(|| Error::not_found("project", id))
     }
 
     /// Returns all projects in the order they were made.
@@ -32,9 +31,10 @@ impl Database {
         Ok(self.store.projects().await?)
     }
 
-    /// Changes a project.
-    pub async fn edit_project(&self, id: ProjectId, patch: ProjectPatch) -> Result<Project> {
-        self.change(Change::EditProject { id, patch }).await?;
+    /// Changes a project, if it still has the version that was read.
+    pub async fn edit_project(&self, id: ProjectId, patch: ProjectPatch, version: Option<i64>) -> Result<Project> {
+        let expect = version.map(|version| Expect::Project { id, version }).into_iter().collect();
+        self.commit(vec![Change::EditProject { id, patch }], expect).await?;
         self.project(id).await
     }
 

@@ -34,8 +34,8 @@ use crate::store::Store;
 use crate::transaction::{Committed, MessageOrigin, Position, Transaction};
 use fault::Outcome;
 use manent_model::{
-    Conversation, ConversationId, ConversationStatus, DigestKey, Json, MessageId, Micros, Origin, Project, Quarantined,
-    Scratch, Source, SourceId, Stats,
+    Conversation, ConversationId, ConversationStatus, DigestKey, Json, MessageId, Micros, Origin, Project, ProjectId,
+    Quarantined, Scratch, Source, SourceId, Stats,
 };
 use queue::Job;
 use read::Reading;
@@ -218,12 +218,16 @@ impl Store for SqliteStore {
         self.read("reading memories", move |reading| read::library::memories(reading, &query)).await
     }
 
+    async fn project(&self, id: ProjectId) -> Result<Option<Project>> {
+        self.read("reading a project", move |reading| read::library::project(reading, id)).await
+    }
+
     async fn projects(&self) -> Result<Vec<Project>> {
         self.read("reading projects", read::library::projects).await
     }
 
-    async fn scratch(&self, kind: String) -> Result<Vec<Scratch>> {
-        self.read("reading scratch", move |reading| read::library::scratch(reading, &kind)).await
+    async fn scratch(&self, query: ScratchQuery) -> Result<Vec<Scratch>> {
+        self.read("reading scratch", move |reading| read::library::scratch(reading, &query)).await
     }
 
     async fn blob(&self, sha256: [u8; 32]) -> Result<Option<Vec<u8>>> {

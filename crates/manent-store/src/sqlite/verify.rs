@@ -13,7 +13,7 @@ use super::tx::{beside, chain_next};
 use crate::error::{Result, StoreError};
 use crate::image;
 use crate::maintenance::{VerifyProblem, VerifyReport};
-use crate::query::{ConversationRef, DocumentsQuery, EventsQuery, MemoriesQuery, PAGE_MAX};
+use crate::query::{ConversationRef, DocumentsQuery, EventsQuery, MemoriesQuery, PAGE_MAX, ScratchQuery};
 use manent_model::{Address, ConversationId, Digest, DigestKey, MessageId, Range, Stats};
 use rusqlite::Connection;
 use sha2::{Digest as _, Sha256};
@@ -299,7 +299,9 @@ impl Verifier {
                 }
             }
         });
-        self.check("scratch", |this| this.reading(|reading| library::scratch(reading, "")).map(drop));
+        self.check("scratch", |this| {
+            this.reading(|reading| library::scratch(reading, &ScratchQuery::default())).map(drop)
+        });
         self.check("sources", |this| this.reading(library::sources).map(drop));
         self.check("blobs", Self::blobs);
         self.check("journal", Self::beside_chain);

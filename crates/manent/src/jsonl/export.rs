@@ -9,7 +9,7 @@ use manent_model::{
 };
 use manent_store::{
     BranchInfo, ConversationRef, Direction, DocumentsQuery, EventsQuery, MemoriesQuery, MessagesQuery, OriginsQuery,
-    PAGE_MAX, WindowQuery,
+    PAGE_MAX, ScratchQuery, WindowQuery,
 };
 use serde::Serialize;
 use std::collections::HashSet;
@@ -120,7 +120,7 @@ impl<W: Write + Send> Exporter<'_, W> {
                 self.line(Kind::Origin, None, &origin)?;
             }
         }
-        for scratch in store.scratch(String::new()).await? {
+        for scratch in store.scratch(ScratchQuery::default()).await? {
             self.line(Kind::Scratch, None, &scratch)?;
         }
         Ok(())

@@ -25,6 +25,21 @@ async fn a_handle_that_expects_changes_nothing_once_it_is_false() {
 }
 
 #[tokio::test]
+async fn a_project_and_a_document_are_not_written_over() {
+    let database = open();
+    let project = database.create_project("p", "").await.expect("made").id;
+    let patch = || ProjectPatch { name: Some("q".to_owned()), ..ProjectPatch::default() };
+    database.edit_project(project, patch(), Some(1)).await.expect("as it was read");
+    let refused = database.edit_project(project, patch(), Some(1)).await.expect_err("changed");
+    assert_eq!(refused.code(), "version_conflict");
+    let (kind, id) = ("k".to_owned(), "i".to_owned());
+    let careful = database.expecting(Expect::Document { kind, id, version: 0 });
+    careful.put_document("k", "i", None, json("1")).await.expect("there is none");
+    let refused = careful.put_document("k", "i", None, json("2")).await.expect_err("there is one");
+    assert_eq!(refused.code(), "version_conflict");
+}
+
+#[tokio::test]
 async fn a_purge_expects_only_at_its_first_step() {
     let database = open();
     let chat = conversation(&database, "a").await;

@@ -76,7 +76,7 @@ pub async fn fill(database: &Database) -> ConversationId {
         metadata: Some(Some(json(r#"{"k" : 1.50}"#))),
         ..ProjectPatch::default()
     };
-    database.edit_project(project.id, patch).await.expect("edited");
+    database.edit_project(project.id, patch, Some(1)).await.expect("edited");
     let blob = database.put_blob(&vec![7u8; 3 << 20]).await.expect("stored");
     let author = Author { id: "u-1".to_owned(), name: "小明".to_owned() };
     let draft = ConversationDraft {

@@ -26,6 +26,16 @@ pub(in crate::sqlite) fn document_id(kind: &str, id: &str, version: i64) -> Vec<
     [kind.as_bytes(), b"\0", id.as_bytes(), b"\0", &version.to_le_bytes()].concat()
 }
 
+/// Returns the version of a document that holds, 0 where there is none or it was removed.
+pub(super) fn version(tx: &Tx<'_>, kind: &str, id: &str) -> Outcome<i64> {
+    let sql = "select iif(body is null, 0, version)
+         from document
+         where kind = $1 and id = $2 and withdrawn = 0
+         order by version desc
+         limit 1";
+    Ok(maybe(tx.connection, sql, (kind, id), |row| row.get(0))?.unwrap_or(0))
+}
+
 pub(super) fn put_document(
     tx: &mut Tx<'_>,
     kind: &str,

@@ -21,11 +21,10 @@ pub(super) fn check(tx: &mut Tx<'_>, transaction: &Transaction) -> Outcome<()> {
     for expect in &transaction.expect {
         match expect {
             Expect::Version { conversation, version } => {
-                let actual = tx.conversation(*conversation)?.version;
-                if actual != *version {
-                    return Err(Conflict::Version { expected: *version, actual }.into());
-                }
+                same_version(*version, tx.conversation(*conversation)?.version)?;
             }
+            Expect::Project { id, version } => same_version(*version, project::version(tx, *id)?)?,
+            Expect::Document { kind, id, version } => same_version(*version, library::version(tx, kind, id)?)?,
             Expect::Head { conversation, head } => {
                 let row = tx.conversation(*conversation)?;
                 let expected = match head {
@@ -43,6 +42,13 @@ pub(super) fn check(tx: &mut Tx<'_>, transaction: &Transaction) -> Outcome<()> {
         }
     }
     Ok(())
+}
+
+fn same_version(expected: i64, actual: i64) -> Outcome<()> {
+    match expected == actual {
+        true => Ok(()),
+        false => Err(Conflict::Version { expected, actual }.into()),
+    }
 }
 
 /// Applies one change.

@@ -51,6 +51,12 @@ fn found(tx: &Tx<'_>, id: ProjectId) -> Outcome<(i64, String, Vec<u8>)> {
     row.ok_or_else(|| StoreError::not_found("project", id).into())
 }
 
+/// Returns the version of a project, 0 where there is none.
+pub(super) fn version(tx: &Tx<'_>, id: ProjectId) -> Outcome<i64> {
+    let sql = "select version from project where id = $1 and withdrawn = 0";
+    Ok(maybe(tx.connection, sql, [id.as_bytes()], |row| row.get(0))?.unwrap_or(0))
+}
+
 pub(super) fn edit(tx: &mut Tx<'_>, id: ProjectId, patch: &ProjectPatch) -> Outcome<Done> {
     let (no, name, sealed) = found(tx, id)?;
     let mut body: Body = seal::open_json(tx.key, "project", id.as_bytes(), &sealed)?;

@@ -10,7 +10,7 @@ use super::Reading;
 use super::attached::json_of;
 use super::path::id_at;
 use crate::error::StoreError;
-use crate::query::{Documents, DocumentsQuery, Memories, MemoriesQuery, OriginsQuery, PAGE_MAX};
+use crate::query::{Documents, DocumentsQuery, Memories, MemoriesQuery, OriginsQuery, PAGE_MAX, ScratchQuery};
 use crate::transaction::MessageOrigin;
 use manent_model::{
     Address, ConversationId, Document, Memory, MemoryId, MessageId, Micros, Origin, OriginObject, Project, ProjectId,
@@ -126,38 +126,58 @@ pub(in crate::sqlite) fn memories(reading: &mut Reading<'_>, query: &MemoriesQue
     Ok(memories)
 }
 
-pub(in crate::sqlite) fn projects(reading: &mut Reading<'_>) -> Outcome<Vec<Project>> {
-    let sql = "select id, kind, name, version, body from project where withdrawn = 0 order by no";
-    let found: Vec<([u8; 16], String, String, i64, Vec<u8>)> =
-        rows(reading.connection, sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)))?;
-    let mut projects = Vec::with_capacity(found.len());
-    for (id, kind, name, version, body) in found {
-        let id_ = ProjectId::from_bytes(id);
-        let body: ProjectBody = seal::open_json(reading.key, "project", &id, &body)?;
-        if body.name != name {
-            return Err(StoreError::altered("project", id_).into());
-        }
-        projects.push(Project {
-            id: id_,
-            kind,
-            name,
-            instructions: body.instructions,
-            facts: body.facts,
-            metadata: body.metadata,
-            version,
-        });
-    }
-    Ok(projects)
+type ProjectRow = ([u8; 16], String, String, i64, Vec<u8>);
+
+fn project_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<ProjectRow> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
 }
 
-pub(in crate::sqlite) fn scratch(reading: &mut Reading<'_>, kind: &str) -> Outcome<Vec<Scratch>> {
-    let sql = "select kind, id, actor, at, body
-         from scratch
-         where $1 = '' or kind = $1
-         order by kind, id, actor";
-    let found: Vec<(String, String, String, i64, Vec<u8>)> = rows(reading.connection, sql, [kind], |row| {
+fn project_of(reading: &Reading<'_>, (id, kind, name, version, body): ProjectRow) -> Outcome<Project> {
+    let body: ProjectBody = seal::open_json(reading.key, "project", &id, &body)?;
+    let id = ProjectId::from_bytes(id);
+    if body.name != name {
+        return Err(StoreError::altered("project", id).into());
+    }
+    let ProjectBody { instructions, facts, metadata, .. } = body;
+    Ok(Project { id, kind, name, instructions, facts, metadata, version })
+}
+
+pub(in crate::sqlite) fn project(reading: &mut Reading<'_>, id: ProjectId) -> Outcome<Option<Project>> {
+    let sql = "select id, kind, name, version, body from project where id = $1 and withdrawn = 0";
+    let found = maybe(reading.connection, sql, [id.as_bytes()], project_row)?;
+    found.map(|row| project_of(reading, row)).transpose()
+}
+
+pub(in crate::sqlite) fn projects(reading: &mut Reading<'_>) -> Outcome<Vec<Project>> {
+    let sql = "select id, kind, name, version, body from project where withdrawn = 0 order by no";
+    let found = rows(reading.connection, sql, [], project_row)?;
+    found.into_iter().map(|row| project_of(reading, row)).collect()
+}
+
+pub(in crate::sqlite) fn scratch(reading: &mut Reading<'_>, query: &ScratchQuery) -> Outcome<Vec<Scratch>> {
+    type Row = (String, String, String, i64, Vec<u8>);
+    let read = |row: &rusqlite::Row<'_>| -> rusqlite::Result<Row> {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
-    })?;
+    };
+    // A draft is looked for with every conversation that is opened, and only a plain comparison uses the key.
+    let by_kind_and_id = "select kind, id, actor, at, body
+         from scratch
+         where kind = $1 and id = $2 and ($3 is null or actor = $3)
+         order by kind, id, actor";
+    let by_kind = "select kind, id, actor, at, body
+         from scratch
+         where kind = $1 and ($2 is null or id = $2) and ($3 is null or actor = $3)
+         order by kind, id, actor";
+    let all = "select kind, id, actor, at, body
+         from scratch
+         where ($1 is null or kind = $1) and ($2 is null or id = $2) and ($3 is null or actor = $3)
+         order by kind, id, actor";
+    let sql = match (&query.kind, &query.id) {
+        (Some(_), Some(_)) => by_kind_and_id,
+        (Some(_), None) => by_kind,
+        (None, _) => all,
+    };
+    let found: Vec<Row> = rows(reading.connection, sql, (&query.kind, &query.id, &query.actor), read)?;
     let mut scratch = Vec::with_capacity(found.len());
     for (kind, id, actor, at, body) in found {
         let text = seal::open(reading.key, "scratch", &scratch_id(&kind, &id, &actor), &body)?;

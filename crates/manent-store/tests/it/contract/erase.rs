@@ -124,7 +124,7 @@ pub async fn an_erased_conversation_is_gone_with_what_came_from_it(store: &dyn S
     assert_eq!(texts(store, b).await, ["", "x"], "the content goes on every path");
     let memories = store.memories(MemoriesQuery { limit: 9, ..Default::default() }).await.expect("readable");
     assert_eq!(memories, [kept]);
-    assert_eq!(store.scratch(String::new()).await.expect("readable"), [draft(b)]);
+    assert_eq!(store.scratch(ScratchQuery::default()).await.expect("readable"), [draft(b)]);
     assert_eq!(sound(store).await.erased, 1);
     refused(store, Change::Erase { target: Erase::Conversation(id(ConversationId::new)) }, "not_found").await;
 }

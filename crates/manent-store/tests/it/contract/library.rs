@@ -46,6 +46,26 @@ pub async fn a_document_has_versions(store: &dyn Store) {
     sound(store).await;
 }
 
+pub async fn a_document_changes_only_at_the_version_that_was_read(store: &dyn Store) {
+    let put = async |version: i64, body: Option<&str>| {
+        let (kind, id) = ("k".to_owned(), "i".to_owned());
+        let expect = vec![Expect::Document { kind: kind.clone(), id: id.clone(), version }];
+        let change = Change::PutDocument { kind, id, project: None, body: body.map(json) };
+        store.commit(Transaction { expect, ..Transaction::of(at(1), change) }).await
+    };
+    refused_as(put(1, Some("1")).await, "version_conflict");
+    put(0, Some("1")).await.expect("there is none");
+    refused_as(put(0, Some("2")).await, "version_conflict");
+    put(1, Some("2")).await.expect("that version");
+    put(2, None).await.expect("that version");
+    refused_as(put(3, Some("4")).await, "version_conflict");
+    put(0, Some("4")).await.expect("it was removed");
+    undo(store, Scope::Beside).await;
+    refused_as(put(4, Some("5")).await, "version_conflict");
+    put(0, Some("5")).await.expect("the removal holds again");
+    sound(store).await;
+}
+
 pub async fn a_memory_is_kept_replaced_and_forgotten(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
     let message = say(store, conversation, &["source"]).await[0];
@@ -113,8 +133,21 @@ pub async fn scratch_is_overwritten_and_leaves_no_trace_in_the_journal(store: &d
     for one in [&scratch("draft", "me", "0"), &mine, &yours, &read] {
         commit(store, put(one)).await;
     }
-    assert_eq!(store.scratch("draft".to_owned()).await.expect("readable"), [yours.clone(), mine.clone()]);
-    assert_eq!(store.scratch(String::new()).await.expect("readable"), [yours.clone(), mine, read.clone()]);
+    let found = async |kind: Option<&str>, id: Option<&str>, actor: Option<&str>| {
+        let own = |word: Option<&str>| word.map(str::to_owned);
+        let query = ScratchQuery { kind: own(kind), id: own(id), actor: own(actor) };
+        store.scratch(query).await.expect("readable")
+    };
+    let (draft, i, me) = (Some("draft"), Some("i"), Some("me"));
+    assert_eq!(found(draft, None, None).await, [yours.clone(), mine.clone()]);
+    assert_eq!(found(None, None, None).await, [yours.clone(), mine.clone(), read.clone()]);
+    assert_eq!(found(draft, i, me).await, from_ref(&mine));
+    assert_eq!(found(draft, i, Some("")).await, from_ref(&yours));
+    assert_eq!(found(draft, i, None).await, [yours.clone(), mine.clone()]);
+    assert_eq!(found(None, None, me).await, [mine, read.clone()]);
+    assert_eq!(found(None, i, Some("")).await, from_ref(&yours));
+    assert_eq!(found(draft, Some("other"), me).await, []);
+    assert_eq!(found(Some(""), None, None).await, []);
     let remove = |kind: &str, actor: &str| Change::RemoveScratch {
         kind: kind.to_owned(),
         id: "i".to_owned(),
@@ -122,7 +155,7 @@ pub async fn scratch_is_overwritten_and_leaves_no_trace_in_the_journal(store: &d
     };
     commit(store, remove("draft", "me")).await;
     commit(store, remove("draft", "nobody")).await;
-    assert_eq!(store.scratch(String::new()).await.expect("readable"), [yours, read]);
+    assert_eq!(store.scratch(ScratchQuery::default()).await.expect("readable"), [yours, read]);
     assert_eq!(*store.position().borrow(), before);
     assert_eq!(store.journal(before, 9).await.expect("readable"), []);
     sound(store).await;

@@ -37,15 +37,44 @@ pub async fn a_project_is_made_edited_and_removed(store: &dyn Store) {
         version: 2,
         ..first.clone()
     };
-    assert_eq!(store.projects().await.expect("readable"), [edited, second.clone()]);
+    assert_eq!(store.projects().await.expect("readable"), [edited.clone(), second.clone()]);
+    assert_eq!(store.project(first.id).await.expect("readable"), Some(edited));
+    assert_eq!(store.project(id(ProjectId::new)).await.expect("readable"), None);
     refused(store, Change::EditProject { id: id(ProjectId::new), patch: patch.clone() }, "not_found").await;
     refused(store, Change::RemoveProject { id: id(ProjectId::new) }, "not_found").await;
     commit(store, Change::RemoveProject { id: first.id }).await;
     assert_eq!(store.projects().await.expect("readable"), [second]);
+    assert_eq!(store.project(first.id).await.expect("readable"), None);
     refused(store, Change::EditProject { id: first.id, patch }, "not_found").await;
     refused(store, Change::RemoveProject { id: first.id }, "not_found").await;
     refused(store, Change::CreateProject { project: first }, "exists").await;
     sound(store).await;
+}
+
+pub async fn a_project_changes_only_at_the_version_that_was_read(store: &dyn Store) {
+    let made = project("p");
+    let expecting = async |version: i64, change: Change| {
+        let expect = vec![Expect::Project { id: made.id, version }];
+        store.commit(Transaction { expect, ..Transaction::of(at(1), change) }).await
+    };
+    let rename = || {
+        let patch = ProjectPatch { name: Some("q".to_owned()), ..Default::default() };
+        Change::EditProject { id: made.id, patch }
+    };
+    let create = Change::CreateProject { project: made.clone() };
+    refused_as(expecting(1, create.clone()).await, "version_conflict");
+    expecting(0, create.clone()).await.expect("there is none");
+    refused_as(expecting(0, create).await, "version_conflict");
+    expecting(1, rename()).await.expect("that version");
+    refused_as(expecting(1, rename()).await, "version_conflict");
+    expecting(2, Change::RemoveProject { id: made.id }).await.expect("that version");
+    refused_as(expecting(2, document()).await, "version_conflict");
+    expecting(0, document()).await.expect("it is gone");
+    sound(store).await;
+}
+
+fn document() -> Change {
+    Change::PutDocument { kind: "k".to_owned(), id: "i".to_owned(), project: None, body: Some(json("1")) }
 }
 
 pub async fn conversations_stay_when_their_project_goes(store: &dyn Store) {
