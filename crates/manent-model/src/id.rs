@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 /// Crockford's alphabet: no I, L, O or U, so that a spoken or copied id is not misread.
@@ -36,9 +37,21 @@ fn encode(bytes: &[u8; 16]) -> [u8; 26] {
 }
 
 fn decode(text: &str) -> Option<[u8; 16]> {
-    if text.len() != 26 {
-        return None;
+    match text.len() {
+        26 => digits(text).map(u128::to_be_bytes),
+        _ => None,
     }
+}
+
+/// Returns the first and the last 16 bytes whose text begins with these characters.
+fn span(text: &str) -> Option<([u8; 16], [u8; 16])> {
+    let missing = 26usize.checked_sub(text.len()).filter(|missing| *missing < 26)?;
+    let first = digits(text)? << (5 * missing);
+    let last = first | ((1 << (5 * missing)) - 1);
+    Some((first.to_be_bytes(), last.to_be_bytes()))
+}
+
+fn digits(text: &str) -> Option<u128> {
     let mut value: u128 = 0;
     for (place, character) in text.bytes().enumerate() {
         let digit = match character.to_ascii_uppercase() {
@@ -52,7 +65,7 @@ fn decode(text: &str) -> Option<[u8; 16]> {
         }
         value = value << 5 | digit;
     }
-    Some(value.to_be_bytes())
+    Some(value)
 }
 
 /// Builds the 16 bytes of an id from its time and ten bytes of chance.
@@ -81,6 +94,20 @@ macro_rules! ids {
             /// Makes an id from a time and ten bytes of chance.
             pub fn new(milliseconds: u64, chance: [u8; 10]) -> Self {
                 Self(compose(milliseconds, chance))
+            }
+
+            /// Returns the ids whose text begins like this one, with or without its prefix, in either case.
+            pub fn span(text: &str) -> Result<RangeInclusive<Self>, IdProblem> {
+                let (first, last) = span(Self::characters(text)).ok_or(IdProblem::Characters)?;
+                Ok(Self(first)..=Self(last))
+            }
+
+            /// Returns what stands behind the prefix that this kind of id wears, if the text wears it.
+            pub fn characters(text: &str) -> &str {
+                match text.split_at_checked($prefix.len()) {
+                    Some((prefix, rest)) if prefix.eq_ignore_ascii_case($prefix) => rest,
+                    _ => text,
+                }
             }
 
             /// Returns the 16 bytes that the store keeps.
@@ -178,6 +205,39 @@ mod tests {
         let early = ConversationId::new(1, [255; 10]);
         let late = ConversationId::new(2, [0; 10]);
         assert!(early < late && early.to_string() < late.to_string());
+    }
+
+    #[test]
+    fn the_beginning_of_a_text_names_all_ids_that_begin_with_it() {
+        let id = MessageId::new(1_733_423_456_789, [7; 10]);
+        let text = id.to_string();
+        for length in 5..=text.len() {
+            let begun = &text[..length];
+            for written in [begun, &begun[4..], &begun.to_lowercase(), &begun.to_uppercase()] {
+                let span = MessageId::span(written).expect("the beginning of an id");
+                assert!(span.contains(&id), "{written}");
+                for end in [span.start(), span.end()] {
+                    assert!(end.to_string().starts_with(begun), "{written}: {end}");
+                }
+                let before = u128::from_be_bytes(*span.start().as_bytes()).wrapping_sub(1);
+                let behind = u128::from_be_bytes(*span.end().as_bytes()).wrapping_add(1);
+                for out in [before, behind] {
+                    assert!(!MessageId::from_bytes(out.to_be_bytes()).to_string().starts_with(begun), "{written}");
+                }
+            }
+        }
+        assert_eq!(MessageId::span(&text), Ok(id..=id));
+    }
+
+    #[test]
+    fn the_beginning_of_something_else_names_nothing() {
+        for text in ["", "msg_", "conv_01K7", "msg_8", "01K7!", "msg_01JEC1DRGN0W3GE1R70W3GE1R70", "天"] {
+            assert_eq!(MessageId::span(text), Err(IdProblem::Characters), "{text}");
+        }
+        assert_eq!(
+            MessageId::span("7").map(|span| span.end().to_string()),
+            Ok("msg_7ZZZZZZZZZZZZZZZZZZZZZZZZZ".into())
+        );
     }
 
     #[test]

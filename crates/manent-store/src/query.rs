@@ -22,6 +22,17 @@ pub enum ConversationRef {
     External(String),
 }
 
+/// What an id names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdKind {
+    /// A conversation, wherever it is in its life.
+    Conversation,
+    /// A message of one of those, on any branch.
+    Message,
+    /// A project.
+    Project,
+}
+
 /// Which conversations to list; the default is the first page of the active ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListQuery {
@@ -31,6 +42,8 @@ pub struct ListQuery {
     pub kind: Option<ConversationKind>,
     /// Their project.
     pub project: Option<ProjectId>,
+    /// Pinned, or not.
+    pub pinned: Option<bool>,
     /// A tag they have.
     pub tag: Option<String>,
     /// The external id of their creator.
@@ -55,6 +68,7 @@ impl Default for ListQuery {
             statuses: Vec::new(),
             kind: None,
             project: None,
+            pinned: None,
             tag: None,
             creator: None,
             since: None,

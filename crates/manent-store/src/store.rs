@@ -27,6 +27,8 @@ pub trait Store: Send + Sync + 'static {
     async fn conversations(&self, query: ListQuery) -> Result<ConversationPage>;
     /// Returns all conversations' ids in the order they were made, trash and all, for copying.
     async fn conversation_ids(&self, after: Option<ConversationId>, limit: u32) -> Result<Vec<ConversationId>>;
+    /// Returns the bytes of ids whose text begins like this, with or without its prefix, in order.
+    async fn ids_by_prefix(&self, kind: IdKind, prefix: String, limit: u32) -> Result<Vec<[u8; 16]>>;
     /// Returns the branches of a conversation in the order they were opened.
     async fn branches(&self, conversation: ConversationId) -> Result<Vec<BranchInfo>>;
     /// Returns a page of a path.

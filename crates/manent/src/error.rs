@@ -21,6 +21,14 @@ pub enum Error {
     /// There is nothing to redo.
     #[error("there is nothing to redo")]
     NothingToRedo,
+    /// Several things begin like this; a longer beginning would tell them apart.
+    #[error("{text} could be {}", candidates.join(", "))]
+    Ambiguous {
+        /// What was given.
+        text: String,
+        /// Up to five of the ids that begin like it.
+        candidates: Vec<String>,
+    },
     /// A file could not be read or written.
     #[error("{doing} {path} failed")]
     File {
@@ -42,6 +50,7 @@ impl Error {
             Self::Name(problem) => problem.code(),
             Self::NothingToUndo => "nothing_to_undo",
             Self::NothingToRedo => "nothing_to_redo",
+            Self::Ambiguous { .. } => "ambiguous",
             Self::File { .. } => "file",
         }
     }

@@ -38,6 +38,7 @@ mod message;
 mod attached;
 mod run;
 mod undo;
+mod resolve;
 mod draft;
 mod project;
 mod library;

@@ -182,6 +182,10 @@ impl Store for SqliteStore {
         self.read("listing conversations", move |reading| read::conversation::ids(reading, after, limit)).await
     }
 
+    async fn ids_by_prefix(&self, kind: IdKind, prefix: String, limit: u32) -> Result<Vec<[u8; 16]>> {
+        self.read("looking for an id", move |reading| read::ids::by_prefix(reading, kind, &prefix, limit)).await
+    }
+
     async fn branches(&self, conversation: ConversationId) -> Result<Vec<BranchInfo>> {
         self.read("reading branches", move |reading| read::path::branches(reading, conversation)).await
     }

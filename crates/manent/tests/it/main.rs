@@ -4,6 +4,7 @@ mod kit;
 mod operations;
 mod attached;
 mod handles;
+mod resolve;
 mod jsonl;
 mod backup;
 mod tidy;

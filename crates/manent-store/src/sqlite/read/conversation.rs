@@ -159,8 +159,9 @@ pub(in crate::sqlite) fn list(reading: &mut Reading<'_>, query: &ListQuery) -> O
             and ($9 is null or c.creator_no in (select a.no from author a where a.external_id = $9))
             and ($10 is null or c.active_at >= $10)
             and ($11 is null or c.active_at < $11)
+            and ($12 is null or c.pinned = $12)
           order by c.pinned desc, c.listed_at desc, c.active_at desc, c.no desc
-          limit $12"
+          limit $13"
     );
     let mut cursor =
         query.after.map_or((2, i64::MAX, i64::MAX), |after| (i64::from(after.pinned), after.active_at.0, after.no));
@@ -182,6 +183,7 @@ pub(in crate::sqlite) fn list(reading: &mut Reading<'_>, query: &ListQuery) -> O
                 &query.creator,
                 query.since.map(|at| at.0),
                 query.until.map(|at| at.0),
+                query.pinned,
                 limit as i64 + 1,
             ),
             read_row,

@@ -6,6 +6,7 @@ pub(super) mod conversation;
 pub(super) mod attached;
 pub(super) mod library;
 pub(super) mod journal;
+pub(super) mod ids;
 pub(super) mod stats;
 
 use super::cache::Caches;

@@ -258,3 +258,50 @@ pub async fn every_filter_of_a_list_narrows_it(store: &dyn Store) {
     let unknown = ListQuery { project: Some(id(ProjectId::new)), ..query() };
     assert_eq!(store.conversations(unknown).await.expect_err("unknown").code(), "not_found");
 }
+
+pub async fn ids_are_found_by_the_beginning_of_their_text(store: &dyn Store) {
+    let (a, b, trashed, purged, undone) = (
+        conversation(store, "a").await,
+        conversation(store, "b").await,
+        conversation(store, "trashed").await,
+        conversation(store, "purged").await,
+        conversation(store, "undone").await,
+    );
+    let ids = say(store, a, &["one", "two"]).await;
+    let gone = say(store, purged, &["gone"]).await[0];
+    undo(store, Scope::Conversation(undone)).await;
+    for id in [trashed, purged] {
+        let status = Some(ConversationStatus::Trashed);
+        patch(store, id, ConversationPatch { status, ..Default::default() }).await;
+    }
+    while commit(store, Change::Purge { conversation: purged }).await.done != [Done::Purged(true)] {}
+    let found = async |kind: IdKind, prefix: &str| store.ids_by_prefix(kind, prefix.to_owned(), 3).await.expect("ok");
+    let (text, bytes) = (a.to_string(), |id: ConversationId| *id.as_bytes());
+    assert_eq!(found(IdKind::Conversation, &text[..10]).await, [bytes(a), bytes(b), bytes(trashed)], "in order");
+    let one = store.ids_by_prefix(IdKind::Conversation, text[..10].to_owned(), 1).await.expect("readable");
+    assert_eq!(one, [bytes(a)], "as many as are asked for");
+    assert_eq!(found(IdKind::Conversation, &text.to_lowercase()).await, [bytes(a)]);
+    assert_eq!(found(IdKind::Conversation, &text[5..]).await, [bytes(a)], "without its prefix");
+    for id in [purged, undone] {
+        assert_eq!(found(IdKind::Conversation, &id.to_string()).await, [[0; 16]; 0]);
+    }
+    assert_eq!(found(IdKind::Message, &ids[1].to_string()).await, [*ids[1].as_bytes()]);
+    assert_eq!(found(IdKind::Message, &gone.to_string()).await, [[0; 16]; 0]);
+    assert_eq!(found(IdKind::Project, &text[5..10]).await, [[0; 16]; 0]);
+    let project = Project {
+        id: id(ProjectId::new),
+        kind: "project".to_owned(),
+        name: String::new(),
+        instructions: String::new(),
+        facts: Default::default(),
+        metadata: None,
+        version: 1,
+    };
+    let of_project = *project.id.as_bytes();
+    commit(store, Change::CreateProject { project }).await;
+    assert_eq!(found(IdKind::Project, &text[5..10]).await, [of_project]);
+    undo(store, Scope::Beside).await;
+    assert_eq!(found(IdKind::Project, &text[5..10]).await, [[0; 16]; 0]);
+    let problem = store.ids_by_prefix(IdKind::Message, "conv_01".to_owned(), 3).await.expect_err("no beginning");
+    assert_eq!(problem.code(), "invalid");
+}

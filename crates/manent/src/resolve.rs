@@ -1,0 +1,92 @@
+//! Names that people type: an id, its beginning, an id of another system, or the last one.
+
+use crate::database::Database;
+use crate::error::{Error, Result};
+use manent_model::{Conversation, ConversationId, MessageId, ProjectId};
+use manent_store::{ConversationRef, IdKind, ListQuery};
+
+/// A shorter beginning is more likely a slip than a name.
+const CHARACTERS_MIN: usize = 4;
+/// So many candidates are shown.
+const CANDIDATES: usize = 5;
+/// The conversation in which something happened last.
+const LAST: &str = "@last";
+
+impl Database {
+    /// Returns the conversation that a text names.
+    ///
+    /// That is its id, the external id that its creator's system gave it, at least four characters with which no other
+    /// id begins (`conv_` may be left out, and the case does not matter), or `@last` for the one that was active last.
+    pub async fn resolve_conversation(&self, text: &str) -> Result<ConversationId> {
+        let text = text.trim();
+        if text == LAST {
+            let last = self.last_active().await?;
+            return last.map(|last| last.id).ok_or_else(|| Error::not_found("conversation", text));
+        }
+        // What is equal counts before what only begins alike: the beginning can be made longer.
+        let named = ConversationRef::External(text.to_owned());
+        if let Some(found) = self.store.conversation(named).await? {
+            return Ok(found.id);
+        }
+        let characters = ConversationId::characters(text);
+        let found = self.begins_with(IdKind::Conversation, "conversation", text, characters).await?;
+        one_of(found, ConversationId::from_bytes, "conversation", text)
+    }
+
+    /// Returns the message that a text names: its id, its beginning as for a conversation, or `@last` for the head of
+    /// the conversation that was active last.
+    pub async fn resolve_message(&self, text: &str) -> Result<MessageId> {
+        let text = text.trim();
+        if text == LAST {
+            let head = self.last_active().await?.and_then(|last| last.head);
+            return head.ok_or_else(|| Error::not_found("message", text));
+        }
+        let found = self.begins_with(IdKind::Message, "message", text, MessageId::characters(text)).await?;
+        one_of(found, MessageId::from_bytes, "message", text)
+    }
+
+    /// Returns the project that a text names: its id, or its beginning as for a conversation.
+    pub async fn resolve_project(&self, text: &str) -> Result<ProjectId> {
+        let text = text.trim();
+        let found = self.begins_with(IdKind::Project, "project", text, ProjectId::characters(text)).await?;
+        one_of(found, ProjectId::from_bytes, "project", text)
+    }
+
+    async fn last_active(&self) -> Result<Option<Conversation>> {
+        // A list shows what is pinned first, so the last one is at the top of either half.
+        let top = |pinned| self.list(ListQuery { pinned: Some(pinned), limit: 1, ..ListQuery::default() });
+        let halves = [top(true).await?, top(false).await?];
+        let tops = halves.into_iter().flat_map(|half| half.conversations);
+        Ok(tops.max_by_key(|top| (top.active_at, top.id)))
+    }
+
+    async fn begins_with(
+        &self,
+        kind: IdKind,
+        what: &'static str,
+        text: &str,
+        characters: &str,
+    ) -> Result<Vec<[u8; 16]>> {
+        // Where the text cannot be the beginning of an id, there is nothing to look for.
+        match characters.len() >= CHARACTERS_MIN && MessageId::span(characters).is_ok() {
+            true => Ok(self.store.ids_by_prefix(kind, text.to_owned(), CANDIDATES as u32 + 1).await?),
+            false => Err(Error::not_found(what, text)),
+        }
+    }
+}
+
+fn one_of<T: ToString>(
+    found: Vec<[u8; 16]>,
+    from_bytes: fn([u8; 16]) -> T,
+    what: &'static str,
+    text: &str,
+) -> Result<T> {
+    match found.as_slice() {
+        [] => Err(Error::not_found(what, text)),
+        [only] => Ok(from_bytes(*only)),
+        several => {
+            let candidates = several.iter().take(CANDIDATES).map(|id| from_bytes(*id).to_string()).collect();
+            Err(Error::Ambiguous { text: text.to_owned(), candidates })
+        }
+    }
+}
