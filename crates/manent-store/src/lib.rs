@@ -5,6 +5,7 @@
 
 pub mod error;
 pub mod transaction;
+mod journal_kind;
 pub mod query;
 pub mod maintenance;
 pub mod store;
@@ -12,6 +13,7 @@ mod image;
 pub mod sqlite;
 
 pub use error::{Conflict, Result, StoreError};
+pub use journal_kind::JournalKind;
 pub use maintenance::{BackupReport, DoctorReport, VerifyProblem, VerifyReport};
 pub use query::*;
 pub use store::Store;

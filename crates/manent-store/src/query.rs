@@ -1,5 +1,6 @@
 //! What can be asked of a store.
 
+use crate::journal_kind::JournalKind;
 use crate::transaction::{Position, Why};
 use manent_model::{
     Author, Bookmark, BranchId, Call, Conversation, ConversationId, ConversationKind, ConversationStatus, Document,
@@ -294,6 +295,34 @@ pub struct ScratchQuery {
     pub actor: Option<String>,
 }
 
+/// Which rows of the journal to read; the default is the first page of all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalQuery {
+    /// After this position.
+    pub after: Position,
+    /// Only what this conversation went through.
+    pub conversation: Option<ConversationId>,
+    /// How many; at most [`PAGE_MAX`].
+    pub limit: u32,
+}
+
+impl Default for JournalQuery {
+    fn default() -> Self {
+        Self { after: 0, conversation: None, limit: PAGE_DEFAULT }
+    }
+}
+
+/// A page of the journal, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct JournalPage {
+    /// The rows.
+    pub entries: Vec<JournalEntry>,
+    /// Everything up to this position was looked at: the next page begins after it.
+    pub reached: Position,
+    /// There is more to look at behind it.
+    pub more: bool,
+}
+
 /// A row of the journal as readers of the tail see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalEntry {
@@ -306,7 +335,7 @@ pub struct JournalEntry {
     /// When.
     pub at: Micros,
     /// What kind of change.
-    pub kind: &'static str,
+    pub kind: JournalKind,
     /// The conversation it is about.
     pub conversation: Option<ConversationId>,
     /// Who.

@@ -65,14 +65,16 @@ pub trait Store: Send + Sync + 'static {
     async fn message_origin(&self, message: MessageId) -> Result<Option<MessageOrigin>>;
     /// Returns what of a file nobody could read.
     async fn quarantined(&self, source: SourceId) -> Result<Vec<Quarantined>>;
-    /// Returns rows of the journal after a position.
-    async fn journal(&self, after: Position, limit: u32) -> Result<Vec<JournalEntry>>;
+    /// Returns rows of the journal after a position. A page may hold fewer rows than asked for, or none, and still say
+    /// that there is more: what a page looks at is bounded.
+    async fn journal(&self, query: JournalQuery) -> Result<JournalPage>;
     /// Returns the commit that an undo or redo would undo now.
     async fn undo_target(&self, scope: Scope, step: Step) -> Result<Option<Position>>;
     /// Counts messages.
     async fn stats(&self, query: StatsQuery) -> Result<Stats>;
 
-    /// Returns a watch on the last position, for tails; commits of other processes show within a second.
+    /// Returns a watch on the last position, for tails; commits of other processes show within a second. It ends when the
+    /// store is closed.
     fn position(&self) -> watch::Receiver<Position>;
     /// Writes a copy that was restored, checked and compared before this returns.
     async fn backup(&self, to: &Path) -> Result<BackupReport>;

@@ -2,19 +2,28 @@
 
 use crate::database::Database;
 use crate::error::Result;
-use manent_store::{JournalEntry, Position};
+use manent_store::{JournalPage, JournalQuery, StoreError};
 
 impl Database {
     /// Returns changes after a position, oldest first.
-    pub async fn journal(&self, after: Position, limit: u32) -> Result<Vec<JournalEntry>> {
-        Ok(self.store.journal(after, limit).await?)
+    ///
+    /// What one page looks at is bounded: go on from `reached` while there is `more`, even where a page is empty.
+    pub async fn journal(&self, query: JournalQuery) -> Result<JournalPage> {
+        Ok(self.store.journal(query).await?)
     }
 
     /// Waits until something comes after a position, whichever process commits it, and returns it.
-    pub async fn tail(&self, after: Position, limit: u32) -> Result<Vec<JournalEntry>> {
+    ///
+    /// Says that the store is closed once it is.
+    pub async fn tail(&self, mut query: JournalQuery) -> Result<JournalPage> {
         let mut position = self.store.position();
-        // The sender lives as long as the store, so waiting cannot fail while this handle exists.
-        let _ = position.wait_for(|known| *known > after).await;
-        self.journal(after, limit).await
+        loop {
+            position.wait_for(|known| *known > query.after).await.map_err(|_| StoreError::Closed)?;
+            let page = self.journal(query.clone()).await?;
+            if !page.entries.is_empty() {
+                return Ok(page);
+            }
+            query.after = page.reached;
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The numbers that stand for words on disk. A number once given keeps its meaning.
 
+pub(crate) use crate::journal_kind::JournalKind as Kind;
 use crate::transaction::Why;
 use manent_model::{
     CallOutcome, ConversationKind, ConversationStatus, FoldKind, Known, MessageStatus, Seen, ToolState,
@@ -94,74 +95,6 @@ impl Flags {
     }
 }
 
-macro_rules! journal_kinds {
-    ($($variant:ident = $code:literal, $word:literal;)*) => {
-        /// What a journal row records.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(crate) enum Kind { $($variant = $code),* }
-
-        impl Kind {
-            pub(crate) fn of(code: i64) -> Option<Self> {
-                match code { $($code => Some(Self::$variant),)* _ => None }
-            }
-
-            pub(crate) fn word(self) -> &'static str {
-                match self { $(Self::$variant => $word),* }
-            }
-        }
-    };
-}
-
-journal_kinds! {
-    ConversationCreated = 1, "conversation_created";
-    ConversationEdited = 2, "conversation_edited";
-    MessagesAppended = 3, "messages_appended";
-    MessageFinished = 4, "message_finished";
-    BranchOpened = 5, "branch_opened";
-    HeadMoved = 6, "head_moved";
-    NoteAdded = 7, "note_added";
-    NoteRemoved = 8, "note_removed";
-    BookmarkSet = 9, "bookmark_set";
-    BookmarkRemoved = 10, "bookmark_removed";
-    StateSet = 11, "state_set";
-    FoldAdded = 12, "fold_added";
-    FoldSwitched = 13, "fold_switched";
-    ToolCallPut = 14, "tool_call_put";
-    ToolCallMoved = 15, "tool_call_moved";
-    EventsAppended = 16, "events_appended";
-    InputPut = 17, "input_put";
-    InputsTaken = 18, "inputs_taken";
-    LeaseChanged = 19, "lease_changed";
-    DocumentPut = 20, "document_put";
-    CallRecorded = 21, "call_recorded";
-    BlobPut = 22, "blob_put";
-    SourcePut = 23, "source_put";
-    OriginPut = 24, "origin_put";
-    Quarantined = 25, "quarantined";
-    MemoryPut = 26, "memory_put";
-    MemoryRemoved = 27, "memory_removed";
-    ProjectCreated = 28, "project_created";
-    ProjectEdited = 29, "project_edited";
-    ProjectRemoved = 30, "project_removed";
-    Undone = 31, "undone";
-    Redone = 32, "redone";
-    Purged = 33, "purged";
-    Erased = 34, "erased";
-    ChunkAppended = 35, "chunk_appended";
-}
-
-impl Kind {
-    /// What came before cannot be undone once this happened.
-    pub(crate) fn is_barrier(self) -> bool {
-        matches!(self, Self::Purged | Self::Erased)
-    }
-
-    /// Its key and count name messages that the row added.
-    pub(crate) fn adds_messages(self) -> bool {
-        matches!(self, Self::MessagesAppended | Self::BranchOpened)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,13 +104,5 @@ mod tests {
         for code in 0..256 {
             assert_eq!(Flags::of(code).code(), code);
         }
-    }
-
-    #[test]
-    fn every_journal_kind_has_its_own_number() {
-        for code in 1..=35 {
-            assert_eq!(Kind::of(code).map(|kind| kind as i64), Some(code));
-        }
-        assert_eq!(Kind::of(36), None);
     }
 }

@@ -59,7 +59,32 @@ pub struct SqliteStore {
     shared: Arc<Shared>,
     options: SqliteOptions,
     waiting: Semaphore,
+    position: watch::Receiver<Position>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// What is left to do when a store is closed.
+struct Ending {
+    shared: Arc<Shared>,
+    /// The writer is the first of them.
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Ending {
+    fn end(self) {
+        self.shared.queue.close();
+        let mut threads = self.threads.into_iter();
+        // The writer first: what was accepted is finished before anything else ends.
+        if let Some(writer) = threads.next() {
+            let _ = writer.join();
+        }
+        self.shared.keeper.close();
+        self.shared.readers.close();
+        for thread in threads {
+            let _ = thread.join();
+        }
+        self.shared.position.close();
+    }
 }
 
 impl SqliteStore {
@@ -87,8 +112,9 @@ impl SqliteStore {
             queue: queue::Queue::default(),
             readers: readers::Readers::default(),
             keeper: keeper::Keeper::default(),
-            position: watch::Sender::new(last.unwrap_or(0)),
+            position: shared::Known::new(last.unwrap_or(0)),
         });
+        let position = shared.position.subscribe();
         let mut threads = Vec::new();
         let mut spawn = |name: &str, work: Box<dyn FnOnce() + Send>| -> Result<()> {
             let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
@@ -103,7 +129,7 @@ impl SqliteStore {
             let (shared, options) = (shared.clone(), options.clone());
             spawn("manent-reader", Box::new(move || shared.readers.serve(&options)))?;
         }
-        Ok(Self { shared, options, waiting: Semaphore::new(WAITING_BYTES), threads: Mutex::new(threads) })
+        Ok(Self { shared, options, waiting: Semaphore::new(WAITING_BYTES), position, threads: Mutex::new(threads) })
     }
 
     async fn read<T: Send + 'static>(
@@ -130,25 +156,23 @@ impl SqliteStore {
         self.read("timing", timed).await
     }
 
-    fn finish(&self) {
-        self.shared.queue.close();
+    fn ending(&self) -> Ending {
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut threads = threads.into_iter();
-        // The writer first: what was accepted is finished before anything else ends.
-        if let Some(writer) = threads.next() {
-            let _ = writer.join();
-        }
-        self.shared.keeper.close();
-        self.shared.readers.close();
-        for thread in threads {
-            let _ = thread.join();
-        }
+        Ending { shared: self.shared.clone(), threads }
     }
 }
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
-        self.finish();
+        let ending = self.ending();
+        if ending.threads.is_empty() {
+            return;
+        }
+        match tokio::runtime::Handle::try_current() {
+            // Waiting here would hold up everything else that the worker of a runtime has to do.
+            Ok(_) => drop(std::thread::Builder::new().name("manent-close".to_owned()).spawn(move || ending.end())),
+            Err(_) => ending.end(),
+        }
     }
 }
 
@@ -258,8 +282,8 @@ impl Store for SqliteStore {
         self.read("reading quarantine", move |reading| read::library::quarantined(reading, source)).await
     }
 
-    async fn journal(&self, after: Position, limit: u32) -> Result<Vec<JournalEntry>> {
-        self.read("reading the journal", move |reading| read::journal::journal(reading, after, limit)).await
+    async fn journal(&self, query: JournalQuery) -> Result<JournalPage> {
+        self.read("reading the journal", move |reading| read::journal::journal(reading, &query)).await
     }
 
     async fn undo_target(&self, scope: Scope, step: Step) -> Result<Option<Position>> {
@@ -292,7 +316,7 @@ impl Store for SqliteStore {
     }
 
     fn position(&self) -> watch::Receiver<Position> {
-        self.shared.position.subscribe()
+        self.position.clone()
     }
 
     async fn backup(&self, to: &Path) -> Result<BackupReport> {
@@ -311,8 +335,12 @@ impl Store for SqliteStore {
     }
 
     async fn close(&self) -> Result<()> {
-        self.finish();
-        Ok(())
+        let ending = self.ending();
+        off_thread("manent-close", move || {
+            ending.end();
+            Ok(())
+        })
+        .await
     }
 }
 

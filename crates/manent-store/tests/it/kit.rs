@@ -206,6 +206,11 @@ pub async fn sound(store: &dyn Store) -> VerifyReport {
     report
 }
 
+/// Reads a page of the journal.
+pub async fn journal(store: &dyn Store, after: Position, limit: u32) -> Vec<JournalEntry> {
+    store.journal(JournalQuery { after, conversation: None, limit }).await.expect("readable").entries
+}
+
 /// Returns a conversation that exists.
 pub async fn shown(store: &dyn Store, id: ConversationId) -> Conversation {
     store.conversation(ConversationRef::Id(id)).await.expect("it can be read").expect("it exists")

@@ -190,14 +190,17 @@ async fn an_append_after_another_head_is_a_conflict() {
 async fn a_tail_wakes_when_something_is_committed() {
     let database = open();
     let chat = conversation(&database, "a").await;
-    let seen = database.journal(0, 100).await.expect("read").last().expect("something").position;
+    let other = conversation(&database, "b").await;
+    let query = JournalQuery { conversation: Some(chat), ..JournalQuery::default() };
+    let after = database.journal(query.clone()).await.expect("read").reached;
     let waiting = {
         let database = database.database.clone();
-        tokio::spawn(async move { database.tail(seen, 10).await })
+        tokio::spawn(async move { database.tail(JournalQuery { after, ..query }).await })
     };
+    say(&database, other, &["elsewhere"]).await;
     say(&database, chat, &["one"]).await;
-    let entries = waiting.await.expect("joined").expect("read");
-    assert_eq!(entries.iter().map(|entry| entry.kind).collect::<Vec<_>>(), ["messages_appended"]);
+    let entries = waiting.await.expect("joined").expect("read").entries;
+    assert_eq!(entries.iter().map(|entry| entry.kind).collect::<Vec<_>>(), [JournalKind::MessagesAppended]);
     assert_eq!(entries[0].conversation, Some(chat));
 }
 
@@ -230,4 +233,44 @@ async fn what_one_handle_closes_is_closed_for_all() {
     let refused = other.append(chat, MessageDraft::user("late")).await.expect_err("closed");
     assert_eq!(refused.code(), "closed");
     assert_eq!(other.conversation(chat).await.expect_err("closed").code(), "closed");
+}
+
+#[tokio::test]
+async fn a_tail_says_that_the_store_is_closed() {
+    let database = open();
+    let waiting = {
+        let database = database.database.clone();
+        tokio::spawn(async move { database.tail(JournalQuery::default()).await })
+    };
+    tokio::task::yield_now().await;
+    database.close().await.expect("closed");
+    assert_eq!(waiting.await.expect("joined").expect_err("closed").code(), "closed");
+    assert_eq!(database.tail(JournalQuery::default()).await.expect_err("closed").code(), "closed");
+}
+
+#[tokio::test]
+async fn closing_does_not_hold_up_the_worker_that_asks() {
+    let database = open();
+    let chat = conversation(&database, "a").await;
+    // On the only worker there is, an append is under way while the store is closed and while it is dropped.
+    let appends: Vec<_> = (0..50)
+        .map(|number| {
+            let database = database.database.clone();
+            tokio::spawn(async move { database.append(chat, MessageDraft::user(number.to_string())).await })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    let (closed, mut ticks) = (database.close(), 0);
+    tokio::pin!(closed);
+    loop {
+        tokio::select! {
+            biased;
+            outcome = &mut closed => break outcome.expect("closed"),
+            () = tokio::task::yield_now() => ticks += 1,
+        }
+    }
+    assert!(ticks > 0, "the worker did something else meanwhile");
+    for append in appends {
+        append.await.expect("joined").map_or_else(|error| assert_eq!(error.code(), "closed"), drop);
+    }
 }

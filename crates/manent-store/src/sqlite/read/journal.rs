@@ -7,35 +7,134 @@ use super::super::fault::Outcome;
 use super::Reading;
 use super::message::author;
 use crate::error::StoreError;
-use crate::query::{JournalEntry, PAGE_MAX, Scope, Step};
+use crate::query::{JournalEntry, JournalPage, JournalQuery, PAGE_MAX, Scope, Step};
 use crate::transaction::Position;
 use manent_model::{ConversationId, Micros};
 
-pub(in crate::sqlite) fn journal(reading: &mut Reading<'_>, after: Position, limit: u32) -> Outcome<Vec<JournalEntry>> {
-    type Row = (i64, i64, i64, i64, i64, Option<[u8; 16]>, Option<i64>, Option<i64>);
-    let sql = "select j.pos, j.count, j.first, j.at, j.kind, c.id, j.actor_no, j.undoes
-         from journal j
-         left join conversation c on c.no = j.conversation_no
-         where j.pos > $1
-         order by j.pos
-         limit $2";
-    let found: Vec<Row> = rows(reading.connection, sql, (after, limit.clamp(1, PAGE_MAX)), |row| {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?, row.get(7)?))
-    })?;
-    let mut entries = Vec::with_capacity(found.len());
-    for (position, count, first, at, kind, conversation, actor_no, undoes) in found {
-        entries.push(JournalEntry {
-            position,
-            count,
-            first,
-            at: Micros(at),
-            kind: Kind::of(kind).ok_or_else(|| StoreError::altered("journal", position))?.word(),
-            conversation: conversation.map(ConversationId::from_bytes),
-            actor: actor_no.map(|no| author(reading.connection, no)).transpose()?,
-            undoes,
-        });
+/// How many rows one page looks at.
+const LOOKED_AT_MAX: usize = 10_000;
+
+struct Row {
+    position: Position,
+    count: i64,
+    first: Position,
+    at: i64,
+    kind: i64,
+    conversation: Option<[u8; 16]>,
+    actor_no: Option<i64>,
+    undoes: Option<Position>,
+    conversation_no: Option<i64>,
+}
+
+impl Row {
+    fn last(&self) -> Position {
+        self.position + self.count - 1
     }
-    Ok(entries)
+}
+
+fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+    Ok(Row {
+        position: row.get(0)?,
+        count: row.get(1)?,
+        first: row.get(2)?,
+        at: row.get(3)?,
+        kind: row.get(4)?,
+        conversation: row.get(5)?,
+        actor_no: row.get(6)?,
+        undoes: row.get(7)?,
+        conversation_no: row.get(8)?,
+    })
+}
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "select j.pos, j.count, j.first, j.at, j.kind, c.id, j.actor_no, j.undoes, j.conversation_no
+             from journal j
+             left join conversation c on c.no = j.conversation_no ",
+            $rest
+        )
+    };
+}
+
+pub(in crate::sqlite) fn journal(reading: &mut Reading<'_>, query: &JournalQuery) -> Outcome<JournalPage> {
+    let limit = query.limit.clamp(1, PAGE_MAX) as usize;
+    match query.conversation {
+        None => everything(reading, query.after, limit),
+        Some(id) => of_conversation(reading, id, query.after, limit),
+    }
+}
+
+fn everything(reading: &Reading<'_>, after: Position, limit: usize) -> Outcome<JournalPage> {
+    let sql = select!("where j.pos > $1 order by j.pos limit $2");
+    let mut found = rows(reading.connection, sql, (after, limit as i64 + 1), read_row)?;
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let reached = found.last().map_or(after, Row::last);
+    Ok(JournalPage { entries: complete(reading, found)?, reached, more })
+}
+
+/// Follows the chain of a conversation back to a position. Where that is too far, as for one who reads a long
+/// conversation from its start, the rows behind the position are looked through instead.
+fn of_conversation(reading: &Reading<'_>, id: ConversationId, after: Position, limit: usize) -> Outcome<JournalPage> {
+    let sql = "select no, last_pos from conversation where id = $1";
+    let found: Option<(i64, Position)> =
+        maybe(reading.connection, sql, [id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (no, mut at) = found.ok_or_else(|| StoreError::not_found("conversation", id))?;
+    let last = "select pos + count - 1 from journal order by pos desc limit 1";
+    let last: Position = maybe(reading.connection, last, [], |row| row.get(0))?.unwrap_or(0);
+    let sql = "select prev from journal where pos = $1";
+    let mut positions = Vec::new();
+    while at > after {
+        if positions.len() == LOOKED_AT_MAX {
+            return looked_through(reading, no, after, limit);
+        }
+        positions.push(at);
+        at = maybe(reading.connection, sql, [at], |row| row.get(0))?.unwrap_or(0);
+    }
+    let more = positions.len() > limit;
+    let mut found = Vec::with_capacity(limit.min(positions.len()));
+    for position in positions.iter().rev().take(limit) {
+        found.extend(maybe(reading.connection, select!("where j.pos = $1"), [position], read_row)?);
+    }
+    let reached = match found.last() {
+        Some(row) if more => row.last(),
+        _ => last.max(after),
+    };
+    Ok(JournalPage { entries: complete(reading, found)?, reached, more })
+}
+
+fn looked_through(reading: &Reading<'_>, no: i64, after: Position, limit: usize) -> Outcome<JournalPage> {
+    let sql = select!("where j.pos > $1 order by j.pos limit $2");
+    let mut statement = reading.connection.prepare_cached(sql)?;
+    let mut looking = statement.query((after, LOOKED_AT_MAX as i64))?;
+    let (mut found, mut reached) = (Vec::new(), after);
+    while found.len() < limit {
+        let Some(row) = looking.next()? else { break };
+        let row = read_row(row)?;
+        reached = row.last();
+        if row.conversation_no == Some(no) {
+            found.push(row);
+        }
+    }
+    // It was too long to follow, so there is always more behind this page.
+    Ok(JournalPage { entries: complete(reading, found)?, reached, more: true })
+}
+
+fn complete(reading: &Reading<'_>, found: Vec<Row>) -> Outcome<Vec<JournalEntry>> {
+    let entry = |row: Row| {
+        Ok(JournalEntry {
+            position: row.position,
+            count: row.count,
+            first: row.first,
+            at: Micros(row.at),
+            kind: Kind::of(row.kind).ok_or_else(|| StoreError::altered("journal", row.position))?,
+            conversation: row.conversation.map(ConversationId::from_bytes),
+            actor: row.actor_no.map(|no| author(reading.connection, no)).transpose()?,
+            undoes: row.undoes,
+        })
+    };
+    found.into_iter().map(entry).collect()
 }
 
 pub(in crate::sqlite) fn request_at(reading: &mut Reading<'_>, key: &[u8]) -> Outcome<Option<Micros>> {

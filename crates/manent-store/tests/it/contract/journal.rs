@@ -23,18 +23,18 @@ pub async fn every_commit_has_its_rows_in_order(store: &dyn Store) {
     transaction.changes.push(Change::EditConversation { id: conversation, patch });
     let committed = store.commit(transaction).await.expect("it may");
     commit(store, Change::Undo { position: committed.first }).await;
-    let rows = store.journal(start, 100).await.expect("readable");
-    let kinds: Vec<(&str, i64, bool)> =
+    let rows = journal(store, start, 100).await;
+    let kinds: Vec<(JournalKind, i64, bool)> =
         rows.iter().map(|row| (row.kind, row.count, row.conversation.is_some())).collect();
     assert_eq!(
         kinds,
         [
-            ("conversation_created", 1, true),
-            ("messages_appended", 2, true),
-            ("document_put", 1, false),
-            ("conversation_edited", 1, true),
-            ("undone", 1, false),
-            ("undone", 1, true),
+            (JournalKind::ConversationCreated, 1, true),
+            (JournalKind::MessagesAppended, 2, true),
+            (JournalKind::DocumentPut, 1, false),
+            (JournalKind::ConversationEdited, 1, true),
+            (JournalKind::Undone, 1, false),
+            (JournalKind::Undone, 1, true),
         ]
     );
     let mut next = start + 1;
@@ -60,10 +60,79 @@ pub async fn every_commit_has_its_rows_in_order(store: &dyn Store) {
         .map(|placed| placed.message.arrival)
         .collect();
     assert_eq!(arrivals, [committed.first, committed.first + 1]);
-    let page = store.journal(rows[1].position, 2).await.expect("readable");
-    assert_eq!(page, rows[2..4]);
-    assert_eq!(store.journal(next, 9).await.expect("readable"), []);
+    let after = rows[1].position;
+    let page = store.journal(JournalQuery { after, conversation: None, limit: 2 }).await.expect("readable");
+    assert_eq!((&page.entries[..], page.reached, page.more), (&rows[2..4], rows[3].position, true));
+    let page = store.journal(JournalQuery { after: next, conversation: None, limit: 9 }).await.expect("readable");
+    assert_eq!((&page.entries[..], page.reached, page.more), (&[][..], next, false));
     sound(store).await;
+}
+
+pub async fn the_journal_of_one_conversation_is_read_in_pages(store: &dyn Store) {
+    let (a, b) = (conversation(store, "a").await, conversation(store, "b").await);
+    for n in 0..10 {
+        say(store, if n % 3 == 0 { a } else { b }, &["x", "y"]).await;
+        commit(store, Change::PutDocument { kind: "k".to_owned(), id: "i".to_owned(), project: None, body: None })
+            .await;
+    }
+    let all = journal(store, 0, 1_000).await;
+    for id in [a, b] {
+        let own: Vec<JournalEntry> = all.iter().filter(|row| row.conversation == Some(id)).cloned().collect();
+        for limit in [1, 3, 1_000] {
+            let mut read = Vec::new();
+            let mut query = JournalQuery { after: 0, conversation: Some(id), limit };
+            loop {
+                let page = store.journal(query.clone()).await.expect("readable");
+                assert!(page.entries.len() <= limit as usize);
+                query.after = page.reached;
+                read.extend(page.entries);
+                if !page.more {
+                    break;
+                }
+            }
+            assert_eq!(read, own);
+            assert_eq!(query.after, *store.position().borrow(), "everything was looked at");
+        }
+        let query = JournalQuery { after: own[1].position, conversation: Some(id), limit: 1 };
+        assert_eq!(store.journal(query).await.expect("readable").entries, own[2..3]);
+    }
+    let unknown = JournalQuery { conversation: Some(id(ConversationId::new)), ..JournalQuery::default() };
+    assert_eq!(store.journal(unknown).await.expect_err("unknown").code(), "not_found");
+}
+
+pub async fn a_long_journal_is_looked_at_in_bounded_pages(store: &dyn Store) {
+    let (long, short) = (conversation(store, "long").await, conversation(store, "short").await);
+    let event = || NewEvent { channel: "c".to_owned(), at: at(1), body: json("1") };
+    let log = |conversation| Change::AppendEvents { conversation, events: vec![event()] };
+    for _ in 0..11 {
+        let changes = (0..1_000).map(|_| log(long)).collect();
+        store.commit(Transaction { changes, ..Transaction::of(at(1), log(long)) }).await.expect("it may");
+    }
+    commit(store, log(short)).await;
+    let mut counts = Vec::new();
+    for id in [long, short] {
+        let mut query = JournalQuery { after: 0, conversation: Some(id), limit: 1_000 };
+        let mut count = 0;
+        loop {
+            let page = store.journal(query.clone()).await.expect("readable");
+            assert!(page.reached > query.after);
+            query.after = page.reached;
+            count += page.entries.len();
+            if !page.more {
+                break;
+            }
+        }
+        counts.push(count);
+    }
+    assert_eq!(counts, [11_001, 2]);
+}
+
+pub async fn a_tail_ends_when_the_store_is_closed(store: &dyn Store) {
+    let mut tail = store.position();
+    store.close().await.expect("it can be closed");
+    tail.wait_for(|_| false).await.expect_err("nothing comes any more");
+    store.position().wait_for(|_| false).await.expect_err("nor for who comes late");
+    store.close().await.expect("closing again is no mistake");
 }
 
 pub async fn a_tail_hears_of_every_commit(store: &dyn Store) {

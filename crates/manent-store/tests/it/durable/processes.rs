@@ -3,8 +3,9 @@
 use super::child::{Child, FILE, Ledger, Role, stored};
 use super::found::Found;
 use super::runtime;
-use manent_store::Store;
+use crate::kit::journal;
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
+use manent_store::{JournalKind, Store};
 use std::io::{BufRead, BufReader, Write};
 use std::time::{Duration, Instant};
 
@@ -54,10 +55,10 @@ fn a_tail_sees_the_commits_of_another_process_within_a_second() {
             let seen = watch.wait_for(|seen| *seen >= position);
             tokio::time::timeout(Duration::from_secs(1), seen).await.expect("within a second").expect("open");
             slowest = slowest.max(answered.elapsed());
-            let entries = store.journal(position - 1, 10).await.expect("readable");
+            let entries = journal(&store, position - 1, 10).await;
             assert_eq!(
                 entries.first().map(|entry| (entry.position, entry.kind)),
-                Some((position, "messages_appended"))
+                Some((position, JournalKind::MessagesAppended))
             );
         }
     });
