@@ -6,6 +6,7 @@
 pub mod error;
 pub mod transaction;
 mod journal_kind;
+mod list_cursor;
 pub mod query;
 pub mod maintenance;
 pub mod store;
@@ -14,6 +15,7 @@ pub mod sqlite;
 
 pub use error::{Conflict, Result, StoreError};
 pub use journal_kind::JournalKind;
+pub use list_cursor::{CursorProblem, ListCursor};
 pub use maintenance::{BackupReport, DoctorReport, VerifyProblem, VerifyReport};
 pub use query::*;
 pub use store::Store;

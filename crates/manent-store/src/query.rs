@@ -1,11 +1,13 @@
 //! What can be asked of a store.
 
 use crate::journal_kind::JournalKind;
+use crate::list_cursor::ListCursor;
 use crate::transaction::{Position, Why};
 use manent_model::{
     Author, Bookmark, BranchId, Call, Conversation, ConversationId, ConversationKind, ConversationStatus, Document,
     Event, Fold, Input, Lease, Memory, Message, MessageId, Micros, Note, ProjectId, State, Stretch, ToolCall, ToolStep,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The most that one page holds.
@@ -49,6 +51,8 @@ pub struct ListQuery {
     pub tag: Option<String>,
     /// The external id of their creator.
     pub creator: Option<String>,
+    /// The external id of somebody who takes part.
+    pub member: Option<String>,
     /// Active at or after this time.
     pub since: Option<Micros>,
     /// Active before this time.
@@ -57,7 +61,9 @@ pub struct ListQuery {
     pub metadata: Option<(String, Option<String>)>,
     /// A text in their title, whatever its case.
     pub title: Option<String>,
-    /// Where the last page ended.
+    /// In which order.
+    pub order: ListOrder,
+    /// Where the last page ended, in the same order.
     pub after: Option<ListCursor>,
     /// How many; at most [`PAGE_MAX`].
     pub limit: u32,
@@ -72,25 +78,36 @@ impl Default for ListQuery {
             pinned: None,
             tag: None,
             creator: None,
+            member: None,
             since: None,
             until: None,
             metadata: None,
             title: None,
+            order: ListOrder::Activity,
             after: None,
             limit: PAGE_DEFAULT,
         }
     }
 }
 
-/// Where a page of conversations ends: pinned first, then the latest active.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ListCursor {
-    /// Pinned.
-    pub pinned: bool,
-    /// When something was last said.
-    pub active_at: Micros,
-    /// The local number, to tell equal times apart.
-    pub no: i64,
+/// The order of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ListOrder {
+    /// Pinned first, then the latest active.
+    #[default]
+    Activity,
+    /// The youngest first, by the time that their ids carry.
+    Created,
+}
+
+/// How many there are, as far as was counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Count {
+    /// So many were counted.
+    pub n: u32,
+    /// There are more; counting has a bound.
+    pub more: bool,
 }
 
 /// A page of conversations.

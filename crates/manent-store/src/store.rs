@@ -23,8 +23,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// Returns a conversation.
     async fn conversation(&self, which: ConversationRef) -> Result<Option<Conversation>>;
-    /// Lists conversations, pinned first, then the latest active.
+    /// Lists conversations, pinned first, then the latest active, or as the query says.
     async fn conversations(&self, query: ListQuery) -> Result<ConversationPage>;
+    /// Counts the conversations of a list, whatever its page, up to a bound.
+    async fn count_conversations(&self, query: ListQuery) -> Result<Count>;
     /// Returns all conversations' ids in the order they were made, trash and all, for copying.
     async fn conversation_ids(&self, after: Option<ConversationId>, limit: u32) -> Result<Vec<ConversationId>>;
     /// Returns the bytes of ids whose text begins like this, with or without its prefix, in order.

@@ -6,7 +6,7 @@ use manent_model::{
     Author, BranchId, Conversation, ConversationDraft, ConversationId, ConversationPatch, ConversationStatus, Json,
     ProjectId, check_name,
 };
-use manent_store::{Change, ConversationPage, ConversationRef, Done, Erase, Expect, HeadTo, ListQuery, Receipt};
+use manent_store::{Change, ConversationPage, ConversationRef, Count, Done, Erase, Expect, HeadTo, ListQuery, Receipt};
 
 impl Database {
     /// Makes a conversation. The same external id again returns the one that was made before.
@@ -34,6 +34,11 @@ impl Database {
     /// Lists conversations, pinned first, then the latest active; archived and trashed ones only when asked for.
     pub async fn list(&self, query: ListQuery) -> Result<ConversationPage> {
         Ok(self.store.conversations(query).await?)
+    }
+
+    /// Counts the conversations of a list, whatever its page, up to ten thousand.
+    pub async fn count(&self, query: ListQuery) -> Result<Count> {
+        Ok(self.store.count_conversations(query).await?)
     }
 
     /// Changes what is said about a conversation, if it still has the version that was read.

@@ -63,10 +63,10 @@ pub use manent_model::{
 };
 pub use manent_store as store;
 pub use manent_store::{
-    Attached, BackupReport, BranchInfo, Change, Committed, Conflict, ConversationPage, Direction, DoctorReport, Erase,
-    EventsQuery, Expect, Finish, JournalEntry, JournalKind, JournalPage, JournalQuery, ListCursor, ListQuery,
-    MemoriesQuery, OriginsQuery, Placed, Position, Receipt, Scope, StatsQuery, StoreError, ToolCallTrail, Transaction,
-    VerifyReport, Window,
+    Attached, BackupReport, BranchInfo, Change, Committed, Conflict, ConversationPage, Count, CursorProblem, Direction,
+    DoctorReport, Erase, EventsQuery, Expect, Finish, JournalEntry, JournalKind, JournalPage, JournalQuery, ListCursor,
+    ListOrder, ListQuery, MemoriesQuery, OriginsQuery, Placed, Position, Receipt, Scope, StatsQuery, StoreError,
+    ToolCallTrail, Transaction, VerifyReport, Window,
 };
 pub use message::Tail;
 pub use message_draft::MessageDraft;

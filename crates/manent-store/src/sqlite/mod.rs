@@ -202,6 +202,10 @@ impl Store for SqliteStore {
         self.read("listing conversations", move |reading| read::conversation::list(reading, &query)).await
     }
 
+    async fn count_conversations(&self, query: ListQuery) -> Result<Count> {
+        self.read("counting conversations", move |reading| read::conversation::count(reading, &query)).await
+    }
+
     async fn conversation_ids(&self, after: Option<ConversationId>, limit: u32) -> Result<Vec<ConversationId>> {
         self.read("listing conversations", move |reading| read::conversation::ids(reading, after, limit)).await
     }

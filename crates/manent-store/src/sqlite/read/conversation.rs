@@ -9,7 +9,8 @@ use super::Reading;
 use super::message::author;
 use super::path::id_at;
 use crate::error::StoreError;
-use crate::query::{ConversationPage, ConversationRef, ListCursor, ListQuery, PAGE_MAX};
+use crate::list_cursor::ListCursor;
+use crate::query::{ConversationPage, ConversationRef, Count, ListOrder, ListQuery, PAGE_MAX};
 use manent_model::{Address, Conversation, ConversationId, ConversationStatus, Json, Micros, ProjectId};
 use std::collections::HashMap;
 
@@ -119,10 +120,15 @@ pub(in crate::sqlite) fn one(reading: &mut Reading<'_>, which: &ConversationRef)
     found.map(|row| complete(reading, row)).transpose()
 }
 
-/// Lists conversations. The engine narrows by what it has columns for; the rest is looked at row by row, with the same
-/// rules whatever the engine.
-pub(in crate::sqlite) fn list(reading: &mut Reading<'_>, query: &ListQuery) -> Outcome<ConversationPage> {
-    let limit = query.limit.clamp(1, PAGE_MAX) as usize;
+/// What a list is narrowed by, in the numbers of this file.
+struct Narrowed {
+    mask: i64,
+    project_no: Option<i64>,
+    tag_no: Option<i64>,
+}
+
+/// Looks up what a list is narrowed by; none if nothing can match.
+fn narrowed(reading: &mut Reading<'_>, query: &ListQuery) -> Outcome<Option<Narrowed>> {
     let statuses = match query.statuses.is_empty() {
         true => vec![ConversationStatus::Active],
         false => query.statuses.clone(),
@@ -139,17 +145,28 @@ pub(in crate::sqlite) fn list(reading: &mut Reading<'_>, query: &ListQuery) -> O
     let tag_no: Option<i64> = match &query.tag {
         Some(tag) => match reading.caches.known_word(reading.connection, NameKind::Tag, tag)? {
             Some(no) => Some(no),
-            None => return Ok(ConversationPage { conversations: Vec::new(), next: None }),
+            None => return Ok(None),
         },
         None => None,
     };
-    let sql = concat!(
+    Ok(Some(Narrowed { mask, project_no, tag_no }))
+}
+
+/// Reads the rows behind a place in the order of a list.
+fn rows_after(
+    reading: &Reading<'_>,
+    query: &ListQuery,
+    narrowed: &Narrowed,
+    after: &ListCursor,
+    limit: usize,
+) -> Outcome<Vec<Row>> {
+    let by_activity = concat!(
         "select ",
         columns!(),
         " from conversation c
           left join project p on p.no = c.project_no and p.withdrawn = 0
           where (c.pinned, c.listed_at) <= ($1, $2)
-            and (c.pinned, c.active_at, c.no) < ($1, $3, $4)
+            and (c.pinned, c.active_at, c.id) < ($1, $3, $4)
             and c.withdrawn = 0
             and c.status < 4
             and (1 << c.status) & $5
@@ -160,48 +177,120 @@ pub(in crate::sqlite) fn list(reading: &mut Reading<'_>, query: &ListQuery) -> O
             and ($10 is null or c.active_at >= $10)
             and ($11 is null or c.active_at < $11)
             and ($12 is null or c.pinned = $12)
-          order by c.pinned desc, c.listed_at desc, c.active_at desc, c.no desc
+          order by c.pinned desc, c.listed_at desc, c.active_at desc, c.id desc
           limit $13"
     );
-    let mut cursor =
-        query.after.map_or((2, i64::MAX, i64::MAX), |after| (i64::from(after.pinned), after.active_at.0, after.no));
-    let mut conversations = Vec::new();
-    let mut last = None;
-    loop {
-        let found = rows(
-            reading.connection,
-            sql,
-            (
-                cursor.0,
-                listed_at(cursor.1),
-                cursor.1,
-                cursor.2,
+    let by_id = concat!(
+        "select ",
+        columns!(),
+        " from conversation c
+          left join project p on p.no = c.project_no and p.withdrawn = 0
+          where c.id < $1
+            and c.withdrawn = 0
+            and c.status < 4
+            and (1 << c.status) & $2
+            and ($3 is null or c.kind = $3)
+            and ($4 is null or c.project_no = $4)
+            and ($5 is null or exists (select 1 from tag t where t.name_no = $5 and t.conversation_no = c.no))
+            and ($6 is null or c.creator_no in (select a.no from author a where a.external_id = $6))
+            and ($7 is null or c.active_at >= $7)
+            and ($8 is null or c.active_at < $8)
+            and ($9 is null or c.pinned = $9)
+          order by c.id desc
+          limit $10"
+    );
+    let Narrowed { mask, project_no, tag_no } = narrowed;
+    let (kind, limit) = (query.kind.map(kind_code), limit as i64);
+    let (since, until) = (query.since.map(|at| at.0), query.until.map(|at| at.0));
+    let id = after.id.as_bytes();
+    Ok(match query.order {
+        ListOrder::Activity => {
+            let (pinned, active_at) = (after.pinned, after.active_at.0);
+            let listed_at = listed_at(active_at);
+            let parameters = (
+                pinned,
+                listed_at,
+                active_at,
+                id,
                 mask,
-                query.kind.map(kind_code),
+                kind,
                 project_no,
                 tag_no,
                 &query.creator,
-                query.since.map(|at| at.0),
-                query.until.map(|at| at.0),
+                since,
+                until,
                 query.pinned,
-                limit as i64 + 1,
-            ),
-            read_row,
-        )?;
+                limit,
+            );
+            rows(reading.connection, by_activity, parameters, read_row)?
+        }
+        ListOrder::Created => {
+            let parameters = (id, mask, kind, project_no, tag_no, &query.creator, since, until, query.pinned, limit);
+            rows(reading.connection, by_id, parameters, read_row)?
+        }
+    })
+}
+
+/// Before everything, in either order.
+const START: ListCursor =
+    ListCursor { pinned: true, active_at: Micros(i64::MAX), id: ConversationId::from_bytes([u8::MAX; 16]) };
+
+fn cursor_of(row: &Row) -> ListCursor {
+    ListCursor { pinned: row.shown.pinned, active_at: row.shown.active_at, id: row.shown.id }
+}
+
+/// Lists conversations. The engine narrows by what it has columns for; the rest is looked at row by row, with the same
+/// rules whatever the engine.
+pub(in crate::sqlite) fn list(reading: &mut Reading<'_>, query: &ListQuery) -> Outcome<ConversationPage> {
+    let limit = query.limit.clamp(1, PAGE_MAX) as usize;
+    let mut conversations = Vec::new();
+    let Some(narrowed) = narrowed(reading, query)? else {
+        return Ok(ConversationPage { conversations, next: None });
+    };
+    let mut cursor = query.after.unwrap_or(START);
+    let mut last = None;
+    loop {
+        let found = rows_after(reading, query, &narrowed, &cursor, limit + 1)?;
         let ended = found.len() <= limit;
         for row in found {
-            cursor = (i64::from(row.shown.pinned), row.shown.active_at.0, row.no);
+            cursor = cursor_of(&row);
             if !fits(query, &row) {
                 continue;
             }
             if conversations.len() == limit {
                 return Ok(ConversationPage { conversations, next: last });
             }
-            last = Some(ListCursor { pinned: row.shown.pinned, active_at: row.shown.active_at, no: row.no });
+            last = Some(cursor);
             conversations.push(complete(reading, row)?);
         }
         if ended {
             return Ok(ConversationPage { conversations, next: None });
+        }
+    }
+}
+
+/// Nobody reads a longer list to its end.
+const COUNTED_MAX: u32 = 10_000;
+
+pub(in crate::sqlite) fn count(reading: &mut Reading<'_>, query: &ListQuery) -> Outcome<Count> {
+    let mut count = Count { n: 0, more: false };
+    let Some(narrowed) = narrowed(reading, query)? else { return Ok(count) };
+    let mut cursor = START;
+    loop {
+        let found = rows_after(reading, query, &narrowed, &cursor, PAGE_MAX as usize)?;
+        let ended = found.len() < PAGE_MAX as usize;
+        for row in found {
+            cursor = cursor_of(&row);
+            if fits(query, &row) {
+                count.more = count.n == COUNTED_MAX;
+                if count.more {
+                    return Ok(count);
+                }
+                count.n += 1;
+            }
+        }
+        if ended {
+            return Ok(count);
         }
     }
 }
@@ -223,7 +312,11 @@ fn fits(query: &ListQuery, row: &Row) -> bool {
             },
         }
     });
-    title && metadata
+    let member = query.member.as_ref().is_none_or(|id| {
+        let body: Option<Body> = row.body.as_deref().and_then(|body| serde_json::from_slice(body).ok());
+        body.is_some_and(|body| body.members.iter().any(|member| member.id == *id))
+    });
+    title && member && metadata
 }
 
 pub(in crate::sqlite) fn ids(

@@ -232,7 +232,8 @@ pub async fn every_filter_of_a_list_narrows_it(store: &dyn Store) {
     made(store, ConversationDraft { creator: Some(person("ann")), ..titled("creator") }, 4).await;
     let metadata = Some(json(r#"{"color":"red","n":7,"s":"\ud800"}"#));
     made(store, ConversationDraft { metadata, ..titled("metadata") }, 5).await;
-    made(store, titled("Ärger und 天气"), 6).await;
+    let pinned = made(store, ConversationDraft { members: vec![person("bob")], ..titled("Ärger und 天气") }, 6).await;
+    patch(store, pinned, ConversationPatch { pinned: Some(true), ..Default::default() }).await;
     let query = ListQuery::default;
     let kind = Some(ConversationKind::Agent);
     assert_eq!(titles(store, ListQuery { kind, ..query() }).await, ["kind"]);
@@ -240,6 +241,10 @@ pub async fn every_filter_of_a_list_narrows_it(store: &dyn Store) {
     assert_eq!(titles(store, ListQuery { tag: Some("Tag".to_owned()), ..query() }).await, ["tag"]);
     assert_eq!(titles(store, ListQuery { tag: Some("tag".to_owned()), ..query() }).await, [""; 0]);
     assert_eq!(titles(store, ListQuery { creator: Some("ann".to_owned()), ..query() }).await, ["creator"]);
+    assert_eq!(titles(store, ListQuery { member: Some("bob".to_owned()), ..query() }).await, ["Ärger und 天气"]);
+    assert_eq!(titles(store, ListQuery { member: Some("ann".to_owned()), ..query() }).await, [""; 0]);
+    assert_eq!(titles(store, ListQuery { pinned: Some(true), ..query() }).await, ["Ärger und 天气"]);
+    assert_eq!(titles(store, ListQuery { pinned: Some(false), ..query() }).await.len(), 5);
     assert_eq!(titles(store, ListQuery { since: Some(at(5)), ..query() }).await, ["Ärger und 天气", "metadata"]);
     assert_eq!(titles(store, ListQuery { until: Some(at(2)), ..query() }).await, ["kind"]);
     for (key, value, found) in [
@@ -257,6 +262,58 @@ pub async fn every_filter_of_a_list_narrows_it(store: &dyn Store) {
     assert_eq!(titles(store, ListQuery { title: Some("天".to_owned()), ..query() }).await, ["Ärger und 天气"]);
     let unknown = ListQuery { project: Some(id(ProjectId::new)), ..query() };
     assert_eq!(store.conversations(unknown).await.expect_err("unknown").code(), "not_found");
+}
+
+pub async fn a_list_can_show_the_youngest_first(store: &dyn Store) {
+    let mut ids = Vec::new();
+    for (place, seconds) in [5, 1, 3, 3, 2].into_iter().enumerate() {
+        ids.push(made(store, titled(&place.to_string()), seconds).await);
+    }
+    patch(store, ids[1], ConversationPatch { pinned: Some(true), ..Default::default() }).await;
+    for (order, expected) in
+        [(ListOrder::Activity, ["1", "0", "3", "2", "4"]), (ListOrder::Created, ["4", "3", "2", "1", "0"])]
+    {
+        for limit in [1, 2, 50] {
+            let mut query = ListQuery { order, limit, ..ListQuery::default() };
+            let mut seen = Vec::new();
+            loop {
+                let page = store.conversations(query.clone()).await.expect("readable");
+                seen.extend(page.conversations.into_iter().map(|shown| shown.title));
+                let Some(next) = page.next else { break };
+                query.after = Some(next.to_string().parse().expect("what was written down"));
+            }
+            assert_eq!(seen, expected, "{order:?} by {limit}");
+        }
+    }
+    let narrowed = ListQuery { order: ListOrder::Created, until: Some(at(3)), ..ListQuery::default() };
+    assert_eq!(titles(store, narrowed).await, ["4", "1"]);
+}
+
+pub async fn a_list_is_counted_whatever_its_page(store: &dyn Store) {
+    for place in 0..7 {
+        made(store, titled(if place < 3 { "a" } else { "b" }), place).await;
+    }
+    let count = async |query: ListQuery| store.count_conversations(query).await.expect("readable");
+    let query = || ListQuery { limit: 2, ..ListQuery::default() };
+    assert_eq!(count(query()).await, Count { n: 7, more: false });
+    assert_eq!(count(ListQuery { title: Some("A".to_owned()), ..query() }).await, Count { n: 3, more: false });
+    assert_eq!(count(ListQuery { since: Some(at(5)), ..query() }).await, Count { n: 2, more: false });
+    assert_eq!(count(ListQuery { tag: Some("none".to_owned()), ..query() }).await, Count { n: 0, more: false });
+    let next = store.conversations(query()).await.expect("readable").next;
+    assert!(next.is_some());
+    assert_eq!(count(ListQuery { after: next, ..query() }).await, Count { n: 7, more: false });
+    for _ in 0..5 {
+        let create = |_| Change::CreateConversation {
+            id: id(ConversationId::new),
+            branch: id(BranchId::new),
+            draft: titled("b"),
+            importing: false,
+        };
+        let changes = (0..2_000).map(create).collect();
+        store.commit(Transaction { changes, ..Transaction::of(at(9), create(0)) }).await.expect("it may");
+    }
+    assert_eq!(count(ListQuery { title: Some("a".to_owned()), ..query() }).await, Count { n: 3, more: false });
+    assert_eq!(count(query()).await, Count { n: 10_000, more: true });
 }
 
 pub async fn ids_are_found_by_the_beginning_of_their_text(store: &dyn Store) {

@@ -38,6 +38,8 @@ contract! {
     conversations::a_conversation_goes_through_its_life,
     conversations::a_list_shows_pinned_first_then_the_latest_in_pages,
     conversations::every_filter_of_a_list_narrows_it,
+    conversations::a_list_can_show_the_youngest_first,
+    conversations::a_list_is_counted_whatever_its_page,
     conversations::ids_are_found_by_the_beginning_of_their_text,
     messages::appended_messages_are_read_back_in_order,
     messages::a_message_comes_back_as_it_was_given,

@@ -1,0 +1,93 @@
+//! Where a page of conversations ends.
+
+use manent_model::{ConversationId, Micros, hex};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+/// The last conversation of a page, with what it is sorted by.
+///
+/// Outside it is an opaque text that needs no escaping in a URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListCursor {
+    /// Pinned.
+    pub pinned: bool,
+    /// When something was last said.
+    pub active_at: Micros,
+    /// The conversation.
+    pub id: ConversationId,
+}
+
+/// A text that is no cursor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("this is not where a page of a list ends")]
+pub struct CursorProblem;
+
+impl fmt::Display for ListCursor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut bytes = vec![u8::from(self.pinned)];
+        bytes.extend_from_slice(&self.active_at.0.to_be_bytes());
+        bytes.extend_from_slice(self.id.as_bytes());
+        formatter.write_str(&hex::encode(&bytes))
+    }
+}
+
+impl FromStr for ListCursor {
+    type Err = CursorProblem;
+
+    fn from_str(text: &str) -> Result<Self, CursorProblem> {
+        let bytes: [u8; 25] = hex::decode(text).and_then(|bytes| bytes.try_into().ok()).ok_or(CursorProblem)?;
+        let (mut active_at, mut id) = ([0; 8], [0; 16]);
+        active_at.copy_from_slice(&bytes[1..9]);
+        id.copy_from_slice(&bytes[9..]);
+        let pinned = match bytes[0] {
+            0 => false,
+            1 => true,
+            _ => return Err(CursorProblem),
+        };
+        Ok(Self { pinned, active_at: Micros(i64::from_be_bytes(active_at)), id: ConversationId::from_bytes(id) })
+    }
+}
+
+impl Serialize for ListCursor {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ListCursor {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for ListCursor {
+    fn schema_name() -> Cow<'static, str> {
+        "ListCursor".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "description": "Where a page ends; hand it back to get the next one." })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_survives_being_written_down() {
+        for (pinned, micros) in [(true, 0), (false, -1), (true, i64::MAX), (false, i64::MIN)] {
+            let cursor = ListCursor { pinned, active_at: Micros(micros), id: ConversationId::new(7, [9; 10]) };
+            let text = cursor.to_string();
+            assert_eq!(text.parse(), Ok(cursor));
+            assert!(text.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        }
+        for rubbish in ["", "00", "zz", &"02".repeat(25), &"00".repeat(26)] {
+            assert_eq!(rubbish.parse::<ListCursor>(), Err(CursorProblem));
+        }
+    }
+}
