@@ -101,6 +101,7 @@ pub struct Conversation {
 
 /// What is given when a conversation is made.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ConversationDraft {
     /// See [`Conversation::external_id`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -135,6 +136,7 @@ pub struct ConversationDraft {
 
 /// What to change of a conversation; what is `None` stays.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ConversationPatch {
     /// A new name, kept as given; people's renames are checked before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -167,6 +169,7 @@ pub struct ConversationPatch {
 
 /// The times of a conversation that comes from elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ConversationTimes {
     /// When it was made.
     pub created_at: Micros,

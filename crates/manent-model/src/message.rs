@@ -6,13 +6,15 @@ use crate::id::MessageId;
 use crate::json::Json;
 use crate::part::Body;
 use crate::path::Sums;
-use crate::time::{Known, Time};
+use crate::time::{Known, Micros, Time};
 use crate::words::count_words;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize, Serializer};
+use std::borrow::Cow;
 
 /// Who speaks: an external id that stays, and a name for people that may change.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Author {
     /// The id that the caller's system gives this person, bot or program.
     pub id: String,
@@ -38,6 +40,7 @@ pub enum MessageStatus {
 
 /// Who sees a message from the start. Hiding it later is a fold or a splice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Seen {
     /// Shown to the reader.
     pub by_reader: bool,
@@ -63,6 +66,7 @@ fn is_complete(status: &MessageStatus) -> bool {
 
 /// What a message says about itself; everything but where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Content {
     /// An open word, kept as given: `user`, `assistant`, `bot`, `tool`, `developer`.
     pub role: String,
@@ -174,6 +178,7 @@ impl Content {
 
 /// A message that somebody wants to add.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct NewMessage {
     /// Made by the caller; sending the same one again is a retry.
     pub id: MessageId,
@@ -194,4 +199,86 @@ pub struct Message {
     pub erased: bool,
     /// What it says.
     pub content: Content,
+}
+
+/// A message in JSON: flat, in the words of people. Where it stands is said by its place in the answer.
+#[derive(Serialize, JsonSchema)]
+struct Flat<'a> {
+    /// Its id.
+    id: MessageId,
+    /// An open word: `user`, `assistant`, `tool`.
+    role: &'a str,
+    /// Who speaks, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    author: Option<&'a Author>,
+    /// When.
+    time: Micros,
+    /// How the time is known, unless exactly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_known: Option<Known>,
+    /// Its life.
+    status: MessageStatus,
+    /// Who sees it, unless everybody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seen: Option<Seen>,
+    /// The number of the turn it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn: Option<u32>,
+    /// The model that wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a str>,
+    /// Its tokens, if counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<u32>,
+    /// The provider's usage record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<&'a Json>,
+    /// Whatever the caller wants to keep with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<&'a Json>,
+    /// The message that it answers in a group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply_to: Option<MessageId>,
+    /// Its parts.
+    parts: &'a Body,
+    /// Its position in the journal.
+    position: i64,
+    /// Its content was erased.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    erased: bool,
+}
+
+impl Serialize for Message {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let content = &self.content;
+        let flat = Flat {
+            id: self.id,
+            role: &content.role,
+            author: content.author.as_ref(),
+            time: content.time.at,
+            time_known: Some(content.time.known).filter(|known| *known != Known::Exact),
+            status: content.status,
+            seen: Some(content.seen).filter(|seen| !seen.is_default()),
+            turn: content.turn,
+            model: content.model.as_deref(),
+            tokens: content.tokens,
+            usage: content.usage.as_ref(),
+            metadata: content.metadata.as_ref(),
+            reply_to: content.reply_to,
+            parts: &content.body,
+            position: self.arrival,
+            erased: self.erased,
+        };
+        flat.serialize(serializer)
+    }
+}
+
+impl JsonSchema for Message {
+    fn schema_name() -> Cow<'static, str> {
+        "Message".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Flat::json_schema(generator)
+    }
 }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 /// What several conversations share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Project {
     /// Its id.
     pub id: ProjectId,
@@ -32,6 +33,7 @@ pub struct Project {
 
 /// What to change of a project; what is `None` stays.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ProjectPatch {
     /// A new name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,6 +136,7 @@ pub struct Fold {
 
 /// The messages that a fold covers or a call sent, as the first and the last of a stretch of the path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Stretch {
     /// The first message.
     pub first: MessageId,
@@ -155,6 +158,7 @@ pub enum CallOutcome {
 
 /// One request to a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Call {
     /// Its id.
     pub id: CallId,
@@ -240,6 +244,7 @@ pub struct Document {
 
 /// A text to be remembered, tied to where it came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Memory {
     /// Its id.
     pub id: MemoryId,
@@ -266,6 +271,7 @@ pub struct Memory {
 
 /// An imported file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Source {
     /// Its id.
     pub id: SourceId,
@@ -285,6 +291,7 @@ pub struct Source {
 
 /// What an imported object was in its own program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Origin {
     /// What the object is and its id here, such as `conversation` and `conv_…`.
     pub object: OriginObject,
@@ -320,6 +327,7 @@ pub enum OriginObject {
 
 /// Bytes of a source that nobody could read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Quarantined {
     /// The file.
     pub source: SourceId,
@@ -335,6 +343,7 @@ pub struct Quarantined {
 
 /// Something that is overwritten and not journalled: a draft, a read mark, a "current" pointer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Scratch {
     /// What it is: `draft`, `read`, `current`.
     pub kind: String,

@@ -106,6 +106,7 @@ impl JsonSchema for Micros {
 
 /// A moment together with how it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Time {
     /// The moment.
     pub at: Micros,

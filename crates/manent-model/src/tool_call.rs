@@ -63,6 +63,7 @@ impl ToolState {
 
 /// The record of a tool call; keyed by the part of the message that asked, since providers' ids repeat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ToolCall {
     /// The message that asked.
     pub message: MessageId,
@@ -80,6 +81,7 @@ pub struct ToolCall {
 
 /// One step of the audit trail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ToolStep {
     /// The state that was entered.
     pub state: ToolState,

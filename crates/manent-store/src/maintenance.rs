@@ -2,10 +2,11 @@
 
 use crate::transaction::Position;
 use manent_model::{ConversationId, MessageId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A backup that was restored, checked and compared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BackupReport {
     /// The file.
     pub path: String,
@@ -20,7 +21,7 @@ pub struct BackupReport {
 }
 
 /// What `verify` found.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct VerifyReport {
     /// Conversations that were walked.
     pub conversations: i64,
@@ -44,7 +45,7 @@ impl VerifyReport {
 }
 
 /// One thing that is not as it was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "problem")]
 #[expect(missing_docs, reason = "each variant says what its fields name")]
 pub enum VerifyProblem {
@@ -63,7 +64,7 @@ pub enum VerifyProblem {
 }
 
 /// The state of a store.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DoctorReport {
     /// The engine and its version.
     pub engine: String,

@@ -26,7 +26,8 @@ pub enum ConversationRef {
 }
 
 /// What an id names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum IdKind {
     /// A conversation, wherever it is in its life.
     Conversation,
@@ -37,7 +38,8 @@ pub enum IdKind {
 }
 
 /// Which conversations to list; the default is the first page of the active ones.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct ListQuery {
     /// Their status; empty means active.
     pub statuses: Vec<ConversationStatus>,
@@ -111,7 +113,7 @@ pub struct Count {
 }
 
 /// A page of conversations.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConversationPage {
     /// The conversations.
     pub conversations: Vec<Conversation>,
@@ -120,7 +122,7 @@ pub struct ConversationPage {
 }
 
 /// A branch as people see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BranchInfo {
     /// Its id.
     pub id: BranchId,
@@ -141,7 +143,8 @@ pub struct BranchInfo {
 }
 
 /// Which way a window reaches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// Towards the start.
     Backward,
@@ -166,7 +169,7 @@ pub struct WindowQuery {
 }
 
 /// Messages of a path, always in reading order.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Window {
     /// The messages.
     pub messages: Vec<Message>,
@@ -197,7 +200,7 @@ pub enum MessagesQuery {
 }
 
 /// A message and the conversation that owns it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Placed {
     /// The conversation.
     pub conversation: ConversationId,
@@ -210,7 +213,7 @@ pub struct Placed {
 }
 
 /// What is attached to a conversation.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Attached {
     /// What was said about its messages.
     pub notes: Vec<Note>,
@@ -233,7 +236,7 @@ pub struct Attached {
 }
 
 /// A tool call with its trail.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCallTrail {
     /// The record.
     pub call: ToolCall,
@@ -242,7 +245,8 @@ pub struct ToolCallTrail {
 }
 
 /// A page of events.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct EventsQuery {
     /// The conversation.
     pub conversation: ConversationId,
@@ -258,7 +262,8 @@ pub struct EventsQuery {
 pub type Events = Vec<Event>;
 
 /// Which documents to read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum DocumentsQuery {
     /// The newest version of each of a kind, in order of id; deleted ones left out.
     Kind(String),
@@ -281,7 +286,8 @@ pub enum DocumentsQuery {
 }
 
 /// Which memories to read, in the order they were kept; the default is the first page of all.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct MemoriesQuery {
     /// Only of this collection.
     pub collection: Option<String>,
@@ -302,7 +308,8 @@ impl Default for MemoriesQuery {
 }
 
 /// Which scratch to read; the default is all of it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct ScratchQuery {
     /// Only of this kind.
     pub kind: Option<String>,
@@ -313,7 +320,8 @@ pub struct ScratchQuery {
 }
 
 /// Which rows of the journal to read; the default is the first page of all.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct JournalQuery {
     /// After this position.
     pub after: Position,
@@ -330,7 +338,7 @@ impl Default for JournalQuery {
 }
 
 /// A page of the journal, oldest first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JournalPage {
     /// The rows.
     pub entries: Vec<JournalEntry>,
@@ -341,7 +349,7 @@ pub struct JournalPage {
 }
 
 /// A row of the journal as readers of the tail see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JournalEntry {
     /// Its position.
     pub position: Position,
@@ -364,7 +372,7 @@ pub struct JournalEntry {
 }
 
 /// What an undo or redo is about.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// The last change of anything.
@@ -376,7 +384,7 @@ pub enum Scope {
 }
 
 /// Back or forth.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
     /// Undo.
@@ -386,7 +394,8 @@ pub enum Step {
 }
 
 /// Which messages to count.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum StatsQuery {
     /// Those on the shown path of one conversation.
     Conversation(ConversationId),
@@ -397,7 +406,8 @@ pub enum StatsQuery {
 }
 
 /// Which imported things to read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum OriginsQuery {
     /// Of objects other than messages, by file.
     Source(manent_model::SourceId),

@@ -6,6 +6,7 @@ use manent_model::{
     Memory, MemoryId, MessageId, MessageStatus, Micros, NewMessage, NoteId, Origin, Project, ProjectId, ProjectPatch,
     Quarantined, Scratch, Source, SourceId, Stretch, ToolCall, ToolState, ToolStep,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A place in the journal; grows with every change.
@@ -52,7 +53,8 @@ pub enum Lane {
 }
 
 /// What must be true before a transaction happens.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Expect {
     /// The conversation has not changed since this version.
     Version {
@@ -94,7 +96,7 @@ pub enum Expect {
 }
 
 /// Why a branch was opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
     /// The conversation began.
@@ -114,8 +116,8 @@ pub enum Why {
 }
 
 /// Where messages are appended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum At {
     /// After the head; `branch` is opened if the head is not at the end of its branch.
     Head {
@@ -144,7 +146,7 @@ pub enum At {
 }
 
 /// What happens to the head when messages are appended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HeadMove {
     /// It goes to the last of them.
@@ -154,8 +156,8 @@ pub enum HeadMove {
 }
 
 /// Where the head goes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum HeadTo {
     /// To this message: on the shown path if it lies there, else on its own branch.
     Message(MessageId),
@@ -173,8 +175,8 @@ pub enum HeadTo {
 }
 
 /// What a splice takes out of the shown path.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum SpliceAt {
     /// Nothing: the new messages stand after this one; `None` for the start.
     After(Option<MessageId>),
@@ -183,7 +185,8 @@ pub enum SpliceAt {
 }
 
 /// Where a branch that comes from elsewhere leaves its parent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct BranchBase {
     /// The parent.
     pub parent: BranchId,
@@ -192,7 +195,8 @@ pub struct BranchBase {
 }
 
 /// How a streaming message ends.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Finish {
     /// `Complete`, `Incomplete` or `Failed`.
     pub status: MessageStatus,
@@ -205,7 +209,8 @@ pub struct Finish {
 }
 
 /// A fold that somebody wants to add.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct NewFold {
     /// Its id.
     pub id: FoldId,
@@ -224,7 +229,8 @@ pub struct NewFold {
 }
 
 /// An event that somebody wants to log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct NewEvent {
     /// `progress`, `control`, `monitor`, or a word of the caller.
     pub channel: String,
@@ -235,7 +241,8 @@ pub struct NewEvent {
 }
 
 /// Where an imported message came from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct MessageOrigin {
     /// The message.
     pub message: MessageId,
@@ -252,8 +259,8 @@ pub struct MessageOrigin {
 }
 
 /// What is to be erased.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Erase {
     /// One message, on every path that reaches it.
     Message(MessageId),
@@ -264,12 +271,21 @@ pub enum Erase {
 }
 
 /// One change. Every kind that the design knows exists; each is journalled unless it says otherwise.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "snake_case", tag = "change")]
+///
+/// In JSON the kind is the only member and holds the rest: what was written as JSON inside stays as it was written. The
+/// pieces of a blob are bytes and are not read from JSON.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the fields are the nouns of the model; each variant says what happens to them")]
 pub enum Change {
     /// Makes a conversation with its first branch. The same external id again is a retry.
-    CreateConversation { id: ConversationId, branch: BranchId, draft: ConversationDraft, importing: bool },
+    CreateConversation {
+        id: ConversationId,
+        branch: BranchId,
+        draft: ConversationDraft,
+        #[serde(default)]
+        importing: bool,
+    },
     /// Changes what is said about a conversation.
     EditConversation { id: ConversationId, patch: ConversationPatch },
     /// Adds messages. `origins` belong to some of them by id.
@@ -279,6 +295,7 @@ pub enum Change {
         head: HeadMove,
         why: Why,
         messages: Vec<NewMessage>,
+        #[serde(default)]
         origins: Vec<MessageOrigin>,
     },
     /// Adds a delta to a streaming message; not undoable, the message is.
@@ -290,7 +307,9 @@ pub enum Change {
         conversation: ConversationId,
         branch: BranchId,
         base: Option<BranchBase>,
+        #[serde(default)]
         own: Vec<NewMessage>,
+        #[serde(default)]
         pieces: Vec<Stretch>,
         why: Why,
     },
@@ -335,6 +354,7 @@ pub enum Change {
     /// Records a request to a model.
     RecordCall { conversation: ConversationId, call: Call },
     /// Stages one piece of a blob; the last one completes it and checks its SHA-256. Content-addressed: not undoable.
+    #[serde(skip_deserializing)]
     PutBlobPiece { sha256: [u8; 32], size: i64, n: i64, last: bool, bytes: Vec<u8> },
     /// Records an imported file.
     PutSource { source: Source },
@@ -367,7 +387,7 @@ pub enum Change {
 }
 
 /// What a transaction did.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Committed {
     /// The position of its first journal row: the name by which it is undone.
     pub first: Position,
@@ -376,12 +396,12 @@ pub struct Committed {
     /// What each change did.
     pub done: Vec<Done>,
     /// It had been done before; this is the answer of then.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeated: bool,
 }
 
 /// What one change did.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Done {
     /// It did just what it said.
@@ -403,7 +423,7 @@ pub enum Done {
 }
 
 /// What an erasure removed.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
     /// When.
     pub at: Micros,

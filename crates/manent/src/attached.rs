@@ -4,9 +4,12 @@ use crate::database::Database;
 use crate::error::Result;
 use manent_model::{ConversationId, FoldId, FoldKind, Json, MessageId, NoteId, Stretch};
 use manent_store::{Attached, Change, NewFold};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// A fold that is to be added.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct FoldDraft {
     /// The message after which it holds; paths that fork before do not see it.
     pub after: MessageId,
@@ -15,10 +18,13 @@ pub struct FoldDraft {
     /// The messages it covers.
     pub covers: Vec<Stretch>,
     /// The summary, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// The fold that this one grew from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<FoldId>,
     /// Who or what made it: model, prompt, usage, cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_by: Option<Json>,
 }
 

@@ -6,25 +6,34 @@ use manent_model::{
     ConversationId, Document, Json, Memory, MemoryId, MessageId, Origin, ProjectId, Quarantined, Source, SourceId,
 };
 use manent_store::{Change, DocumentsQuery, Done, MemoriesQuery, OriginsQuery};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// A memory that is to be kept.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct MemoryDraft {
     /// Its id, if it replaces one that is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<MemoryId>,
     /// The collection it lies in.
     pub collection: String,
     /// The project it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<ProjectId>,
     /// The conversation it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
     /// The message it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageId>,
     /// The id that another program gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external: Option<String>,
     /// The text.
     pub text: String,
     /// Whatever the caller wants to keep with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Json>,
 }
 

@@ -9,9 +9,12 @@ use manent_store::{
     At, BranchBase, BranchInfo, Change, Direction, Expect, Finish, HeadMove, HeadTo, MessagesQuery, Placed, SpliceAt,
     Why, Window, WindowQuery,
 };
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// What becomes of the messages behind an edited one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Tail {
     /// The path ends at the edited message; the old tail stays on its own branch.
     Cut,

@@ -1,10 +1,18 @@
 //! What a caller says when a message is to be added.
 
 use crate::ids::Ids;
-use manent_model::{Author, Body, Content, Json, JsonProblem, MessageId, MessageStatus, NewMessage, Part, Seen, Time};
+use manent_model::{
+    Author, Body, Content, Json, JsonProblem, Known, MessageId, MessageStatus, Micros, NewMessage, Part, Seen, Time,
+};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// A message that is to be added. What is not given is filled in.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// In JSON it is flat, as a message is: `{"role": "user", "parts": [{"type": "text", "text": "…"}]}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Flat", into = "Flat")]
 pub struct MessageDraft {
     /// Its id; sending the same one again is a retry.
     pub id: Option<MessageId>,
@@ -103,5 +111,105 @@ impl MessageDraft {
             content.time = Time::exact(ids.now().0);
         }
         NewMessage { id: self.id.unwrap_or_else(|| ids.make(MessageId::new)), content }
+    }
+}
+
+/// A draft in JSON.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Flat {
+    /// Its id; sending the same one again is a retry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<MessageId>,
+    /// An open word, kept as given: `user`, `assistant`, `tool`.
+    role: String,
+    /// Who speaks, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    author: Option<Author>,
+    /// When; now if it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    time: Option<Micros>,
+    /// How the time is known, unless exactly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    time_known: Option<Known>,
+    /// Its life.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    status: Option<MessageStatus>,
+    /// Who sees it, unless everybody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seen: Option<Seen>,
+    /// The number of the turn it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    turn: Option<u32>,
+    /// The model that wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    /// Its tokens, if counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tokens: Option<u32>,
+    /// The provider's usage record, kept as it was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    usage: Option<Json>,
+    /// Whatever the caller wants to keep with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    metadata: Option<Json>,
+    /// The message that it answers in a group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reply_to: Option<MessageId>,
+    /// Its parts.
+    parts: Body,
+}
+
+impl From<Flat> for MessageDraft {
+    fn from(flat: Flat) -> Self {
+        let time = Time { at: flat.time.unwrap_or_default(), known: flat.time_known.unwrap_or_default() };
+        let content = Content {
+            role: flat.role,
+            author: flat.author,
+            time,
+            status: flat.status.unwrap_or_default(),
+            seen: flat.seen.unwrap_or_default(),
+            turn: flat.turn,
+            model: flat.model,
+            tokens: flat.tokens,
+            usage: flat.usage,
+            metadata: flat.metadata,
+            reply_to: flat.reply_to,
+            body: flat.parts,
+        };
+        Self { id: flat.id, content, time_given: flat.time.is_some() }
+    }
+}
+
+impl From<MessageDraft> for Flat {
+    fn from(draft: MessageDraft) -> Self {
+        let content = draft.content;
+        let time = Some(content.time).filter(|_| draft.time_given);
+        Self {
+            id: draft.id,
+            role: content.role,
+            author: content.author,
+            time: time.map(|time| time.at),
+            time_known: time.map(|time| time.known).filter(|known| *known != Known::Exact),
+            status: Some(content.status).filter(|status| *status != MessageStatus::Complete),
+            seen: Some(content.seen).filter(|seen| *seen != Seen::default()),
+            turn: content.turn,
+            model: content.model,
+            tokens: content.tokens,
+            usage: content.usage,
+            metadata: content.metadata,
+            reply_to: content.reply_to,
+            parts: content.body,
+        }
+    }
+}
+
+impl JsonSchema for MessageDraft {
+    fn schema_name() -> Cow<'static, str> {
+        "MessageDraft".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Flat::json_schema(generator)
     }
 }

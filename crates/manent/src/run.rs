@@ -6,25 +6,35 @@ use manent_model::{
     Call, CallId, CallOutcome, ConversationId, Event, InputId, Json, MessageId, Micros, Stretch, ToolCall, ToolState,
 };
 use manent_store::{Change, Committed, Done, EventsQuery, NewEvent, ToolCallTrail};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// A request to a model that is to be recorded.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct CallDraft {
     /// The last message that it saw; none when it saw none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<MessageId>,
     /// The model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// How it ended.
     pub outcome: CallOutcome,
     /// Tokens sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_in: Option<i64>,
     /// Tokens received.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_out: Option<i64>,
     /// Cost in millionths of the caller's currency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micros: Option<i64>,
     /// What was sent.
+    #[serde(default)]
     pub sent: Vec<Stretch>,
     /// The manifest and the rest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest: Option<Json>,
 }
 

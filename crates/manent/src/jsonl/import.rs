@@ -24,7 +24,7 @@ const GROUP: usize = 200;
 const GROUP_BYTES: usize = 1 << 20;
 
 /// A line that could not be taken in.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct ImportProblem {
     /// The line, counted from 1.
     pub line: u64,
@@ -33,7 +33,7 @@ pub struct ImportProblem {
 }
 
 /// What an import did.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct ImportReport {
     /// Lines that were read.
     pub lines: u64,

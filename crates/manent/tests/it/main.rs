@@ -5,6 +5,7 @@ mod operations;
 mod attached;
 mod handles;
 mod resolve;
+mod json;
 mod jsonl;
 mod backup;
 mod tidy;
