@@ -114,3 +114,27 @@ async fn rubbish_changes_nothing() {
         assert_eq!(report.messages + report.conversations, 0);
     }
 }
+
+/// The lines that begin a conversation, as a hostile file would write them.
+fn beginning(conversation: ConversationId, branch: model::BranchId) -> String {
+    format!(
+        r#"{{"type":"conversation","conversation":"{conversation}","value":{{"id":"{conversation}","branch":"{branch}","draft":{{"title":"x"}},"status":"active","times":{{"created_at":1,"active_at":1,"trashed_at":null}}}}}}"#
+    )
+}
+
+#[tokio::test]
+async fn the_ends_of_time_can_be_imported_listed_and_counted() {
+    let database = open();
+    let (chat, branch) = (id(ConversationId::new), id(model::BranchId::new));
+    let text = beginning(chat, branch).replace(r#""active_at":1"#, &format!(r#""active_at":{}"#, i64::MIN));
+    database.import_jsonl(text.as_bytes()).await.expect("readable");
+    let list = database.list(ListQuery { limit: 10, ..ListQuery::default() }).await.expect("listed");
+    assert_eq!(list.conversations.len(), 1);
+    for (role, at) in [("user", i64::MIN), ("assistant", i64::MAX), ("user", 0), ("assistant", 1)] {
+        let message = MessageDraft::new(role, &[]).at(Time::exact(at));
+        database.append(chat, message).await.expect("added");
+    }
+    let stats = database.stats(StatsQuery::Everything).await.expect("counted");
+    assert_eq!((stats.total.timed, stats.total.response_micros), (2, i64::MAX));
+    assert_sound(&database).await;
+}
