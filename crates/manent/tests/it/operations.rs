@@ -180,3 +180,17 @@ async fn what_one_handle_closes_is_closed_for_all() {
     assert_eq!(refused.code(), "closed");
     assert_eq!(other.conversation(chat).await.expect_err("closed").code(), "closed");
 }
+
+#[tokio::test]
+async fn a_purge_that_was_cut_off_goes_on() {
+    let database = open();
+    let chat = conversation(&database, "large").await;
+    for _ in 0..2 {
+        say(&database, chat, &["again"; 400]).await;
+    }
+    database.trash(chat).await.expect("trashed");
+    database.change(Change::Purge { conversation: chat }).await.expect("one step");
+    database.purge(chat).await.expect("the rest");
+    let gone = database.purge(chat).await.expect_err("gone");
+    assert_eq!(gone.code(), "not_found");
+}
