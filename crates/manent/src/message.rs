@@ -136,9 +136,12 @@ impl Database {
         mut draft: ConversationDraft,
     ) -> Result<ConversationId> {
         let branches = self.store.branches(conversation).await?;
+        // Refuses a message that the conversation neither shows nor owns.
+        self.page(conversation, Some(after), Direction::Backward, 1).await?;
         let placed = self.message(after).await?;
+        let shown = placed.on_path || placed.conversation != conversation;
         let parent = match branches.iter().find(|branch| branch.is_head) {
-            Some(head) if placed.on_path => head.id,
+            Some(head) if shown => head.id,
             _ => placed.branch,
         };
         draft.forked_from = Some(conversation);

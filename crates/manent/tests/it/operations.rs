@@ -194,3 +194,16 @@ async fn a_purge_that_was_cut_off_goes_on() {
     let gone = database.purge(chat).await.expect_err("gone");
     assert_eq!(gone.code(), "not_found");
 }
+
+#[tokio::test]
+async fn a_conversation_forks_only_from_what_it_shows_or_owns() {
+    let database = open();
+    let (one, other) = (conversation(&database, "one").await, conversation(&database, "other").await);
+    let ids = say(&database, one, &["of one"]).await;
+    database.clear(one).await.expect("cleared");
+    let refused =
+        database.fork_to_new(other, ids[0], ConversationDraft::default()).await.expect_err("not of the other");
+    assert_eq!(refused.code(), "not_found");
+    let child = database.fork_to_new(one, ids[0], ConversationDraft::default()).await.expect("forked");
+    assert_eq!(texts(&database, child).await, ["of one"]);
+}
