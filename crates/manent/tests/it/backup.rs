@@ -92,3 +92,18 @@ async fn restoring_writes_through_no_link() {
     assert_eq!(std::fs::read(&victim).expect("readable"), b"precious");
     assert!(!std::fs::symlink_metadata(&to).expect("there").is_symlink());
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn only_the_owner_can_read_the_files() {
+    use std::os::unix::fs::PermissionsExt;
+    let database = open();
+    let chat = conversation(&database, "private").await;
+    say(&database, chat, &["private"]).await;
+    let folder = database.folder.path();
+    database.backup(folder.join("one.backup")).await.expect("made");
+    for name in ["test.db", "test.db-wal", "test.db-shm", "one.backup"] {
+        let mode = std::fs::metadata(folder.join(name)).expect("there").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{name} {mode:o}");
+    }
+}
