@@ -120,5 +120,6 @@ contract! {
     undo::undo_looks_only_at_its_scope,
     undo::only_the_last_change_of_all_it_touched_is_undone,
     undo::what_leaves_no_old_value_is_stepped_over,
+    undo::what_takes_back_or_destroys_stands_alone,
     random::random_changes_show_what_a_naive_model_shows,
 }
