@@ -207,3 +207,30 @@ async fn a_conversation_forks_only_from_what_it_shows_or_owns() {
     let child = database.fork_to_new(one, ids[0], ConversationDraft::default()).await.expect("forked");
     assert_eq!(texts(&database, child).await, ["of one"]);
 }
+
+#[tokio::test]
+async fn a_key_is_remembered_whatever_times_a_file_names() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("test.db");
+    let keyed = || Transaction {
+        key: Some(b"key".to_vec()),
+        ..Transaction::of(
+            Time::exact(1_700_000_000_000_000).at,
+            Change::PutDocument { kind: "k".to_owned(), id: "i".to_owned(), project: None, body: Some(json("1")) },
+        )
+    };
+    let late = Transaction {
+        key: Some(b"late".to_vec()),
+        ..Transaction::of(
+            Time::exact(i64::MAX).at,
+            Change::PutDocument { kind: "k".to_owned(), id: "late".to_owned(), project: None, body: None },
+        )
+    };
+    let database = Database::open(&path).expect("opens");
+    database.send(keyed()).await.expect("stored");
+    database.send(late).await.expect("stored");
+    database.close().await.expect("closed");
+    drop(database);
+    let database = Database::open(&path).expect("opens");
+    assert!(database.send(keyed()).await.expect("answered").repeated);
+}
