@@ -7,7 +7,9 @@ use manent_model::{
     Author, BranchId, Conversation, ConversationDraft, ConversationId, ConversationPatch, ConversationStatus, Json,
     ProjectId, check_name,
 };
-use manent_store::{Change, ConversationPage, ConversationRef, Done, Erase, Expect, HeadTo, ListQuery, Receipt};
+use manent_store::{
+    Change, ConversationPage, ConversationRef, Done, Erase, Expect, HeadTo, ListQuery, Receipt, Scope, Step,
+};
 
 impl Database {
     /// Makes a conversation. The same external id again returns the one that was made before.
@@ -118,9 +120,8 @@ impl Database {
 
     /// Removes a conversation in the trash for good. Conversations that fork from it stay whole.
     pub async fn purge(&self, id: ConversationId) -> Result<()> {
-        if self.store.conversation(ConversationRef::Id(id)).await?.is_none() {
-            return Err(Error::not_found("conversation", id));
-        }
+        // The journal knows a conversation until its last row is gone; readers do not see one whose purge was cut off.
+        self.store.undo_target(Scope::Conversation(id), Step::Undo).await?;
         loop {
             match only(self.change_low(now(), None, Change::Purge { conversation: id }).await?) {
                 Done::Purged(true) => return Ok(()),

@@ -437,3 +437,19 @@ pub async fn what_leaves_no_old_value_is_stepped_over(store: &dyn Store) {
     assert_eq!(texts(store, conversation).await, ["x"]);
     sound(store).await;
 }
+
+pub async fn what_takes_back_or_destroys_stands_alone(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let position = store.undo_target(Scope::Conversation(conversation), Step::Undo).await.expect("readable");
+    let position = position.expect("something to undo");
+    for first in [
+        Change::Undo { position },
+        Change::Purge { conversation },
+        Change::Erase { target: Erase::Conversation(conversation) },
+    ] {
+        let changes = vec![first, append(conversation, vec![message("user", "to nobody")])];
+        let transaction = Transaction { changes, ..Transaction::of(at(1), Change::Undo { position }) };
+        refused_as(store.commit(transaction).await, "invalid");
+    }
+    sound(store).await;
+}
