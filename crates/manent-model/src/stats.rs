@@ -27,7 +27,7 @@ impl Tally {
         self.words += other.words;
         self.tokens += other.tokens;
         self.timed += other.timed;
-        self.response_micros += other.response_micros;
+        self.response_micros = self.response_micros.saturating_add(other.response_micros);
     }
 }
 
@@ -96,7 +96,8 @@ impl Counter {
                     && answered >= asked
                 {
                     tally.timed = 1;
-                    tally.response_micros = answered.0 - asked.0;
+                    // Imported times may lie at the ends of what can be counted.
+                    tally.response_micros = answered.0.saturating_sub(asked.0);
                 }
             }
             _ => {}

@@ -393,6 +393,9 @@ pub struct Committed {
     pub first: Position,
     /// The last position it owns: a read that has seen it sees everything the transaction did.
     pub position: Position,
+    /// The time that the transaction gave, by which a request that is sent again is made the same.
+    #[serde(default)]
+    pub at: Micros,
     /// What each change did.
     pub done: Vec<Done>,
     /// It had been done before; this is the answer of then.

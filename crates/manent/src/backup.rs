@@ -56,10 +56,26 @@ impl Database {
     /// Puts a backup in the place of a store that is not there, after checking it. Never overwrites.
     pub async fn restore_backup(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<()> {
         let (from, to) = (from.as_ref(), to.as_ref());
-        if to.exists() {
-            return Err(StoreError::Invalid(format!("{} exists already", to.display())).into());
+        // A WAL without its file is played over whatever file comes to lie beside it; and it may be all that is left of
+        // what was acknowledged. So it is neither ignored nor removed.
+        for there in [to.to_owned(), beside(to, "-wal"), beside(to, "-journal")] {
+            if std::fs::symlink_metadata(&there).is_ok() {
+                return Err(StoreError::Invalid(format!("{} exists already", there.display())).into());
+            }
         }
-        let partial = PathBuf::from(format!("{}.partial", to.display()));
+        let wal = beside(from, "-wal");
+        if std::fs::metadata(&wal).is_ok_and(|metadata| metadata.len() > 0) {
+            let why = format!("{} is not a backup: {} holds a part of it", from.display(), wal.display());
+            return Err(StoreError::Invalid(why).into());
+        }
+        // What an earlier try left is removed, and a link that somebody put there is not written through.
+        let partial = beside(to, ".partial");
+        for suffix in ["", "-wal", "-shm"] {
+            let left = beside(&partial, suffix);
+            if std::fs::symlink_metadata(&left).is_ok() {
+                std::fs::remove_file(&left).map_err(|error| Error::file("removing", &left, error))?;
+            }
+        }
         std::fs::copy(from, &partial).map_err(|error| Error::file("copying", from, error))?;
         let sound = async {
             let store = SqliteStore::open(SqliteOptions::new(&partial))?;
@@ -83,6 +99,12 @@ impl Database {
             });
         placed.map_err(|error| Error::file("placing", to, error))
     }
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
 }
 
 /// Returns the backups in a folder with the times they were made, oldest first.

@@ -6,7 +6,9 @@ use manent_model::{
     Author, BranchId, Conversation, ConversationDraft, ConversationId, ConversationPatch, ConversationStatus, Json,
     ProjectId, check_name,
 };
-use manent_store::{Change, ConversationPage, ConversationRef, Count, Done, Erase, Expect, HeadTo, ListQuery, Receipt};
+use manent_store::{
+    Change, ConversationPage, ConversationRef, Count, Done, Erase, Expect, HeadTo, ListQuery, Receipt, Scope, Step,
+};
 
 impl Database {
     /// Makes a conversation. The same external id again returns the one that was made before.
@@ -122,9 +124,8 @@ impl Database {
 
     /// Removes a conversation in the trash for good. Conversations that fork from it stay whole.
     pub async fn purge(&self, id: ConversationId) -> Result<()> {
-        if self.store.conversation(ConversationRef::Id(id)).await?.is_none() {
-            return Err(Error::not_found("conversation", id));
-        }
+        // The journal knows a conversation until its last row is gone; readers do not see one whose purge was cut off.
+        self.store.undo_target(Scope::Conversation(id), Step::Undo).await?;
         let mut handle = self.clone();
         loop {
             match only(handle.change_low(self.ids.now(), None, Change::Purge { conversation: id }).await?) {

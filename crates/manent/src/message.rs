@@ -149,13 +149,11 @@ impl Database {
         after: MessageId,
         mut draft: ConversationDraft,
     ) -> Result<ConversationId> {
-        let placed = self.message(after).await?;
-        let shown = match placed.conversation == conversation {
-            true => placed.on_path,
-            // A conversation may show what it took from another one; a page refuses what it neither owns nor shows.
-            false => self.page(conversation, Some(after), Direction::Backward, 1).await.map(|_| true)?,
-        };
         let branches = self.store.branches(conversation).await?;
+        // Refuses a message that the conversation neither shows nor owns.
+        self.page(conversation, Some(after), Direction::Backward, 1).await?;
+        let placed = self.message(after).await?;
+        let shown = placed.on_path || placed.conversation != conversation;
         let parent = match branches.iter().find(|branch| branch.is_head) {
             Some(head) if shown => head.id,
             _ => placed.branch,

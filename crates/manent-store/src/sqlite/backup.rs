@@ -1,6 +1,6 @@
 //! Backups: written, restored, checked and compared before anybody calls them done.
 
-use super::connection::{SqliteOptions, failed, open_reader, sync_folder};
+use super::connection::{SqliteOptions, failed, make_private, open_reader, sync_folder};
 use super::verify::verify_connection;
 use crate::error::{Result, StoreError};
 use crate::maintenance::BackupReport;
@@ -40,9 +40,10 @@ pub(super) fn backup(options: &SqliteOptions, to: &Path) -> Result<BackupReport>
     // that may last, since a copy of one moment needs that moment to stand still.
     source.pragma_update(None, "query_only", false).map_err(sql)?;
     let before = counts(&source).map_err(sql)?;
-    source.execute("vacuum into $1", [target]).map_err(sql)?;
-    drop(source);
+    make_private(&partial).map_err(io)?;
     let outcome = (|| {
+        source.execute("vacuum into $1", [target]).map_err(sql)?;
+        drop(source);
         std::fs::File::open(&partial).and_then(|file| file.sync_all()).map_err(io)?;
         // Restoring is copying the file back; what is checked is that copy.
         std::fs::copy(&partial, &restored).map_err(io)?;

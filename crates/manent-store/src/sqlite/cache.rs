@@ -42,12 +42,13 @@ impl Caches {
 
     /// Returns the number of a word that exists.
     pub(super) fn known_word(&mut self, connection: &Connection, kind: NameKind, word: &str) -> Outcome<Option<i64>> {
-        if let Some(no) = self.words.get(&(kind, word.to_owned())) {
+        let lasts = lasts(kind);
+        if lasts && let Some(no) = self.words.get(&(kind, word.to_owned())) {
             return Ok(Some(*no));
         }
         let sql = "select no from name where kind = $1 and value = $2";
         let found = maybe(connection, sql, (kind as i64, word), |row| row.get(0))?;
-        if let Some(no) = found {
+        if let Some(no) = found.filter(|_| lasts) {
             if self.words.len() >= NAMES_MAX {
                 self.words.clear();
             }
@@ -63,7 +64,9 @@ impl Caches {
         }
         super::connection::execute(connection, "insert into name (kind, value) values ($1, $2)", (kind as i64, word))?;
         let no = connection.last_insert_rowid();
-        self.words.insert((kind, word.to_owned()), no);
+        if lasts(kind) {
+            self.words.insert((kind, word.to_owned()), no);
+        }
         Ok(no)
     }
 
@@ -71,6 +74,11 @@ impl Caches {
     pub(super) fn branches<'a>(&'a mut self, connection: &'a Connection) -> BranchReader<'a> {
         BranchReader { caches: self, connection }
     }
+}
+
+/// Purge and erase forget the other kinds of words, perhaps in another process; said again they get another number.
+fn lasts(kind: NameKind) -> bool {
+    matches!(kind, NameKind::Role | NameKind::Model)
 }
 
 pub(super) struct BranchReader<'a> {

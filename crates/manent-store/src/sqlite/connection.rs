@@ -132,6 +132,10 @@ fn set_up(connection: &Connection, options: &SqliteOptions) -> rusqlite::Result<
 pub(super) fn open_first(options: &SqliteOptions, schema: i64) -> Result<Connection> {
     check_library()?;
     refuse_foreign(options)?;
+    if options.vfs.is_none() {
+        // What fails here fails again below, where it is said why.
+        let _ = make_private(&options.path);
+    }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     let mut connection = open(options, flags).map_err(|error| failed("opening the file", error))?;
     let prepare = |connection: &mut Connection| -> Result<()> {
@@ -266,6 +270,16 @@ pub(super) fn rows<T>(
     read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<Vec<T>> {
     connection.prepare_cached(sql)?.query_map(parameters, read)?.collect()
+}
+
+/// Makes an empty file that only its owner can read: conversations are private. SQLite gives the files that it keeps
+/// beside this one the same permissions. A file that exists is not even opened, which would drop locks on it.
+pub(super) fn make_private(path: &Path) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop)
 }
 
 /// Makes the entry of a new file in its folder durable.

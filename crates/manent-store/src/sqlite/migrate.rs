@@ -1,6 +1,6 @@
 //! Migrations: each has a number and a name, happens once, whole or not at all, and never changes after it has landed.
 
-use super::connection::{APPLICATION_ID, SqliteOptions, failed, sync_folder, user_version};
+use super::connection::{APPLICATION_ID, SqliteOptions, failed, make_private, sync_folder, user_version};
 use crate::error::{Result, StoreError};
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -71,6 +71,7 @@ fn backup_before(connection: &Connection, options: &SqliteOptions, found: i64) -
         std::fs::remove_file(&partial).map_err(io)?;
     }
     let target = partial.to_str().ok_or_else(|| StoreError::Invalid("the path is not UTF-8".to_owned()))?;
+    make_private(&partial).map_err(io)?;
     connection.execute("vacuum into $1", [target]).map_err(|error| failed(doing, error))?;
     std::fs::File::open(&partial).and_then(|file| file.sync_all()).map_err(io)?;
     let copy = Connection::open(&partial).map_err(|error| failed(doing, error))?;

@@ -33,6 +33,10 @@ pub(crate) fn prepare(key: &DigestKey, transaction: Transaction) -> Result<Prepa
     if transaction.changes.is_empty() {
         return Err(StoreError::Invalid("a transaction has at least one change".to_owned()));
     }
+    if transaction.changes.len() > 1 && transaction.changes.iter().any(stands_alone) {
+        let why = "an undo, a purge or an erasure is the only change of its transaction";
+        return Err(StoreError::Invalid(why.to_owned()));
+    }
     if items > CHANGES_MAX {
         return Err(StoreError::TooLarge { what: "the transaction", limit: "2,000 changes" });
     }
@@ -62,6 +66,11 @@ pub(crate) fn prepare(key: &DigestKey, transaction: Transaction) -> Result<Prepa
         None => None,
     };
     Ok(Prepared { transaction, facts, request, bytes })
+}
+
+/// What hides or destroys a conversation would do so under the feet of the changes beside it.
+fn stands_alone(change: &Change) -> bool {
+    matches!(change, Change::Undo { .. } | Change::Step { .. } | Change::Purge { .. } | Change::Erase { .. })
 }
 
 pub(crate) fn messages_of(change: &Change) -> &[NewMessage] {

@@ -380,9 +380,9 @@ fn read_row(row: &rusqlite::Row<'_>, id: ConversationId) -> rusqlite::Result<Con
     })
 }
 
-/// Returns a time without its seconds.
+/// Returns a time without its seconds; an imported one may lie at the end of what can be counted.
 pub(super) fn listed_at(active_at: i64) -> i64 {
-    active_at - active_at.rem_euclid(60_000_000)
+    active_at.saturating_sub(active_at.rem_euclid(60_000_000))
 }
 
 /// Finds a message by id.

@@ -3,7 +3,7 @@
 use super::apply::library::blob_bytes;
 use super::cache::Caches;
 use super::codes::{Kind, STATUS_PURGED};
-use super::connection::{SqliteOptions, failed, maybe, open_reader, rows};
+use super::connection::{SqliteOptions, execute, failed, maybe, open_reader, rows};
 use super::facts::MessageFacts;
 use super::fault::{Fault, Outcome};
 use super::prepare::streaming_digest;
@@ -55,8 +55,13 @@ impl Verifier {
     }
 
     /// Runs a check; damage that keeps it from running is a problem like any other.
+    ///
+    /// Everything that one check sees is of one moment, so that a commit in between is not taken for damage.
     fn check(&mut self, what: &str, check: impl FnOnce(&mut Self) -> Outcome<()>) {
-        if let Err(fault) = check(self) {
+        let _ = execute(&self.connection, "begin", []);
+        let outcome = check(self);
+        let _ = execute(&self.connection, "rollback", []);
+        if let Err(fault) = outcome {
             let problem = match fault.said("verifying") {
                 StoreError::Altered { what, id } => VerifyProblem::Beside { what: format!("{what} {id}") },
                 error => VerifyProblem::File { what: format!("{what}: {}", chain_of(&error)) },
@@ -82,27 +87,35 @@ impl Verifier {
     fn conversations(&mut self) -> Result<()> {
         let mut after = 0;
         loop {
-            let sql = "select no, id, status, last_pos, digest, withdrawn from conversation
-                 where no > $1 order by no limit 100";
-            type Row = (i64, [u8; 16], i64, i64, [u8; 16], bool);
-            let page: Vec<Row> = rows(&self.connection, sql, [after], |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
-            })
-            .map_err(|error| failed("verifying", error))?;
+            let sql = "select no from conversation where no > $1 order by no limit 100";
+            let page: Vec<i64> =
+                rows(&self.connection, sql, [after], |row| row.get(0)).map_err(|error| failed("verifying", error))?;
             let Some(last) = page.last() else { return Ok(()) };
-            after = last.0;
-            for (no, id, status, last_pos, digest, withdrawn) in page {
-                let id = ConversationId::from_bytes(id);
-                self.report.conversations += 1;
-                self.check("conversation", |this| this.chain(no, id, status, last_pos, Digest(digest)));
-                if withdrawn && status != STATUS_PURGED {
-                    self.check("conversation", |this| this.withdrawn(id, last_pos));
-                }
-                if status != STATUS_PURGED && !withdrawn {
-                    self.check("conversation", |this| this.shown(id));
-                }
+            after = *last;
+            for no in page {
+                self.check("conversation", |this| match this.row(no)? {
+                    Some((id, status, last_pos, digest, _)) => {
+                        this.report.conversations += 1;
+                        this.chain(no, id, status, last_pos, digest)
+                    }
+                    None => Ok(()),
+                });
+                self.check("conversation", |this| match this.row(no)? {
+                    Some((_, STATUS_PURGED, ..)) | None => Ok(()),
+                    Some((id, _, last_pos, _, true)) => this.withdrawn(id, last_pos),
+                    Some((id, ..)) => this.shown(id),
+                });
             }
         }
+    }
+
+    /// Reads what is checked of a conversation: id, status, last position, digest of its chain, whether it is withdrawn.
+    fn row(&self, no: i64) -> Outcome<Option<(ConversationId, i64, i64, Digest, bool)>> {
+        let sql = "select id, status, last_pos, digest, withdrawn from conversation where no = $1";
+        Ok(maybe(&self.connection, sql, [no], |row| {
+            let id = ConversationId::from_bytes(row.get(0)?);
+            Ok((id, row.get(1)?, row.get(2)?, Digest(row.get(3)?), row.get(4)?))
+        })?)
     }
 
     /// Walks the journal of a conversation from its start and recomputes what each row says was added.

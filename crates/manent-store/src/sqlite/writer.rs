@@ -18,7 +18,7 @@ use crate::transaction::{Change, Committed, Position};
 use manent_model::Digest;
 use rusqlite::{Connection, ErrorCode};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long a batch may hold the lock before it commits what it has.
 const LOCK_MAX: Duration = Duration::from_millis(20);
@@ -403,11 +403,14 @@ fn steps(tx: &mut Tx<'_>, prepared: &Prepared) -> Outcome<Committed> {
         Some(arrival) => commit_of(tx, arrival)?,
         None => (first, tx.next - 1),
     };
-    let committed = Committed { first, position, done, repeated };
+    let committed = Committed { first, position, at: prepared.transaction.at, done, repeated };
     if let Some((key, digest)) = &prepared.request {
         let answer = serde_json::to_vec(&committed).map_err(|error| StoreError::Invalid(error.to_string()))?;
         let sql = "insert into request (key, digest, answer, at) values ($1, $2, $3, $4)";
-        execute(tx.connection, sql, (key, &digest.0[..], answer, transaction.at.0))?;
+        // The time of the transaction may come from a file; one in the far future would make all others look old.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
+        execute(tx.connection, sql, (key, &digest.0[..], answer, now))?;
     }
     Ok(committed)
 }

@@ -5,7 +5,7 @@ use crate::database::Database;
 use crate::error::{Error, Result};
 use base64::Engine as _;
 use manent_model::{
-    Conversation, ConversationDraft, ConversationId, ConversationTimes, Document, Json, MessageId, Project, hex,
+    Conversation, ConversationDraft, ConversationId, ConversationTimes, Document, MessageId, Project, hex,
 };
 use manent_store::{
     BranchInfo, ConversationRef, Direction, DocumentsQuery, EventsQuery, MemoriesQuery, MessagesQuery, OriginsQuery,
@@ -70,7 +70,8 @@ fn written(source: std::io::Error) -> Error {
 
 impl<W: Write + Send> Exporter<'_, W> {
     fn line<T: Serialize>(&mut self, kind: Kind, conversation: Option<ConversationId>, value: &T) -> Result<()> {
-        let line = Line { kind, conversation, value: Json::of(value) };
+        let value = serde_json::value::to_raw_value(value).map_err(|error| written(error.into()))?;
+        let line = Line { kind, conversation, value };
         serde_json::to_writer(&mut self.out, &line).map_err(|error| written(error.into()))?;
         self.out.write_all(b"\n").map_err(written)?;
         self.lines += 1;

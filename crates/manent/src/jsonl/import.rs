@@ -1,17 +1,18 @@
 //! Reading: line by line through the low lane; a broken line is reported with its place, and the rest goes on.
 
+use super::group::*;
 use super::record::*;
 use crate::database::{Database, only};
 use crate::error::{Error, Result};
 use crate::ids::now;
 use base64::Engine as _;
 use manent_model::{
-    Author, Bookmark, Call, ConversationId, ConversationPatch, ConversationStatus, Document, Event, Fold, Input,
-    Memory, MessageStatus, Micros, NewMessage, Note, Origin, Project, Quarantined, Scratch, Source, State,
+    Bookmark, Call, ConversationId, ConversationPatch, ConversationStatus, Document, Event, Fold, Input, Memory,
+    MessageId, Micros, Note, Origin, Project, Quarantined, Scratch, Source, State,
 };
 use manent_store::{
-    At, BranchBase, Change, ConversationRef, DocumentsQuery, Done, Erase, HeadMove, HeadTo, NewEvent, NewFold,
-    OriginsQuery, ToolCallTrail, Why,
+    BranchBase, Change, ConversationRef, DocumentsQuery, Done, Erase, HeadTo, MessagesQuery, NewEvent, NewFold,
+    OriginsQuery, ToolCallTrail,
 };
 use serde::de::DeserializeOwned;
 use std::collections::{HashMap, HashSet};
@@ -19,10 +20,6 @@ use std::io::BufRead;
 
 /// A longer line is not one of ours.
 const LINE_MAX: usize = 256 << 20;
-/// Messages are stored in groups of this many, or of this many bytes.
-const GROUP: usize = 200;
-const GROUP_BYTES: usize = 1 << 20;
-
 /// A line that could not be taken in.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct ImportProblem {
@@ -60,25 +57,18 @@ struct Importer<'a> {
     ended: bool,
 }
 
-/// What became of a change that a line asked for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Taken {
-    In,
-    /// The store refused it, and the report says why.
-    Refused,
-}
-
 /// A conversation that is being filled.
 struct Filling {
     record: ConversationRecord,
     /// A branch that waits for the messages that stand in its pieces.
     branch: Option<BranchRecord>,
-    /// Messages that wait to be stored together.
-    waiting: Vec<MessageRecord>,
+    /// Messages that wait to be stored together, each with its line.
+    waiting: Vec<(u64, MessageRecord)>,
     bytes: usize,
     head: Option<HeadRecord>,
     /// Events that wait to be stored together.
     events: Vec<NewEvent>,
+    event_bytes: usize,
 }
 
 impl Database {
@@ -114,6 +104,8 @@ impl Database {
         // The end line closes the last conversation. Without it, nobody knows how much is missing, so that one stays
         // unfinished and the whole file can be imported over it.
         if !importer.ended {
+            importer.store_messages().await?;
+            importer.store_events().await?;
             importer.problem("the file is cut: it has no end line, and its last conversation is not finished");
         }
         Ok(importer.report)
@@ -127,7 +119,11 @@ fn read_line(reader: &mut impl BufRead, bytes: &mut Vec<u8>) -> std::io::Result<
 
 impl Importer<'_> {
     fn problem(&mut self, why: impl ToString) {
-        self.report.problems.push(ImportProblem { line: self.line, why: why.to_string() });
+        self.problem_at(self.line, why);
+    }
+
+    fn problem_at(&mut self, line: u64, why: impl ToString) {
+        self.report.problems.push(ImportProblem { line, why: why.to_string() });
     }
 
     /// Takes a line in. What is wrong with the line is reported; what is wrong with the store ends the import.
@@ -196,7 +192,7 @@ impl Importer<'_> {
     }
 
     fn read<T: DeserializeOwned>(&mut self, line: &Line) -> Option<T> {
-        match line.value.read() {
+        match serde_json::from_str(line.value.get()) {
             Ok(value) => Some(value),
             Err(error) => {
                 self.problem(error);
@@ -241,14 +237,25 @@ impl Importer<'_> {
             return Ok(());
         }
         self.report.conversations += 1;
-        self.open =
-            Some(Filling { record, branch: None, waiting: Vec::new(), bytes: 0, head: None, events: Vec::new() });
+        self.open = Some(Filling {
+            record,
+            branch: None,
+            waiting: Vec::new(),
+            bytes: 0,
+            head: None,
+            events: Vec::new(),
+            event_bytes: 0,
+        });
         Ok(())
     }
 
     async fn branch(&mut self, line: &Line) -> Result<()> {
         self.store_messages().await?;
         let Some(record) = self.read::<BranchRecord>(line) else { return Ok(()) };
+        if record.own_in_pieces > OWN_IN_PIECES_MAX {
+            self.problem(format!("a branch has at most {OWN_IN_PIECES_MAX} messages of its own in its pieces"));
+            return Ok(());
+        }
         let waits = record.own_in_pieces > 0;
         if let Some(open) = &mut self.open {
             open.branch = Some(record);
@@ -266,78 +273,103 @@ impl Importer<'_> {
             conversation: open.record.id,
             branch: branch.id,
             base: branch.parent.map(|parent| BranchBase { parent, fork: branch.fork }),
-            own: own.iter().map(new_message).collect(),
+            own: own.iter().map(|(_, record)| new_message(record)).collect(),
             pieces: branch.pieces,
             why: branch.why,
         };
-        self.add_messages(change, &own).await
+        match self.attempt(now(), None, change).await? {
+            None => self.stored(&own).await,
+            Some(error) => {
+                self.problem(error);
+                Ok(())
+            }
+        }
     }
 
     async fn message(&mut self, line: &Line) -> Result<()> {
         let Some(record) = self.read::<MessageRecord>(line) else { return Ok(()) };
         let Some(open) = &mut self.open else { return Ok(()) };
-        let other_branch = open.waiting.last().is_some_and(|last| last.branch != record.branch);
+        let other_branch = open.waiting.last().is_some_and(|(_, last)| last.branch != record.branch);
         if let Some(branch) = &open.branch {
             let complete = open.waiting.len() as i64 + 1 == branch.own_in_pieces;
-            open.waiting.push(record);
+            open.waiting.push((self.line, record));
             return if complete { self.open_branch().await } else { Ok(()) };
         }
-        if other_branch || open.waiting.len() >= GROUP || open.bytes >= GROUP_BYTES {
+        let size = size_of(&record);
+        if other_branch || open.waiting.len() >= GROUP || open.bytes + size > GROUP_BYTES {
             self.store_messages().await?;
         }
         if let Some(open) = &mut self.open {
-            open.bytes += record.content.body.text().len();
-            open.waiting.push(record);
+            open.bytes += size;
+            open.waiting.push((self.line, record));
         }
         Ok(())
     }
 
-    /// Stores the messages that wait, at the end of their branch.
+    /// Stores the messages that wait, at the end of their branch; one that is refused does not take the others along.
     async fn store_messages(&mut self) -> Result<()> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let waiting = std::mem::take(&mut open.waiting);
         open.bytes = 0;
-        let Some(first) = waiting.first() else { return Ok(()) };
-        let change = Change::AppendMessages {
-            conversation: open.record.id,
-            at: At::Branch { branch: first.branch },
-            head: HeadMove::Stay,
-            why: Why::Import,
-            messages: waiting.iter().map(new_message).collect(),
-            origins: waiting.iter().filter_map(|record| record.origin.clone()).collect(),
-        };
-        self.add_messages(change, &waiting).await
-    }
-
-    /// Stores messages and counts them. What was erased where it came from is erased here: only its place comes along.
-    async fn add_messages(&mut self, change: Change, records: &[MessageRecord]) -> Result<()> {
-        if self.try_low(now(), None, change).await? == Taken::Refused {
+        let conversation = open.record.id;
+        if waiting.is_empty() {
             return Ok(());
         }
+        if self.attempt(now(), None, appending(conversation, &waiting)).await?.is_none() {
+            return self.stored(&waiting).await;
+        }
+        for alone in waiting.chunks(1) {
+            match self.attempt(now(), None, appending(conversation, alone)).await? {
+                None => self.stored(alone).await?,
+                Some(error) => self.problem_at(alone[0].0, error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts messages that were stored. What was erased where it came from is erased here: only its place comes along.
+    ///
+    /// Never for messages that were refused: their ids may be those of somebody else's messages.
+    async fn stored(&mut self, records: &[(u64, MessageRecord)]) -> Result<()> {
         self.report.messages += records.len() as u64;
-        for record in records.iter().filter(|record| record.erased) {
+        for (_, record) in records.iter().filter(|(_, record)| record.erased) {
             self.database.erase(Erase::Message(record.id)).await?;
         }
         Ok(())
+    }
+
+    /// Does something and returns why the store refused it, if it did because of the line.
+    async fn attempt(
+        &mut self,
+        at: Micros,
+        actor: Option<manent_model::Author>,
+        change: Change,
+    ) -> Result<Option<manent_store::StoreError>> {
+        match self.database.change_low(at, actor, change).await {
+            Err(Error::Store(error)) if is_about_the_line(&error) => Ok(Some(error)),
+            outcome => outcome.map(|_| None),
+        }
+    }
+
+    /// Reports a line about a message that the conversation does not own; others are left as they are.
+    async fn owns(&mut self, conversation: ConversationId, message: MessageId) -> Result<bool> {
+        let found = self.database.store.messages(MessagesQuery::Ids(vec![message])).await?;
+        let owns = found.first().is_some_and(|placed| placed.conversation == conversation);
+        if !owns {
+            self.problem(format!("the conversation has no message {message}"));
+        }
+        Ok(owns)
     }
 
     async fn low(&mut self, at: Micros, change: Change) -> Result<()> {
         self.low_by(at, None, change).await
     }
 
-    async fn low_by(&mut self, at: Micros, actor: Option<Author>, change: Change) -> Result<()> {
-        self.try_low(at, actor, change).await.map(drop)
-    }
-
-    /// Does a change between what is more urgent; a refusal is reported with the line.
-    async fn try_low(&mut self, at: Micros, actor: Option<Author>, change: Change) -> Result<Taken> {
-        match self.database.change_low(at, actor, change).await {
-            Err(Error::Store(error)) if is_about_the_line(&error) => {
-                self.problem(error);
-                Ok(Taken::Refused)
-            }
-            outcome => outcome.map(|_| Taken::In),
+    async fn low_by(&mut self, at: Micros, actor: Option<manent_model::Author>, change: Change) -> Result<()> {
+        if let Some(error) = self.attempt(at, actor, change).await? {
+            self.problem(error);
         }
+        Ok(())
     }
 
     async fn set_head(&mut self) -> Result<()> {
@@ -369,6 +401,7 @@ impl Importer<'_> {
     async fn store_events(&mut self) -> Result<()> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let events = std::mem::take(&mut open.events);
+        open.event_bytes = 0;
         let conversation = open.record.id;
         match events.is_empty() {
             true => Ok(()),
@@ -389,11 +422,19 @@ impl Importer<'_> {
         match line.kind {
             Kind::Chunk => {
                 let Some(ChunkRecord { message, text }) = self.read(line) else { return Ok(()) };
-                self.low(now(), Change::AppendChunk { message, delta: text }).await
+                if self.owns(conversation, message).await? {
+                    for delta in pieces_of(&text) {
+                        self.low(now(), Change::AppendChunk { message, delta: delta.to_owned() }).await?;
+                    }
+                }
+                Ok(())
             }
             Kind::Note => {
                 let Some(Note { id, message, kind, actor, value, at }) = self.read(line) else { return Ok(()) };
-                self.low_by(at, actor, Change::AddNote { id, message, kind, value }).await
+                match self.owns(conversation, message).await? {
+                    true => self.low_by(at, actor, Change::AddNote { id, message, kind, value }).await,
+                    false => Ok(()),
+                }
             }
             Kind::Bookmark => {
                 let Some(Bookmark { name, head, metadata, at }) = self.read(line) else { return Ok(()) };
@@ -413,7 +454,10 @@ impl Importer<'_> {
             }
             Kind::ToolCall => {
                 let Some(ToolCallTrail { call, steps }) = self.read(line) else { return Ok(()) };
-                self.low(now(), Change::PutToolTrail { call, steps }).await
+                match self.owns(conversation, call.message).await? {
+                    true => self.low(now(), Change::PutToolTrail { call, steps }).await,
+                    false => Ok(()),
+                }
             }
             Kind::Input => {
                 let Some(Input { id, at, body, taken }) = self.read(line) else { return Ok(()) };
@@ -425,14 +469,16 @@ impl Importer<'_> {
             }
             Kind::Event => {
                 let Some(Event { channel, at, body, .. }) = self.read(line) else { return Ok(()) };
-                let full = match &mut self.open {
-                    Some(open) => {
-                        open.events.push(NewEvent { channel, at, body });
-                        open.events.len() >= GROUP
-                    }
-                    None => false,
-                };
-                if full { self.store_events().await } else { Ok(()) }
+                let size = channel.len() + body.text().len() + 32;
+                let full = |open: &Filling| open.events.len() >= GROUP || open.event_bytes + size > GROUP_BYTES;
+                if self.open.as_ref().is_some_and(full) {
+                    self.store_events().await?;
+                }
+                if let Some(open) = &mut self.open {
+                    open.event_bytes += size;
+                    open.events.push(NewEvent { channel, at, body });
+                }
+                Ok(())
             }
             _ => {
                 self.problem("the line belongs to no conversation");
@@ -451,7 +497,11 @@ impl Importer<'_> {
             parent: fold.parent,
             made_by: fold.made_by,
         };
-        self.low(fold.at, Change::AddFold { conversation, fold: new }).await?;
+        // A fold that was refused may have the id of one that was here before, and that one stays as it is.
+        if let Some(error) = self.attempt(fold.at, None, Change::AddFold { conversation, fold: new }).await? {
+            self.problem(error);
+            return Ok(());
+        }
         match fold.active {
             true => Ok(()),
             false => self.low(fold.at, Change::SetFoldActive { fold: fold.id, active: false }).await,
@@ -518,15 +568,6 @@ impl Importer<'_> {
             }
         }
     }
-}
-
-fn new_message(record: &MessageRecord) -> NewMessage {
-    let mut content = record.content.clone();
-    // An erased message has nothing to stream.
-    if record.erased && content.status == MessageStatus::Streaming {
-        content.status = MessageStatus::Incomplete;
-    }
-    NewMessage { id: record.id, content }
 }
 
 /// What the store refuses because of the line itself is reported; the rest is no fault of the file.

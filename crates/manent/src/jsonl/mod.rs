@@ -5,6 +5,7 @@
 //! Versions, cursors and addresses are the store's own business and are not written; the order of lines says the same.
 
 mod record;
+mod group;
 mod export;
 mod import;
 

@@ -1,10 +1,11 @@
 //! The lines of the format.
 
 use manent_model::{
-    BranchId, ConversationDraft, ConversationId, ConversationStatus, ConversationTimes, Json, MessageId, Stretch,
+    BranchId, ConversationDraft, ConversationId, ConversationStatus, ConversationTimes, MessageId, Stretch,
 };
 use manent_store::Why;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 /// The version of the format that this program writes; it reads this one and older.
 pub(super) const FORMAT: u32 = 1;
@@ -46,8 +47,9 @@ pub(super) struct Line {
     /// The conversation that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
-    /// What it says, in the words of the model.
-    pub value: Json,
+    /// What it says, in the words of the model. How deep it is nested is checked where it is stored: a value that was
+    /// just allowed there is deeper here.
+    pub value: Box<RawValue>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

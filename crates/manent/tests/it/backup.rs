@@ -60,3 +60,62 @@ async fn a_damaged_backup_is_not_restored() {
     assert_eq!(refused.code(), "altered");
     assert!(!to.exists());
 }
+
+#[tokio::test]
+async fn a_backup_is_not_restored_beside_what_an_older_store_left() {
+    let database = open();
+    let chat = conversation(&database, "kept").await;
+    say(&database, chat, &["one"]).await;
+    let backup = database.folder.path().join("one.backup");
+    database.backup(&backup).await.expect("made");
+    say(&database, chat, &["later"]).await;
+    let to = database.folder.path().join("restored.db");
+    let left = database.folder.path().join("restored.db-wal");
+    std::fs::copy(database.folder.path().join("test.db-wal"), &left).expect("copied");
+    let refused = Database::restore_backup(&backup, &to).await.expect_err("the WAL would be played over it");
+    assert_eq!(refused.code(), "invalid");
+    std::fs::remove_file(&left).expect("removed");
+    Database::restore_backup(&backup, &to).await.expect("restored");
+    assert_eq!(texts(&Database::open(&to).expect("opens"), chat).await, ["one"]);
+}
+
+#[tokio::test]
+async fn a_store_in_use_is_not_taken_for_a_backup() {
+    let database = open();
+    let chat = conversation(&database, "kept").await;
+    say(&database, chat, &["only in the WAL"]).await;
+    let to = database.folder.path().join("restored.db");
+    let refused = Database::restore_backup(database.folder.path().join("test.db"), &to).await.expect_err("half a copy");
+    assert_eq!(refused.code(), "invalid");
+    assert!(!to.exists());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn restoring_writes_through_no_link() {
+    let database = open();
+    let backup = database.folder.path().join("one.backup");
+    database.backup(&backup).await.expect("made");
+    let victim = database.folder.path().join("victim");
+    std::fs::write(&victim, "precious").expect("written");
+    let to = database.folder.path().join("restored.db");
+    std::os::unix::fs::symlink(&victim, database.folder.path().join("restored.db.partial")).expect("linked");
+    Database::restore_backup(&backup, &to).await.expect("restored");
+    assert_eq!(std::fs::read(&victim).expect("readable"), b"precious");
+    assert!(!std::fs::symlink_metadata(&to).expect("there").is_symlink());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn only_the_owner_can_read_the_files() {
+    use std::os::unix::fs::PermissionsExt;
+    let database = open();
+    let chat = conversation(&database, "private").await;
+    say(&database, chat, &["private"]).await;
+    let folder = database.folder.path();
+    database.backup(folder.join("one.backup")).await.expect("made");
+    for name in ["test.db", "test.db-wal", "test.db-shm", "one.backup"] {
+        let mode = std::fs::metadata(folder.join(name)).expect("there").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{name} {mode:o}");
+    }
+}

@@ -71,7 +71,13 @@ async fn what_is_handed_out_has_a_schema() {
     survives(&database.memories(MemoriesQuery::default()).await.expect("read")[0]);
     survives(&database.sources().await.expect("read")[0]);
     survives(&database.erase(Erase::Conversation(chat)).await.expect("erased"));
-    survives(&Committed { first: 1, position: 2, done: vec![Done::Plain, Done::Events(3)], repeated: true });
+    survives(&Committed {
+        first: 1,
+        position: 2,
+        at: Micros(3),
+        done: vec![Done::Plain, Done::Events(3)],
+        repeated: true,
+    });
     survives(&ImportReport { problems: vec![ImportProblem { line: 3, why: "x".to_owned() }], ..Default::default() });
 }
 

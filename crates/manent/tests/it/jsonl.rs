@@ -168,3 +168,135 @@ async fn rubbish_changes_nothing() {
         assert_eq!(report.messages + report.conversations, 0);
     }
 }
+
+/// The lines that begin a conversation, as a hostile file would write them.
+fn beginning(conversation: ConversationId, branch: model::BranchId) -> String {
+    format!(
+        r#"{{"type":"conversation","conversation":"{conversation}","value":{{"id":"{conversation}","branch":"{branch}","draft":{{"title":"x"}},"status":"active","times":{{"created_at":1,"active_at":1,"trashed_at":null}}}}}}"#
+    )
+}
+
+fn message_line(conversation: ConversationId, branch: model::BranchId, message: MessageId, more: &str) -> String {
+    format!(
+        r#"{{"type":"message","conversation":"{conversation}","value":{{"branch":"{branch}","id":"{message}","content":{{"role":"user","time":{{"at":1}},"body":[]}}{more}}}}}"#
+    )
+}
+
+#[tokio::test]
+async fn an_erased_line_erases_nothing_that_was_here_before() {
+    let database = open();
+    let chat = conversation(&database, "a").await;
+    let ids = say(&database, chat, &["precious"]).await;
+    let (other, branch) = (id(ConversationId::new), id(model::BranchId::new));
+    let text = format!("{}\n{}\n", beginning(other, branch), message_line(other, branch, ids[0], r#","erased":true"#));
+    let report = database.import_jsonl(text.as_bytes()).await.expect("readable");
+    assert_eq!((report.messages, report.problems.len()), (0, 2), "{:?}", report.problems);
+    assert_eq!(texts(&database, chat).await, ["precious"]);
+}
+
+#[tokio::test]
+async fn an_import_leaves_existing_conversations_as_they_are() {
+    let database = open();
+    let chat = conversation(&database, "a").await;
+    let ids = say(&database, chat, &["one"]).await;
+    let fold = database.hide(chat, Stretch { first: ids[0], last: ids[0] }).await.expect("hidden");
+    let stream = database.begin_stream(chat, MessageDraft::new("assistant", &[])).await.expect("begun");
+    database.stream(stream, "mine").await.expect("streamed");
+    let before = export(&database).await;
+    let (other, branch, note) = (id(ConversationId::new), id(model::BranchId::new), id(model::NoteId::new));
+    let lines = [
+        beginning(other, branch),
+        format!(r#"{{"type":"chunk","conversation":"{other}","value":{{"message":"{stream}","text":" and theirs"}}}}"#),
+        format!(
+            r#"{{"type":"note","conversation":"{other}","value":{{"id":"{note}","message":"{}","kind":"k","value":1,"at":1}}}}"#,
+            ids[0]
+        ),
+        format!(
+            r#"{{"type":"tool_call","conversation":"{other}","value":{{"call":{{"message":"{}","part":0,"call_id":"c","name":"n","state":"PENDING","record":1}},"steps":[]}}}}"#,
+            ids[0]
+        ),
+        format!(
+            r#"{{"type":"fold","conversation":"{other}","value":{{"id":"{fold}","after":"{}","kind":"drop","covers":[],"active":false,"at":1}}}}"#,
+            ids[0]
+        ),
+    ];
+    let report = database.import_jsonl(lines.join("\n").as_bytes()).await.expect("readable");
+    assert_eq!(report.problems.len(), 5, "{:?}", report.problems);
+    database.trash(other).await.expect("trashed");
+    database.purge(other).await.expect("purged");
+    assert_eq!(export(&database).await, before);
+}
+
+#[tokio::test]
+async fn whatever_fits_one_commit_each_is_imported_together() {
+    let first = open();
+    let chat = conversation(&first, "a").await;
+    let large = json(&format!("\"{}\"", "x".repeat(100_000)));
+    for number in 0..60 {
+        let message = MessageDraft::user(format!("message {number}")).with_metadata(large.clone());
+        first.append(chat, message).await.expect("added");
+    }
+    first.append(chat, MessageDraft::user("b".repeat(1_000_000))).await.expect("added");
+    first.append(chat, MessageDraft::user("c".repeat(3_500_000))).await.expect("added");
+    for _ in 0..2 {
+        first.log(chat, "progress", vec![large.clone(); 30]).await.expect("logged");
+    }
+    let stream = first.begin_stream(chat, MessageDraft::new("assistant", &[])).await.expect("begun");
+    for _ in 0..5 {
+        first.stream(stream, "流".repeat(300_000)).await.expect("streamed");
+    }
+    let text = export(&first).await;
+    let second = open();
+    let report = second.import_jsonl(text.as_bytes()).await.expect("readable");
+    assert_eq!(report.problems, []);
+    assert_eq!(export(&second).await, text);
+}
+
+#[tokio::test]
+async fn one_message_that_is_refused_does_not_take_its_neighbours_along() {
+    let database = open();
+    let chat = conversation(&database, "a").await;
+    let taken = say(&database, chat, &["precious"]).await[0];
+    let (other, branch) = (id(ConversationId::new), id(model::BranchId::new));
+    let (before, behind) = (id(MessageId::new), id(MessageId::new));
+    let lines = [
+        beginning(other, branch),
+        message_line(other, branch, before, ""),
+        message_line(other, branch, taken, ""),
+        message_line(other, branch, behind, ""),
+    ];
+    let report = database.import_jsonl(lines.join("\n").as_bytes()).await.expect("readable");
+    assert_eq!((report.messages, report.problems[0].line), (2, 3), "{:?}", report.problems);
+    database.message(before).await.expect("imported");
+    database.message(behind).await.expect("imported");
+}
+
+#[tokio::test]
+async fn what_may_be_stored_may_be_imported_however_deep_it_is() {
+    let first = open();
+    let chat = conversation(&first, "a").await;
+    let deep = format!(r#"[{{"type":"x","d":{}1{}}}]"#, "[".repeat(126), "]".repeat(126));
+    first.append(chat, MessageDraft::from_json("user", &deep).expect("parts")).await.expect("added");
+    let text = export(&first).await;
+    let second = open();
+    assert_eq!(second.import_jsonl(text.as_bytes()).await.expect("readable").problems, []);
+    assert_eq!(export(&second).await, text);
+}
+
+#[tokio::test]
+async fn the_ends_of_time_can_be_imported_listed_and_counted() {
+    let database = open();
+    let (chat, branch) = (id(ConversationId::new), id(model::BranchId::new));
+    let text = beginning(chat, branch).replace(r#""active_at":1"#, &format!(r#""active_at":{}"#, i64::MIN));
+    let text = format!("{text}\n{{\"type\":\"end\",\"value\":{{\"lines\":2}}}}\n");
+    assert_eq!(database.import_jsonl(text.as_bytes()).await.expect("readable").problems, []);
+    let list = database.list(ListQuery::default()).await.expect("listed");
+    assert_eq!(list.conversations.len(), 1);
+    for (role, at) in [("user", i64::MIN), ("assistant", i64::MAX), ("user", 0), ("assistant", 1)] {
+        let message = MessageDraft::new(role, &[]).at(Time::exact(at));
+        database.append(chat, message).await.expect("added");
+    }
+    let stats = database.stats(StatsQuery::Everything).await.expect("counted");
+    assert_eq!((stats.total.timed, stats.total.response_micros), (2, i64::MAX));
+    assert_sound(&database).await;
+}

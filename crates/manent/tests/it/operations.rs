@@ -274,3 +274,57 @@ async fn closing_does_not_hold_up_the_worker_that_asks() {
         append.await.expect("joined").map_or_else(|error| assert_eq!(error.code(), "closed"), drop);
     }
 }
+
+#[tokio::test]
+async fn a_purge_that_was_cut_off_goes_on() {
+    let database = open();
+    let chat = conversation(&database, "large").await;
+    for _ in 0..2 {
+        say(&database, chat, &["again"; 400]).await;
+    }
+    database.trash(chat).await.expect("trashed");
+    database.change(Change::Purge { conversation: chat }).await.expect("one step");
+    database.purge(chat).await.expect("the rest");
+    let gone = database.purge(chat).await.expect_err("gone");
+    assert_eq!(gone.code(), "not_found");
+}
+
+#[tokio::test]
+async fn a_conversation_forks_only_from_what_it_shows_or_owns() {
+    let database = open();
+    let (one, other) = (conversation(&database, "one").await, conversation(&database, "other").await);
+    let ids = say(&database, one, &["of one"]).await;
+    database.clear(one).await.expect("cleared");
+    let refused =
+        database.fork_to_new(other, ids[0], ConversationDraft::default()).await.expect_err("not of the other");
+    assert_eq!(refused.code(), "not_found");
+    let child = database.fork_to_new(one, ids[0], ConversationDraft::default()).await.expect("forked");
+    assert_eq!(texts(&database, child).await, ["of one"]);
+}
+
+#[tokio::test]
+async fn a_key_is_remembered_whatever_times_a_file_names() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("test.db");
+    let keyed = || Transaction {
+        key: Some(b"key".to_vec()),
+        ..Transaction::of(
+            Time::exact(1_700_000_000_000_000).at,
+            Change::PutDocument { kind: "k".to_owned(), id: "i".to_owned(), project: None, body: Some(json("1")) },
+        )
+    };
+    let late = Transaction {
+        key: Some(b"late".to_vec()),
+        ..Transaction::of(
+            Time::exact(i64::MAX).at,
+            Change::PutDocument { kind: "k".to_owned(), id: "late".to_owned(), project: None, body: None },
+        )
+    };
+    let database = Database::open(&path).expect("opens");
+    database.send(keyed()).await.expect("stored");
+    database.send(late).await.expect("stored");
+    database.close().await.expect("closed");
+    drop(database);
+    let database = Database::open(&path).expect("opens");
+    assert!(database.send(keyed()).await.expect("answered").repeated);
+}

@@ -138,10 +138,25 @@ pub(super) fn open_given(tx: &mut Tx<'_>, conversation: ConversationId, open: &O
         pieces.push(Range::new(first, last));
     }
     if !pieces.is_empty() {
+        refuse_overlap(tx, base, &pieces)?;
         insert_pieces(tx, no, before, &pieces)?;
     }
     journal_opened(tx, row.no, no, open.own.len(), added, &[])?;
     Ok(Done::Messages(open.own.last().map(|message| message.id)))
+}
+
+/// A message that stood on a path twice would have two places there, and paging from it would never end.
+fn refuse_overlap(tx: &mut Tx<'_>, base: Option<Base>, pieces: &[Range]) -> Outcome<()> {
+    let mut all = pieces.to_vec();
+    if let Some(base) = base {
+        let head = Head { branch: base.parent, at: base.fork };
+        all.extend(path::ranges(&mut tx.caches.branches(tx.connection), head)?);
+    }
+    all.sort_unstable_by_key(|range| range.from);
+    match all.windows(2).any(|pair| pair[1].from <= pair[0].to) {
+        true => Err(StoreError::Invalid("a path holds a message once".to_owned()).into()),
+        false => Ok(()),
+    }
 }
 
 /// A branch may leave another conversation's branch: a fork into a new conversation does.

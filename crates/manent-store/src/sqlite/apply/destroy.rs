@@ -1,28 +1,28 @@
 //! Purge and erase: the only changes that destroy. Both go in steps, so that none of them holds the lock for long.
 
-use super::super::codes::{Kind, NameKind, STATUS_PURGED, status_code};
+use super::super::codes::{Kind, STATUS_PURGED, status_code};
 use super::super::connection::{execute, maybe, rows};
 use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
-use super::super::tx::{ConversationRow, Entry, Tx, beside};
+use super::super::tx::{ConversationRow, Entry, Tx};
 use super::conversation::{Body, image_of, put_image, seal_of};
 use super::message::facts_at;
+use super::scrub::{finish_scrubs, forget_tags, forget_words, set_scrub, sweep, sweep_beside};
 use crate::error::{Conflict, StoreError};
 use crate::image::{self, Image};
 use crate::transaction::{Done, Erase, Receipt};
 use manent_model::path;
-use manent_model::{Address, BranchNo, ConversationId, ConversationStatus, Head, MessageId, MessageStatus, Range};
-
-/// Stands for a conversation where what belongs to none is meant; real numbers begin at 1.
-const BESIDE: i64 = 0;
+use manent_model::{
+    Address, BranchNo, ConversationId, ConversationStatus, FoldId, Head, Json, MessageId, MessageStatus, Range,
+};
 
 /// How many rows one step may touch.
 const STEP: i64 = 500;
 
 /// What is left to do in this step.
-struct Budget {
-    left: i64,
-    receipt: Receipt,
+pub(super) struct Budget {
+    pub left: i64,
+    pub receipt: Receipt,
 }
 
 impl Budget {
@@ -30,7 +30,7 @@ impl Budget {
         Self { left: STEP, receipt: Receipt { at: tx.at, ..Receipt::default() } }
     }
 
-    fn spend(&mut self, rows: usize) -> i64 {
+    pub fn spend(&mut self, rows: usize) -> i64 {
         self.left -= rows as i64;
         rows as i64
     }
@@ -85,10 +85,12 @@ fn conversation_step(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budge
     delete_attached(tx, row, depth, budget)?;
     let (needed, left_from) = needed_elsewhere(tx, row.no)?;
     delete_messages(tx, row.no, &needed, depth, budget)?;
-    scrub_journal(tx, row.no, budget)?;
-    scrub_journal(tx, BESIDE, budget)?;
+    finish_scrubs(tx, budget)?;
     if budget.left <= 0 {
         return Ok(false);
+    }
+    if depth == Depth::Erase {
+        forget_words(tx)?;
     }
     if needed.is_empty() && !left_from {
         remove_rows(tx, row)?;
@@ -149,11 +151,10 @@ fn delete_attached(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budget:
         let sql = "delete from memory where no in (select no from memory where conversation_no = $1 limit $2)";
         let gone = execute(tx.connection, sql, (row.no, budget.left))?;
         budget.receipt.attached += budget.spend(gone);
-        scrub_memories(tx, gone)?;
+        sweep_beside(tx, gone)?;
         let id = row.id.to_string();
         budget.receipt.scratch += execute(tx.connection, "delete from scratch where id = $1", [&id])? as i64;
-        let sql = "delete from origin where kind = 'conversation' and object = $1";
-        budget.receipt.attached += execute(tx.connection, sql, [&id])? as i64;
+        forget_origin(tx, "conversation", &id, budget)?;
     }
     Ok(())
 }
@@ -203,17 +204,20 @@ fn delete_messages(
         let mut after = no.slot(0);
         while budget.left > 0 {
             // Slots that stay are skipped in blocks, so that a step always makes progress.
-            let sql = "select key, facts from message where key > $1 and key <= $2 order by key limit $3";
+            let sql = "select key, facts, id from message where key > $1 and key <= $2 order by key limit $3";
             let parameters = (after.0, no.end().0, budget.left);
-            let found: Vec<(i64, Vec<u8>)> =
-                rows(tx.connection, sql, parameters, |row| Ok((row.get(0)?, row.get(1)?)))?;
-            let Some((last, _)) = found.last() else { break };
+            let found: Vec<(i64, Vec<u8>, [u8; 16])> =
+                rows(tx.connection, sql, parameters, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+            let Some((last, ..)) = found.last() else { break };
             after = Address(*last);
-            for (key, facts) in found {
+            for (key, facts, id) in found {
                 let kept = needed.iter().any(|range| range.contains(Address(key)));
                 match (kept, depth) {
                     (false, _) => {
                         forget_uses(tx, key, budget)?;
+                        if depth == Depth::Erase {
+                            forget_named(tx, key, MessageId::from_bytes(id), budget)?;
+                        }
                         execute(tx.connection, "delete from chunk where key = $1", [key])?;
                         execute(tx.connection, "delete from message where key = $1", [key])?;
                         budget.receipt.messages += budget.spend(1);
@@ -247,6 +251,21 @@ fn forget_uses(tx: &mut Tx<'_>, key: i64, budget: &mut Budget) -> Outcome<()> {
     Ok(())
 }
 
+/// Deletes what is tied to a message alone: memories, and what it was in its own program.
+fn forget_named(tx: &mut Tx<'_>, key: i64, id: MessageId, budget: &mut Budget) -> Outcome<()> {
+    let gone = execute(tx.connection, "delete from memory where key = $1", [key])?;
+    budget.receipt.attached += budget.spend(gone);
+    sweep_beside(tx, gone)?;
+    forget_origin(tx, "message", &id.to_string(), budget)
+}
+
+fn forget_origin(tx: &mut Tx<'_>, kind: &str, object: &str, budget: &mut Budget) -> Outcome<()> {
+    let sql = "delete from origin where kind = $1 and object = $2";
+    let gone = execute(tx.connection, sql, (kind, object))?;
+    budget.receipt.attached += budget.spend(gone);
+    sweep_beside(tx, gone)
+}
+
 /// Removes the content of one message and what hangs on it; its place and its digest stay.
 fn empty_message(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outcome<()> {
     let sql = "select id from message where key = $1";
@@ -267,9 +286,11 @@ fn empty_message(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outc
     execute(tx.connection, sql, (facts.encode(), address.0))?;
 
     budget.receipt.messages += budget.spend(1);
-    let gone = execute(tx.connection, "delete from memory where key = $1", [address.0])?;
-    budget.receipt.attached += budget.spend(gone);
-    scrub_memories(tx, gone)?;
+    forget_named(tx, address.0, id, budget)?;
+    let sql = "select distinct conversation_no from state where key = $1";
+    for conversation_no in rows(tx.connection, sql, [address.0], |row| row.get(0))? {
+        sweep(tx, conversation_no)?;
+    }
     const BY_KEY: [&str; 5] = [
         "delete from chunk where key = $1",
         "delete from note where key = $1",
@@ -281,28 +302,46 @@ fn empty_message(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outc
         let gone = execute(tx.connection, sql, [address.0])?;
         budget.receipt.attached += budget.spend(gone);
     }
-    let sql = "delete from origin where kind = 'message' and object = $1";
-    let gone = execute(tx.connection, sql, [id.to_string()])?;
-    budget.receipt.attached += budget.spend(gone);
     forget_uses(tx, address.0, budget)?;
     remove_derived(tx, address, budget)
 }
 
-/// Summaries and manifests that were made from a message may repeat it: those that cover it go as well.
+/// Summaries and manifests that were made from a message may repeat it: those that cover it go as well, also those of
+/// conversations that took it from here.
 fn remove_derived(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outcome<()> {
+    let sql = "with recursive reached (no) as (
+             select conversation_no from branch where no = $1
+             union
+             select o.conversation_no
+             from reached r
+             join branch b on b.conversation_no = r.no
+             join branch o on o.parent_no = b.no
+             union
+             select o.conversation_no
+             from reached r
+             join branch b on b.conversation_no = r.no
+             join piece p on p.from_key between b.no << 24 and (b.no << 24 | 16777215)
+             join branch o on o.no = p.branch_no
+         )
+         select no from reached";
+    for conversation_no in rows(tx.connection, sql, [address.branch().0], |row| row.get(0))? {
+        remove_derived_in(tx, conversation_no, address, budget)?;
+    }
+    Ok(())
+}
+
+fn remove_derived_in(tx: &mut Tx<'_>, conversation_no: i64, address: Address, budget: &mut Budget) -> Outcome<()> {
     const DERIVED: [(&str, &str); 2] = [
-        ("select no, ranges from fold where conversation_no = $1", "delete from fold where no = $1"),
-        ("select no, ranges from model_call where conversation_no = $1", "delete from model_call where no = $1"),
+        ("select no, ranges, id from fold where conversation_no = $1", "delete from fold where no = $1"),
+        ("select no, ranges, id from model_call where conversation_no = $1", "delete from model_call where no = $1"),
     ];
-    let sql = "select conversation_no from branch where no = $1";
-    let conversation_no: i64 = tx.connection.prepare_cached(sql)?.query_row([address.branch().0], |row| row.get(0))?;
     for (find, delete) in DERIVED {
-        let found: Vec<(i64, Vec<u8>)> =
-            rows(tx.connection, find, [conversation_no], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        for (no, ranges) in found {
-            if covers(&ranges, address) {
-                budget.receipt.attached += execute(tx.connection, delete, [no])? as i64;
-            }
+        let found: Vec<(i64, Vec<u8>, [u8; 16])> =
+            rows(tx.connection, find, [conversation_no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        for (no, _, id) in found.into_iter().filter(|(_, ranges, _)| covers(ranges, address)) {
+            budget.receipt.attached += execute(tx.connection, delete, [no])? as i64;
+            forget_origin(tx, "fold", &FoldId::from_bytes(id).to_string(), budget)?;
+            sweep(tx, conversation_no)?;
         }
     }
     Ok(())
@@ -311,88 +350,6 @@ fn remove_derived(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Out
 fn covers(ranges: &[u8], address: Address) -> bool {
     let number = |bytes: &[u8]| i64::from_le_bytes(bytes.try_into().expect("cut into eights"));
     ranges.chunks_exact(16).any(|pair| number(&pair[..8]) <= address.0 && address.0 <= number(&pair[8..]))
-}
-
-fn scrub_name(conversation_no: i64) -> String {
-    format!("scrub:{conversation_no}")
-}
-
-/// Remembers how far back the journal of a conversation still has to be scrubbed.
-fn set_scrub(tx: &Tx<'_>, conversation_no: i64, position: Option<i64>) -> Outcome<()> {
-    let name = scrub_name(conversation_no);
-    match position {
-        Some(position) => {
-            let sql = "insert into meta (name, value) values ($1, $2) on conflict (name) do update set value = $2";
-            execute(tx.connection, sql, (name, &position.to_le_bytes()[..]))?;
-        }
-        None => {
-            execute(tx.connection, "delete from meta where name = $1", [name])?;
-        }
-    }
-    Ok(())
-}
-
-/// Old texts of memories that are gone lie in the journal of what belongs to no conversation.
-fn scrub_memories(tx: &Tx<'_>, gone: usize) -> Outcome<()> {
-    if gone == 0 {
-        return Ok(());
-    }
-    let (last, _) = beside(tx.connection)?;
-    set_scrub(tx, BESIDE, Some(last))
-}
-
-/// Empties the old values that the journal kept of a conversation; their digests stay, so the chain still holds.
-///
-/// Beside the conversations only old values of memories that are gone are emptied.
-fn scrub_journal(tx: &mut Tx<'_>, conversation_no: i64, budget: &mut Budget) -> Outcome<()> {
-    let sql = "select value from meta where name = $1";
-    let found: Option<[u8; 8]> = maybe(tx.connection, sql, [scrub_name(conversation_no)], |row| row.get(0))?;
-    let Some(mut at) = found.map(i64::from_le_bytes) else { return Ok(()) };
-    while at > 0 && budget.left > 0 {
-        let sql = "select prev, before from journal where pos = $1";
-        let (prev, before): (i64, Option<Vec<u8>>) =
-            tx.connection.prepare_cached(sql)?.query_row([at], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let images = before.as_deref().and_then(image::decode).unwrap_or_default();
-        if !images.is_empty() && (conversation_no != BESIDE || is_of_gone_memory(tx, &images)?) {
-            let left = image::scrubbed(tx.key, before.as_deref().unwrap_or_default());
-            execute(tx.connection, "update journal set before = $1 where pos = $2", (left, at))?;
-            budget.receipt.journal += 1;
-            for image in images {
-                if let Image::Conversation(image) = image {
-                    forget_tags(tx, &image.tags)?;
-                }
-            }
-        }
-        budget.spend(1);
-        at = prev;
-    }
-    set_scrub(tx, conversation_no, (at > 0).then_some(at))
-}
-
-fn is_of_gone_memory(tx: &Tx<'_>, images: &[Image]) -> Outcome<bool> {
-    for image in images {
-        if let Image::Memory { no, .. } = image
-            && maybe(tx.connection, "select 1 from memory where no = $1", [no], |_| Ok(()))?.is_none()
-        {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// Tags are words that people write. One that no conversation has any more goes; its number stays, since old values
-/// of other conversations may name it.
-fn forget_tags(tx: &mut Tx<'_>, tags: &[i64]) -> Outcome<()> {
-    let sql = "update name set value = 'erased:' || no
-         where no = $1 and kind = $2 and not exists (select 1 from tag where name_no = $1)";
-    let mut forgotten = 0;
-    for no in tags {
-        forgotten += execute(tx.connection, sql, (no, NameKind::Tag as i64))?;
-    }
-    if forgotten > 0 {
-        tx.caches.clear();
-    }
-    Ok(())
 }
 
 /// Nothing reaches this conversation any more: its rows go.
@@ -412,14 +369,13 @@ fn remove_rows(tx: &mut Tx<'_>, row: &ConversationRow) -> Outcome<()> {
 }
 
 fn message_step(tx: &mut Tx<'_>, id: MessageId, budget: &mut Budget) -> Outcome<bool> {
-    let row = erase_message(tx, id, budget)?;
-    scrub_journal(tx, row.no, budget)?;
-    scrub_journal(tx, BESIDE, budget)?;
+    erase_message(tx, id, budget)?;
+    finish_scrubs(tx, budget)?;
     Ok(budget.left > 0)
 }
 
 /// Empties a message and marks the journal of its conversation to be scrubbed.
-fn erase_message(tx: &mut Tx<'_>, id: MessageId, budget: &mut Budget) -> Outcome<ConversationRow> {
+fn erase_message(tx: &mut Tx<'_>, id: MessageId, budget: &mut Budget) -> Outcome<()> {
     let spot = tx.spot(id)?;
     let row = tx.conversation_by_no(spot.conversation_no)?;
     if !facts_at(tx, spot.address)?.flags.erased {
@@ -428,7 +384,7 @@ fn erase_message(tx: &mut Tx<'_>, id: MessageId, budget: &mut Budget) -> Outcome
         tx.journal(row.no, &entry)?;
         set_scrub(tx, row.no, Some(row.last_pos))?;
     }
-    Ok(row)
+    Ok(())
 }
 
 fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<bool> {
@@ -451,18 +407,24 @@ fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outco
                 }
             }
         }
+        let sql = "select distinct conversation_no from note where actor_no = $1";
+        for conversation_no in rows(tx.connection, sql, [no], |row| row.get(0))? {
+            sweep(tx, conversation_no)?;
+        }
         let gone = execute(tx.connection, "delete from note where actor_no = $1", [no])?;
         budget.receipt.attached += budget.spend(gone);
     }
     let gone = execute(tx.connection, "delete from scratch where actor = $1", [external_id])?;
     budget.receipt.scratch += budget.spend(gone);
     leave_members(tx, external_id, budget)?;
+    forget_members(tx, external_id, budget)?;
     finish_scrubs(tx, budget)?;
     if budget.left <= 0 {
         return Ok(false);
     }
     for no in &authors {
-        let sql = "update author set external_id = 'erased:' || no, name = '' where no = $1";
+        let sql = "update author set external_id = 'erased:' || no || ':' || hex(randomblob(8)), name = ''
+             where no = $1";
         execute(tx.connection, sql, [no])?;
     }
     tx.journal_beside(&Entry::of(Kind::Erased, &[]))?;
@@ -472,7 +434,7 @@ fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outco
 /// Takes an author out of the members of every conversation.
 fn leave_members(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<()> {
     let sql = "select no from conversation where body is not null and instr(body, $1) > 0 limit $2";
-    let parameters = (external_id.as_bytes(), budget.left.max(0));
+    let parameters = (as_written(external_id), budget.left.max(0));
     let found: Vec<i64> = rows(tx.connection, sql, parameters, |row| row.get(0))?;
     for no in found {
         let row = tx.conversation_by_no(no)?;
@@ -491,12 +453,31 @@ fn leave_members(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Out
     Ok(())
 }
 
-/// Goes on with every journal that is still to be scrubbed.
-fn finish_scrubs(tx: &mut Tx<'_>, budget: &mut Budget) -> Outcome<()> {
-    let sql = "select cast(substr(name, 7) as integer) from meta where name >= 'scrub:' and name < 'scrub;'";
-    let pending: Vec<i64> = rows(tx.connection, sql, [], |row| row.get(0))?;
-    for no in pending {
-        scrub_journal(tx, no, budget)?;
+/// Returns a text as it stands between quotation marks in JSON of our own making.
+fn as_written(text: &str) -> Vec<u8> {
+    let quoted = Json::of(&text);
+    let quoted = quoted.text().as_bytes();
+    quoted[1..quoted.len() - 1].to_vec()
+}
+
+/// Empties old values in which an author is still a member of a conversation.
+fn forget_members(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<()> {
+    let sql = "select pos, before from journal where before is not null and instr(before, $1) > 0";
+    let found: Vec<(i64, Vec<u8>)> =
+        rows(tx.connection, sql, [as_written(external_id)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let is_member = |image: &Image| match image {
+        Image::Conversation(image) => {
+            let body: Option<Body> = image.body.as_deref().and_then(|body| serde_json::from_slice(body).ok());
+            body.is_some_and(|body| body.members.iter().any(|member| member.id == external_id))
+        }
+        _ => false,
+    };
+    for (position, before) in found {
+        if budget.left > 0 && image::decode(&before).is_some_and(|images| images.iter().any(is_member)) {
+            let left = image::scrubbed(tx.key, &before);
+            execute(tx.connection, "update journal set before = $1 where pos = $2", (left, position))?;
+            budget.receipt.journal += budget.spend(1);
+        }
     }
     Ok(())
 }

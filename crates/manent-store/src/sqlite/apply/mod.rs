@@ -9,6 +9,7 @@ pub(super) mod library;
 pub(super) mod project;
 pub(super) mod undo;
 mod destroy;
+mod scrub;
 
 use super::fault::Outcome;
 use super::prepare::Facts;

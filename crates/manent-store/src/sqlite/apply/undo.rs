@@ -211,7 +211,7 @@ fn swap(tx: &mut Tx<'_>, image: &Image) -> Outcome<Image> {
         }
         Image::FoldActive { no, active } => {
             let sql = "select active from fold where no = $1";
-            let now = tx.connection.prepare_cached(sql)?.query_row([no], |row| row.get(0))?;
+            let now = maybe(tx.connection, sql, [no], |row| row.get(0))?.unwrap_or(*active);
             execute(tx.connection, "update fold set active = $1 where no = $2", (active, no))?;
             Ok(Image::FoldActive { no: *no, active: now })
         }
@@ -238,7 +238,8 @@ fn swap(tx: &mut Tx<'_>, image: &Image) -> Outcome<Image> {
 
 fn swap_flag(tx: &mut Tx<'_>, table: Flagged, key: i64, withdrawn: bool) -> Outcome<Image> {
     let (read, write) = flag_sql(table);
-    let now: bool = tx.connection.prepare_cached(read)?.query_row([key], |row| row.get(0))?;
+    // An erasure may have taken the row; then there is nothing to turn.
+    let now: bool = maybe(tx.connection, read, [key], |row| row.get(0))?.unwrap_or(withdrawn);
     execute(tx.connection, write, (withdrawn, key))?;
     Ok(Image::Flag { table, key, withdrawn: now })
 }
@@ -252,7 +253,8 @@ macro_rules! flag {
     };
 }
 
-fn flag_sql(table: Flagged) -> (&'static str, &'static str) {
+/// Returns how the flag of a row is read and written.
+pub(super) fn flag_sql(table: Flagged) -> (&'static str, &'static str) {
     match table {
         Flagged::Conversation => flag!("conversation", "no"),
         Flagged::Project => flag!("project", "no"),

@@ -8,7 +8,7 @@ use super::Reading;
 use super::message::author;
 use crate::error::StoreError;
 use crate::query::{JournalEntry, JournalPage, JournalQuery, PAGE_MAX, Scope, Step};
-use crate::transaction::Position;
+use crate::transaction::{Committed, Position};
 use manent_model::{ConversationId, Micros};
 
 /// How many rows one page looks at.
@@ -138,8 +138,12 @@ fn complete(reading: &Reading<'_>, found: Vec<Row>) -> Outcome<Vec<JournalEntry>
 }
 
 pub(in crate::sqlite) fn request_at(reading: &mut Reading<'_>, key: &[u8]) -> Outcome<Option<Micros>> {
-    let sql = "select at from request where key = $1";
-    Ok(maybe(reading.connection, sql, [key], |row| row.get(0).map(Micros))?)
+    let sql = "select answer from request where key = $1";
+    let answer: Option<Vec<u8>> = maybe(reading.connection, sql, [key], |row| row.get(0))?;
+    let Some(answer) = answer else { return Ok(None) };
+    let committed: Committed =
+        serde_json::from_slice(&answer).map_err(|_| StoreError::altered("request", manent_model::hex::encode(key)))?;
+    Ok(Some(committed.at))
 }
 
 pub(in crate::sqlite) fn undo_target(

@@ -165,7 +165,10 @@ fn in_branch(reading: &Reading<'_>, branch: BranchId, after: Option<MessageId>, 
     let found = maybe(reading.connection, sql, [branch.as_bytes()], |row| row.get(0).map(manent_model::BranchNo))?;
     let no = found.ok_or_else(|| StoreError::not_found("branch", branch))?;
     let after = match after {
-        Some(id) => spot(reading.connection, id)?.ok_or_else(|| StoreError::not_found("message", id))?.address,
+        Some(id) => {
+            let own = spot(reading.connection, id)?.map(|spot| spot.address).filter(|own| own.branch() == no);
+            own.ok_or_else(|| StoreError::not_found("message", id))?
+        }
         None => no.slot(0),
     };
     let sql = "select key from message where key > $1 and key <= $2 order by key limit $3";

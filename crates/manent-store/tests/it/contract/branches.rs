@@ -311,3 +311,35 @@ pub async fn the_head_can_be_put_on_any_message_of_any_branch(store: &dyn Store)
     shows(store, conversation, "").await;
     sound(store).await;
 }
+
+pub async fn a_path_holds_a_message_once(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let ids = say(store, conversation, &["a", "b", "c"]).await;
+    let parent = store.branches(conversation).await.expect("readable")[0].id;
+    let stretch = |first: usize, last: usize| Stretch { first: ids[first], last: ids[last] };
+    let open = |fork: Option<MessageId>, pieces| Change::OpenBranch {
+        conversation,
+        branch: id(BranchId::new),
+        base: Some(BranchBase { parent, fork }),
+        own: Vec::new(),
+        pieces,
+        why: Why::Import,
+    };
+    refused(store, open(None, vec![stretch(0, 1), stretch(1, 2)]), "invalid").await;
+    refused(store, open(Some(ids[1]), vec![stretch(1, 2)]), "invalid").await;
+    commit(store, open(Some(ids[0]), vec![stretch(2, 2), stretch(1, 1)])).await;
+    sound(store).await;
+}
+
+pub async fn a_branch_is_read_only_from_its_own_messages(store: &dyn Store) {
+    let first = conversation(store, "first").await;
+    let ids = say(store, first, &["a"]).await;
+    let between = conversation(store, "between").await;
+    say(store, between, &["of nobody's concern"]).await;
+    let last = conversation(store, "last").await;
+    say(store, last, &["b"]).await;
+    let branch = store.branches(last).await.expect("readable")[0].id;
+    let query = MessagesQuery::Branch { branch, after: Some(ids[0]), limit: 10 };
+    let refused = store.messages(query).await.expect_err("a message of another branch");
+    assert_eq!(refused.code(), "not_found");
+}

@@ -186,3 +186,155 @@ pub async fn an_erased_stream_is_over(store: &dyn Store) {
     assert_eq!(texts(store, conversation).await, [""]);
     assert_eq!(sound(store).await.erased, 1);
 }
+
+fn memory_of(message: MessageId) -> Memory {
+    Memory {
+        id: id(MemoryId::new),
+        collection: "c".to_owned(),
+        project: None,
+        conversation: None,
+        message: Some(message),
+        external: None,
+        text: "about the secret".to_owned(),
+        metadata: None,
+    }
+}
+
+fn by(author: &Author, text: &str) -> NewMessage {
+    let mut said = message("user", text);
+    said.content.author = Some(author.clone());
+    said
+}
+
+pub async fn words_that_look_erased_do_not_stand_in_the_way(store: &dyn Store) {
+    let tagged = |tags: Vec<String>| {
+        let draft = ConversationDraft { tags: tags.into_iter().collect(), ..ConversationDraft::default() };
+        Change::CreateConversation { id: id(ConversationId::new), branch: id(BranchId::new), draft, importing: false }
+    };
+    let Done::Conversation(secret) = commit(store, tagged(vec!["secret".to_owned()])).await.done.remove(0) else {
+        panic!("a conversation is made")
+    };
+    commit(store, tagged((0..20).map(|number| format!("erased:{number}")).collect())).await;
+    erase(store, Erase::Conversation(secret)).await;
+    let other = conversation(store, "a").await;
+    let author = Author { id: "alice".to_owned(), name: "Alice".to_owned() };
+    commit(store, append(other, vec![by(&author, "hers")])).await;
+    for number in 0..20 {
+        let author = Author { id: format!("erased:{number}"), name: String::new() };
+        commit(store, append(other, vec![by(&author, "theirs")])).await;
+    }
+    assert_eq!(erase(store, Erase::Author("alice".to_owned())).await.messages, 1);
+}
+
+pub async fn an_erased_author_is_no_member_and_was_none(store: &dyn Store) {
+    let author = Author { id: "domain\\\"alice".to_owned(), name: "Alice".to_owned() };
+    let (now, once) = (conversation(store, "now").await, conversation(store, "once").await);
+    commit(store, append(now, vec![by(&author, "hers")])).await;
+    let members = |members: Vec<Author>| ConversationPatch { members: Some(members), ..ConversationPatch::default() };
+    patch(store, now, members(vec![author.clone()])).await;
+    patch(store, once, members(vec![author.clone()])).await;
+    patch(store, once, members(Vec::new())).await;
+    rename(store, once, "renamed").await;
+    erase(store, Erase::Author(author.id.clone())).await;
+    assert_eq!(shown(store, now).await.members, []);
+    undo(store, Scope::Conversation(once)).await;
+    assert_eq!(shown(store, once).await.title, "once");
+    while let Some(position) = store.undo_target(Scope::Conversation(once), Step::Undo).await.expect("readable") {
+        commit(store, Change::Undo { position }).await;
+        if let Some(once) = store.conversation(ConversationRef::Id(once)).await.expect("readable") {
+            assert_eq!(once.members, []);
+        }
+    }
+    sound(store).await;
+}
+
+pub async fn an_erasure_reaches_what_forks_made_of_a_message(store: &dyn Store) {
+    let parent = conversation(store, "parent").await;
+    let ids = say(store, parent, &["a", "secret"]).await;
+    let base = store.branches(parent).await.expect("readable")[0].id;
+    let (child, branch) = (conversation(store, "child").await, id(BranchId::new));
+    let open = Change::OpenBranch {
+        conversation: child,
+        branch,
+        base: Some(BranchBase { parent: base, fork: Some(ids[1]) }),
+        own: Vec::new(),
+        pieces: Vec::new(),
+        why: Why::Fork,
+    };
+    commit(store, open).await;
+    commit(store, Change::MoveHead { conversation: child, to: HeadTo::End(branch) }).await;
+    say(store, child, &["b"]).await;
+    let fold = NewFold {
+        id: id(FoldId::new),
+        after: ids[1],
+        kind: FoldKind::Summary,
+        covers: vec![Stretch { first: ids[0], last: ids[1] }],
+        summary: Some("about the secret".to_owned()),
+        parent: None,
+        made_by: None,
+    };
+    commit(store, Change::AddFold { conversation: child, fold }).await;
+    let state = |name: &str, after| Change::SetState {
+        conversation: child,
+        name: name.to_owned(),
+        after: Some(after),
+        value: Some(json("1")),
+    };
+    commit(store, state("s", ids[1])).await;
+    erase(store, Erase::Message(ids[1])).await;
+    let left = store.attached(child).await.expect("readable");
+    assert_eq!((left.folds.len(), left.states.len()), (0, 0));
+    // What comes next may get the numbers of what went; undo must not take the one for the other.
+    commit(store, state("t", ids[0])).await;
+    undo(store, Scope::Conversation(child)).await;
+    redo(store, Scope::Conversation(child)).await;
+    undo(store, Scope::Conversation(child)).await;
+    undo(store, Scope::Conversation(child)).await;
+    assert_eq!(texts(store, child).await, ["a", ""]);
+    sound(store).await;
+}
+
+pub async fn undo_goes_on_beside_what_was_erased(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let ids = say(store, conversation, &["secret"]).await;
+    let document = |id: &str| Change::PutDocument {
+        kind: "k".to_owned(),
+        id: id.to_owned(),
+        project: None,
+        body: Some(json("1")),
+    };
+    commit(store, document("a")).await;
+    commit(store, Change::PutMemory { memory: memory_of(ids[0]) }).await;
+    erase(store, Erase::Message(ids[0])).await;
+    undo(store, Scope::Beside).await;
+    assert_eq!(store.documents(DocumentsQuery::All).await.expect("readable"), []);
+    sound(store).await;
+}
+
+pub async fn an_erased_conversation_takes_along_what_only_its_messages_are_named_by(store: &dyn Store) {
+    let erased = conversation(store, "a").await;
+    let ids = say(store, erased, &["secret"]).await;
+    commit(store, Change::PutMemory { memory: memory_of(ids[0]) }).await;
+    let source = Source {
+        id: id(SourceId::new),
+        format: "f".to_owned(),
+        generation: "1".to_owned(),
+        path: "p".to_owned(),
+        sha256: String::new(),
+        style: json("1"),
+        at: at(0),
+    };
+    commit(store, Change::PutSource { source: source.clone() }).await;
+    let origin = Origin {
+        object: OriginObject::Message(ids[0]),
+        source: source.id,
+        ordinal: 0,
+        external: None,
+        raw: Some("secret".to_owned()),
+    };
+    commit(store, Change::PutOrigin { origin }).await;
+    erase(store, Erase::Conversation(erased)).await;
+    let memories = MemoriesQuery { limit: 10, ..MemoriesQuery::default() };
+    assert_eq!(store.memories(memories).await.expect("readable"), []);
+    assert_eq!(store.origins(OriginsQuery::Source(source.id)).await.expect("readable"), []);
+}

@@ -199,3 +199,24 @@ pub async fn nothing_before_a_purge_can_be_undone(store: &dyn Store) {
     assert_eq!(shown(store, kept).await.head, Some(last));
     sound(store).await;
 }
+
+pub async fn a_tag_is_found_again_after_its_last_conversation_went(store: &dyn Store) {
+    let tagged = || {
+        let draft = ConversationDraft { tags: ["x".to_owned()].into(), ..ConversationDraft::default() };
+        Change::CreateConversation { id: id(ConversationId::new), branch: id(BranchId::new), draft, importing: false }
+    };
+    let list = || store.conversations(ListQuery { tag: Some("x".to_owned()), limit: 10, ..ListQuery::default() });
+    let Done::Conversation(first) = commit(store, tagged()).await.done.remove(0) else {
+        panic!("a conversation is made")
+    };
+    for _ in 0..20 {
+        assert_eq!(list().await.expect("readable").conversations.len(), 1);
+    }
+    let trashed = ConversationPatch { status: Some(ConversationStatus::Trashed), ..ConversationPatch::default() };
+    patch(store, first, trashed).await;
+    commit(store, Change::Purge { conversation: first }).await;
+    commit(store, tagged()).await;
+    for _ in 0..20 {
+        assert_eq!(list().await.expect("readable").conversations.len(), 1);
+    }
+}

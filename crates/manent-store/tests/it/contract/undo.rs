@@ -454,3 +454,20 @@ pub async fn a_step_takes_the_last_change_of_its_scope_whichever_that_is(store: 
     refused(store, step(&Scope::Conversation(id(ConversationId::new)), Step::Undo), "not_found").await;
     sound(store).await;
 }
+
+pub async fn what_takes_back_or_destroys_stands_alone(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let position = store.undo_target(Scope::Conversation(conversation), Step::Undo).await.expect("readable");
+    let position = position.expect("something to undo");
+    for first in [
+        Change::Undo { position },
+        Change::Step { scope: Scope::Conversation(conversation), step: Step::Undo },
+        Change::Purge { conversation },
+        Change::Erase { target: Erase::Conversation(conversation) },
+    ] {
+        let changes = vec![first, append(conversation, vec![message("user", "to nobody")])];
+        let transaction = Transaction { changes, ..Transaction::of(at(1), Change::Undo { position }) };
+        refused_as(store.commit(transaction).await, "invalid");
+    }
+    sound(store).await;
+}

@@ -70,7 +70,10 @@ fn a_file_of_another_program_is_refused_and_stays_as_it_is() {
         std::fs::write(&path, bytes).expect("a file");
         refused(&path, |error| matches!(error, StoreError::NotOurs { .. }));
     }
-    refused(folder.path(), |error| matches!(error, StoreError::NotOurs { .. }));
+    // A folder of its own: what stands beside the file is compared, and others write into the system's folder.
+    let inner = folder.path().join("folder");
+    std::fs::create_dir(&inner).expect("a folder");
+    refused(&inner, |error| matches!(error, StoreError::NotOurs { .. }));
 }
 
 /// A small file of another program, caught in the middle of a commit, looks much like one of ours that was never made.

@@ -1,0 +1,134 @@
+//! Scrubbing: old values in the journal, and words that nothing has any more, go with what was purged or erased.
+
+use super::super::codes::NameKind;
+use super::super::connection::{execute, maybe, rows};
+use super::super::fault::Outcome;
+use super::super::tx::{Tx, beside};
+use super::destroy::Budget;
+use super::undo::flag_sql;
+use crate::image::{self, Image};
+
+/// Stands for a conversation where what belongs to none is meant; real numbers begin at 1.
+const BESIDE: i64 = 0;
+
+fn scrub_name(conversation_no: i64) -> String {
+    format!("scrub:{conversation_no}")
+}
+
+/// Remembers how far back the journal of a conversation still has to be scrubbed.
+pub(super) fn set_scrub(tx: &Tx<'_>, conversation_no: i64, position: Option<i64>) -> Outcome<()> {
+    let name = scrub_name(conversation_no);
+    match position {
+        Some(position) => {
+            let sql = "insert into meta (name, value) values ($1, $2) on conflict (name) do update set value = $2";
+            execute(tx.connection, sql, (name, &position.to_le_bytes()[..]))?;
+        }
+        None => {
+            execute(tx.connection, "delete from meta where name = $1", [name])?;
+        }
+    }
+    Ok(())
+}
+
+/// Old values of what is gone lie in the journal of what belongs to no conversation.
+pub(super) fn sweep_beside(tx: &Tx<'_>, gone: usize) -> Outcome<()> {
+    if gone == 0 {
+        return Ok(());
+    }
+    let (last, _) = beside(tx.connection)?;
+    set_scrub(tx, BESIDE, Some(last))
+}
+
+/// Marks the journal of a conversation that lost something, but not itself: old values of what is gone are emptied.
+/// They name rows by number, and what comes later may get the same number.
+pub(super) fn sweep(tx: &mut Tx<'_>, conversation_no: i64) -> Outcome<()> {
+    let last = tx.conversation_by_no(conversation_no)?.last_pos;
+    set_scrub(tx, -conversation_no, Some(last))
+}
+
+/// Empties the old values that the journal kept of a conversation; their digests stay, so the chain still holds.
+///
+/// Under a negative number, and beside the conversations, only old values of what is gone are emptied.
+fn scrub_journal(tx: &mut Tx<'_>, conversation_no: i64, budget: &mut Budget) -> Outcome<()> {
+    let sql = "select value from meta where name = $1";
+    let found: Option<[u8; 8]> = maybe(tx.connection, sql, [scrub_name(conversation_no)], |row| row.get(0))?;
+    let Some(mut at) = found.map(i64::from_le_bytes) else { return Ok(()) };
+    while at > 0 && budget.left > 0 {
+        let sql = "select prev, before from journal where pos = $1";
+        let (prev, before): (i64, Option<Vec<u8>>) =
+            tx.connection.prepare_cached(sql)?.query_row([at], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let images = before.as_deref().and_then(image::decode).unwrap_or_default();
+        if !images.is_empty() && (conversation_no > BESIDE || is_of_gone(tx, &images)?) {
+            let left = image::scrubbed(tx.key, before.as_deref().unwrap_or_default());
+            execute(tx.connection, "update journal set before = $1 where pos = $2", (left, at))?;
+            budget.receipt.journal += 1;
+            for image in images {
+                if let Image::Conversation(image) = image {
+                    forget_tags(tx, &image.tags)?;
+                }
+            }
+        }
+        budget.spend(1);
+        at = prev;
+    }
+    set_scrub(tx, conversation_no, (at > 0).then_some(at))
+}
+
+fn is_of_gone(tx: &Tx<'_>, images: &[Image]) -> Outcome<bool> {
+    for image in images {
+        let (sql, no) = match image {
+            Image::Memory { no, .. } => ("select 1 from memory where no = $1", no),
+            Image::FoldActive { no, .. } => ("select 1 from fold where no = $1", no),
+            Image::Flag { table, key, .. } => (flag_sql(*table).0, key),
+            _ => continue,
+        };
+        if maybe(tx.connection, sql, [no], |_| Ok(()))?.is_none() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Tags are words that people write. One that no conversation has any more goes; its number stays, since old values
+/// of other conversations may name it.
+pub(super) fn forget_tags(tx: &mut Tx<'_>, tags: &[i64]) -> Outcome<()> {
+    let sql = "update name set value = 'erased:' || no || ':' || hex(randomblob(8))
+         where no = $1 and kind = $2 and not exists (select 1 from tag where name_no = $1)";
+    let mut forgotten = 0;
+    for no in tags {
+        forgotten += execute(tx.connection, sql, (no, NameKind::Tag as i64))?;
+    }
+    if forgotten > 0 {
+        tx.caches.clear();
+    }
+    Ok(())
+}
+
+/// Names of states, channels and collections are words that people write as well. One that nothing has any more goes;
+/// its number is not given again, since readers remember it.
+pub(super) fn forget_words(tx: &mut Tx<'_>) -> Outcome<()> {
+    const UNUSED: [(NameKind, &str); 3] = [
+        (NameKind::State, "not exists (select 1 from state s where s.name_no = name.no)"),
+        (NameKind::Channel, "not exists (select 1 from event e where e.channel_no = name.no)"),
+        (NameKind::Collection, "not exists (select 1 from memory m where m.collection_no = name.no)"),
+    ];
+    for (kind, unused) in UNUSED {
+        let sql = format!(
+            "update name set value = 'erased:' || no || ':' || hex(randomblob(8))
+             where kind = $1 and value not like 'erased:%' and {unused}"
+        );
+        execute(tx.connection, &sql, [kind as i64])?;
+    }
+    tx.caches.clear();
+    Ok(())
+}
+
+/// Goes on with every journal that is still to be scrubbed.
+pub(super) fn finish_scrubs(tx: &mut Tx<'_>, budget: &mut Budget) -> Outcome<()> {
+    let sql = "select cast(substr(name, 7) as integer) from meta where name >= 'scrub:' and name < 'scrub;'";
+    let pending: Vec<i64> = rows(tx.connection, sql, [], |row| row.get(0))?;
+    for no in pending {
+        scrub_journal(tx, no, budget)?;
+    }
+    Ok(())
+}
