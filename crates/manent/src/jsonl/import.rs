@@ -1,6 +1,9 @@
 //! Reading: line by line through the low lane; a broken line is reported with its place, and the rest goes on.
 
+use super::branch::Waiting;
 use super::group::*;
+use super::known::Known;
+use super::line::{LINE_MAX, Read, read_line};
 use super::record::*;
 use crate::database::{Database, only};
 use crate::error::{Error, Result};
@@ -10,16 +13,13 @@ use manent_model::{
     Bookmark, Call, ConversationId, ConversationPatch, ConversationStatus, Document, Event, Fold, Input, Memory,
     MessageId, Micros, Note, Origin, Project, Quarantined, Scratch, Source, State,
 };
-use manent_store::{
-    BranchBase, Change, ConversationRef, DocumentsQuery, Done, Erase, HeadTo, MessagesQuery, NewEvent, NewFold,
-    OriginsQuery, ToolCallTrail,
-};
+use manent_store::{Change, ConversationRef, Done, HeadTo, MessagesQuery, NewEvent, NewFold, ToolCallTrail};
 use serde::de::DeserializeOwned;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io::BufRead;
 
-/// A longer line is not one of ours.
-const LINE_MAX: usize = 256 << 20;
+const NOT_OURS: &str = "this is no file of ours: its first line does not say so";
+
 /// A line that could not be taken in.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct ImportProblem {
@@ -44,27 +44,37 @@ pub struct ImportReport {
     pub problems: Vec<ImportProblem>,
 }
 
-struct Importer<'a> {
-    database: &'a Database,
-    report: ImportReport,
-    line: u64,
+pub(super) struct Importer<'a> {
+    pub database: &'a Database,
+    pub report: ImportReport,
+    pub line: u64,
     /// The conversation that is being filled.
-    open: Option<Filling>,
+    pub open: Option<Filling>,
     /// Conversations that were there before; their lines are passed over.
     skipped: HashSet<ConversationId>,
-    /// How many versions of a document the file has given so far.
-    documents: HashMap<(String, String), usize>,
-    ended: bool,
+    known: Known,
+    state: Progress,
+}
+
+/// How far a file was read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// The line that says what the file is has not come yet.
+    Unknown,
+    Begun,
+    Ended,
+    /// It is not a file that this program can read.
+    Refused,
 }
 
 /// A conversation that is being filled.
-struct Filling {
-    record: ConversationRecord,
-    /// A branch that waits for the messages that stand in its pieces.
-    branch: Option<BranchRecord>,
+pub(super) struct Filling {
+    pub record: ConversationRecord,
+    /// A branch that waits for its first messages.
+    pub branch: Option<Waiting>,
     /// Messages that wait to be stored together, each with its line.
-    waiting: Vec<(u64, MessageRecord)>,
-    bytes: usize,
+    pub waiting: Vec<(u64, MessageRecord)>,
+    pub bytes: usize,
     head: Option<HeadRecord>,
     /// Events that wait to be stored together.
     events: Vec<NewEvent>,
@@ -83,27 +93,29 @@ impl Database {
             line: 0,
             open: None,
             skipped: HashSet::new(),
-            documents: HashMap::new(),
-            ended: false,
+            known: Known::default(),
+            state: Progress::Unknown,
         };
         let mut bytes = Vec::new();
-        loop {
-            bytes.clear();
-            let read = read_line(&mut reader, &mut bytes).map_err(|source| Error::File {
+        while importer.state != Progress::Refused {
+            let read = read_line(&mut reader, &mut bytes, LINE_MAX).map_err(|source| Error::File {
                 doing: "reading",
                 path: "the import".to_owned(),
                 source,
             })?;
-            if read == 0 {
+            if read == Read::End {
                 break;
             }
             importer.line += 1;
             importer.report.lines += 1;
-            importer.take(&bytes).await?;
+            match read {
+                Read::TooLong => importer.problem("the line is longer than any of ours"),
+                _ => importer.take(&bytes).await?,
+            }
         }
         // The end line closes the last conversation. Without it, nobody knows how much is missing, so that one stays
         // unfinished and the whole file can be imported over it.
-        if !importer.ended {
+        if matches!(importer.state, Progress::Unknown | Progress::Begun) {
             importer.store_messages().await?;
             importer.store_events().await?;
             importer.problem("the file is cut: it has no end line, and its last conversation is not finished");
@@ -112,17 +124,12 @@ impl Database {
     }
 }
 
-fn read_line(reader: &mut impl BufRead, bytes: &mut Vec<u8>) -> std::io::Result<usize> {
-    let mut limited = std::io::Read::take(reader, LINE_MAX as u64);
-    limited.read_until(b'\n', bytes)
-}
-
 impl Importer<'_> {
-    fn problem(&mut self, why: impl ToString) {
+    pub(super) fn problem(&mut self, why: impl ToString) {
         self.problem_at(self.line, why);
     }
 
-    fn problem_at(&mut self, line: u64, why: impl ToString) {
+    pub(super) fn problem_at(&mut self, line: u64, why: impl ToString) {
         self.report.problems.push(ImportProblem { line, why: why.to_string() });
     }
 
@@ -133,7 +140,9 @@ impl Importer<'_> {
             return Ok(());
         }
         let line: Line = match serde_json::from_slice(bytes) {
+            Ok(line) if self.state == Progress::Unknown => return self.begin(&line),
             Ok(line) => line,
+            Err(_) if self.state == Progress::Unknown => return self.refuse(NOT_OURS),
             Err(error) => {
                 self.problem(error);
                 return Ok(());
@@ -149,6 +158,27 @@ impl Importer<'_> {
         Ok(())
     }
 
+    /// Takes in the line that says what the file is.
+    fn begin(&mut self, line: &Line) -> Result<()> {
+        let format = (line.kind == Kind::Manent).then(|| serde_json::from_str::<Beginning>(line.value.get()));
+        match format {
+            Some(Ok(Beginning { format })) if format > FORMAT => {
+                self.refuse(&format!("format {format} is newer than {FORMAT}, which this program knows"))
+            }
+            Some(Ok(_)) => {
+                self.state = Progress::Begun;
+                Ok(())
+            }
+            _ => self.refuse(NOT_OURS),
+        }
+    }
+
+    fn refuse(&mut self, why: &str) -> Result<()> {
+        self.problem(why);
+        self.state = Progress::Refused;
+        Ok(())
+    }
+
     async fn dispatch(&mut self, line: &Line) -> Result<()> {
         let same = |open: &Filling| Some(open.record.id) == line.conversation;
         let belongs = self.open.as_ref().is_some_and(same);
@@ -161,11 +191,7 @@ impl Importer<'_> {
         }
         match line.kind {
             Kind::Manent => {
-                if let Some(Beginning { format }) = self.read(line)
-                    && format > FORMAT
-                {
-                    self.problem(format!("format {format} is newer than {FORMAT}, which this program knows"));
-                }
+                self.problem("a file begins once");
                 Ok(())
             }
             Kind::Conversation => self.begin_conversation(line).await,
@@ -179,7 +205,7 @@ impl Importer<'_> {
                 self.set_head().await
             }
             Kind::End => {
-                self.ended = true;
+                self.state = Progress::Ended;
                 if let Some(End { lines }) = self.read(line)
                     && lines != self.line
                 {
@@ -191,7 +217,7 @@ impl Importer<'_> {
         }
     }
 
-    fn read<T: DeserializeOwned>(&mut self, line: &Line) -> Option<T> {
+    pub(super) fn read<T: DeserializeOwned>(&mut self, line: &Line) -> Option<T> {
         match serde_json::from_str(line.value.get()) {
             Ok(value) => Some(value),
             Err(error) => {
@@ -223,7 +249,7 @@ impl Importer<'_> {
         let change =
             |draft| Change::CreateConversation { id: record.id, branch: record.branch, draft, importing: true };
         let known = match draft.project {
-            Some(project) => self.database.projects().await?.iter().any(|known| known.id == project),
+            Some(project) => self.known.projects(self.database).await?.contains(&project),
             None => true,
         };
         if !known {
@@ -249,97 +275,8 @@ impl Importer<'_> {
         Ok(())
     }
 
-    async fn branch(&mut self, line: &Line) -> Result<()> {
-        self.store_messages().await?;
-        let Some(record) = self.read::<BranchRecord>(line) else { return Ok(()) };
-        if record.own_in_pieces > OWN_IN_PIECES_MAX {
-            self.problem(format!("a branch has at most {OWN_IN_PIECES_MAX} messages of its own in its pieces"));
-            return Ok(());
-        }
-        let waits = record.own_in_pieces > 0;
-        if let Some(open) = &mut self.open {
-            open.branch = Some(record);
-        }
-        if waits { Ok(()) } else { self.open_branch().await }
-    }
-
-    /// Opens the branch that waits, with the messages that stand in its pieces.
-    async fn open_branch(&mut self) -> Result<()> {
-        let Some(open) = &mut self.open else { return Ok(()) };
-        let Some(branch) = open.branch.take() else { return Ok(()) };
-        let own = std::mem::take(&mut open.waiting);
-        open.bytes = 0;
-        let change = Change::OpenBranch {
-            conversation: open.record.id,
-            branch: branch.id,
-            base: branch.parent.map(|parent| BranchBase { parent, fork: branch.fork }),
-            own: own.iter().map(|(_, record)| new_message(record)).collect(),
-            pieces: branch.pieces,
-            why: branch.why,
-        };
-        match self.attempt(now(), None, change).await? {
-            None => self.stored(&own).await,
-            Some(error) => {
-                self.problem(error);
-                Ok(())
-            }
-        }
-    }
-
-    async fn message(&mut self, line: &Line) -> Result<()> {
-        let Some(record) = self.read::<MessageRecord>(line) else { return Ok(()) };
-        let Some(open) = &mut self.open else { return Ok(()) };
-        let other_branch = open.waiting.last().is_some_and(|(_, last)| last.branch != record.branch);
-        if let Some(branch) = &open.branch {
-            let complete = open.waiting.len() as i64 + 1 == branch.own_in_pieces;
-            open.waiting.push((self.line, record));
-            return if complete { self.open_branch().await } else { Ok(()) };
-        }
-        let size = size_of(&record);
-        if other_branch || open.waiting.len() >= GROUP || open.bytes + size > GROUP_BYTES {
-            self.store_messages().await?;
-        }
-        if let Some(open) = &mut self.open {
-            open.bytes += size;
-            open.waiting.push((self.line, record));
-        }
-        Ok(())
-    }
-
-    /// Stores the messages that wait, at the end of their branch; one that is refused does not take the others along.
-    async fn store_messages(&mut self) -> Result<()> {
-        let Some(open) = &mut self.open else { return Ok(()) };
-        let waiting = std::mem::take(&mut open.waiting);
-        open.bytes = 0;
-        let conversation = open.record.id;
-        if waiting.is_empty() {
-            return Ok(());
-        }
-        if self.attempt(now(), None, appending(conversation, &waiting)).await?.is_none() {
-            return self.stored(&waiting).await;
-        }
-        for alone in waiting.chunks(1) {
-            match self.attempt(now(), None, appending(conversation, alone)).await? {
-                None => self.stored(alone).await?,
-                Some(error) => self.problem_at(alone[0].0, error),
-            }
-        }
-        Ok(())
-    }
-
-    /// Counts messages that were stored. What was erased where it came from is erased here: only its place comes along.
-    ///
-    /// Never for messages that were refused: their ids may be those of somebody else's messages.
-    async fn stored(&mut self, records: &[(u64, MessageRecord)]) -> Result<()> {
-        self.report.messages += records.len() as u64;
-        for (_, record) in records.iter().filter(|(_, record)| record.erased) {
-            self.database.erase(Erase::Message(record.id)).await?;
-        }
-        Ok(())
-    }
-
     /// Does something and returns why the store refused it, if it did because of the line.
-    async fn attempt(
+    pub(super) async fn attempt(
         &mut self,
         at: Micros,
         actor: Option<manent_model::Author>,
@@ -511,11 +448,8 @@ impl Importer<'_> {
     /// A version of a document that is there already is not added again.
     async fn document(&mut self, document: Document) -> Result<()> {
         let Document { kind, id, project, body, at, .. } = document;
-        let place = self.documents.entry((kind.clone(), id.clone())).or_insert(0);
-        let query = DocumentsQuery::Versions { kind: kind.clone(), id: id.clone() };
-        let known = self.database.store.documents(query).await?;
-        let same = known.get(*place).is_some_and(|known| known.body == body && known.at == at);
-        *place += 1;
+        let same = self.known.next_version(self.database, &kind, &id).await?;
+        let same = same.is_some_and(|known| known.body == body && known.at == at);
         if same { Ok(()) } else { self.low(at, Change::PutDocument { kind, id, project, body }).await }
     }
 
@@ -523,6 +457,7 @@ impl Importer<'_> {
         match line.kind {
             Kind::Project => {
                 let Some(project) = self.read::<Project>(line) else { return Ok(()) };
+                self.known.projects(self.database).await?.insert(project.id);
                 self.low(now(), Change::CreateProject { project }).await
             }
             Kind::Blob => {
@@ -537,12 +472,12 @@ impl Importer<'_> {
             }
             Kind::Source => {
                 let Some(source) = self.read::<Source>(line) else { return Ok(()) };
-                let known = self.database.store.sources().await?.contains(&source);
+                let known = self.known.has_source(self.database, &source).await?;
                 if known { Ok(()) } else { self.low(source.at, Change::PutSource { source }).await }
             }
             Kind::Quarantined => {
                 let Some(quarantined) = self.read::<Quarantined>(line) else { return Ok(()) };
-                let known = self.database.store.quarantined(quarantined.source).await?.contains(&quarantined);
+                let known = self.known.has_quarantined(self.database, &quarantined).await?;
                 if known { Ok(()) } else { self.low(now(), Change::Quarantine { quarantined }).await }
             }
             Kind::Document => {
@@ -555,8 +490,8 @@ impl Importer<'_> {
             }
             Kind::Origin => {
                 let Some(origin) = self.read::<Origin>(line) else { return Ok(()) };
-                let known = self.database.store.origins(OriginsQuery::Source(origin.source)).await?;
-                if known.contains(&origin) { Ok(()) } else { self.low(now(), Change::PutOrigin { origin }).await }
+                let known = self.known.has_origin(self.database, &origin).await?;
+                if known { Ok(()) } else { self.low(now(), Change::PutOrigin { origin }).await }
             }
             Kind::Scratch => {
                 let Some(scratch) = self.read::<Scratch>(line) else { return Ok(()) };

@@ -5,9 +5,12 @@
 //! Versions, cursors and addresses are the store's own business and are not written; the order of lines says the same.
 
 mod record;
+mod line;
+mod known;
 mod group;
 mod export;
 mod import;
+mod branch;
 
 pub use export::ExportSelection;
 pub use import::{ImportProblem, ImportReport};

@@ -151,10 +151,48 @@ async fn only_what_was_stored_is_counted() {
     first.export_jsonl(&ExportSelection::Conversations(vec![child]), &mut out).await.expect("written");
     first.trash(child).await.expect("trashed");
     first.purge(child).await.expect("purged");
-    // The messages that the child took along still belong to its parent here.
+    // The messages that the child took along still belong to its parent here, and the child begins with them again.
     let report = first.import_jsonl(&out[..]).await.expect("readable");
-    assert_eq!(report.messages, 0);
-    assert!(report.problems.iter().any(|problem| problem.why.contains("exists already")), "{:?}", report.problems);
+    assert_eq!((report.messages, &report.problems[..]), (0, &[][..]));
+    assert_eq!(texts(&first, child).await, ["one", "two"]);
+}
+
+#[tokio::test]
+async fn a_fork_that_comes_back_alone_goes_on_behind_its_parent() {
+    let first = open();
+    let parent = conversation(&first, "parent").await;
+    let long: Vec<String> = (0..450).map(|number| number.to_string()).collect();
+    let ids = say(&first, parent, &long.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let child = first.fork_to_new(parent, ids[420], ConversationDraft::default()).await.expect("forked");
+    say(&first, child, &["a", "b"]).await;
+    first.edit(child, ids[3], MessageDraft::user("three"), Tail::Keep).await.expect("edited");
+    let shown = texts(&first, child).await;
+    let mut out = Vec::new();
+    first.export_jsonl(&ExportSelection::Conversations(vec![child]), &mut out).await.expect("written");
+    first.trash(child).await.expect("trashed");
+    first.purge(child).await.expect("purged");
+    let report = first.import_jsonl(&out[..]).await.expect("readable");
+    assert_eq!((report.messages, &report.problems[..]), (3, &[][..]));
+    assert_eq!(texts(&first, child).await, shown);
+    assert_eq!(texts(&first, parent).await, long);
+    assert_sound(&first).await;
+}
+
+#[tokio::test]
+async fn what_this_program_cannot_read_is_not_begun() {
+    let first = open();
+    let chat = conversation(&first, "a").await;
+    say(&first, chat, &["one"]).await;
+    let text = export(&first).await;
+    let newer = text.replacen("\"format\":1", "\"format\":2", 1);
+    let headless = text.split_once('\n').expect("lines").1;
+    for (text, why) in [(newer.as_str(), "newer"), (headless, "no file of ours"), ("rubbish\n", "no file of ours")] {
+        let second = open();
+        let report = second.import_jsonl(text.as_bytes()).await.expect("readable");
+        assert_eq!((report.lines, report.conversations, report.problems.len()), (1, 0, 1), "{:?}", report.problems);
+        assert!(report.problems[0].why.contains(why), "{:?}", report.problems);
+        assert!(second.conversation(chat).await.is_err());
+    }
 }
 
 #[tokio::test]
@@ -172,7 +210,8 @@ async fn rubbish_changes_nothing() {
 /// The lines that begin a conversation, as a hostile file would write them.
 fn beginning(conversation: ConversationId, branch: model::BranchId) -> String {
     format!(
-        r#"{{"type":"conversation","conversation":"{conversation}","value":{{"id":"{conversation}","branch":"{branch}","draft":{{"title":"x"}},"status":"active","times":{{"created_at":1,"active_at":1,"trashed_at":null}}}}}}"#
+        r#"{{"type":"manent","value":{{"format":1}}}}
+{{"type":"conversation","conversation":"{conversation}","value":{{"id":"{conversation}","branch":"{branch}","draft":{{"title":"x"}},"status":"active","times":{{"created_at":1,"active_at":1,"trashed_at":null}}}}}}"#
     )
 }
 
@@ -266,7 +305,7 @@ async fn one_message_that_is_refused_does_not_take_its_neighbours_along() {
         message_line(other, branch, behind, ""),
     ];
     let report = database.import_jsonl(lines.join("\n").as_bytes()).await.expect("readable");
-    assert_eq!((report.messages, report.problems[0].line), (2, 3), "{:?}", report.problems);
+    assert_eq!((report.messages, report.problems[0].line), (2, 4), "{:?}", report.problems);
     database.message(before).await.expect("imported");
     database.message(behind).await.expect("imported");
 }
@@ -288,7 +327,7 @@ async fn the_ends_of_time_can_be_imported_listed_and_counted() {
     let database = open();
     let (chat, branch) = (id(ConversationId::new), id(model::BranchId::new));
     let text = beginning(chat, branch).replace(r#""active_at":1"#, &format!(r#""active_at":{}"#, i64::MIN));
-    let text = format!("{text}\n{{\"type\":\"end\",\"value\":{{\"lines\":2}}}}\n");
+    let text = format!("{text}\n{{\"type\":\"end\",\"value\":{{\"lines\":3}}}}\n");
     assert_eq!(database.import_jsonl(text.as_bytes()).await.expect("readable").problems, []);
     let list = database.list(ListQuery::default()).await.expect("listed");
     assert_eq!(list.conversations.len(), 1);

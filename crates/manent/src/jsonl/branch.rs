@@ -1,0 +1,189 @@
+//! Branches and their messages, as a file brings them.
+
+use super::group::*;
+use super::import::Importer;
+use super::record::*;
+use crate::error::Result;
+use crate::ids::now;
+use manent_model::MessageId;
+use manent_store::{BranchBase, Change, Direction, Erase, MessagesQuery, PAGE_MAX, Placed, WindowQuery};
+use std::collections::HashMap;
+
+/// A branch that is opened when its first messages are known.
+pub(super) struct Waiting {
+    pub record: BranchRecord,
+    /// Messages with which it begins and which another conversation here owns: a fork that travelled without its parent
+    /// has them as its own.
+    here: Vec<Placed>,
+}
+
+impl Importer<'_> {
+    pub(super) async fn branch(&mut self, line: &Line) -> Result<()> {
+        self.store_messages().await?;
+        let Some(record) = self.read::<BranchRecord>(line) else { return Ok(()) };
+        if record.own_in_pieces > OWN_IN_PIECES_MAX {
+            self.problem(format!("a branch has at most {OWN_IN_PIECES_MAX} messages of its own in its pieces"));
+            return Ok(());
+        }
+        let waits = record.own_in_pieces > 0 || (record.parent.is_none() && record.pieces.is_empty());
+        if let Some(open) = &mut self.open {
+            open.branch = Some(Waiting { record, here: Vec::new() });
+        }
+        if waits { Ok(()) } else { self.open_branch(None).await }
+    }
+
+    /// Opens the branch that waits, with the messages that stand in its pieces.
+    async fn open_branch(&mut self, base: Option<BranchBase>) -> Result<()> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let Some(Waiting { record: branch, .. }) = open.branch.take() else { return Ok(()) };
+        let own = match branch.own_in_pieces > 0 {
+            true => std::mem::take(&mut open.waiting),
+            false => Vec::new(),
+        };
+        let change = Change::OpenBranch {
+            conversation: open.record.id,
+            branch: branch.id,
+            base: base.or(branch.parent.map(|parent| BranchBase { parent, fork: branch.fork })),
+            own: own.iter().map(|(_, record)| new_message(record)).collect(),
+            pieces: branch.pieces,
+            why: branch.why,
+        };
+        match self.attempt(now(), None, change).await? {
+            None => self.stored(&own).await,
+            Some(error) => {
+                self.problem(error);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) async fn message(&mut self, line: &Line) -> Result<()> {
+        let Some(record) = self.read::<MessageRecord>(line) else { return Ok(()) };
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let other_branch = open.waiting.last().is_some_and(|(_, last)| last.branch != record.branch);
+        if let Some(branch) = open.branch.as_ref().filter(|branch| branch.record.own_in_pieces > 0) {
+            let complete = open.waiting.len() as i64 + 1 == branch.record.own_in_pieces;
+            open.waiting.push((self.line, record));
+            return if complete { self.open_branch(None).await } else { Ok(()) };
+        }
+        let size = size_of(&record);
+        if other_branch {
+            self.store_messages().await?;
+        } else if open.waiting.len() >= GROUP || open.bytes + size > GROUP_BYTES {
+            self.store_group().await?;
+        }
+        if let Some(open) = &mut self.open {
+            open.bytes += size;
+            open.waiting.push((self.line, record));
+        }
+        Ok(())
+    }
+
+    /// Stores the messages that wait, and opens the branch that waits for them.
+    pub(super) async fn store_messages(&mut self) -> Result<()> {
+        self.store_group().await?;
+        match self.open.as_ref().is_some_and(|open| open.branch.is_some()) {
+            true => self.open_where_it_begins().await,
+            false => Ok(()),
+        }
+    }
+
+    /// Stores the messages that wait, at the end of their branch; one that is refused does not take the others along.
+    async fn store_group(&mut self) -> Result<()> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let mut waiting = std::mem::take(&mut open.waiting);
+        open.bytes = 0;
+        let conversation = open.record.id;
+        if open.branch.as_ref().is_some_and(|branch| branch.record.own_in_pieces == 0) {
+            let here = self.how_many_are_here(&waiting).await?;
+            waiting.drain(..here);
+            if !waiting.is_empty() {
+                self.open_where_it_begins().await?;
+            }
+        }
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        if self.attempt(now(), None, appending(conversation, &waiting)).await?.is_none() {
+            return self.stored(&waiting).await;
+        }
+        for alone in waiting.chunks(1) {
+            match self.attempt(now(), None, appending(conversation, alone)).await? {
+                None => self.stored(alone).await?,
+                Some(error) => self.problem_at(alone[0].0, error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the first messages of the branch that waits that are here already, in one path of another conversation.
+    async fn how_many_are_here(&mut self, records: &[(u64, MessageRecord)]) -> Result<usize> {
+        let ids = records.iter().map(|(_, record)| record.id).collect();
+        let found = self.database.store.messages(MessagesQuery::Ids(ids)).await?;
+        let mut found: HashMap<MessageId, Placed> = found.into_iter().map(|one| (one.message.id, one)).collect();
+        let Some(open) = &mut self.open else { return Ok(0) };
+        let Some(branch) = &mut open.branch else { return Ok(0) };
+        let before = branch.here.len();
+        for (_, record) in records {
+            let Some(placed) = found.remove(&record.id).filter(|placed| placed.conversation != open.record.id) else {
+                break;
+            };
+            // What was erased here is the same message still. A file that only knows an id gets nobody's words with it.
+            if !placed.message.erased && placed.message.content != new_message(record).content {
+                break;
+            }
+            branch.here.push(placed);
+        }
+        let count = branch.here.len() - before;
+        // A message that is here but not behind those before it is none that this branch could begin with.
+        match count > 0 && !self.is_a_path().await? {
+            true => {
+                if let Some(branch) = self.open.as_mut().and_then(|open| open.branch.as_mut()) {
+                    branch.here.truncate(before);
+                }
+                Ok(0)
+            }
+            false => Ok(count),
+        }
+    }
+
+    /// Says whether the messages that are here are the beginning of the path that ends with the last of them.
+    async fn is_a_path(&self) -> Result<bool> {
+        let Some(branch) = self.open.as_ref().and_then(|open| open.branch.as_ref()) else { return Ok(false) };
+        let Some(last) = branch.here.last() else { return Ok(false) };
+        let mut from = None;
+        for part in branch.here.chunks(PAGE_MAX as usize) {
+            let query = WindowQuery {
+                conversation: last.conversation,
+                branch: Some(last.branch),
+                from,
+                direction: Direction::Forward,
+                limit: part.len() as u32,
+            };
+            let page = self.database.store.window(query).await?.messages;
+            if !page.iter().map(|message| message.id).eq(part.iter().map(|placed| placed.message.id)) {
+                return Ok(false);
+            }
+            from = part.last().map(|placed| placed.message.id);
+        }
+        Ok(true)
+    }
+
+    /// Opens the branch that waits behind what is here already, by reference.
+    async fn open_where_it_begins(&mut self) -> Result<()> {
+        let last = self.open.as_ref().and_then(|open| open.branch.as_ref()).and_then(|branch| branch.here.last());
+        let base = last.map(|last| BranchBase { parent: last.branch, fork: Some(last.message.id) });
+        self.open_branch(base).await
+    }
+
+    /// Counts messages that were stored. What was erased where it came from is erased here: only its place comes along.
+    ///
+    /// Never for messages that were refused: their ids may be those of somebody else's messages.
+    async fn stored(&mut self, records: &[(u64, MessageRecord)]) -> Result<()> {
+        self.report.messages += records.len() as u64;
+        for (_, record) in records.iter().filter(|(_, record)| record.erased) {
+            self.database.erase(Erase::Message(record.id)).await?;
+        }
+        Ok(())
+    }
+}
