@@ -72,6 +72,11 @@ impl Database {
         Self { ids: Arc::new(Ids::of_request(&key, at)), request: Some(key), ..self.clone() }
     }
 
+    /// Says whether this handle is for a request that may have been made before.
+    pub(crate) fn may_be_again(&self) -> bool {
+        self.request.is_some()
+    }
+
     /// Returns a handle without expectations and key, for what takes many commits.
     pub(crate) fn plain(&self) -> Self {
         let ids = match self.request {

@@ -45,7 +45,10 @@ impl Database {
 
     /// Removes a document; its versions stay, and undo brings it back.
     pub async fn remove_document(&self, kind: &str, id: &str) -> Result<()> {
-        let project = self.document(kind, id).await?.project;
+        let newest = self.newest(kind, id).await?;
+        // A request that is sent again finds what it removed, and is answered as before.
+        let there = newest.filter(|newest| newest.body.is_some() || self.may_be_again());
+        let project = there.ok_or_else(|| not_found(kind, id))?.project;
         self.next_version(kind, id, project, None).await.map(drop)
     }
 
@@ -57,13 +60,15 @@ impl Database {
         }
     }
 
+    async fn newest(&self, kind: &str, id: &str) -> Result<Option<Document>> {
+        let query = DocumentsQuery::Newest { kind: kind.to_owned(), id: id.to_owned() };
+        Ok(self.store.documents(query).await?.pop())
+    }
+
     /// Returns the newest version of a document.
     pub async fn document(&self, kind: &str, id: &str) -> Result<Document> {
-        let query = DocumentsQuery::Newest { kind: kind.to_owned(), id: id.to_owned() };
-        let newest = self.store.documents(query).await?.pop();
-        newest
-            .filter(|document| document.body.is_some())
-            .ok_or_else(|| Error::not_found("document", format!("{kind}/{id}")))
+        let newest = self.newest(kind, id).await?;
+        newest.filter(|document| document.body.is_some()).ok_or_else(|| not_found(kind, id))
     }
 
     /// Returns the newest version of each document of a kind, in order of id.
@@ -110,4 +115,8 @@ impl Database {
     pub async fn quarantined(&self, source: SourceId) -> Result<Vec<Quarantined>> {
         Ok(self.store.quarantined(source).await?)
     }
+}
+
+fn not_found(kind: &str, id: &str) -> Error {
+    Error::not_found("document", format!("{kind}/{id}"))
 }

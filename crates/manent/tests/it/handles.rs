@@ -69,6 +69,7 @@ async fn requests(database: &Database, chat: ConversationId, fork_at: MessageId)
         once("note").await.add_note(fork_at, "pin", json("1")).await.expect("noted").to_string(),
         project.id.to_string(),
         once("document").await.put_document("k", "i", None, json("1")).await.expect("put").to_string(),
+        format!("{:?}", once("remove").await.remove_document("k", "i").await.expect("removed")),
         once("log").await.log(chat, "progress", vec![json("1")]).await.expect("logged").to_string(),
         once("blob").await.put_blob(&vec![1; 3 << 20]).await.expect("put"),
     ]
