@@ -107,6 +107,7 @@ pub struct ConversationDraft {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_id: Option<String>,
     /// Its name; kept as given.
+    #[serde(default)]
     pub title: String,
     /// What it is for.
     #[serde(default)]

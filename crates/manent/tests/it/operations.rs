@@ -236,46 +236,6 @@ async fn what_one_handle_closes_is_closed_for_all() {
 }
 
 #[tokio::test]
-async fn a_tail_says_that_the_store_is_closed() {
-    let database = open();
-    let waiting = {
-        let database = database.database.clone();
-        tokio::spawn(async move { database.tail(JournalQuery::default()).await })
-    };
-    tokio::task::yield_now().await;
-    database.close().await.expect("closed");
-    assert_eq!(waiting.await.expect("joined").expect_err("closed").code(), "closed");
-    assert_eq!(database.tail(JournalQuery::default()).await.expect_err("closed").code(), "closed");
-}
-
-#[tokio::test]
-async fn closing_does_not_hold_up_the_worker_that_asks() {
-    let database = open();
-    let chat = conversation(&database, "a").await;
-    // On the only worker there is, an append is under way while the store is closed and while it is dropped.
-    let appends: Vec<_> = (0..50)
-        .map(|number| {
-            let database = database.database.clone();
-            tokio::spawn(async move { database.append(chat, MessageDraft::user(number.to_string())).await })
-        })
-        .collect();
-    tokio::task::yield_now().await;
-    let (closed, mut ticks) = (database.close(), 0);
-    tokio::pin!(closed);
-    loop {
-        tokio::select! {
-            biased;
-            outcome = &mut closed => break outcome.expect("closed"),
-            () = tokio::task::yield_now() => ticks += 1,
-        }
-    }
-    assert!(ticks > 0, "the worker did something else meanwhile");
-    for append in appends {
-        append.await.expect("joined").map_or_else(|error| assert_eq!(error.code(), "closed"), drop);
-    }
-}
-
-#[tokio::test]
 async fn a_purge_that_was_cut_off_goes_on() {
     let database = open();
     let chat = conversation(&database, "large").await;
@@ -327,4 +287,44 @@ async fn a_key_is_remembered_whatever_times_a_file_names() {
     drop(database);
     let database = Database::open(&path).expect("opens");
     assert!(database.send(keyed()).await.expect("answered").repeated);
+}
+
+#[tokio::test]
+async fn a_tail_says_that_the_store_is_closed() {
+    let database = open();
+    let waiting = {
+        let database = database.database.clone();
+        tokio::spawn(async move { database.tail(JournalQuery::default()).await })
+    };
+    tokio::task::yield_now().await;
+    database.close().await.expect("closed");
+    assert_eq!(waiting.await.expect("joined").expect_err("closed").code(), "closed");
+    assert_eq!(database.tail(JournalQuery::default()).await.expect_err("closed").code(), "closed");
+}
+
+#[tokio::test]
+async fn closing_does_not_hold_up_the_worker_that_asks() {
+    let database = open();
+    let chat = conversation(&database, "a").await;
+    // On the only worker there is, an append is under way while the store is closed and while it is dropped.
+    let appends: Vec<_> = (0..50)
+        .map(|number| {
+            let database = database.database.clone();
+            tokio::spawn(async move { database.append(chat, MessageDraft::user(number.to_string())).await })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    let (closed, mut ticks) = (database.close(), 0);
+    tokio::pin!(closed);
+    loop {
+        tokio::select! {
+            biased;
+            outcome = &mut closed => break outcome.expect("closed"),
+            () = tokio::task::yield_now() => ticks += 1,
+        }
+    }
+    assert!(ticks > 0, "the worker did something else meanwhile");
+    for append in appends {
+        append.await.expect("joined").map_or_else(|error| assert_eq!(error.code(), "closed"), drop);
+    }
 }

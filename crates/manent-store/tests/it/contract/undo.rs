@@ -438,23 +438,6 @@ pub async fn what_leaves_no_old_value_is_stepped_over(store: &dyn Store) {
     sound(store).await;
 }
 
-pub async fn a_step_takes_the_last_change_of_its_scope_whichever_that_is(store: &dyn Store) {
-    let (a, b) = (conversation(store, "a").await, conversation(store, "b").await);
-    let step = |scope: &Scope, step| Change::Step { scope: scope.clone(), step };
-    let scope = Scope::Conversation(a);
-    say(store, a, &["one"]).await;
-    say(store, a, &["two"]).await;
-    say(store, b, &["three"]).await;
-    commit(store, step(&scope, Step::Undo)).await;
-    assert_eq!((texts(store, a).await, texts(store, b).await.len()), (vec!["one".to_owned()], 1));
-    commit(store, step(&scope, Step::Redo)).await;
-    assert_eq!(texts(store, a).await, ["one", "two"]);
-    refused(store, step(&scope, Step::Redo), "nothing_to_redo").await;
-    refused(store, step(&Scope::Beside, Step::Undo), "nothing_to_undo").await;
-    refused(store, step(&Scope::Conversation(id(ConversationId::new)), Step::Undo), "not_found").await;
-    sound(store).await;
-}
-
 pub async fn what_takes_back_or_destroys_stands_alone(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
     let position = store.undo_target(Scope::Conversation(conversation), Step::Undo).await.expect("readable");
@@ -469,5 +452,22 @@ pub async fn what_takes_back_or_destroys_stands_alone(store: &dyn Store) {
         let transaction = Transaction { changes, ..Transaction::of(at(1), Change::Undo { position }) };
         refused_as(store.commit(transaction).await, "invalid");
     }
+    sound(store).await;
+}
+
+pub async fn a_step_takes_the_last_change_of_its_scope_whichever_that_is(store: &dyn Store) {
+    let (a, b) = (conversation(store, "a").await, conversation(store, "b").await);
+    let step = |scope: &Scope, step| Change::Step { scope: scope.clone(), step };
+    let scope = Scope::Conversation(a);
+    say(store, a, &["one"]).await;
+    say(store, a, &["two"]).await;
+    say(store, b, &["three"]).await;
+    commit(store, step(&scope, Step::Undo)).await;
+    assert_eq!((texts(store, a).await, texts(store, b).await.len()), (vec!["one".to_owned()], 1));
+    commit(store, step(&scope, Step::Redo)).await;
+    assert_eq!(texts(store, a).await, ["one", "two"]);
+    refused(store, step(&scope, Step::Redo), "nothing_to_redo").await;
+    refused(store, step(&Scope::Beside, Step::Undo), "nothing_to_undo").await;
+    refused(store, step(&Scope::Conversation(id(ConversationId::new)), Step::Undo), "not_found").await;
     sound(store).await;
 }
