@@ -8,13 +8,17 @@
 //!
 //! They see the database, its WAL and its rollback journals. Temporary files and the shared memory of the WAL go
 //! straight to the default file system: neither outlives a crash.
+//!
+//! [`http`] talks to a server as a program on the other side would; [`terminal`] watches a program as a person would.
 #![cfg(unix)]
 
 mod crash;
 mod faults;
+pub mod http;
 mod inode;
 mod log;
 mod recording;
+pub mod terminal;
 mod vfs;
 
 pub use crash::CrashState;

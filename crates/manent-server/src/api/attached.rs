@@ -1,0 +1,207 @@
+//! What is attached to a conversation: notes, bookmarks, state, folds.
+
+use crate::app::App;
+use crate::extract::{Asked, Id, Json, Word, Write};
+use crate::operation::{Operation, group};
+use crate::problem::{Answer, Problem};
+use axum::extract::State;
+use axum::http::{Method, StatusCode};
+use manent::model::{FoldId, FoldKind, NoteId};
+use manent::store::Attached;
+use manent::{ConversationId, FoldDraft, MessageId, Stretch};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub(super) fn operations() -> Vec<Operation> {
+    const STATE: &str = "/conversations/{conversation}/state/{name}";
+    const BOOKMARK: &str = "/conversations/{conversation}/bookmarks/{name}";
+    let operations = vec![
+        Operation::new(Method::GET, "/conversations/{conversation}/attached", "getAttached", attached)
+            .says("Returns everything attached to a conversation: notes, bookmarks, state, folds, calls, inputs, streams.")
+            .library("attached")
+            .answers::<Attached>(200),
+        Operation::new(Method::POST, "/messages/{message}/notes", "addNote", add_note)
+            .says("Says something about a message: a rating, a pin, a label.")
+            .library("add_note")
+            .body::<NewNote>()
+            .answers::<Noted>(201),
+        Operation::new(Method::DELETE, "/notes/{note}", "removeNote", remove_note)
+            .says("Takes a note back.")
+            .library("remove_note"),
+        Operation::new(Method::PUT, BOOKMARK, "setBookmark", set_bookmark)
+            .says("Names a place; the same name again moves it.")
+            .library("set_bookmark")
+            .body::<NewBookmark>(),
+        Operation::new(Method::DELETE, BOOKMARK, "removeBookmark", remove_bookmark)
+            .says("Forgets a named place.")
+            .library("remove_bookmark"),
+        Operation::new(Method::GET, STATE, "getState", state)
+            .says("Returns the value that a name has at the end of the shown path, or at a message.")
+            .library("state")
+            .query::<At>()
+            .answers::<manent::Json>(200),
+        Operation::new(Method::PUT, STATE, "setState", set_state)
+            .says("Sets a named value after a message; without a value it is unset. It follows the branch.")
+            .library("set_state")
+            .body::<NewState>(),
+        Operation::new(Method::POST, "/conversations/{conversation}/folds", "addFold", add_fold)
+            .says("Folds messages: a summary stands for them, or parts of them are left out.")
+            .library("add_fold")
+            .body::<FoldInput>()
+            .answers::<Folded>(201),
+        Operation::new(Method::POST, "/folds/{fold}/unfold", "unfold", unfold)
+            .says("Shows the model again what a fold covers.")
+            .library("unfold")
+            .body::<super::Nothing>(),
+        Operation::new(Method::POST, "/folds/{fold}/refold", "refold", refold)
+            .says("Puts a fold in force again.")
+            .library("refold")
+            .body::<super::Nothing>(),
+    ];
+    group("Attached", operations)
+}
+
+/// Something said about a message.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NewNote {
+    /// `rating`, `pin`, `label`, or a word of the caller.
+    kind: String,
+    /// What is said.
+    value: manent::Json,
+}
+
+/// A note that was made.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Noted {
+    /// Its id.
+    id: NoteId,
+}
+
+/// A named place.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NewBookmark {
+    /// The last message of the path that it remembers; none for an empty path.
+    head: Option<MessageId>,
+    /// Whatever the caller wants to keep with it.
+    metadata: Option<manent::Json>,
+}
+
+/// Where to look.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct At {
+    /// At this message; the end of the shown path if it is not given.
+    at: Option<MessageId>,
+}
+
+/// A named value.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NewState {
+    /// After this message; none for the start.
+    after: Option<MessageId>,
+    /// The value; none unsets it.
+    value: Option<manent::Json>,
+}
+
+/// A fold that is to be added.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FoldInput {
+    /// What it does.
+    kind: FoldKind,
+    /// The messages it covers.
+    covers: Vec<Stretch>,
+    /// The message after which it holds; the last covered one if it is not given.
+    after: Option<MessageId>,
+    /// The summary, if it is one.
+    summary: Option<String>,
+    /// The fold that this one grew from.
+    parent: Option<FoldId>,
+    /// Who or what made it.
+    made_by: Option<manent::Json>,
+}
+
+/// A fold that was made.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Folded {
+    /// Its id.
+    fold: FoldId,
+}
+
+async fn attached(State(app): State<App>, Id(id): Id<ConversationId>) -> Answer<axum::Json<Attached>> {
+    Ok(axum::Json(app.database.attached(id).await?))
+}
+
+async fn add_note(
+    Write(database): Write,
+    Id(message): Id<MessageId>,
+    Json(note): Json<NewNote>,
+) -> Answer<(StatusCode, axum::Json<Noted>)> {
+    let id = database.add_note(message, &note.kind, note.value).await?;
+    Ok((StatusCode::CREATED, axum::Json(Noted { id })))
+}
+
+async fn remove_note(Write(database): Write, Id(note): Id<NoteId>) -> Answer<StatusCode> {
+    database.remove_note(note).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn set_bookmark(
+    Write(database): Write,
+    Id(id): Id<ConversationId>,
+    Word(name): Word,
+    Json(bookmark): Json<NewBookmark>,
+) -> Answer<StatusCode> {
+    database.set_bookmark(id, &name, bookmark.head, bookmark.metadata).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn remove_bookmark(Write(database): Write, Id(id): Id<ConversationId>, Word(name): Word) -> Answer<StatusCode> {
+    database.remove_bookmark(id, &name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn state(
+    State(app): State<App>,
+    Id(id): Id<ConversationId>,
+    Word(name): Word,
+    Asked(at): Asked<At>,
+) -> Answer<axum::Json<manent::Json>> {
+    let value = app.database.state(id, &name, at.at).await?;
+    value.map(axum::Json).ok_or_else(|| Problem::not_found("state", name))
+}
+
+async fn set_state(
+    Write(database): Write,
+    Id(id): Id<ConversationId>,
+    Word(name): Word,
+    Json(state): Json<NewState>,
+) -> Answer<StatusCode> {
+    database.set_state(id, &name, state.after, state.value).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn add_fold(
+    Write(database): Write,
+    Id(id): Id<ConversationId>,
+    Json(new): Json<FoldInput>,
+) -> Answer<(StatusCode, axum::Json<Folded>)> {
+    let last = new.covers.last().map(|stretch| stretch.last);
+    let after = new.after.or(last).ok_or_else(|| Problem::invalid("covers: at least one stretch"))?;
+    let FoldInput { kind, covers, summary, parent, made_by, .. } = new;
+    let fold = database.add_fold(id, FoldDraft { after, kind, covers, summary, parent, made_by }).await?;
+    Ok((StatusCode::CREATED, axum::Json(Folded { fold })))
+}
+
+async fn unfold(Write(database): Write, Id(fold): Id<FoldId>, _: Json<super::Nothing>) -> Answer<StatusCode> {
+    database.unfold(fold).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn refold(Write(database): Write, Id(fold): Id<FoldId>, _: Json<super::Nothing>) -> Answer<StatusCode> {
+    database.refold(fold).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,289 @@
+//! Conversations: made, found, described, put away, brought back, destroyed.
+
+use super::{Nothing, Tagged, limit};
+use crate::app::App;
+use crate::extract::{Asked, Id, Json, Write};
+use crate::operation::{Operation, group};
+use crate::problem::{Answer, Problem};
+use axum::extract::State;
+use axum::http::{Method, StatusCode};
+use manent::model::{Micros, ProjectId};
+use manent::store::{Count, Erase, Receipt};
+use manent::{
+    Conversation, ConversationDraft, ConversationId, ConversationKind, ConversationPatch, ConversationStatus,
+    ListQuery, MessageId,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub(super) fn operations() -> Vec<Operation> {
+    const ONE: &str = "/conversations/{conversation}";
+    let operations = vec![
+        Operation::new(Method::GET, "/conversations", "listConversations", list)
+            .says("Lists conversations, pinned first, then the latest active.")
+            .library("list")
+            .library("conversation_by_external_id")
+            .query::<ListParameters>()
+            .answers::<Conversations>(200),
+        Operation::new(Method::POST, "/conversations", "createConversation", create)
+            .says("Makes a conversation. The same external id again answers the one that is there.")
+            .library("create")
+            .body::<ConversationDraft>()
+            .answers::<Conversation>(201),
+        Operation::new(Method::GET, "/conversations/count", "countConversations", count)
+            .says("Counts conversations, up to a bound.")
+            .library("count")
+            .query::<ListParameters>()
+            .answers::<Count>(200),
+        Operation::new(Method::GET, "/resolve", "resolve", resolve)
+            .says("Finds what a text names: an id, the unique beginning of one, an external id, or @last.")
+            .library("resolve_conversation")
+            .library("resolve_message")
+            .library("resolve_project")
+            .query::<Name>()
+            .answers::<Resolved>(200),
+        Operation::new(Method::GET, ONE, "getConversation", get)
+            .says("Returns a conversation.")
+            .library("conversation")
+            .answers::<Conversation>(200),
+        Operation::new(Method::PATCH, ONE, "editConversation", edit)
+            .says("Changes what is said about a conversation; what is not given stays.")
+            .library("edit_conversation")
+            .library("tag")
+            .library("pin")
+            .library("unpin")
+            .library("archive")
+            .library("set_project")
+            .library("set_members")
+            .library("set_metadata")
+            .body::<ConversationPatch>()
+            .answers::<Conversation>(200),
+        Operation::new(Method::DELETE, ONE, "trashConversation", trash)
+            .says("Puts a conversation into the trash.")
+            .library("trash")
+            .answers::<Conversation>(200),
+        Operation::new(Method::POST, "/conversations/{conversation}/rename", "renameConversation", rename)
+            .says("Renames a conversation, by the rules for names that people type.")
+            .library("rename")
+            .body::<NewName>()
+            .answers::<Conversation>(200),
+        Operation::new(Method::POST, "/conversations/{conversation}/restore", "restoreConversation", restore)
+            .says("Brings a conversation back from the trash or the archive.")
+            .library("restore")
+            .body::<Nothing>()
+            .answers::<Conversation>(200),
+        Operation::new(Method::POST, "/conversations/{conversation}/clear", "clearConversation", clear)
+            .says("Shows an empty path; what was there stays on its branch.")
+            .library("clear")
+            .body::<Nothing>()
+            .answers::<Conversation>(200),
+        Operation::new(Method::POST, "/conversations/{conversation}/purge", "purgeConversation", purge)
+            .says("Destroys a conversation that is in the trash.")
+            .library("purge")
+            .body::<Nothing>(),
+        Operation::new(Method::POST, "/erase", "erase", erase)
+            .says("Destroys a message, a conversation or all that an author wrote, without a trace in the files.")
+            .library("erase")
+            .body::<ErasePlan>()
+            .answers::<Receipt>(200),
+    ];
+    group("Conversations", operations)
+}
+
+/// Which conversations to list.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListParameters {
+    /// Their status, several with commas between; active if nothing is given.
+    status: Option<String>,
+    /// Their kind.
+    kind: Option<ConversationKind>,
+    /// Their project.
+    project: Option<ProjectId>,
+    /// A tag they have.
+    tag: Option<String>,
+    /// The external id of their creator.
+    creator: Option<String>,
+    /// The id that their creator's system gave one of them.
+    external_id: Option<String>,
+    /// Active at or after this time.
+    since: Option<Micros>,
+    /// Active before this time.
+    until: Option<Micros>,
+    /// A key of their metadata.
+    metadata_key: Option<String>,
+    /// The value of that key.
+    metadata_value: Option<String>,
+    /// A text in their title, whatever its case.
+    title: Option<String>,
+    /// Where the last page ended: its `next`.
+    after: Option<String>,
+    /// How many, 50 if nothing is given.
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<u32>,
+}
+
+impl ListParameters {
+    fn query(self) -> Answer<ListQuery> {
+        let read = |word: &str| {
+            serde_json::from_value::<ConversationStatus>(word.trim().into())
+                .map_err(|_| Problem::invalid(format!("status: there is no status {word}")))
+        };
+        let statuses = self.status.iter().flat_map(|words| words.split(',')).map(read).collect::<Answer<_>>()?;
+        let after = self.after.map(|cursor| cursor.parse()).transpose();
+        Ok(ListQuery {
+            statuses,
+            kind: self.kind,
+            project: self.project,
+            tag: self.tag,
+            creator: self.creator,
+            since: self.since,
+            until: self.until,
+            metadata: self.metadata_key.map(|key| (key, self.metadata_value)),
+            title: self.title,
+            after: after.map_err(|_| Problem::invalid("after: not the `next` of a page"))?,
+            limit: limit(self.limit)?,
+            ..ListQuery::default()
+        })
+    }
+}
+
+/// A page of conversations.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Conversations {
+    /// The conversations.
+    conversations: Vec<Conversation>,
+    /// Where the next page begins; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+/// A text that names something.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Name {
+    /// The text.
+    text: String,
+    /// What it names; a conversation if it is not given.
+    #[serde(default)]
+    kind: Named,
+}
+
+/// What a text names.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Named {
+    /// A conversation.
+    #[default]
+    Conversation,
+    /// A message.
+    Message,
+    /// A project.
+    Project,
+}
+
+/// What a text named.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Resolved {
+    /// The whole id.
+    id: String,
+}
+
+/// A new name.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NewName {
+    /// 1 to 50 characters, none of `/ \ : * ? " < > |`.
+    title: String,
+}
+
+/// What is to be erased: one of these.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum ErasePlan {
+    /// One message, on every path that reaches it.
+    Message(MessageId),
+    /// A conversation with everything in it.
+    Conversation(ConversationId),
+    /// Everything that this author wrote, by external id.
+    Author(String),
+}
+
+async fn list(State(app): State<App>, Asked(mut asked): Asked<ListParameters>) -> Answer<axum::Json<Conversations>> {
+    if let Some(external_id) = asked.external_id.take() {
+        let found = app.database.conversation_by_external_id(&external_id).await;
+        let conversations = match found.map_err(Problem::from) {
+            Ok(conversation) => vec![conversation],
+            Err(problem) if problem.status == 404 => Vec::new(),
+            Err(problem) => return Err(problem),
+        };
+        return Ok(axum::Json(Conversations { conversations, next: None }));
+    }
+    let page = app.database.list(asked.query()?).await?;
+    let next = page.next.map(|cursor| cursor.to_string());
+    Ok(axum::Json(Conversations { conversations: page.conversations, next }))
+}
+
+async fn count(State(app): State<App>, Asked(asked): Asked<ListParameters>) -> Answer<axum::Json<Count>> {
+    Ok(axum::Json(app.database.count(asked.query()?).await?))
+}
+
+async fn resolve(State(app): State<App>, Asked(name): Asked<Name>) -> Answer<axum::Json<Resolved>> {
+    let id = match name.kind {
+        Named::Conversation => app.database.resolve_conversation(&name.text).await?.to_string(),
+        Named::Message => app.database.resolve_message(&name.text).await?.to_string(),
+        Named::Project => app.database.resolve_project(&name.text).await?.to_string(),
+    };
+    Ok(axum::Json(Resolved { id }))
+}
+
+async fn create(Write(database): Write, Json(draft): Json<ConversationDraft>) -> Answer<(StatusCode, Tagged)> {
+    let conversation = database.create(draft).await?;
+    Ok((StatusCode::CREATED, Tagged(conversation)))
+}
+
+async fn get(State(app): State<App>, Id(id): Id<ConversationId>) -> Answer<Tagged> {
+    Ok(Tagged(app.database.conversation(id).await?))
+}
+
+async fn edit(
+    Write(database): Write,
+    Id(id): Id<ConversationId>,
+    Json(patch): Json<ConversationPatch>,
+) -> Answer<Tagged> {
+    Ok(Tagged(database.edit_conversation(id, patch, None).await?))
+}
+
+async fn rename(Write(database): Write, Id(id): Id<ConversationId>, Json(name): Json<NewName>) -> Answer<Tagged> {
+    database.rename(id, &name.title).await?;
+    Ok(Tagged(database.conversation(id).await?))
+}
+
+async fn trash(Write(database): Write, Id(id): Id<ConversationId>) -> Answer<Tagged> {
+    database.trash(id).await?;
+    Ok(Tagged(database.conversation(id).await?))
+}
+
+async fn restore(Write(database): Write, Id(id): Id<ConversationId>, _: Json<Nothing>) -> Answer<Tagged> {
+    database.restore(id).await?;
+    Ok(Tagged(database.conversation(id).await?))
+}
+
+async fn clear(Write(database): Write, Id(id): Id<ConversationId>, _: Json<Nothing>) -> Answer<Tagged> {
+    database.clear(id).await?;
+    Ok(Tagged(database.conversation(id).await?))
+}
+
+async fn purge(Write(database): Write, Id(id): Id<ConversationId>, _: Json<Nothing>) -> Answer<StatusCode> {
+    database.purge(id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn erase(Write(database): Write, Json(plan): Json<ErasePlan>) -> Answer<axum::Json<Receipt>> {
+    let target = match plan {
+        ErasePlan::Message(id) => Erase::Message(id),
+        ErasePlan::Conversation(id) => Erase::Conversation(id),
+        ErasePlan::Author(id) => Erase::Author(id),
+    };
+    Ok(axum::Json(database.erase(target).await?))
+}

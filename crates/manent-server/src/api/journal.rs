@@ -1,0 +1,106 @@
+//! The journal: what happened, in order, as pages or live.
+
+use super::limit;
+use crate::app::App;
+use crate::extract::Asked;
+use crate::operation::{Operation, group};
+use crate::problem::{Answer, Problem};
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::{Stream, stream};
+use manent::ConversationId;
+use manent::store::{JournalEntry, JournalPage, JournalQuery};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
+
+pub(super) fn operations() -> Vec<Operation> {
+    let operations = vec![
+        Operation::new(Method::GET, "/journal", "readJournal", read)
+            .says(
+                "Returns changes after a position, oldest first; with `Accept: text/event-stream` they come live, and \
+                 `Last-Event-ID` goes on where a reader stopped.",
+            )
+            .library("journal")
+            .library("tail")
+            .query::<JournalParameters>()
+            .answers::<JournalPage>(200),
+    ];
+    group("Journal", operations)
+}
+
+/// Which changes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct JournalParameters {
+    /// After this position; from the start if nothing is given.
+    #[serde(default)]
+    after: i64,
+    /// Only what this conversation went through.
+    conversation: Option<ConversationId>,
+    /// How many on a page, 50 if nothing is given.
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<u32>,
+}
+
+async fn read(State(app): State<App>, Asked(asked): Asked<JournalParameters>, headers: HeaderMap) -> Answer<Response> {
+    let live = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    if live.is_some_and(|accepted| accepted.contains("text/event-stream")) {
+        return tail(app, asked, &headers);
+    }
+    let query = JournalQuery { after: asked.after, conversation: asked.conversation, limit: limit(asked.limit)? };
+    let page = app.database.journal(query).await?;
+    Ok(axum::Json(page).into_response())
+}
+
+/// How many changes are read at a time for a live tail.
+const TAIL_PAGE: u32 = 256;
+
+struct Tail {
+    app: App,
+    after: i64,
+    conversation: Option<ConversationId>,
+    read: VecDeque<JournalEntry>,
+    _place: OwnedSemaphorePermit,
+}
+
+fn tail(app: App, asked: JournalParameters, headers: &HeaderMap) -> Answer<Response> {
+    let seen = headers.get("last-event-id").map(|value| value.to_str().ok().and_then(|text| text.trim().parse().ok()));
+    let after = match seen {
+        Some(Some(position)) => position,
+        Some(None) => return Err(Problem::invalid("Last-Event-ID is a position of the journal")),
+        None => asked.after,
+    };
+    let place = app
+        .tails
+        .clone()
+        .try_acquire_owned()
+        .map_err(|_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "too many live tails at a time"))?;
+    let tail = Tail { app, after, conversation: asked.conversation, read: VecDeque::new(), _place: place };
+    let keep_alive = KeepAlive::new().interval(Duration::from_secs(15));
+    Ok(Sse::new(events(tail)).keep_alive(keep_alive).into_response())
+}
+
+fn events(tail: Tail) -> impl Stream<Item = Result<Event, Infallible>> {
+    stream::unfold(tail, |mut tail| async move {
+        while tail.read.is_empty() {
+            let mut stopping = tail.app.stopping.clone();
+            let query = JournalQuery { after: tail.after, conversation: tail.conversation, limit: TAIL_PAGE };
+            let found = tokio::select! {
+                found = tail.app.database.tail(query) => found,
+                _ = stopping.wait_for(|stopping| *stopping) => return None,
+            };
+            // A reader that is cut off comes again with the last id it saw; an error needs no other word.
+            tail.read = found.ok()?.entries.into();
+        }
+        let entry = tail.read.pop_front()?;
+        tail.after = entry.position;
+        let data = serde_json::to_string(&entry).ok()?;
+        Some((Ok(Event::default().id(entry.position.to_string()).event("change").data(data)), tail))
+    })
+}

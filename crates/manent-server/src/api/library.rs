@@ -1,0 +1,209 @@
+//! What stands beside conversations: documents, memories, imported files. And the raw commit.
+
+use super::limit;
+use crate::app::App;
+use crate::extract::{Asked, Id, Json, Kind, Word, Write};
+use crate::operation::{Operation, group};
+use crate::problem::Answer;
+use axum::extract::State;
+use axum::http::{Method, StatusCode};
+use manent::MemoryDraft;
+use manent::model::{Document, Memory, MemoryId, Origin, ProjectId, Quarantined, Source, SourceId};
+use manent::store::{Change, Committed, MemoriesQuery, OriginsQuery};
+use manent::{ConversationId, MessageId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub(super) fn operations() -> Vec<Operation> {
+    const DOCUMENT: &str = "/documents/{kind}/{name}";
+    let operations = vec![
+        Operation::new(Method::GET, "/documents/{kind}", "listDocuments", documents)
+            .says("Returns the newest version of each document of a kind.")
+            .library("documents")
+            .answers::<Vec<Document>>(200),
+        Operation::new(Method::GET, DOCUMENT, "getDocument", document)
+            .says("Returns the newest version of a document.")
+            .library("document")
+            .answers::<Document>(200),
+        Operation::new(Method::PUT, DOCUMENT, "putDocument", put_document)
+            .says("Writes the next version of a document.")
+            .library("put_document")
+            .body::<NewDocument>()
+            .answers::<Versioned>(200),
+        Operation::new(Method::DELETE, DOCUMENT, "removeDocument", remove_document)
+            .says("Removes a document; its versions stay.")
+            .library("remove_document"),
+        Operation::new(Method::GET, "/documents/{kind}/{name}/versions", "listDocumentVersions", versions)
+            .says("Returns every version of a document, oldest first.")
+            .library("document_versions")
+            .answers::<Vec<Document>>(200),
+        Operation::new(Method::GET, "/memories", "listMemories", memories)
+            .says("Returns memories in the order they were kept.")
+            .library("memories")
+            .query::<MemoryParameters>()
+            .answers::<Vec<Memory>>(200),
+        Operation::new(Method::POST, "/memories", "putMemory", put_memory)
+            .says("Remembers a text; the same id again replaces it.")
+            .library("put_memory")
+            .body::<NewMemory>()
+            .answers::<Remembered>(201),
+        Operation::new(Method::DELETE, "/memories/{memory}", "removeMemory", remove_memory)
+            .says("Forgets a memory.")
+            .library("remove_memory"),
+        Operation::new(Method::GET, "/sources", "listSources", sources)
+            .says("Returns all imported files.")
+            .library("sources")
+            .answers::<Vec<Source>>(200),
+        Operation::new(Method::GET, "/sources/{source}/origins", "listOrigins", origins)
+            .says("Returns where the objects of a file came from.")
+            .library("origins")
+            .answers::<Vec<Origin>>(200),
+        Operation::new(Method::GET, "/sources/{source}/quarantined", "listQuarantined", quarantined)
+            .says("Returns what of a file nobody could read.")
+            .library("quarantined")
+            .answers::<Vec<Quarantined>>(200),
+        Operation::new(Method::POST, "/commits", "commit", commit)
+            .says("Does a list of changes together, or none of them. For programs that bring their own ids.")
+            .library("commit")
+            .library("change")
+            .body::<Commit>()
+            .answers::<Committed>(201),
+    ];
+    group("Library", operations)
+}
+
+/// A version of a document.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NewDocument {
+    /// The value.
+    body: manent::Json,
+    /// The project it belongs to.
+    project: Option<ProjectId>,
+}
+
+/// A version that was written.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Versioned {
+    /// Its number.
+    version: i64,
+}
+
+/// Which memories.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct MemoryParameters {
+    /// Only of this collection.
+    collection: Option<String>,
+    /// Only of this project.
+    project: Option<ProjectId>,
+    /// Only with this external id.
+    external: Option<String>,
+    /// After this memory.
+    after: Option<MemoryId>,
+    /// How many, 50 if nothing is given.
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<u32>,
+}
+
+/// A memory that is to be kept.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NewMemory {
+    /// Its id, if it replaces one that is there.
+    id: Option<MemoryId>,
+    /// The collection it lies in.
+    collection: String,
+    /// The project it belongs to.
+    project: Option<ProjectId>,
+    /// The conversation it came from.
+    conversation: Option<ConversationId>,
+    /// The message it came from.
+    message: Option<MessageId>,
+    /// The id that another program gave it.
+    external: Option<String>,
+    /// The text.
+    text: String,
+    /// Whatever the caller wants to keep with it.
+    metadata: Option<manent::Json>,
+}
+
+/// A memory that is kept.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Remembered {
+    /// Its id.
+    id: MemoryId,
+}
+
+/// Changes that happen together.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Commit {
+    /// The changes, in order.
+    changes: Vec<Change>,
+}
+
+async fn documents(State(app): State<App>, Kind(kind): Kind) -> Answer<axum::Json<Vec<Document>>> {
+    Ok(axum::Json(app.database.documents(&kind).await?))
+}
+
+async fn document(State(app): State<App>, Kind(kind): Kind, Word(name): Word) -> Answer<axum::Json<Document>> {
+    Ok(axum::Json(app.database.document(&kind, &name).await?))
+}
+
+async fn put_document(
+    Write(database): Write,
+    Kind(kind): Kind,
+    Word(name): Word,
+    Json(new): Json<NewDocument>,
+) -> Answer<axum::Json<Versioned>> {
+    let version = database.put_document(&kind, &name, new.project, new.body).await?;
+    Ok(axum::Json(Versioned { version }))
+}
+
+async fn remove_document(Write(database): Write, Kind(kind): Kind, Word(name): Word) -> Answer<StatusCode> {
+    database.remove_document(&kind, &name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn versions(State(app): State<App>, Kind(kind): Kind, Word(name): Word) -> Answer<axum::Json<Vec<Document>>> {
+    Ok(axum::Json(app.database.document_versions(&kind, &name).await?))
+}
+
+async fn memories(State(app): State<App>, Asked(asked): Asked<MemoryParameters>) -> Answer<axum::Json<Vec<Memory>>> {
+    let MemoryParameters { collection, project, external, after, limit: wanted } = asked;
+    let query = MemoriesQuery { collection, project, external, after, limit: limit(wanted)? };
+    Ok(axum::Json(app.database.memories(query).await?))
+}
+
+async fn put_memory(
+    Write(database): Write,
+    Json(new): Json<NewMemory>,
+) -> Answer<(StatusCode, axum::Json<Remembered>)> {
+    let NewMemory { id, collection, project, conversation, message, external, text, metadata } = new;
+    let draft = MemoryDraft { id, collection, project, conversation, message, external, text, metadata };
+    let id = database.put_memory(draft).await?;
+    Ok((StatusCode::CREATED, axum::Json(Remembered { id })))
+}
+
+async fn remove_memory(Write(database): Write, Id(memory): Id<MemoryId>) -> Answer<StatusCode> {
+    database.remove_memory(memory).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn sources(State(app): State<App>) -> Answer<axum::Json<Vec<Source>>> {
+    Ok(axum::Json(app.database.sources().await?))
+}
+
+async fn origins(State(app): State<App>, Id(source): Id<SourceId>) -> Answer<axum::Json<Vec<Origin>>> {
+    Ok(axum::Json(app.database.origins(OriginsQuery::Source(source)).await?))
+}
+
+async fn quarantined(State(app): State<App>, Id(source): Id<SourceId>) -> Answer<axum::Json<Vec<Quarantined>>> {
+    Ok(axum::Json(app.database.quarantined(source).await?))
+}
+
+async fn commit(Write(database): Write, Json(wish): Json<Commit>) -> Answer<(StatusCode, axum::Json<Committed>)> {
+    let committed = database.commit(wish.changes, Vec::new()).await?;
+    Ok((StatusCode::CREATED, axum::Json(committed)))
+}

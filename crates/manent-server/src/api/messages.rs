@@ -1,0 +1,135 @@
+//! Messages: said, and read in pages.
+
+use super::limit;
+use crate::app::App;
+use crate::extract::{Asked, Id, Json, Write};
+use crate::operation::{Operation, group};
+use crate::problem::{Answer, Problem};
+use crate::view::{MessageInput, Towards, drafts};
+use axum::extract::State;
+use axum::http::{Method, StatusCode};
+use manent::model::BranchId;
+use manent::store::{Placed, Window};
+use manent::{ConversationId, MessageId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub(super) fn operations() -> Vec<Operation> {
+    const ALL: &str = "/conversations/{conversation}/messages";
+    let operations = vec![
+        Operation::new(Method::GET, ALL, "listMessages", page)
+            .says("Returns a page of the shown path, or of the path of a branch, in reading order.")
+            .library("page")
+            .library("last")
+            .library("page_of_branch")
+            .query::<PageParameters>()
+            .answers::<Window>(200),
+        Operation::new(Method::POST, ALL, "appendMessages", append)
+            .says("Adds messages at the head, all or none. When it answers, they are on disk.")
+            .library("append")
+            .library("append_many")
+            .library("append_after")
+            .body::<Append>()
+            .answers::<Appended>(201),
+        Operation::new(Method::POST, "/conversations/{conversation}/failed", "keepFailedMessage", keep_failed)
+            .says("Keeps a message that could not be sent beside the path: not counted, not shown, not lost.")
+            .library("keep_failed")
+            .body::<MessageInput>()
+            .answers::<Appended>(201),
+        Operation::new(Method::GET, "/messages/{message}", "getMessage", get)
+            .says("Returns a message with its place.")
+            .library("message")
+            .answers::<Placed>(200),
+        Operation::new(Method::GET, "/messages/{message}/siblings", "listSiblings", siblings)
+            .says("Returns the alternatives at the place of a message, itself included.")
+            .library("siblings")
+            .answers::<Vec<Placed>>(200),
+        Operation::new(Method::GET, "/messages/{message}/thread", "getThread", thread)
+            .says("Returns the thread of replies that a message belongs to.")
+            .library("thread")
+            .answers::<Vec<Placed>>(200),
+    ];
+    group("Messages", operations)
+}
+
+/// Which page.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PageParameters {
+    /// The path of this branch to its end, instead of the shown one.
+    branch: Option<BranchId>,
+    /// Where to begin, not included; without it, at the end going backward and at the start going forward.
+    from: Option<MessageId>,
+    /// Which way; backward if nothing is given.
+    direction: Option<Towards>,
+    /// How many, 50 if nothing is given.
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<u32>,
+}
+
+/// Messages to add.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Append {
+    /// The messages.
+    messages: Vec<MessageInput>,
+    /// Only if this message is still the last one shown.
+    after: Option<MessageId>,
+}
+
+/// What was added.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Appended {
+    /// The ids of the messages.
+    pub ids: Vec<MessageId>,
+}
+
+async fn page(
+    State(app): State<App>,
+    Id(conversation): Id<ConversationId>,
+    Asked(asked): Asked<PageParameters>,
+) -> Answer<axum::Json<Window>> {
+    let (direction, limit) = (asked.direction.unwrap_or_default().into(), limit(asked.limit)?);
+    let window = match asked.branch {
+        Some(branch) => app.database.page_of_branch(conversation, branch, asked.from, direction, limit).await?,
+        None => app.database.page(conversation, asked.from, direction, limit).await?,
+    };
+    Ok(axum::Json(window))
+}
+
+async fn append(
+    Write(database): Write,
+    Id(conversation): Id<ConversationId>,
+    Json(append): Json<Append>,
+) -> Answer<(StatusCode, axum::Json<Appended>)> {
+    if append.messages.is_empty() {
+        return Err(Problem::invalid("messages: at least one"));
+    }
+    let messages = drafts(append.messages)?;
+    let ids = match append.after {
+        Some(head) => database.append_after(conversation, Some(head), messages).await?,
+        None => database.append_many(conversation, messages).await?,
+    };
+    Ok((StatusCode::CREATED, axum::Json(Appended { ids })))
+}
+
+async fn keep_failed(
+    Write(database): Write,
+    Id(conversation): Id<ConversationId>,
+    Json(message): Json<MessageInput>,
+) -> Answer<(StatusCode, axum::Json<Appended>)> {
+    let id = database.keep_failed(conversation, message.draft()?).await?;
+    Ok((StatusCode::CREATED, axum::Json(Appended { ids: vec![id] })))
+}
+
+async fn get(State(app): State<App>, Id(id): Id<MessageId>) -> Answer<axum::Json<Placed>> {
+    Ok(axum::Json(app.database.message(id).await?))
+}
+
+async fn siblings(State(app): State<App>, Id(id): Id<MessageId>) -> Answer<axum::Json<Vec<Placed>>> {
+    Ok(axum::Json(app.database.siblings(id).await?))
+}
+
+async fn thread(State(app): State<App>, Id(id): Id<MessageId>) -> Answer<axum::Json<Vec<Placed>>> {
+    Ok(axum::Json(app.database.thread(id).await?))
+}

@@ -1,0 +1,71 @@
+//! The native API: every operation of the library, one handler each. A handler parses, calls, answers.
+
+mod conversations;
+mod messages;
+mod paths;
+mod streams;
+mod attached;
+mod runs;
+mod projects;
+mod library;
+mod blobs;
+mod journal;
+mod transfer;
+mod upkeep;
+mod session;
+
+use crate::operation::Operation;
+use crate::problem::{Answer, Problem};
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use manent::Conversation;
+use manent::store::PAGE_MAX;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Returns every operation, in the order of the reference.
+pub fn operations() -> Vec<Operation> {
+    [
+        conversations::operations(),
+        messages::operations(),
+        paths::operations(),
+        streams::operations(),
+        attached::operations(),
+        runs::operations(),
+        projects::operations(),
+        library::operations(),
+        blobs::operations(),
+        journal::operations(),
+        transfer::operations(),
+        upkeep::operations(),
+        session::operations(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// A conversation with the ETag that `If-Match` takes.
+struct Tagged(Conversation);
+
+impl IntoResponse for Tagged {
+    fn into_response(self) -> Response {
+        let tag = HeaderValue::from_str(&format!("\"{}\"", self.0.version)).expect("digits between quotation marks");
+        ([(header::ETAG, tag)], axum::Json(self.0)).into_response()
+    }
+}
+
+/// An empty object.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+/// How many there are on a page that nobody measured.
+const PAGE: u32 = 50;
+
+fn limit(given: Option<u32>) -> Answer<u32> {
+    match given.unwrap_or(PAGE) {
+        limit if (1..=PAGE_MAX).contains(&limit) => Ok(limit),
+        _ => Err(Problem::invalid(format!("limit: 1 to {PAGE_MAX}"))),
+    }
+}

@@ -1,0 +1,311 @@
+//! Paths: forked, rewound, switched, edited, hidden, undone.
+
+use super::messages::Appended;
+use super::{Nothing, Tagged};
+use crate::app::App;
+use crate::extract::{Id, Json, Write};
+use crate::operation::{Operation, group};
+use crate::problem::Answer;
+use crate::view::{MessageInput, drafts};
+use axum::extract::State;
+use axum::http::{Method, StatusCode};
+use manent::model::{BranchId, FoldId};
+use manent::store::{BranchInfo, Scope};
+use manent::{Conversation, ConversationDraft, ConversationId, Database, MessageId, Stretch, Tail};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub(super) fn operations() -> Vec<Operation> {
+    let operations = vec![
+        Operation::new(Method::GET, "/conversations/{conversation}/branches", "listBranches", branches)
+            .says("Returns the branches of a conversation.")
+            .library("branches")
+            .answers::<Vec<BranchInfo>>(200),
+        Operation::new(Method::POST, "/conversations/{conversation}/branches", "fork", fork)
+            .says("Says something behind a message, on a branch of its own, and shows that; the old tail stays.")
+            .library("fork")
+            .body::<NewBranch>()
+            .answers::<Appended>(201),
+        Operation::new(Method::POST, "/conversations/{conversation}/rewind", "rewind", rewind)
+            .says("Shows the path up to a message; what is appended next forks there.")
+            .library("rewind")
+            .body::<ToMessage>()
+            .answers::<Conversation>(200),
+        Operation::new(Method::POST, "/conversations/{conversation}/switch", "switch", switch)
+            .says("Shows another branch to its end.")
+            .library("switch")
+            .library("switch_branch")
+            .body::<SwitchTo>()
+            .answers::<Conversation>(200),
+        Operation::new(Method::POST, "/conversations/{conversation}/fork", "forkToNew", fork_to_new)
+            .says("Makes a conversation that begins with the path up to a message. Nothing is copied.")
+            .library("fork_to_new")
+            .body::<Fork>()
+            .answers::<Conversation>(201),
+        Operation::new(Method::POST, "/conversations/{conversation}/edit", "editMessage", edit)
+            .says("Puts another message in the place of one; the old one stays as an alternative.")
+            .library("edit")
+            .body::<Edit>()
+            .answers::<Appended>(201),
+        Operation::new(Method::POST, "/conversations/{conversation}/regenerate", "regenerate", regenerate)
+            .says("Puts another answer in the place of one, and shows it.")
+            .library("regenerate")
+            .body::<Regenerate>()
+            .answers::<Appended>(201),
+        Operation::new(Method::POST, "/conversations/{conversation}/insert", "insertMessages", insert)
+            .says("Puts messages into the middle of the shown path; what stood behind follows them.")
+            .library("insert")
+            .body::<Insert>()
+            .answers::<Appended>(201),
+        Operation::new(Method::POST, "/conversations/{conversation}/remove", "removeMessages", remove)
+            .says("Takes messages out of the shown path; they stay on the branch they were on.")
+            .library("remove")
+            .body::<Stretch>()
+            .answers::<Conversation>(200),
+        Operation::new(Method::POST, "/conversations/{conversation}/hide", "hideMessages", hide)
+            .says("Hides messages from the model; the reader still sees them.")
+            .library("hide")
+            .body::<Stretch>()
+            .answers::<Hidden>(201),
+        Operation::new(Method::POST, "/conversations/{conversation}/undo", "undoInConversation", undo)
+            .says("Takes the last change of a conversation back.")
+            .library("undo")
+            .body::<Nothing>()
+            .answers::<Conversation>(200),
+        Operation::new(Method::POST, "/conversations/{conversation}/redo", "redoInConversation", redo)
+            .says("Does again what was undone last in a conversation.")
+            .library("redo")
+            .body::<Nothing>()
+            .answers::<Conversation>(200),
+        Operation::new(Method::POST, "/undo", "undo", undo_any)
+            .says("Takes the last change of anything back.")
+            .library("undo")
+            .body::<UndoScope>()
+            .answers::<Stepped>(200),
+        Operation::new(Method::POST, "/redo", "redo", redo_any)
+            .says("Does again what was undone last.")
+            .library("redo")
+            .body::<UndoScope>()
+            .answers::<Stepped>(200),
+    ];
+    group("Paths", operations)
+}
+
+/// A message of the conversation.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ToMessage {
+    /// The last message that is shown.
+    message: MessageId,
+}
+
+/// What to show: one of these.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum SwitchTo {
+    /// The branch that this message belongs to.
+    Message(MessageId),
+    /// This branch.
+    Branch(BranchId),
+}
+
+/// The first message of a new branch.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NewBranch {
+    /// The last message that both branches have.
+    after: MessageId,
+    /// The first message of the new one.
+    message: MessageInput,
+}
+
+/// Where a new conversation begins.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Fork {
+    /// The last message that both have.
+    after: MessageId,
+    /// The new conversation.
+    #[serde(default)]
+    conversation: ConversationDraft,
+}
+
+/// Another message in the place of one.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Edit {
+    /// The message that is edited.
+    message: MessageId,
+    /// What stands there now.
+    with: MessageInput,
+    /// What becomes of the messages behind it.
+    #[serde(default)]
+    tail: TailWish,
+}
+
+/// What becomes of the messages behind an edited one.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum TailWish {
+    /// The path ends at the edited message.
+    #[default]
+    Cut,
+    /// They follow the edited message.
+    Keep,
+}
+
+/// Another answer in the place of one.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Regenerate {
+    /// The answer that was there.
+    answer: MessageId,
+    /// The new answer.
+    with: MessageInput,
+}
+
+/// Messages in the middle of a path.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Insert {
+    /// The message before them; none for the start.
+    after: Option<MessageId>,
+    /// The messages.
+    messages: Vec<MessageInput>,
+}
+
+/// A fold that hides messages.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Hidden {
+    /// Its id.
+    fold: FoldId,
+}
+
+/// Which changes to look at.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct UndoScope {
+    /// Only what belongs to no conversation: projects, documents, memories.
+    #[serde(default)]
+    beside: bool,
+}
+
+impl UndoScope {
+    fn scope(&self) -> Scope {
+        match self.beside {
+            true => Scope::Beside,
+            false => Scope::Everything,
+        }
+    }
+}
+
+/// What was taken back or done again.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Stepped {
+    /// The position of the change that did it.
+    position: i64,
+}
+
+async fn shown(database: &Database, conversation: ConversationId) -> Answer<Tagged> {
+    Ok(Tagged(database.conversation(conversation).await?))
+}
+
+fn added(ids: Vec<MessageId>) -> (StatusCode, axum::Json<Appended>) {
+    (StatusCode::CREATED, axum::Json(Appended { ids }))
+}
+
+async fn branches(State(app): State<App>, Id(id): Id<ConversationId>) -> Answer<axum::Json<Vec<BranchInfo>>> {
+    Ok(axum::Json(app.database.branches(id).await?))
+}
+
+async fn rewind(Write(database): Write, Id(id): Id<ConversationId>, Json(to): Json<ToMessage>) -> Answer<Tagged> {
+    database.rewind(id, to.message).await?;
+    shown(&database, id).await
+}
+
+async fn switch(Write(database): Write, Id(id): Id<ConversationId>, Json(to): Json<SwitchTo>) -> Answer<Tagged> {
+    match to {
+        SwitchTo::Message(message) => database.switch(id, message).await?,
+        SwitchTo::Branch(branch) => database.switch_branch(id, branch).await?,
+    }
+    shown(&database, id).await
+}
+
+async fn fork(
+    Write(database): Write,
+    Id(id): Id<ConversationId>,
+    Json(branch): Json<NewBranch>,
+) -> Answer<(StatusCode, axum::Json<Appended>)> {
+    Ok(added(vec![database.fork(id, branch.after, branch.message.draft()?).await?]))
+}
+
+async fn fork_to_new(
+    Write(database): Write,
+    Id(id): Id<ConversationId>,
+    Json(fork): Json<Fork>,
+) -> Answer<(StatusCode, Tagged)> {
+    let new = database.fork_to_new(id, fork.after, fork.conversation).await?;
+    Ok((StatusCode::CREATED, shown(&database, new).await?))
+}
+
+async fn edit(
+    Write(database): Write,
+    Id(id): Id<ConversationId>,
+    Json(edit): Json<Edit>,
+) -> Answer<(StatusCode, axum::Json<Appended>)> {
+    let tail = match edit.tail {
+        TailWish::Cut => Tail::Cut,
+        TailWish::Keep => Tail::Keep,
+    };
+    Ok(added(vec![database.edit(id, edit.message, edit.with.draft()?, tail).await?]))
+}
+
+async fn regenerate(
+    Write(database): Write,
+    Id(id): Id<ConversationId>,
+    Json(wish): Json<Regenerate>,
+) -> Answer<(StatusCode, axum::Json<Appended>)> {
+    Ok(added(vec![database.regenerate(id, wish.answer, wish.with.draft()?).await?]))
+}
+
+async fn insert(
+    Write(database): Write,
+    Id(id): Id<ConversationId>,
+    Json(insert): Json<Insert>,
+) -> Answer<(StatusCode, axum::Json<Appended>)> {
+    Ok(added(database.insert(id, insert.after, drafts(insert.messages)?).await?))
+}
+
+async fn remove(Write(database): Write, Id(id): Id<ConversationId>, Json(stretch): Json<Stretch>) -> Answer<Tagged> {
+    database.remove(id, stretch).await?;
+    shown(&database, id).await
+}
+
+async fn hide(
+    Write(database): Write,
+    Id(id): Id<ConversationId>,
+    Json(stretch): Json<Stretch>,
+) -> Answer<(StatusCode, axum::Json<Hidden>)> {
+    let fold = database.hide(id, stretch).await?;
+    Ok((StatusCode::CREATED, axum::Json(Hidden { fold })))
+}
+
+async fn undo(Write(database): Write, Id(id): Id<ConversationId>, _: Json<Nothing>) -> Answer<Tagged> {
+    database.undo(Scope::Conversation(id)).await?;
+    shown(&database, id).await
+}
+
+async fn redo(Write(database): Write, Id(id): Id<ConversationId>, _: Json<Nothing>) -> Answer<Tagged> {
+    database.redo(Scope::Conversation(id)).await?;
+    shown(&database, id).await
+}
+
+async fn undo_any(Write(database): Write, Json(scope): Json<UndoScope>) -> Answer<axum::Json<Stepped>> {
+    let committed = database.undo(scope.scope()).await?;
+    Ok(axum::Json(Stepped { position: committed.position }))
+}
+
+async fn redo_any(Write(database): Write, Json(scope): Json<UndoScope>) -> Answer<axum::Json<Stepped>> {
+    let committed = database.redo(scope.scope()).await?;
+    Ok(axum::Json(Stepped { position: committed.position }))
+}

@@ -1,0 +1,76 @@
+//! Projects: what several conversations share.
+
+use crate::app::App;
+use crate::extract::{Id, Json, Write};
+use crate::operation::{Operation, group};
+use crate::problem::Answer;
+use axum::extract::State;
+use axum::http::{Method, StatusCode};
+use manent::ProjectPatch;
+use manent::model::{Project, ProjectId};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+pub(super) fn operations() -> Vec<Operation> {
+    let operations = vec![
+        Operation::new(Method::GET, "/projects", "listProjects", list)
+            .says("Returns all projects.")
+            .library("projects")
+            .answers::<Vec<Project>>(200),
+        Operation::new(Method::POST, "/projects", "createProject", create)
+            .says("Makes a project.")
+            .library("create_project")
+            .body::<NewProject>()
+            .answers::<Project>(201),
+        Operation::new(Method::GET, "/projects/{project}", "getProject", get)
+            .says("Returns a project.")
+            .library("project")
+            .answers::<Project>(200),
+        Operation::new(Method::PATCH, "/projects/{project}", "editProject", edit)
+            .says("Changes a project; what is not given stays, a fact without text goes.")
+            .library("edit_project")
+            .body::<ProjectPatch>()
+            .answers::<Project>(200),
+        Operation::new(Method::DELETE, "/projects/{project}", "removeProject", remove)
+            .says("Removes a project from the list; its conversations stay.")
+            .library("remove_project"),
+    ];
+    group("Projects", operations)
+}
+
+/// A project that is to be made.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NewProject {
+    /// Its name.
+    name: String,
+    /// What every conversation in it begins with.
+    #[serde(default)]
+    instructions: String,
+}
+
+async fn list(State(app): State<App>) -> Answer<axum::Json<Vec<Project>>> {
+    Ok(axum::Json(app.database.projects().await?))
+}
+
+async fn create(Write(database): Write, Json(project): Json<NewProject>) -> Answer<(StatusCode, axum::Json<Project>)> {
+    let project = database.create_project(&project.name, &project.instructions).await?;
+    Ok((StatusCode::CREATED, axum::Json(project)))
+}
+
+async fn get(State(app): State<App>, Id(id): Id<ProjectId>) -> Answer<axum::Json<Project>> {
+    Ok(axum::Json(app.database.project(id).await?))
+}
+
+async fn edit(
+    Write(database): Write,
+    Id(id): Id<ProjectId>,
+    Json(patch): Json<ProjectPatch>,
+) -> Answer<axum::Json<Project>> {
+    Ok(axum::Json(database.edit_project(id, patch, None).await?))
+}
+
+async fn remove(Write(database): Write, Id(id): Id<ProjectId>) -> Answer<StatusCode> {
+    database.remove_project(id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,136 @@
+//! Streams: a message that is stored while it is being written. Events and drafts, which grow the same way.
+
+use super::messages::Appended;
+use crate::app::App;
+use crate::extract::{Asked, Id, Json, Write};
+use crate::operation::{Operation, group};
+use crate::problem::Answer;
+use crate::view::{MessageInput, body};
+use axum::extract::State;
+use axum::http::{Method, StatusCode};
+use manent::{Body, ConversationId, Finish, MessageId, MessageStatus};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub(super) fn operations() -> Vec<Operation> {
+    const DRAFT: &str = "/conversations/{conversation}/draft";
+    let operations = vec![
+        Operation::new(Method::POST, "/conversations/{conversation}/streams", "beginStream", begin)
+            .says("Begins a message that is stored as it is written.")
+            .library("begin_stream")
+            .body::<MessageInput>()
+            .answers::<Appended>(201),
+        Operation::new(Method::POST, "/messages/{message}/chunks", "appendChunk", chunk)
+            .says("Adds words to a message that is being written.")
+            .library("stream")
+            .body::<Chunk>(),
+        Operation::new(Method::POST, "/messages/{message}/finish", "finishStream", finish)
+            .says("Ends a message that was being written, once.")
+            .library("finish_stream")
+            .body::<FinishWish>(),
+        Operation::new(Method::GET, DRAFT, "getDraft", draft)
+            .says("Returns what somebody was typing.")
+            .library("draft")
+            .query::<Whose>()
+            .answers::<Draft>(200),
+        Operation::new(Method::PUT, DRAFT, "saveDraft", save_draft)
+            .says("Keeps what somebody is typing.")
+            .library("save_draft")
+            .query::<Whose>()
+            .body::<Draft>(),
+        Operation::new(Method::DELETE, DRAFT, "clearDraft", clear_draft)
+            .says("Forgets what somebody was typing.")
+            .library("clear_draft")
+            .query::<Whose>(),
+    ];
+    group("Streams and drafts", operations)
+}
+
+/// Some more words.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Chunk {
+    /// The words.
+    delta: String,
+}
+
+/// How a streaming message ends.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FinishWish {
+    /// `complete`, `incomplete` or `failed`.
+    status: MessageStatus,
+    /// What it says, in words.
+    text: Option<String>,
+    /// What it says, in parts.
+    parts: Option<Body>,
+    /// Its tokens, if counted.
+    tokens: Option<u32>,
+    /// The provider's usage record.
+    usage: Option<manent::Json>,
+}
+
+/// Whose draft.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Whose {
+    /// Whose it is; nobody's if it is not given.
+    #[serde(default)]
+    actor: String,
+}
+
+/// What somebody was typing.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Draft {
+    /// The text; empty if there is none.
+    text: String,
+}
+
+async fn begin(
+    Write(database): Write,
+    Id(conversation): Id<ConversationId>,
+    Json(message): Json<MessageInput>,
+) -> Answer<(StatusCode, axum::Json<Appended>)> {
+    let id = database.begin_stream(conversation, message.draft_of_stream()?).await?;
+    Ok((StatusCode::CREATED, axum::Json(Appended { ids: vec![id] })))
+}
+
+async fn chunk(Write(database): Write, Id(id): Id<MessageId>, Json(chunk): Json<Chunk>) -> Answer<StatusCode> {
+    database.stream(id, chunk.delta).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn finish(Write(database): Write, Id(id): Id<MessageId>, Json(wish): Json<FinishWish>) -> Answer<StatusCode> {
+    let body = body(wish.text, wish.parts)?.unwrap_or_else(|| Body::of(&[]));
+    database.finish_stream(id, Finish { status: wish.status, body, tokens: wish.tokens, usage: wish.usage }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn draft(
+    State(app): State<App>,
+    Id(id): Id<ConversationId>,
+    Asked(whose): Asked<Whose>,
+) -> Answer<axum::Json<Draft>> {
+    let text = app.database.draft(id, &whose.actor).await?;
+    Ok(axum::Json(Draft { text: text.unwrap_or_default() }))
+}
+
+async fn save_draft(
+    Write(database): Write,
+    Id(id): Id<ConversationId>,
+    Asked(whose): Asked<Whose>,
+    Json(draft): Json<Draft>,
+) -> Answer<StatusCode> {
+    database.save_draft(id, &whose.actor, &draft.text).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn clear_draft(
+    Write(database): Write,
+    Id(id): Id<ConversationId>,
+    Asked(whose): Asked<Whose>,
+) -> Answer<StatusCode> {
+    database.clear_draft(id, &whose.actor).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

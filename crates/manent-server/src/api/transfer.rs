@@ -1,0 +1,76 @@
+//! Everything out, everything in: JSON lines, in a stream that never lies in memory whole.
+
+use crate::app::App;
+use crate::extract::Asked;
+use crate::operation::{Operation, group};
+use crate::pipe;
+use crate::problem::{Answer, Problem};
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{Method, header};
+use axum::response::{IntoResponse, Response};
+use manent::{ConversationId, ExportSelection, ImportReport};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::io::BufReader;
+
+const LINES: &str = "application/x-ndjson";
+
+pub(super) fn operations() -> Vec<Operation> {
+    let operations = vec![
+        Operation::new(Method::GET, "/export", "export", export)
+            .says("Returns everything, or one conversation, as JSON lines that an import takes in without loss.")
+            .library("export_jsonl")
+            .query::<ExportParameters>()
+            .answers_with(LINES),
+        Operation::new(Method::POST, "/import", "import", import)
+            .says(
+                "Takes JSON lines in. A line that cannot be taken in is reported with its place, and the rest goes on.",
+            )
+            .library("import_jsonl")
+            .body_of(LINES)
+            .answers::<ImportReport>(200)
+            .may_take_long(),
+    ];
+    group("Transfer", operations)
+}
+
+/// What to export.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ExportParameters {
+    /// Only this conversation.
+    conversation: Option<ConversationId>,
+}
+
+async fn export(State(app): State<App>, Asked(asked): Asked<ExportParameters>) -> Answer<Response> {
+    let selection = match asked.conversation {
+        Some(id) => ExportSelection::Conversations(vec![app.database.conversation(id).await?.id]),
+        None => ExportSelection::Everything,
+    };
+    let (out, stream) = pipe::out();
+    let runtime = tokio::runtime::Handle::current();
+    tokio::task::spawn_blocking(move || {
+        let broken = out.breaker();
+        if let Err(error) = runtime.block_on(app.database.export_jsonl(&selection, out)) {
+            tracing::warn!(code = error.code(), "an export ended early");
+            // The answer has begun, so it can only be cut: a reader must not take half for the whole.
+            broken.send();
+        }
+    });
+    let headers =
+        [(header::CONTENT_TYPE, LINES), (header::CONTENT_DISPOSITION, "attachment; filename=\"manent.jsonl\"")];
+    Ok((headers, Body::from_stream(stream)).into_response())
+}
+
+async fn import(State(app): State<App>, request: Request) -> Answer<axum::Json<ImportReport>> {
+    let (feed, reader) = pipe::into(request.into_body(), app.limits.import_bytes);
+    let runtime = tokio::runtime::Handle::current();
+    let work = tokio::task::spawn_blocking(move || {
+        runtime.block_on(app.database.import_jsonl(BufReader::with_capacity(1 << 16, reader)))
+    });
+    let fed = feed.await;
+    let report = work.await.map_err(|_| Problem::invalid("the import met a defect of the server"))?;
+    fed?;
+    Ok(axum::Json(report?))
+}

@@ -1,0 +1,144 @@
+//! Who may come in: whoever has the token, or a session that was begun with it.
+
+use crate::problem::Problem;
+use crate::secret::{Secret, write_private};
+use axum::http::{HeaderMap, StatusCode, header};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How long a session of the page lasts.
+pub const SESSION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+const TOKEN_FILE: &str = "token";
+const SESSIONS_FILE: &str = "sessions.json";
+const SESSIONS_MAX: usize = 64;
+
+/// The token and the sessions of a server.
+pub struct Auth {
+    token: blake3::Hash,
+    sessions_file: PathBuf,
+    sessions: Mutex<Sessions>,
+    /// Sessions of several servers on one machine meet in one jar, because cookies do not know ports.
+    cookie: String,
+}
+
+/// Digests of session secrets, and when they end, in seconds since 1970.
+#[derive(Default, Serialize, Deserialize)]
+struct Sessions(BTreeMap<String, u64>);
+
+/// How somebody came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    /// With the token, as programs do.
+    Token,
+    /// With a session, as the page does.
+    Session,
+}
+
+impl Auth {
+    /// Reads the sessions beside the token.
+    pub fn open(home: &Path, token: &Secret, port: u16) -> io::Result<Self> {
+        let sessions_file = home.join(SESSIONS_FILE);
+        let sessions = match std::fs::read(&sessions_file) {
+            // A file that cannot be read ends the sessions; it must not keep the server from starting.
+            Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Sessions::default(),
+            Err(error) => return Err(error),
+        };
+        let cookie = format!("manent-{port}");
+        Ok(Self { token: token.digest(), sessions_file, sessions: Mutex::new(sessions), cookie })
+    }
+
+    /// Finds out who sent a request.
+    pub fn admit(&self, headers: &HeaderMap) -> Result<Entry, Problem> {
+        if let Some(value) = headers.get(header::AUTHORIZATION) {
+            let token = value.to_str().ok().and_then(|text| text.split_once(' '));
+            return match token {
+                Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && self.is_token(token.trim()) => {
+                    Ok(Entry::Token)
+                }
+                _ => Err(refused("the token is not the one of this server")),
+            };
+        }
+        let session = self.session_of(headers).filter(|session| self.is_session(session));
+        session.map(|_| Entry::Session).ok_or_else(|| refused("a token or a session is needed"))
+    }
+
+    /// Says whether this is the token.
+    pub fn is_token(&self, token: &str) -> bool {
+        Secret::given(token).digest() == self.token
+    }
+
+    /// Begins a session and returns the cookie that carries it.
+    pub fn begin(&self) -> io::Result<String> {
+        let session = Secret::random("");
+        let now = seconds();
+        let mut sessions = self.lock();
+        sessions.0.retain(|_, end| *end > now);
+        while sessions.0.len() >= SESSIONS_MAX {
+            let oldest = sessions.0.iter().min_by_key(|(_, end)| **end).map(|(digest, _)| digest.clone());
+            oldest.map(|digest| sessions.0.remove(&digest));
+        }
+        sessions.0.insert(session.digest().to_string(), now + SESSION.as_secs());
+        self.save(&sessions)?;
+        let (name, age) = (&self.cookie, SESSION.as_secs());
+        Ok(format!("{name}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age={age}", session.reveal()))
+    }
+
+    /// Ends the session of a request and returns the cookie that forgets it.
+    pub fn end(&self, headers: &HeaderMap) -> io::Result<String> {
+        if let Some(session) = self.session_of(headers) {
+            let mut sessions = self.lock();
+            sessions.0.remove(&session.digest().to_string());
+            self.save(&sessions)?;
+        }
+        Ok(format!("{}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0", self.cookie))
+    }
+
+    fn session_of(&self, headers: &HeaderMap) -> Option<Secret> {
+        let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        cookies
+            .flat_map(|line| line.split(';'))
+            .filter_map(|cookie| cookie.trim().split_once('='))
+            .find(|(name, _)| *name == self.cookie)
+            .map(|(_, value)| Secret::given(value))
+    }
+
+    fn is_session(&self, session: &Secret) -> bool {
+        self.lock().0.get(&session.digest().to_string()).is_some_and(|end| *end > seconds())
+    }
+
+    fn save(&self, sessions: &Sessions) -> io::Result<()> {
+        write_private(&self.sessions_file, &serde_json::to_string(sessions)?)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Sessions> {
+        // A panic between two lines leaves at most one session more or less.
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the token that was made at the first start; makes it if there is none.
+pub fn token(home: &Path) -> io::Result<Secret> {
+    let path = home.join(TOKEN_FILE);
+    match std::fs::read_to_string(&path) {
+        Ok(text) if !text.trim().is_empty() => return Ok(Secret::given(text.trim())),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let token = Secret::random("mnt_");
+    write_private(&path, token.reveal())?;
+    Ok(token)
+}
+
+fn refused(why: &str) -> Problem {
+    Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", why)
+}
+
+fn seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

@@ -1,0 +1,201 @@
+//! What stands before every handler: names, origins, keys, limits, and what is said about each request in the log.
+
+use crate::app::App;
+use crate::problem::{Code, Problem};
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+use std::panic::AssertUnwindSafe;
+use std::time::{Duration, Instant};
+
+/// Names this request in the log and in the answer.
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// See the description of the API.
+pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+const KEY_MAX: usize = 200;
+
+/// Scripts, styles and requests only from here; nothing embeds us, and no form leaves.
+const CONTENT_SECURITY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
+     font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; \
+     frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types manent svelte-trusted-html";
+
+/// By which names the server may be called.
+#[derive(Debug, Clone)]
+pub struct Hosts {
+    names: Vec<String>,
+    port: u16,
+}
+
+impl Hosts {
+    /// Allows the loopback and some more names.
+    pub fn new(more: &[String], port: u16) -> Self {
+        let loopback = ["127.0.0.1", "localhost", "[::1]"].map(str::to_owned);
+        let names = loopback.into_iter().chain(more.iter().map(|name| name.to_ascii_lowercase())).collect();
+        Self { names, port }
+    }
+
+    fn allows(&self, authority: &str) -> bool {
+        let Some(authority) = authority.parse::<Authority>().ok().filter(|_| !authority.contains('@')) else {
+            return false;
+        };
+        let known = self.names.iter().any(|name| name.eq_ignore_ascii_case(authority.host()));
+        // A name that was allowed by hand may stand behind a proxy with a port of its own.
+        let own_port = authority.port_u16().is_none_or(|port| port == self.port);
+        known && (own_port || !is_loopback(authority.host()))
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    matches!(host, "127.0.0.1" | "localhost" | "[::1]")
+}
+
+/// The key of a change: given by the caller, or made here.
+#[derive(Debug, Clone)]
+pub struct Key {
+    /// The key.
+    pub text: String,
+    /// Only a key that somebody gave can have been used before.
+    pub given: bool,
+}
+
+/// Lets in what may come in, and answers for what breaks behind it.
+pub async fn guard(
+    State((app, hosts)): State<(App, std::sync::Arc<Hosts>)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let started = Instant::now();
+    let id = crate::secret::Secret::random("").reveal()[..16].to_owned();
+    let (method, path) = (request.method().clone(), path_of(&request));
+    let is_write = !matches!(method, Method::GET | Method::HEAD);
+    let key = match is_write {
+        true => key_of(request.headers()).map(Some),
+        false => Ok(None),
+    };
+    let outcome = match (check(&app, &hosts, &request), key) {
+        (Err(problem), _) | (_, Err(problem)) => problem.into_response(),
+        (Ok(()), Ok(key)) => {
+            key.clone().map(|key| request.extensions_mut().insert(key));
+            let mut response = run(&app, &path, request, next).await;
+            if let Some(key) = key.and_then(|key| HeaderValue::from_str(&key.text).ok()) {
+                response.headers_mut().insert(IDEMPOTENCY_KEY, key);
+            }
+            response
+        }
+    };
+    let response = with_headers(outcome, &id);
+    let (status, milliseconds) = (response.status().as_u16(), started.elapsed().as_millis() as u64);
+    let code = response.extensions().get::<Code>().map(|code| code.0.as_str());
+    tracing::info!(request = id, %method, path, status, code, milliseconds, "answered");
+    response
+}
+
+/// Never the query, and never the path as it was sent: both may hold what people wrote.
+fn path_of(request: &Request) -> String {
+    request.extensions().get::<MatchedPath>().map_or("-", MatchedPath::as_str).to_owned()
+}
+
+fn check(app: &App, hosts: &Hosts, request: &Request) -> Result<(), Problem> {
+    let headers = request.headers();
+    let refused = |code, why: &str| Problem::new(StatusCode::FORBIDDEN, code, why);
+    let host = request.uri().authority().map(Authority::as_str).or_else(|| text(headers, header::HOST));
+    let Some(host) = host.filter(|host| hosts.allows(host)) else {
+        return Err(refused("host", "this server does not answer to that name; allow it with --host"));
+    };
+    if let Some(origin) = headers.get(header::ORIGIN) {
+        let same =
+            origin.to_str().ok().and_then(|origin| origin.split_once("://")).is_some_and(|(_, from)| from == host);
+        if !same {
+            return Err(refused("origin", "requests from other sites are refused"));
+        }
+    }
+    let foreign = text(headers, HeaderName::from_static("sec-fetch-site"))
+        .is_some_and(|site| !matches!(site, "same-origin" | "none"));
+    let navigates = text(headers, HeaderName::from_static("sec-fetch-mode")) == Some("navigate");
+    if foreign && !(navigates && request.method() == Method::GET) {
+        return Err(refused("origin", "requests from other sites are refused"));
+    }
+    let path = request.uri().path();
+    if path.starts_with(crate::operation::BASE) && !is_open(request.method(), path) {
+        app.auth.admit(headers)?;
+    }
+    let has_body = matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH);
+    if has_body && !text(headers, header::CONTENT_TYPE).is_some_and(is_accepted) {
+        let why = "send application/json (blobs: application/octet-stream, imports: application/x-ndjson)";
+        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", why));
+    }
+    Ok(())
+}
+
+/// Beginning a session is how one gets in.
+fn is_open(method: &Method, path: &str) -> bool {
+    *method == Method::POST && path == concat!("/api/v1", "/session")
+}
+
+/// None of these can be sent by a form of another site.
+fn is_accepted(content_type: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    ["application/json", "application/octet-stream", "application/x-ndjson"]
+        .iter()
+        .any(|accepted| essence.eq_ignore_ascii_case(accepted))
+}
+
+fn key_of(headers: &HeaderMap) -> Result<Key, Problem> {
+    let Some(value) = headers.get(IDEMPOTENCY_KEY) else {
+        return Ok(Key { text: crate::secret::Secret::random("").reveal()[..32].to_owned(), given: false });
+    };
+    match value.to_str() {
+        Ok(text) if (1..=KEY_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()) => {
+            Ok(Key { text: text.to_owned(), given: true })
+        }
+        _ => Err(Problem::invalid("an Idempotency-Key has 1 to 200 visible ASCII characters")),
+    }
+}
+
+/// Runs a handler within its time, and survives it.
+async fn run(app: &App, path: &str, request: Request, next: Next) -> Response {
+    let Ok(_place) = app.requests.try_acquire() else {
+        let why = "too many requests at a time";
+        return Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", why).into_response();
+    };
+    let answered = AssertUnwindSafe(next.run(request)).catch_unwind();
+    let time = match app.unhurried.contains(path) {
+        true => Duration::MAX,
+        false => app.limits.request,
+    };
+    match tokio::time::timeout(time, answered).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(_)) => {
+            let why = "this request met a defect of the server; its id is in the log";
+            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "defect", why).into_response()
+        }
+        Err(_) => Problem::new(StatusCode::REQUEST_TIMEOUT, "time_out", "the request took too long").into_response(),
+    }
+}
+
+fn with_headers(mut response: Response, id: &str) -> Response {
+    let headers = response.headers_mut();
+    let mut set = |name: HeaderName, value: &'static str| {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    };
+    set(header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY);
+    set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    set(header::REFERRER_POLICY, "no-referrer");
+    set(header::X_FRAME_OPTIONS, "DENY");
+    set(header::CACHE_CONTROL, "no-store");
+    set(HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
+    set(HeaderName::from_static("cross-origin-resource-policy"), "same-origin");
+    set(HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()");
+    if let Ok(id) = HeaderValue::from_str(id) {
+        headers.insert(REQUEST_ID, id);
+    }
+    response
+}
+
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}

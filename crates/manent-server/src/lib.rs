@@ -1,0 +1,24 @@
+//! Manent as a server: the native API, its description, and the page. Handlers parse, call one method, answer.
+
+mod problem;
+mod options;
+mod app;
+mod secret;
+mod auth;
+mod extract;
+mod guard;
+mod pipe;
+mod view;
+mod operation;
+mod api;
+mod reference;
+mod pages;
+mod connections;
+mod serve;
+
+pub use api::operations;
+pub use auth::token;
+pub use operation::{BASE, Operation, description};
+pub use options::{Limits, ServeOptions};
+pub use secret::{Secret, make_private_folder};
+pub use serve::{Server, StartProblem};

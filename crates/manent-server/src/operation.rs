@@ -1,0 +1,359 @@
+//! One operation of the API: its route, its handler and its description stand together, so that none can be forgotten.
+
+use crate::app::App;
+use axum::Router;
+use axum::handler::Handler;
+use axum::http::Method;
+use axum::routing::{MethodFilter, MethodRouter, on};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// Where the API lives.
+pub const BASE: &str = "/api/v1";
+
+type Describe = Box<dyn Fn(&mut Schemas) -> Value + Send + Sync>;
+
+/// An operation: what is called, with what, and what it answers.
+pub struct Operation {
+    /// The HTTP method.
+    pub method: Method,
+    /// The path below [`BASE`].
+    pub path: &'static str,
+    /// Its name in the description.
+    pub id: &'static str,
+    /// What it does, in one sentence.
+    pub says: &'static str,
+    /// The library operations that it makes reachable.
+    pub library: Vec<&'static str>,
+    /// It is not held to the time that other requests have.
+    pub long: bool,
+    group: &'static str,
+    query: Option<Describe>,
+    body: Option<(&'static str, Describe)>,
+    answer: (u16, Option<(&'static str, Describe)>),
+    handler: MethodRouter<App>,
+}
+
+impl Operation {
+    /// Begins an operation.
+    pub fn new<H, T>(method: Method, path: &'static str, id: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, App>,
+        T: 'static,
+    {
+        let filter = MethodFilter::try_from(method.clone()).expect("one of the usual methods");
+        Self {
+            method,
+            path,
+            id,
+            says: "",
+            library: Vec::new(),
+            long: false,
+            group: "",
+            query: None,
+            body: None,
+            answer: (204, None),
+            handler: on(filter, handler),
+        }
+    }
+
+    /// Says what it does.
+    pub fn says(mut self, says: &'static str) -> Self {
+        self.says = says;
+        self
+    }
+
+    /// Says which operation of the library it makes reachable.
+    pub fn library(mut self, name: &'static str) -> Self {
+        self.library.push(name);
+        self
+    }
+
+    /// Takes these parameters after the question mark.
+    pub fn query<T: JsonSchema>(mut self) -> Self {
+        self.query = Some(Box::new(|schemas| schemas.input::<T>()));
+        self
+    }
+
+    /// Takes a JSON body.
+    pub fn body<T: JsonSchema>(mut self) -> Self {
+        self.body = Some(("application/json", Box::new(|schemas| schemas.input::<T>())));
+        self
+    }
+
+    /// Takes a body of another kind.
+    pub fn body_of(mut self, media_type: &'static str) -> Self {
+        self.body = Some((media_type, Box::new(|_| json!({}))));
+        self
+    }
+
+    /// Answers JSON.
+    pub fn answers<T: JsonSchema>(mut self, status: u16) -> Self {
+        self.answer = (status, Some(("application/json", Box::new(|schemas| schemas.output::<T>()))));
+        self
+    }
+
+    /// Answers bytes or lines of another kind.
+    pub fn answers_with(mut self, media_type: &'static str) -> Self {
+        self.answer = (200, Some((media_type, Box::new(|_| json!({})))));
+        self
+    }
+
+    /// Says that it may take as long as it takes.
+    pub fn may_take_long(mut self) -> Self {
+        self.long = true;
+        self
+    }
+
+    /// Says whether it changes something.
+    pub fn writes(&self) -> bool {
+        self.method != Method::GET
+    }
+
+    fn describe(&self, schemas: &mut Schemas) -> Value {
+        let mut parameters: Vec<Value> = names_in(self.path).map(|name| path_parameter(schemas, name)).collect();
+        if let Some(query) = &self.query {
+            parameters.extend(schemas.query_parameters(query));
+        }
+        if self.writes() {
+            parameters.push(json!({ "$ref": "#/components/parameters/IdempotencyKey" }));
+            if self.path.starts_with("/conversations/{conversation}") {
+                parameters.push(json!({ "$ref": "#/components/parameters/IfMatch" }));
+            }
+        }
+        let (status, answer) = &self.answer;
+        let mut good = json!({ "description": "Done." });
+        if let Some((media_type, schema)) = answer {
+            good["description"] = json!("The answer.");
+            good["content"] = json!({ *media_type: { "schema": schema(schemas) } });
+        }
+        let mut described = json!({
+            "operationId": self.id,
+            "summary": self.says,
+            "tags": [self.group],
+            "x-library": self.library,
+            "parameters": parameters,
+            "responses": {
+                status.to_string(): good,
+                "default": { "$ref": "#/components/responses/Problem" },
+            },
+        });
+        if let Some((media_type, schema)) = &self.body {
+            described["requestBody"] =
+                json!({ "required": true, "content": { *media_type: { "schema": schema(schemas) } } });
+        }
+        described
+    }
+}
+
+/// Operations about one noun.
+pub fn group(name: &'static str, operations: Vec<Operation>) -> Vec<Operation> {
+    operations.into_iter().map(|operation| Operation { group: name, ..operation }).collect()
+}
+
+/// Returns the routes of all operations, below [`BASE`].
+pub fn routes(operations: Vec<Operation>) -> Router<App> {
+    let routes =
+        operations.into_iter().fold(Router::new(), |router, operation| router.route(operation.path, operation.handler));
+    Router::new().nest(BASE, routes)
+}
+
+/// Returns the OpenAPI description of all operations.
+pub fn description(operations: &[Operation]) -> Value {
+    let mut schemas = Schemas::new();
+    let mut paths = Map::new();
+    let mut groups: Vec<&str> = operations.iter().map(|operation| operation.group).collect();
+    groups.dedup();
+    let tags: Vec<Value> = groups.iter().map(|group| json!({ "name": group })).collect();
+    for operation in operations {
+        let described = operation.describe(&mut schemas);
+        let path = paths.entry(format!("{BASE}{}", operation.path)).or_insert_with(|| json!({}));
+        path[operation.method.as_str().to_ascii_lowercase()] = described;
+    }
+    let problem = schemas.output::<crate::problem::Problem>();
+    let (schemas, apart) = schemas.components();
+    for operation in paths.values_mut().flat_map(|methods| methods.as_object_mut().into_iter().flatten()) {
+        rename(&mut operation.1["parameters"], &apart);
+        if let Some(body) = operation.1.get_mut("requestBody") {
+            rename(body, &apart);
+        }
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Manent",
+            "version": env!("CARGO_PKG_VERSION"),
+            "summary": "The database for AI conversations.",
+            "description": "Everything acknowledged is on disk. Send the token of the server as `Authorization: Bearer …`. \
+                            Nothing is rewritten: edits make branches, deletion makes trash, and each can be undone.",
+            "license": { "name": "MIT OR Apache-2.0" },
+        },
+        "security": [{ "token": [] }],
+        "tags": tags,
+        "paths": paths,
+        "components": {
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+            "parameters": {
+                "IdempotencyKey": {
+                    "name": "Idempotency-Key", "in": "header", "required": false,
+                    "description": "The same key with the same request answers what it answered before; the server makes one \
+                                    if it is missing, and every answer to a change carries it.",
+                    "schema": { "type": "string", "pattern": "^[!-~]{1,200}$" },
+                },
+                "IfMatch": {
+                    "name": "If-Match", "in": "header", "required": false,
+                    "description": "The ETag of the conversation as it was read; if it has changed since, nothing happens.",
+                    "schema": { "type": "string", "pattern": "^\"[0-9]{1,18}\"$" },
+                },
+            },
+            "responses": {
+                "Problem": {
+                    "description": "What went wrong, as RFC 9457.",
+                    "content": { "application/problem+json": { "schema": problem } },
+                },
+            },
+            "schemas": schemas,
+        },
+    })
+}
+
+/// Returns the names between braces in a path.
+pub fn names_in(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+}
+
+fn path_parameter(schemas: &mut Schemas, name: &str) -> Value {
+    use manent::model::{BranchId, ConversationId, FoldId, MessageId, ProjectId};
+    let schema = match name {
+        "conversation" => schemas.input::<ConversationId>(),
+        "message" => schemas.input::<MessageId>(),
+        "branch" => schemas.input::<BranchId>(),
+        "fold" => schemas.input::<FoldId>(),
+        "project" => schemas.input::<ProjectId>(),
+        "sha256" => json!({ "type": "string", "pattern": "^[0-9a-f]{64}$" }),
+        _ => json!({ "type": "string", "minLength": 1, "maxLength": 200 }),
+    };
+    json!({ "name": name, "in": "path", "required": true, "schema": schema })
+}
+
+/// The schemas of what is read and of what is answered; both end up in one list.
+struct Schemas {
+    input: SchemaGenerator,
+    output: SchemaGenerator,
+}
+
+impl Schemas {
+    fn new() -> Self {
+        let settings = || {
+            SchemaSettings::draft2020_12().with(|settings| {
+                settings.definitions_path = "/components/schemas".into();
+                settings.meta_schema = None;
+            })
+        };
+        Self {
+            input: settings().for_deserialize().into_generator(),
+            output: settings().for_serialize().into_generator(),
+        }
+    }
+
+    fn input<T: JsonSchema + ?Sized>(&mut self) -> Value {
+        self.input.subschema_for::<T>().into()
+    }
+
+    fn output<T: JsonSchema + ?Sized>(&mut self) -> Value {
+        self.output.subschema_for::<T>().into()
+    }
+
+    /// Turns the members of a type into parameters.
+    fn query_parameters(&mut self, describe: &Describe) -> Vec<Value> {
+        let reference = describe(self);
+        let name = reference["$ref"].as_str().and_then(|path| path.rsplit('/').next()).map(str::to_owned);
+        let schema = match name {
+            Some(name) => self.input.definitions_mut().remove(&name).unwrap_or(reference),
+            None => reference,
+        };
+        let required: Vec<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let members = schema["properties"].as_object().cloned().unwrap_or_default();
+        members
+            .into_iter()
+            .map(|(name, mut schema)| {
+                let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+                let required = required.contains(&name.as_str());
+                json!({ "name": name, "in": "query", "required": required, "description": description, "schema": schema })
+            })
+            .collect()
+    }
+
+    /// Returns the schemas, and the names that are read in another form than they are answered.
+    fn components(mut self) -> (Map<String, Value>, BTreeSet<String>) {
+        let mut all = self.output.take_definitions(true);
+        let read = self.input.take_definitions(true);
+        let mut apart: BTreeSet<String> = read
+            .iter()
+            .filter(|(name, schema)| all.get(*name).is_some_and(|known| known != *schema))
+            .map(|(name, _)| name.clone())
+            .collect();
+        // What holds such a thing is itself read in another form.
+        loop {
+            let holds = |schema: &Value| references(schema).iter().any(|name| apart.contains(name));
+            let more: Vec<String> = read
+                .iter()
+                .filter(|(name, schema)| !apart.contains(*name) && all.contains_key(*name) && holds(schema))
+                .map(|(name, _)| name.clone())
+                .collect();
+            if more.is_empty() {
+                break;
+            }
+            apart.extend(more);
+        }
+        for (name, mut schema) in read {
+            rename(&mut schema, &apart);
+            all.insert(as_read(&name, &apart), schema);
+        }
+        (all, apart)
+    }
+}
+
+const SCHEMAS: &str = "#/components/schemas/";
+
+/// The name of a schema for what is read, where that is another form than what is answered.
+fn as_read(name: &str, apart: &BTreeSet<String>) -> String {
+    match apart.contains(name) {
+        true => format!("{name}Input"),
+        false => name.to_owned(),
+    }
+}
+
+fn references(schema: &Value) -> Vec<String> {
+    match schema {
+        Value::Object(members) => members
+            .iter()
+            .flat_map(|(key, value)| match (key.as_str(), value.as_str()) {
+                ("$ref", Some(path)) => path.strip_prefix(SCHEMAS).map(str::to_owned).into_iter().collect(),
+                _ => references(value),
+            })
+            .collect(),
+        Value::Array(items) => items.iter().flat_map(references).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Points references at the forms that are read.
+fn rename(schema: &mut Value, apart: &BTreeSet<String>) {
+    match schema {
+        Value::Object(members) => {
+            for (key, value) in members.iter_mut() {
+                let name = value.as_str().filter(|_| key == "$ref").and_then(|path| path.strip_prefix(SCHEMAS));
+                match name.map(|name| format!("{SCHEMAS}{}", as_read(name, apart))) {
+                    Some(path) => *value = Value::String(path),
+                    None => rename(value, apart),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| rename(item, apart)),
+        _ => {}
+    }
+}

@@ -1,0 +1,51 @@
+//! How a server is run. The defaults need no configuration.
+
+use manent::BackupPlan;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How a server is run.
+#[derive(Debug, Clone)]
+pub struct ServeOptions {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Host names by which it may be called, beside those of the loopback.
+    pub hosts: Vec<String>,
+    /// The folder of the token and the sessions.
+    pub home: PathBuf,
+    /// Scheduled backups; none if they are switched off.
+    pub backups: Option<BackupPlan>,
+    /// How much is too much.
+    pub limits: Limits,
+}
+
+/// How much is too much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a JSON body.
+    pub body_bytes: usize,
+    /// Bytes of a blob.
+    pub blob_bytes: usize,
+    /// Bytes of an import.
+    pub import_bytes: usize,
+    /// How long a request may take, streams excepted.
+    pub request: Duration,
+    /// Live tails at a time.
+    pub tails: usize,
+    /// Requests at a time.
+    pub requests: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body_bytes: 8 << 20,
+            blob_bytes: 64 << 20,
+            import_bytes: 4 << 30,
+            request: Duration::from_secs(60),
+            tails: 256,
+            requests: 1_024,
+        }
+    }
+}

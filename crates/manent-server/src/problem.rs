@@ -1,0 +1,114 @@
+//! What went wrong, as RFC 9457 problem JSON with a code that programs may match on.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use manent::store::{Conflict, StoreError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The result of a handler.
+pub type Answer<T> = Result<T, Problem>;
+
+/// A problem as it is sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Problem {
+    /// Names the kind of problem; `about:blank` followed by the code would say no more than the code.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The kind of problem, for people.
+    pub title: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// What went wrong this time.
+    pub detail: String,
+    /// A stable code for programs.
+    pub code: String,
+}
+
+impl Problem {
+    /// Says what went wrong.
+    pub fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
+        Self {
+            kind: format!("urn:manent:problem:{code}"),
+            title: status.canonical_reason().unwrap_or("Problem").to_owned(),
+            status: status.as_u16(),
+            detail: detail.into(),
+            code: code.to_owned(),
+        }
+    }
+
+    /// The request makes no sense.
+    pub fn invalid(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid", detail)
+    }
+
+    /// There is no such thing.
+    pub fn not_found(what: &str, id: impl std::fmt::Display) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", format!("no {what} {id}"))
+    }
+
+    fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = self.status();
+        let body = serde_json::to_vec(&self).expect("texts and a number are JSON");
+        let mut response = (status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        // The log layer names the code; the detail may quote what was sent, so it stays out of the log.
+        response.extensions_mut().insert(Code(self.code));
+        response
+    }
+}
+
+/// The code of a problem, for the log.
+#[derive(Debug, Clone)]
+pub(crate) struct Code(pub String);
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let status = match &error {
+            StoreError::NotFound { .. } => StatusCode::NOT_FOUND,
+            StoreError::Conflict(Conflict::Version { .. }) => StatusCode::PRECONDITION_FAILED,
+            StoreError::Conflict(Conflict::Key) => StatusCode::UNPROCESSABLE_ENTITY,
+            StoreError::Conflict(_) => StatusCode::CONFLICT,
+            StoreError::Invalid(_) => StatusCode::BAD_REQUEST,
+            StoreError::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            StoreError::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
+            StoreError::OutcomeUnknown | StoreError::Busy(_) | StoreError::Closed => StatusCode::SERVICE_UNAVAILABLE,
+            StoreError::Altered { .. }
+            | StoreError::NewerSchema { .. }
+            | StoreError::NotOurs { .. }
+            | StoreError::UnsafeSqlite { .. }
+            | StoreError::Engine { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        if let StoreError::Engine { doing, source } = &error {
+            tracing::error!(doing, %source, "the engine failed");
+        }
+        Self::new(status, error.code(), error.to_string())
+    }
+}
+
+impl From<manent::Error> for Problem {
+    fn from(error: manent::Error) -> Self {
+        match error {
+            manent::Error::Store(error) => error.into(),
+            manent::Error::Name(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.code(), error.to_string()),
+            manent::Error::NothingToUndo | manent::Error::NothingToRedo => {
+                Self::new(StatusCode::CONFLICT, error.code(), error.to_string())
+            }
+            manent::Error::Ambiguous { .. } => Self::new(StatusCode::CONFLICT, error.code(), error.to_string()),
+            manent::Error::File { doing, ref source, .. } => {
+                tracing::error!(doing, %source, "a file failed");
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.code(), error.to_string())
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Secrets: made of chance, kept in files that only their owner reads, never printed.
+
+use std::fmt;
+use std::io::Write;
+use std::path::Path;
+
+/// A text that must not appear in a log.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Makes one of 256 random bits, with a prefix that says what it is.
+    pub fn random(prefix: &str) -> Self {
+        let mut bytes = [0u8; 32];
+        getrandom::fill(&mut bytes).expect("the system has random numbers");
+        Self(format!("{prefix}{}", manent::model::hex::encode(&bytes)))
+    }
+
+    /// Wraps one that somebody gave.
+    pub fn given(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// Shows it, to be sent to its owner.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns what may be kept and compared. Comparing digests takes the same time wherever they differ.
+    pub fn digest(&self) -> blake3::Hash {
+        blake3::hash(self.0.as_bytes())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Secret(…)")
+    }
+}
+
+/// Writes a file that only its owner reads, whole or not at all.
+pub(crate) fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    make_private_folder(folder)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let partial = folder.join(format!(".{name}.{}.partial", std::process::id()));
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(&partial)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(&partial, path)
+}
+
+/// Makes a folder that only its owner enters, unless it is there.
+pub fn make_private_folder(folder: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}

@@ -1,0 +1,146 @@
+//! Who gets in, and by which name.
+
+use crate::kit::{Running, TOKEN};
+use manent_testing::http::Answer;
+use serde_json::Value;
+
+fn code(answer: &Answer) -> String {
+    let problem: Value = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
+    assert_eq!(answer.header("content-type"), "application/problem+json", "{}", answer.text());
+    assert_eq!(problem["status"], answer.status.as_u16());
+    problem["code"].as_str().unwrap_or_default().to_owned()
+}
+
+async fn list(server: &Running, headers: &[(&str, &str)]) -> (u16, String) {
+    let answer = server.stranger().await.send("GET", "/api/v1/conversations", headers, "").await.expect("an answer");
+    let status = answer.status.as_u16();
+    (status, if status == 200 { String::new() } else { code(&answer) })
+}
+
+#[tokio::test]
+async fn only_the_token_lets_in() {
+    let server = Running::start().await;
+    assert_eq!(list(&server, &[]).await, (401, "unauthorized".to_owned()));
+    for wrong in ["Bearer mnt_tes", "Bearer mnt_testx", "Bearer ", "Bearer", "Basic mnt_test", "mnt_test", ""] {
+        assert_eq!(list(&server, &[("authorization", wrong)]).await, (401, "unauthorized".to_owned()), "{wrong}");
+    }
+    assert_eq!(list(&server, &[("authorization", "Bearer mnt_test")]).await.0, 200);
+    assert_eq!(list(&server, &[("authorization", "bearer mnt_test")]).await.0, 200);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn every_operation_needs_the_token() {
+    let server = Running::start().await;
+    let mut stranger = server.stranger().await;
+    for operation in manent_server::operations() {
+        if operation.id == "beginSession" {
+            continue;
+        }
+        let path = format!("/api/v1{}", operation.path);
+        let headers = [("content-type", "application/json")];
+        let answer = stranger.send(operation.method.as_str(), &path, &headers, "{}").await.expect("an answer");
+        assert_eq!(answer.status.as_u16(), 401, "{} {path}", operation.method);
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_unknown_name_is_refused_before_anything_else() {
+    let server = Running::start().await;
+    let token = ("authorization", "Bearer mnt_test");
+    let port = server.address.port();
+    for (host, status) in [
+        ("evil.test".to_owned(), 403),
+        (format!("evil.test:{port}"), 403),
+        (format!("127.0.0.1.evil.test:{port}"), 403),
+        ("127.0.0.1:1".to_owned(), 403),
+        (format!("user@127.0.0.1:{port}"), 403),
+        (format!("localhost:{port}"), 200),
+        (format!("[::1]:{port}"), 200),
+        ("manent.test".to_owned(), 200),
+        ("manent.test:443".to_owned(), 200),
+    ] {
+        assert_eq!(list(&server, &[token, ("host", &host)]).await.0, status, "{host}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn other_sites_are_refused() {
+    let server = Running::start().await;
+    let token = ("authorization", "Bearer mnt_test");
+    let own = format!("http://{}", server.address);
+    assert_eq!(list(&server, &[token, ("origin", &own)]).await.0, 200);
+    for origin in ["http://evil.test", "null", "http://127.0.0.1:1", "https://127.0.0.1", ""] {
+        assert_eq!(list(&server, &[token, ("origin", origin)]).await, (403, "origin".to_owned()), "{origin}");
+    }
+    for site in ["cross-site", "same-site"] {
+        assert_eq!(list(&server, &[token, ("sec-fetch-site", site)]).await, (403, "origin".to_owned()), "{site}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_form_of_another_site_cannot_write() {
+    let server = Running::start().await;
+    let mut client = server.stranger().await;
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""] {
+        let headers = [("authorization", "Bearer mnt_test"), ("content-type", kind)];
+        let answer = client.send("POST", "/api/v1/conversations", &headers, "{}").await.expect("an answer");
+        assert_eq!((answer.status.as_u16(), code(&answer)), (415, "content_type".to_owned()), "{kind}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_session_begins_with_the_token_and_ends_for_good() {
+    let server = Running::start().await;
+    let mut client = server.stranger().await;
+    let json = ("content-type", "application/json");
+    let wrong = client.send("POST", "/api/v1/session", &[json], r#"{"token":"x"}"#).await.expect("an answer");
+    assert_eq!(wrong.status.as_u16(), 401);
+    let body = format!(r#"{{"token":"{TOKEN}"}}"#);
+    let begun = client.send("POST", "/api/v1/session", &[json], body).await.expect("an answer");
+    assert_eq!(begun.status.as_u16(), 204);
+    let cookie = begun.header("set-cookie").to_owned();
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict") && cookie.contains("Path=/"), "{cookie}");
+    let pair = cookie.split(';').next().expect("a cookie").to_owned();
+    assert_eq!(list(&server, &[("cookie", &pair)]).await.0, 200);
+    let kept = std::fs::read_to_string(server.path("sessions.json")).expect("kept");
+    let secret = pair.split('=').nth(1).expect("a value");
+    assert!(!kept.contains(secret), "the secret itself is nowhere on disk");
+    let ended = client.send("DELETE", "/api/v1/session", &[("cookie", &pair)], "").await.expect("an answer");
+    assert_eq!(ended.status.as_u16(), 204);
+    assert_eq!(list(&server, &[("cookie", &pair)]).await.0, 401);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn answers_carry_what_protects_a_browser() {
+    let server = Running::start().await;
+    for path in ["/", "/docs/api", "/api/v1/conversations", "/nowhere.js", "/healthz"] {
+        let answer = server.stranger().await.send("GET", path, &[], "").await.expect("an answer");
+        let policy = answer.header("content-security-policy");
+        assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"), "{path}: {policy}");
+        assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
+        assert!(answer.header("access-control-allow-origin").is_empty(), "{path}");
+        assert!(!answer.header("x-request-id").is_empty(), "{path}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn other_machines_are_not_let_in_by_accident() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let database = manent::Database::open(folder.path().join("manent.db")).expect("a new store");
+    let options = manent_server::ServeOptions {
+        listen: "0.0.0.0:0".parse().expect("an address"),
+        hosts: Vec::new(),
+        home: folder.path().to_owned(),
+        backups: None,
+        limits: manent_server::Limits::default(),
+    };
+    let refused = manent_server::Server::bind(database, options, None).await;
+    assert!(matches!(refused.err(), Some(manent_server::StartProblem::Exposed { .. })));
+}

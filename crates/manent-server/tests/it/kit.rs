@@ -1,0 +1,95 @@
+//! A server on a port of its own, with a store of its own.
+
+use manent::{BackupPlan, Database};
+use manent_server::{Limits, Secret, ServeOptions, Server};
+use manent_testing::http::{Answer, Client};
+use serde_json::Value;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+pub const TOKEN: &str = "mnt_test";
+
+/// A running server.
+pub struct Running {
+    pub address: SocketAddr,
+    pub folder: TempDir,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<manent::Result<()>>,
+}
+
+impl Running {
+    pub async fn start() -> Self {
+        Self::with(Limits::default()).await
+    }
+
+    pub async fn with(limits: Limits) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let database = Database::open(folder.path().join("manent.db")).expect("a new store");
+        let options = ServeOptions {
+            listen: "127.0.0.1:0".parse().expect("an address"),
+            hosts: vec!["manent.test".to_owned()],
+            home: folder.path().to_owned(),
+            backups: Some(BackupPlan::daily(folder.path().join("backups"))),
+            limits,
+        };
+        let server = Server::bind(database, options, Some(Secret::given(TOKEN))).await.expect("listening");
+        let address = server.address();
+        let (stop, stopped) = oneshot::channel();
+        let task = tokio::spawn(server.run(async move { drop(stopped.await) }));
+        Self { address, folder, stop, task }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Connects as a program that has the token.
+    pub async fn client(&self) -> Client {
+        let headers = [("authorization", "Bearer mnt_test"), ("content-type", "application/json")];
+        Client::connect(self.address, &headers).await.expect("a server that listens")
+    }
+
+    /// Connects as somebody without anything.
+    pub async fn stranger(&self) -> Client {
+        Client::connect(self.address, &[]).await.expect("a server that listens")
+    }
+
+    /// Stops it and waits until everything accepted is done.
+    pub async fn stop(self) {
+        drop(self.stop_keeping().await);
+    }
+
+    /// The same, and hands its folder over.
+    pub async fn stop_keeping(self) -> TempDir {
+        drop(self.stop);
+        self.task.await.expect("a server that does not panic").expect("a store that closes");
+        self.folder
+    }
+}
+
+/// A short way to ask and to look at the answer.
+pub async fn ask(client: &mut Client, method: &str, path: &str, body: Value) -> (u16, Value) {
+    let answer = send(client, method, path, body).await;
+    (answer.status.as_u16(), serde_json::from_slice(&answer.body).unwrap_or(Value::Null))
+}
+
+/// The same, with everything that was answered.
+pub async fn send(client: &mut Client, method: &str, path: &str, body: Value) -> Answer {
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    client.send(method, &format!("/api/v1{path}"), &[], body).await.expect("an answer")
+}
+
+/// Asks for what must work.
+pub async fn good(client: &mut Client, method: &str, path: &str, body: Value) -> Value {
+    let (status, answer) = ask(client, method, path, body).await;
+    assert!((200..300).contains(&status), "{method} {path}: {status} {answer}");
+    answer
+}
+
+/// Returns a text of an answer.
+pub fn text(answer: &Value, pointer: &str) -> String {
+    answer.pointer(pointer).and_then(Value::as_str).unwrap_or_else(|| panic!("no {pointer} in {answer}")).to_owned()
+}

@@ -1,0 +1,79 @@
+//! Live tails, and a server that ends well.
+
+use crate::kit::{Running, good};
+use manent_testing::http::Events;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+#[tokio::test]
+async fn a_tail_sees_what_happens_and_goes_on_where_it_stopped() {
+    let server = Running::start().await;
+    let mut client = server.client().await;
+    good(&mut client, "POST", "/conversations", json!({ "title": "before" })).await;
+    let live = [("accept", "text/event-stream")];
+    let mut reader = server.client().await;
+    let response = reader.begin("GET", "/api/v1/journal", &live, "").await.expect("an answer");
+    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    let mut events = Events::of(response);
+    let first = events.next().await.expect("readable").expect("the first change");
+    good(&mut client, "POST", "/conversations", json!({ "title": "after" })).await;
+    let second = events.next().await.expect("readable").expect("the second change");
+    assert!(second.id.parse::<i64>().expect("a position") > first.id.parse::<i64>().expect("a position"));
+    drop(events);
+    let mut again = server.client().await;
+    let resumed = [("accept", "text/event-stream"), ("last-event-id", first.id.as_str())];
+    let mut events = Events::of(again.begin("GET", "/api/v1/journal", &resumed, "").await.expect("an answer"));
+    assert_eq!(events.next().await.expect("readable"), Some(second));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn stopping_ends_tails_and_finishes_what_was_accepted() {
+    let server = Running::start().await;
+    let mut reader = server.client().await;
+    let live = [("accept", "text/event-stream")];
+    let mut events = Events::of(reader.begin("GET", "/api/v1/journal", &live, "").await.expect("an answer"));
+    let mut writers = Vec::new();
+    for number in 0..16 {
+        let mut client = server.client().await;
+        writers.push(tokio::spawn(async move {
+            let mut stored = 0u32;
+            loop {
+                let title = json!({ "title": format!("{number}-{stored}") }).to_string();
+                match client.send("POST", "/api/v1/conversations", &[], title).await {
+                    Ok(answer) if answer.status.as_u16() == 201 => stored += 1,
+                    _ => return stored,
+                }
+            }
+        }));
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let path = server.path("manent.db");
+    let folder = server.stop_keeping().await;
+    let mut acknowledged = 0;
+    for writer in writers {
+        acknowledged += writer.await.expect("a writer");
+    }
+    while events.next().await.expect("an end, not a break").is_some() {}
+    let database = manent::Database::open(&path).expect("the store");
+    let found = database.doctor().await.expect("a report");
+    let kept = database.store().conversation_ids(None, 100_000).await.expect("ids").len();
+    assert!(kept >= acknowledged as usize && acknowledged > 0, "{acknowledged} acknowledged, {kept} kept, {found:?}");
+    assert_eq!(kept, acknowledged as usize, "what was accepted was answered");
+    drop(folder);
+}
+
+#[tokio::test]
+async fn pages_of_the_journal_follow_each_other() {
+    let server = Running::start().await;
+    let mut client = server.client().await;
+    for number in 0..5 {
+        good(&mut client, "POST", "/conversations", json!({ "title": number.to_string() })).await;
+    }
+    let first = good(&mut client, "GET", "/journal?limit=2", Value::Null).await;
+    let next = first["reached"].as_i64().expect("a position");
+    let second = good(&mut client, "GET", &format!("/journal?limit=10&after={next}"), Value::Null).await;
+    let count = |page: &Value| page["entries"].as_array().map_or(0, Vec::len);
+    assert_eq!((count(&first), count(&second)), (2, 3));
+    server.stop().await;
+}

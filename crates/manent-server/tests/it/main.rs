@@ -1,0 +1,8 @@
+//! The server, as its callers see it.
+
+mod kit;
+mod guard;
+mod bad_requests;
+mod requests;
+mod operations;
+mod live;

@@ -1,0 +1,313 @@
+//! Every operation once, in one story, with its answer on record.
+
+use crate::kit::Running;
+use expect_test::expect_file;
+use manent_server::{Operation, description, operations};
+use manent_testing::http::Client;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::Path;
+
+/// Calls operations by their ids and writes down what they answer.
+struct Story {
+    client: Client,
+    operations: Vec<Operation>,
+    told: BTreeSet<&'static str>,
+    text: String,
+    names: BTreeMap<String, String>,
+}
+
+impl Story {
+    /// Calls an operation. `path` gives the values between braces, in order, then what stands after the question mark.
+    async fn call(&mut self, id: &str, path: &[&str], query: &str, body: impl Into<Value>) -> Value {
+        let operation = self.operations.iter().find(|operation| operation.id == id);
+        let operation = operation.unwrap_or_else(|| panic!("no operation {id}"));
+        let mut values = path.iter();
+        let parts: Vec<&str> = operation
+            .path
+            .split('/')
+            .map(|part| if part.starts_with('{') { *values.next().expect("a value for each name") } else { part })
+            .collect();
+        let shown = format!("{}{}{query}", parts.join("/"), if query.is_empty() { "" } else { "?" });
+        let (method, body) = (operation.method.as_str().to_owned(), body.into());
+        self.told.insert(operation.id);
+        let sent = match &body {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let kind = match id {
+            "putBlob" => "application/octet-stream",
+            "import" => "application/x-ndjson",
+            _ => "application/json",
+        };
+        let target = format!("/api/v1{shown}");
+        let answer =
+            self.client.send(&method, &target, &[("content-type", kind)], sent.clone()).await.expect("an answer");
+        let status = answer.status.as_u16();
+        let answered = answer.text();
+        let value: Value = serde_json::from_str(&answered).unwrap_or(Value::Null);
+        assert!((200..300).contains(&status), "{id}: {status} {answered}");
+        let plain = format!("{id}: {method} {shown}\n{sent}\n{status} {answered}\n");
+        let anonymous = self.anonymous(&plain);
+        let _ = writeln!(self.text, "{anonymous}");
+        value
+    }
+
+    /// Calls an operation whose answer is another on every machine.
+    async fn unrecorded(&mut self, id: &str, body: Value) {
+        let before = self.text.len();
+        self.call(id, &[], "", body).await;
+        self.text.truncate(before);
+    }
+
+    /// Numbers ids in the order they appear, and forgets times: the next run has others.
+    fn anonymous(&mut self, text: &str) -> String {
+        let mut shown = String::new();
+        let mut rest = text;
+        while let Some(start) = rest.find(|character: char| character.is_ascii_alphanumeric()) {
+            shown.push_str(&rest[..start]);
+            rest = &rest[start..];
+            let end = rest
+                .find(|character: char| !(character.is_ascii_alphanumeric() || "_-:.".contains(character)))
+                .unwrap_or(rest.len());
+            let (word, behind) = rest.split_at(end);
+            shown.push_str(&self.name(word));
+            rest = behind;
+        }
+        shown + rest
+    }
+
+    fn name(&mut self, word: &str) -> String {
+        let is_time = word.len() >= 20 && word.starts_with("20") && word.contains('T') && word.ends_with('Z');
+        let (prefix, tail) = word.rsplit_once('_').unwrap_or(("", word));
+        let is_id = tail.len() == 26 && !prefix.is_empty();
+        match (is_time, is_id) {
+            (true, _) => "TIME".to_owned(),
+            (_, true) => {
+                let next = self.names.keys().filter(|known| known.starts_with(prefix)).count() + 1;
+                self.names.entry(word.to_owned()).or_insert_with(|| format!("{prefix}_{next}")).clone()
+            }
+            _ => word.to_owned(),
+        }
+    }
+}
+
+fn id(answer: &Value, pointer: &str) -> String {
+    crate::kit::text(answer, pointer)
+}
+
+#[tokio::test]
+async fn every_operation_answers_as_it_is_on_record() {
+    let server = Running::start().await;
+    let mut story = Story {
+        client: server.client().await,
+        operations: operations(),
+        told: BTreeSet::new(),
+        text: String::new(),
+        names: BTreeMap::new(),
+    };
+    tell(&mut story).await;
+    let all: BTreeSet<&str> = story.operations.iter().map(|operation| operation.id).collect();
+    let untold: Vec<&&str> = all.difference(&story.told).collect();
+    assert!(untold.is_empty(), "operations that nobody tries: {untold:?}");
+    expect_file!["answers.txt"].assert_eq(&story.text);
+    server.stop().await;
+}
+
+async fn tell(story: &mut Story) {
+    let none = Value::Null;
+    let nothing = || json!({});
+    story.call("getSession", &[], "", none.clone()).await;
+
+    let draft = json!({ "title": "天气", "external_id": "ext-1", "tags": ["weather"], "metadata": { "k": 1.50 } });
+    let made = story.call("createConversation", &[], "", draft).await;
+    let chat = id(&made, "/id");
+    story.call("renameConversation", &[&chat], "", json!({ "title": "Weather" })).await;
+    story
+        .call(
+            "editConversation",
+            &[&chat],
+            "",
+            json!({ "pinned": true, "add_tags": ["a"], "remove_tags": ["weather"] }),
+        )
+        .await;
+    let two = json!({ "messages": [
+        { "role": "user", "text": "北京今天天气怎么样？" },
+        { "role": "assistant", "model": "m-1", "tokens": 7, "parts": [
+            { "type": "text", "text": "晴" }, { "type": "tool_call", "id": "c1", "name": "weather", "input": { "city": "北京" } },
+        ] },
+    ] });
+    let added = story.call("appendMessages", &[&chat], "", two).await;
+    let (question, answer) = (id(&added, "/ids/0"), id(&added, "/ids/1"));
+    story.call("listMessages", &[&chat], "limit=1&direction=forward", none.clone()).await;
+    story.call("getMessage", &[&answer], "", none.clone()).await;
+    story.call("keepFailedMessage", &[&chat], "", json!({ "role": "user", "text": "lost" })).await;
+
+    let again = json!({ "answer": answer, "with": { "role": "assistant", "text": "多云" } });
+    let other = id(&story.call("regenerate", &[&chat], "", again).await, "/ids/0");
+    story.call("listSiblings", &[&answer], "", none.clone()).await;
+    story.call("listBranches", &[&chat], "", none.clone()).await;
+    story.call("switch", &[&chat], "", json!({ "message": answer })).await;
+    let edit = json!({ "message": question, "with": { "role": "user", "text": "上海呢？" }, "tail": "keep" });
+    story.call("editMessage", &[&chat], "", edit).await;
+    story.call("undoInConversation", &[&chat], "", nothing()).await;
+    story.call("redoInConversation", &[&chat], "", nothing()).await;
+    story.call("undo", &[], "", nothing()).await;
+    let insert = json!({ "after": question, "messages": [{ "role": "user", "text": "between" }] });
+    let between = id(&story.call("insertMessages", &[&chat], "", insert).await, "/ids/0");
+    story.call("removeMessages", &[&chat], "", json!({ "first": between, "last": between })).await;
+    let fold = story.call("hideMessages", &[&chat], "", json!({ "first": question, "last": question })).await;
+    let fold = id(&fold, "/fold");
+    story.call("unfold", &[&fold], "", nothing()).await;
+    story.call("refold", &[&fold], "", nothing()).await;
+    let summary = json!({ "kind": "summary", "summary": "weather", "covers": [{ "first": question, "last": answer }] });
+    story.call("addFold", &[&chat], "", summary).await;
+    story.call("rewind", &[&chat], "", json!({ "message": question })).await;
+    let branch = json!({ "after": question, "message": { "role": "user", "text": "and then?", "reply_to": question } });
+    let reply = id(&story.call("fork", &[&chat], "", branch).await, "/ids/0");
+    story.call("getThread", &[&reply], "", none.clone()).await;
+    let fork = json!({ "after": question, "conversation": { "title": "Fork" } });
+    let forked = id(&story.call("forkToNew", &[&chat], "", fork).await, "/id");
+    story.call("switch", &[&chat], "", json!({ "message": other })).await;
+
+    let stream = story.call("beginStream", &[&chat], "", json!({ "role": "assistant" })).await;
+    let stream = id(&stream, "/ids/0");
+    story.call("appendChunk", &[&stream], "", json!({ "delta": "Once" })).await;
+    story.call("finishStream", &[&stream], "", json!({ "status": "complete", "text": "Once upon", "tokens": 2 })).await;
+    story.call("saveDraft", &[&chat], "actor=ann", json!({ "text": "half a" })).await;
+    story.call("getDraft", &[&chat], "actor=ann", none.clone()).await;
+    story.call("clearDraft", &[&chat], "actor=ann", none.clone()).await;
+
+    let note = story.call("addNote", &[&answer], "", json!({ "kind": "rating", "value": 5 })).await;
+    story.call("setBookmark", &[&chat, "here"], "", json!({ "head": question })).await;
+    story.call("setState", &[&chat, "mood"], "", json!({ "after": question, "value": { "n": 1e2 } })).await;
+    story.call("getState", &[&chat, "mood"], "", none.clone()).await;
+    story.call("removeNote", &[&id(&note, "/id")], "", none.clone()).await;
+    story.call("removeBookmark", &[&chat, "here"], "", none.clone()).await;
+
+    let call =
+        json!({ "message": answer, "part": 1, "call_id": "c1", "name": "weather", "state": "PENDING", "record": {} });
+    story.call("putToolCall", &[], "", json!({ "call": call, "note": "asked" })).await;
+    story.call("moveToolCall", &[], "", json!({ "message": answer, "part": 1, "to": "APPROVED" })).await;
+    story.call("listOpenToolCalls", &[], "", none.clone()).await;
+    story.call("logEvents", &[&chat], "", json!({ "channel": "progress", "events": [{ "step": 1 }] })).await;
+    story.call("listEvents", &[&chat], "after=0", none.clone()).await;
+    let input = id(&story.call("putInput", &[&chat], "", json!({ "body": "go on" })).await, "/id");
+    story.call("takeInputs", &[&chat], "", json!({ "ids": [input] })).await;
+    let until = "2999-01-01T00:00:00Z";
+    story.call("takeLease", &[&chat], "", json!({ "owner": "me", "until": until })).await;
+    story.call("renewLease", &[&chat], "", json!({ "token": 1, "until": until })).await;
+    story.call("releaseLease", &[&chat], "token=1", none.clone()).await;
+    story.call("recordCall", &[&chat], "", json!({ "after": answer, "outcome": "answered", "tokens_in": 3 })).await;
+    story.call("getAttached", &[&chat], "", none.clone()).await;
+
+    let project = story.call("createProject", &[], "", json!({ "name": "Home", "instructions": "Be kind." })).await;
+    let project = id(&project, "/id");
+    story.call("editProject", &[&project], "", json!({ "facts": { "city": "北京" } })).await;
+    story.call("getProject", &[&project], "", none.clone()).await;
+    story.call("listProjects", &[], "", none.clone()).await;
+    story.call("editConversation", &[&chat], "", json!({ "project": project })).await;
+    story.call("resolve", &[], "text=ext-1", none.clone()).await;
+    story.call("putDocument", &["character", "ann"], "", json!({ "body": { "name": "Ann" } })).await;
+    story.call("getDocument", &["character", "ann"], "", none.clone()).await;
+    story.call("listDocuments", &["character"], "", none.clone()).await;
+    story.call("removeDocument", &["character", "ann"], "", none.clone()).await;
+    story.call("listDocumentVersions", &["character", "ann"], "", none.clone()).await;
+    let memory = story.call("putMemory", &[], "", json!({ "collection": "facts", "text": "She likes tea." })).await;
+    story.call("listMemories", &[], "collection=facts", none.clone()).await;
+    story.call("removeMemory", &[&id(&memory, "/id")], "", none.clone()).await;
+    story.call("removeProject", &[&project], "", none.clone()).await;
+    story.call("undo", &[], "", json!({ "beside": true })).await;
+    story.call("redo", &[], "", json!({ "beside": true })).await;
+
+    let blob = id(&story.call("putBlob", &[], "", "some bytes").await, "/sha256");
+    story.call("getBlob", &[&blob], "", none.clone()).await;
+    let bookmark = json!({ "set_bookmark": { "conversation": chat, "name": "raw", "head": null, "metadata": null } });
+    story.call("commit", &[], "", json!({ "changes": [bookmark] })).await;
+
+    let lines = concat!(
+        r#"{"type":"manent","value":{"format":1}}"#,
+        "\n",
+        r#"{"type":"source","value":{"id":"src_01K7H1RY3BNE1D3YX3C01SM0R1","format":"x","generation":"1","path":"a.json","sha256":"00","style":{},"at":1}}"#,
+        "\n",
+        r#"{"type":"end","value":{"lines":3}}"#,
+        "\n",
+    );
+    story.call("import", &[], "", lines).await;
+    let source = "src_01K7H1RY3BNE1D3YX3C01SM0R1";
+    story.call("listSources", &[], "", none.clone()).await;
+    story.call("listOrigins", &[source], "", none.clone()).await;
+    story.call("listQuarantined", &[source], "", none.clone()).await;
+
+    story.call("listConversations", &[], "tag=a&limit=1", none.clone()).await;
+    story.call("countConversations", &[], "status=active,archived", none.clone()).await;
+    story.call("clearConversation", &[&forked], "", nothing()).await;
+    story.call("trashConversation", &[&forked], "", none.clone()).await;
+    story.call("restoreConversation", &[&forked], "", nothing()).await;
+    story.call("trashConversation", &[&forked], "", none.clone()).await;
+    story.call("purgeConversation", &[&forked], "", nothing()).await;
+    story.call("getConversation", &[&chat], "", none.clone()).await;
+    let timed = id(&story.call("createConversation", &[], "", json!({ "title": "Timed" })).await, "/id");
+    let said = json!({ "messages": [
+        { "role": "user", "text": "How long?", "time": "2026-01-01T08:00:00Z" },
+        { "role": "assistant", "model": "m-1", "text": "五秒", "time": "2026-01-01T08:00:05Z" },
+    ] });
+    story.call("appendMessages", &[&timed], "", said).await;
+    story.call("getStats", &[], &format!("conversation={timed}"), none.clone()).await;
+    story.call("readJournal", &[], "limit=3", none.clone()).await;
+    story.call("export", &[], &format!("conversation={chat}"), none.clone()).await;
+    story.call("erase", &[], "", json!({ "message": answer })).await;
+    story.call("verify", &[], "", nothing()).await;
+    story.unrecorded("doctor", Value::Null).await;
+    story.unrecorded("backup", nothing()).await;
+    story.call("beginSession", &[], "", json!({ "token": crate::kit::TOKEN })).await;
+    story.call("endSession", &[], "", none).await;
+}
+
+#[test]
+fn the_description_is_on_record() {
+    let shown = serde_json::to_string_pretty(&description(&operations())).expect("JSON") + "\n";
+    expect_file!["../../../../docs/openapi.json"].assert_eq(&shown);
+}
+
+/// What cannot be asked of a server that runs on the very store: see the reasons.
+const NOT_BY_HTTP: [(&str, &str); 3] = [
+    ("close", "the server closes when it ends"),
+    ("send", "commits are sent by `commit`"),
+    ("restore_backup", "it makes a store that is not there yet, so no server runs on it; `manent restore-backup` does"),
+];
+
+/// Returns the names of everything the library can do, as its source says.
+fn library() -> BTreeSet<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../manent/src");
+    let mut names = BTreeSet::new();
+    let mut folders = vec![folder];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("the library").flatten() {
+            if entry.path().is_dir() {
+                folders.push(entry.path());
+                continue;
+            }
+            let text = std::fs::read_to_string(entry.path()).expect("text");
+            for line in text.lines().filter_map(|line| line.strip_prefix("    pub async fn ")) {
+                names.insert(line.split(['(', '<']).next().unwrap_or_default().to_owned());
+            }
+        }
+    }
+    names
+}
+
+#[test]
+fn every_operation_of_the_library_can_be_reached() {
+    let reachable: BTreeSet<String> =
+        operations().iter().flat_map(|operation| operation.library.clone()).map(str::to_owned).collect();
+    let known = library();
+    assert!(known.len() > 60, "found only {known:?}");
+    let excepted = |name: &&String| NOT_BY_HTTP.iter().any(|(other, _)| other == name) || *name == "once";
+    let missing: Vec<&String> = known.difference(&reachable).filter(|name| !excepted(name)).collect();
+    assert!(missing.is_empty(), "no operation of the API makes these reachable: {missing:?}");
+    let invented: Vec<&String> = reachable.difference(&known).collect();
+    assert!(invented.is_empty(), "the library has none of these: {invented:?}");
+}

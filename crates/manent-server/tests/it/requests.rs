@@ -1,0 +1,62 @@
+//! Requests that are sent twice, and requests that came too late.
+
+use crate::kit::{Running, good, text};
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn the_same_key_answers_what_it_answered() {
+    let server = Running::start().await;
+    let mut client = server.client().await;
+    let chat = text(&good(&mut client, "POST", "/conversations", json!({ "title": "a" })).await, "/id");
+    let path = format!("/api/v1/conversations/{chat}/messages");
+    let body = json!({ "messages": [{ "role": "user", "text": "once" }] }).to_string();
+    let key = [("idempotency-key", "k-1")];
+    let first = client.send("POST", &path, &key, body.clone()).await.expect("an answer");
+    let second = client.send("POST", &path, &key, body).await.expect("an answer");
+    assert_eq!((first.status.as_u16(), first.text()), (201, second.text()));
+    assert_eq!(second.header("idempotency-key"), "k-1");
+    let messages = good(&mut client, "GET", &format!("/conversations/{chat}/messages"), Value::Null).await;
+    assert_eq!(messages["messages"].as_array().map(Vec::len), Some(1));
+    let other = json!({ "messages": [{ "role": "user", "text": "another" }] }).to_string();
+    let refused = client.send("POST", &path, &key, other).await.expect("an answer");
+    assert_eq!(refused.status.as_u16(), 422);
+    assert!(refused.text().contains("key_conflict"));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_key_that_the_server_made_works_like_any_other() {
+    let server = Running::start().await;
+    let mut client = server.client().await;
+    let body = json!({ "title": "a" }).to_string();
+    let first = client.send("POST", "/api/v1/conversations", &[], body.clone()).await.expect("an answer");
+    let key = first.header("idempotency-key").to_owned();
+    assert!(!key.is_empty());
+    let second =
+        client.send("POST", "/api/v1/conversations", &[("idempotency-key", &key)], body).await.expect("an answer");
+    assert_eq!(first.text(), second.text());
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_conversation_that_changed_meanwhile_is_left_alone() {
+    let server = Running::start().await;
+    let mut client = server.client().await;
+    let made = client.send("POST", "/api/v1/conversations", &[], "{}").await.expect("an answer");
+    let tag = made.header("etag").to_owned();
+    let chat: Value = serde_json::from_slice(&made.body).expect("JSON");
+    let path = format!("/api/v1/conversations/{}", text(&chat, "/id"));
+    let edit = |title: &str| json!({ "title": title }).to_string();
+    let first = client.send("PATCH", &path, &[("if-match", &tag)], edit("one")).await.expect("an answer");
+    assert_eq!(first.status.as_u16(), 200);
+    assert_ne!(first.header("etag"), tag);
+    let late = client.send("PATCH", &path, &[("if-match", &tag)], edit("two")).await.expect("an answer");
+    assert_eq!(late.status.as_u16(), 412);
+    let read = client.send("GET", &path, &[], "").await.expect("an answer");
+    assert!(read.text().contains("one") && read.header("etag") == first.header("etag"));
+    for wrong in ["1", "\"x\"", "\"\"", "W/\"1\""] {
+        let answer = client.send("PATCH", &path, &[("if-match", wrong)], edit("x")).await.expect("an answer");
+        assert_eq!(answer.status.as_u16(), 400, "{wrong}");
+    }
+    server.stop().await;
+}
