@@ -1,16 +1,23 @@
-# Everything a developer does has a name here. `make check` while you work, `make test` before you hand over.
+# Everything a developer does has a name here. `make serve` to see it, `make check` while you work, `make test` before
+# you hand over.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help check test lint bench soak
+.PHONY: help serve page check test lint bench soak
 
 help: ## Shows this list.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
 
-check: lint ## Lint, unit and contract tests (under five minutes).
+serve: page ## Builds everything, runs the server and opens the page.
+	cargo run --release --quiet --package manent-cli --bin manent -- serve --open
+
+page: ## Builds the page that the server shows.
+	@scripts/build-page
+
+check: page lint ## Lint, unit and contract tests (under five minutes).
 	@scripts/run-tests check
 
-test: lint ## Everything; ends with what could not run.
+test: page lint ## Everything; ends with what could not run.
 	@scripts/run-tests all
 
 lint: ## Formatting and clippy, warnings refused.

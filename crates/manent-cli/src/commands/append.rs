@@ -1,0 +1,181 @@
+//! `manent append` and its kin: messages are said.
+
+use crate::commands::conversation::author;
+use crate::desk::{Desk, read_text};
+use crate::moment;
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use manent::model::Time;
+use manent::{Body, Database, Finish, Json, MessageDraft, MessageId, MessageStatus, Part};
+use std::io::{BufRead, Read};
+
+/// What a message says and what is known about it.
+#[derive(Args)]
+pub struct Said {
+    /// What is said; `-` reads standard input.
+    text: Option<String>,
+    /// Who speaks: user, assistant, tool, or any word.
+    #[arg(long, short, default_value = "user")]
+    role: String,
+    /// The author, as ID or ID=NAME.
+    #[arg(long, value_name = "ID[=NAME]")]
+    author: Option<String>,
+    /// The model that wrote it.
+    #[arg(long)]
+    model: Option<String>,
+    /// Its parts as JSON, instead of words.
+    #[arg(long, value_name = "JSON", conflicts_with = "text")]
+    parts: Option<String>,
+    /// When it was said.
+    #[arg(long, value_name = "TIME")]
+    time: Option<String>,
+    /// Its tokens.
+    #[arg(long, value_name = "N")]
+    tokens: Option<u32>,
+    /// The message that it answers.
+    #[arg(long, value_name = "MESSAGE")]
+    reply_to: Option<String>,
+    /// Whatever you want to keep with it, as JSON.
+    #[arg(long, value_name = "JSON")]
+    metadata: Option<String>,
+    /// Its id; sending the same one again is a retry.
+    #[arg(long, value_name = "ID")]
+    id: Option<MessageId>,
+}
+
+impl Said {
+    /// Turns it into what the library takes.
+    pub async fn draft(self, desk: &Desk) -> Result<MessageDraft> {
+        let mut draft = match (&self.text, &self.parts) {
+            (_, Some(parts)) => MessageDraft::from_json(self.role.as_str(), &read_text(parts)?).context("the parts")?,
+            (Some(text), None) => MessageDraft::new(self.role.as_str(), &[Part::text(said(&read_text(text)?))]),
+            (None, None) => bail!("say something, or - to read standard input"),
+        };
+        draft.id = self.id;
+        if let Some(text) = &self.time {
+            draft = draft.at(Time::exact(moment::read(text, &desk.now)?.0));
+        }
+        if let Some(text) = &self.reply_to {
+            draft = draft.replying_to(desk.message(text).await?);
+        }
+        draft.content.author = self.author.as_deref().map(author);
+        draft.content.model = self.model;
+        draft.content.tokens = self.tokens;
+        draft.content.metadata = self.metadata.as_deref().map(Json::parse).transpose().context("the metadata")?;
+        Ok(draft)
+    }
+}
+
+/// A shell ends what it pipes with a line end that nobody said.
+fn said(text: &str) -> &str {
+    text.strip_suffix('\n').unwrap_or(text)
+}
+
+/// Adds a message at the end of a conversation and prints its id.
+#[derive(Args)]
+pub struct Append {
+    /// The conversation: its id, the beginning of it, its external id, or @last.
+    conversation: String,
+    #[command(flatten)]
+    said: Said,
+    /// Only if this message is still the last one shown.
+    #[arg(long, value_name = "MESSAGE")]
+    after: Option<String>,
+    /// Read many messages from standard input, one JSON object `{"role", "text"}` a line; all or none.
+    #[arg(long, conflicts_with_all = ["text", "parts", "stream"])]
+    lines: bool,
+    /// Store the words as they come in from standard input.
+    #[arg(long, conflicts_with_all = ["text", "parts", "after"])]
+    stream: bool,
+    /// Keep it beside the conversation as a message that could not be sent.
+    #[arg(long, conflicts_with_all = ["lines", "stream", "after"])]
+    failed: bool,
+}
+
+impl Append {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        let conversation = desk.conversation(&self.conversation).await?;
+        let database = &desk.database;
+        if self.lines {
+            return desk.made(&database.append_many(conversation, read_lines()?).await?);
+        }
+        if self.stream {
+            let mut said = self.said;
+            said.text = Some(String::new());
+            let id = database.begin_stream(conversation, said.draft(desk).await?).await?;
+            stream(database, id).await?;
+            return desk.made(&[id]);
+        }
+        let draft = self.said.draft(desk).await?;
+        let id = match (self.failed, &self.after) {
+            (true, _) => database.keep_failed(conversation, draft).await?,
+            (_, None) => database.append(conversation, draft).await?,
+            (_, Some(after)) => {
+                let after = desk.message(after).await?;
+                database.append_after(conversation, Some(after), vec![draft]).await?[0]
+            }
+        };
+        desk.made(&[id])
+    }
+}
+
+/// Stores words as they come; what came is kept even if the rest never does.
+async fn stream(database: &Database, id: MessageId) -> Result<()> {
+    let (mut input, mut all, mut waiting) = (std::io::stdin().lock(), String::new(), Vec::new());
+    let mut piece = vec![0u8; 4_096];
+    let status = loop {
+        let read = match input.read(&mut piece) {
+            Ok(0) => break MessageStatus::Complete,
+            Ok(read) => read,
+            Err(_) => break MessageStatus::Incomplete,
+        };
+        waiting.extend_from_slice(&piece[..read]);
+        // A character may be cut in two by the pipe.
+        let whole = match std::str::from_utf8(&waiting) {
+            Ok(_) => waiting.len(),
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            Err(_) => break MessageStatus::Incomplete,
+        };
+        let rest = waiting.split_off(whole);
+        let delta = String::from_utf8(std::mem::replace(&mut waiting, rest)).context("text in UTF-8")?;
+        all.push_str(&delta);
+        database.stream(id, delta).await?;
+    };
+    let body = Body::of(&[Part::text(said(&all))]);
+    database.finish_stream(id, Finish { status, body, tokens: None, usage: None }).await?;
+    match status {
+        MessageStatus::Complete => Ok(()),
+        _ => bail!("standard input ended in the middle of a character; what came is kept as {id}"),
+    }
+}
+
+fn read_lines() -> Result<Vec<MessageDraft>> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Line {
+        role: String,
+        text: Option<String>,
+        parts: Option<Body>,
+        id: Option<MessageId>,
+        model: Option<String>,
+    }
+    let mut drafts = Vec::new();
+    for (number, line) in std::io::stdin().lock().lines().enumerate() {
+        let line = line.context("reading standard input")?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let read: Line = serde_json::from_str(&line).with_context(|| format!("line {}", number + 1))?;
+        let mut draft = MessageDraft::new(read.role, &[Part::text(read.text.unwrap_or_default())]);
+        if let Some(parts) = read.parts {
+            draft.content.body = parts;
+        }
+        draft.id = read.id;
+        draft.content.model = read.model;
+        drafts.push(draft);
+    }
+    if drafts.is_empty() {
+        bail!("standard input has no messages");
+    }
+    Ok(drafts)
+}

@@ -1,0 +1,379 @@
+//! Conversations: `new`, `list`, `rename`, `tag`, `pin`, `archive`, `rm` and what undoes them.
+
+use crate::desk::{Desk, read_json, title_of};
+use crate::moment;
+use crate::screen::{BOLD, Cell, DIM, ID, Table};
+use anyhow::{Result, bail};
+use clap::Args;
+use manent::store::{Erase, ListCursor};
+use manent::{
+    Author, Conversation, ConversationDraft, ConversationKind, ConversationPatch, ConversationStatus, ListQuery,
+};
+
+/// Names one conversation.
+#[derive(Args)]
+pub struct One {
+    /// Its id, the beginning of it, its external id, or @last.
+    conversation: String,
+}
+
+/// Begins a conversation and prints its id.
+#[derive(Args)]
+pub struct New {
+    /// Its name.
+    #[arg(default_value = "")]
+    title: String,
+    /// What it is for: chat, agent, roleplay, group, channel.
+    #[arg(long, value_parser = word::<ConversationKind>, default_value = "chat")]
+    kind: ConversationKind,
+    /// The project it belongs to.
+    #[arg(long)]
+    project: Option<String>,
+    /// A tag; may be given several times.
+    #[arg(long, value_name = "TAG")]
+    tag: Vec<String>,
+    /// The id that your own system gives it; the same again answers the same conversation.
+    #[arg(long, value_name = "ID")]
+    external_id: Option<String>,
+    /// Whatever you want to keep with it, as JSON.
+    #[arg(long, value_name = "JSON")]
+    metadata: Option<String>,
+}
+
+impl New {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        let project = match &self.project {
+            Some(text) => Some(desk.database.resolve_project(text).await?),
+            None => None,
+        };
+        let draft = ConversationDraft {
+            title: self.title,
+            kind: self.kind,
+            project,
+            tags: self.tag.into_iter().collect(),
+            external_id: self.external_id,
+            metadata: self.metadata.as_deref().map(read_json).transpose()?,
+            ..ConversationDraft::default()
+        };
+        let conversation = desk.database.create(draft).await?;
+        match desk.screen.json {
+            true => desk.screen.json(&conversation),
+            false => desk.made(&[conversation.id]),
+        }
+    }
+}
+
+/// Lists conversations, pinned first, then the latest active.
+#[derive(Args)]
+pub struct List {
+    /// active, archived, trashed, importing; several with commas, or all.
+    #[arg(long, value_delimiter = ',', default_value = "active")]
+    status: Vec<String>,
+    /// Only of this kind.
+    #[arg(long, value_parser = word::<ConversationKind>)]
+    kind: Option<ConversationKind>,
+    /// Only of this project.
+    #[arg(long)]
+    project: Option<String>,
+    /// Only with this tag.
+    #[arg(long)]
+    tag: Option<String>,
+    /// Only by this creator.
+    #[arg(long, value_name = "ID")]
+    creator: Option<String>,
+    /// Active since: a date, a time, yesterday, 7d.
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Active before.
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// With this metadata: KEY or KEY=VALUE.
+    #[arg(long, value_name = "KEY[=VALUE]")]
+    meta: Option<String>,
+    /// With this text in the title.
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// How many; 0 for all.
+    #[arg(long, short = 'n', default_value_t = 50)]
+    limit: u32,
+    /// Say only how many there are.
+    #[arg(long)]
+    count: bool,
+}
+
+const STATUSES: [ConversationStatus; 4] = [
+    ConversationStatus::Active,
+    ConversationStatus::Archived,
+    ConversationStatus::Trashed,
+    ConversationStatus::Importing,
+];
+
+impl List {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        let (limit, count) = (self.limit, self.count);
+        let query = self.query(desk).await?;
+        if count {
+            let count = desk.database.count(query).await?;
+            return match desk.screen.json {
+                true => desk.screen.json(&count),
+                false => desk.made(&[format!("{}{}", count.n, if count.more { "+" } else { "" })]),
+            };
+        }
+        let conversations = all(desk, query, limit).await?;
+        if desk.screen.json {
+            return desk.screen.json(&conversations);
+        }
+        let mut table = Table::new(&["ID", "TITLE", "KIND", "MESSAGES", "ACTIVE"], 1);
+        for conversation in &conversations {
+            table.row(row(conversation, desk));
+        }
+        desk.screen.table(&table)
+    }
+
+    async fn query(self, desk: &Desk) -> Result<ListQuery> {
+        let time = |text: Option<String>| text.map(|text| moment::read(&text, &desk.now)).transpose();
+        let statuses = match self.status.iter().any(|status| status == "all") {
+            true => STATUSES.to_vec(),
+            false => self
+                .status
+                .iter()
+                .map(|status| word(status))
+                .collect::<Result<_, String>>()
+                .map_err(anyhow::Error::msg)?,
+        };
+        Ok(ListQuery {
+            statuses,
+            kind: self.kind,
+            project: match &self.project {
+                Some(text) => Some(desk.database.resolve_project(text).await?),
+                None => None,
+            },
+            tag: self.tag,
+            creator: self.creator,
+            since: time(self.since)?,
+            until: time(self.until)?,
+            metadata: self.meta.map(|meta| match meta.split_once('=') {
+                Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
+                None => (meta, None),
+            }),
+            title: self.title,
+            ..ListQuery::default()
+        })
+    }
+}
+
+/// Reads pages until there are enough.
+async fn all(desk: &Desk, query: ListQuery, limit: u32) -> Result<Vec<Conversation>> {
+    let wanted = if limit == 0 { usize::MAX } else { limit as usize };
+    let (mut found, mut after): (Vec<Conversation>, Option<ListCursor>) = (Vec::new(), None);
+    while found.len() < wanted {
+        let limit = (wanted - found.len()).min(500) as u32;
+        let page = desk.database.list(ListQuery { after, limit, ..query.clone() }).await?;
+        found.extend(page.conversations);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+fn row(conversation: &Conversation, desk: &Desk) -> Vec<Cell> {
+    let title = match (conversation.pinned, desk.screen.is_terminal()) {
+        (true, true) => format!("★ {}", title_of(conversation)),
+        (_, true) => title_of(conversation).to_owned(),
+        _ => conversation.title.clone(),
+    };
+    let (kind, active) = match desk.screen.is_terminal() {
+        true => (spelled(&conversation.kind), moment::ago(conversation.active_at, &desk.now)),
+        false => (spelled(&conversation.kind), conversation.active_at.to_string()),
+    };
+    vec![
+        Cell::styled(conversation.id, ID),
+        Cell::styled(title, BOLD),
+        Cell::styled(kind, DIM),
+        Cell::new(conversation.messages),
+        Cell::styled(active, DIM),
+    ]
+}
+
+/// Renames a conversation, by the rules for names that people type.
+#[derive(Args)]
+pub struct Rename {
+    #[command(flatten)]
+    one: One,
+    /// 1 to 50 characters.
+    name: String,
+}
+
+impl Rename {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        let id = desk.conversation(&self.one.conversation).await?;
+        desk.database.rename(id, &self.name).await?;
+        desk.changed(id, "renamed").await
+    }
+}
+
+/// Adds and removes tags.
+#[derive(Args)]
+pub struct Tag {
+    #[command(flatten)]
+    one: One,
+    /// Tags to add.
+    add: Vec<String>,
+    /// A tag to remove; may be given several times.
+    #[arg(long, short, value_name = "TAG")]
+    remove: Vec<String>,
+}
+
+impl Tag {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        let id = desk.conversation(&self.one.conversation).await?;
+        let words = |tags: &[String]| tags.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        if self.add.is_empty() && self.remove.is_empty() {
+            bail!("say which tags to add, or --remove some");
+        }
+        let add: Vec<&str> = self.add.iter().map(String::as_str).collect();
+        let remove: Vec<&str> = self.remove.iter().map(String::as_str).collect();
+        desk.database.tag(id, &add, &remove).await?;
+        desk.changed(id, &format!("tagged {} in", words(&self.add))).await
+    }
+}
+
+/// What is done to a conversation without another word.
+#[derive(Clone, Copy)]
+pub enum Plain {
+    Pin,
+    Unpin,
+    Archive,
+    Trash,
+    Restore,
+    Clear,
+}
+
+impl One {
+    pub async fn run(self, desk: &Desk, what: Plain) -> Result<()> {
+        let id = desk.conversation(&self.conversation).await?;
+        let done = match what {
+            Plain::Pin => desk.database.pin(id).await.map(|()| "pinned"),
+            Plain::Unpin => desk.database.unpin(id).await.map(|()| "unpinned"),
+            Plain::Archive => desk.database.archive(id).await.map(|()| "archived"),
+            Plain::Trash => desk.database.trash(id).await.map(|()| "put into the trash:"),
+            Plain::Restore => desk.database.restore(id).await.map(|()| "restored"),
+            Plain::Clear => desk.database.clear(id).await.map(|()| "cleared"),
+        };
+        desk.changed(id, done?).await
+    }
+}
+
+/// Destroys a conversation that is in the trash.
+#[derive(Args)]
+pub struct Purge {
+    #[command(flatten)]
+    one: One,
+}
+
+impl Purge {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        let id = desk.conversation(&self.one.conversation).await?;
+        desk.screen.confirm(&format!("Destroy {id}? This cannot be undone."))?;
+        desk.database.purge(id).await?;
+        desk.screen.done(&format!("purged {id}"));
+        Ok(())
+    }
+}
+
+/// Destroys what was said, without a trace in the files, and prints a receipt.
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+pub struct EraseArgs {
+    /// A conversation with everything in it.
+    #[arg(long, value_name = "ID")]
+    conversation: Option<String>,
+    /// A message, on every path that reaches it.
+    #[arg(long, value_name = "ID")]
+    message: Option<String>,
+    /// Everything that an author wrote, by external id.
+    #[arg(long, value_name = "ID")]
+    author: Option<String>,
+}
+
+impl EraseArgs {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        let (target, named) = match (self.conversation, self.message, self.author) {
+            (Some(text), ..) => {
+                let id = desk.conversation(&text).await?;
+                (Erase::Conversation(id), format!("conversation {id}"))
+            }
+            (_, Some(text), _) => {
+                let id = desk.message(&text).await?;
+                (Erase::Message(id), format!("message {id}"))
+            }
+            (.., author) => {
+                let author = author.unwrap_or_default();
+                let named = format!("everything that {author} wrote");
+                (Erase::Author(author), named)
+            }
+        };
+        desk.screen.confirm(&format!("Erase {named}? This cannot be undone."))?;
+        desk.tell(&desk.database.erase(target).await?)
+    }
+}
+
+/// Changes what is said about a conversation.
+#[derive(Args)]
+pub struct Set {
+    #[command(flatten)]
+    one: One,
+    /// The project it belongs to; an empty text takes it out.
+    #[arg(long)]
+    project: Option<String>,
+    /// Who takes part, as ID or ID=NAME; all of them.
+    #[arg(long, value_name = "ID[=NAME]")]
+    member: Vec<String>,
+    /// Metadata as JSON; an empty text takes it away.
+    #[arg(long, value_name = "JSON")]
+    metadata: Option<String>,
+    /// The title as it is, without the rules for names.
+    #[arg(long)]
+    title: Option<String>,
+    /// Only if the conversation still has this version.
+    #[arg(long, value_name = "N")]
+    version: Option<i64>,
+}
+
+impl Set {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        let id = desk.conversation(&self.one.conversation).await?;
+        let project = match self.project.as_deref() {
+            None => None,
+            Some("") => Some(None),
+            Some(text) => Some(Some(desk.database.resolve_project(text).await?)),
+        };
+        let metadata = match self.metadata.as_deref() {
+            None => None,
+            Some("") => Some(None),
+            Some(text) => Some(Some(read_json(text)?)),
+        };
+        let members = (!self.member.is_empty()).then(|| self.member.iter().map(|text| author(text)).collect());
+        let patch = ConversationPatch { title: self.title, project, members, metadata, ..ConversationPatch::default() };
+        let conversation = desk.database.edit_conversation(id, patch, self.version).await?;
+        desk.changed(conversation.id, "changed").await
+    }
+}
+
+/// Reads `id` or `id=name`.
+pub fn author(text: &str) -> Author {
+    let (id, name) = text.split_once('=').unwrap_or((text, ""));
+    Author { id: id.to_owned(), name: name.to_owned() }
+}
+
+/// Reads a word that the model knows.
+pub fn word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_value(text.into()).map_err(|error| error.to_string())
+}
+
+/// Writes a word as the model spells it.
+pub fn spelled<T: serde::Serialize>(word: &T) -> String {
+    serde_json::to_value(word).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}

@@ -1,0 +1,296 @@
+//! Paths: `fork`, `rewind`, `switch`, `edit`, `insert`, `remove`, `undo` and what shows them.
+
+use crate::commands::append::Said;
+use crate::commands::conversation::spelled;
+use crate::desk::Desk;
+use crate::screen::{Cell, ID, Table};
+use anyhow::Result;
+use clap::Args;
+use manent::model::{BranchId, FoldId};
+use manent::store::Scope;
+use manent::{ConversationDraft, Stretch, Tail};
+
+/// Shows the branches of a conversation.
+#[derive(Args)]
+pub struct Branches {
+    /// The conversation.
+    conversation: String,
+}
+
+impl Branches {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        let id = desk.conversation(&self.conversation).await?;
+        let branches = desk.database.branches(id).await?;
+        if desk.screen.json {
+            return desk.screen.json(&branches);
+        }
+        let mut table = Table::new(&["BRANCH", "SHOWN", "WHY", "MESSAGES", "LEAVES AT"], 4);
+        for branch in &branches {
+            table.row(vec![
+                Cell::styled(branch.id, ID),
+                Cell::new(if branch.is_head { "yes" } else { "" }),
+                Cell::new(spelled(&branch.why)),
+                Cell::new(branch.own),
+                Cell::new(branch.fork.map(|fork| fork.to_string()).unwrap_or_default()),
+            ]);
+        }
+        desk.screen.table(&table)
+    }
+}
+
+/// Goes on from an earlier message: a new branch, or with --new a new conversation. Nothing is copied.
+#[derive(Args)]
+pub struct Fork {
+    /// The conversation.
+    conversation: String,
+    /// The last message that both have.
+    after: String,
+    /// Make a new conversation with this title, and print its id.
+    #[arg(long, value_name = "TITLE", conflicts_with = "text")]
+    new: Option<String>,
+    #[command(flatten)]
+    said: Said,
+}
+
+impl Fork {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        let (id, after) = (desk.conversation(&self.conversation).await?, desk.message(&self.after).await?);
+        match self.new {
+            Some(title) => {
+                let draft = ConversationDraft { title, ..ConversationDraft::default() };
+                desk.made(&[desk.database.fork_to_new(id, after, draft).await?])
+            }
+            None => {
+                let first = self.said.draft(desk).await?;
+                desk.made(&[desk.database.fork(id, after, first).await?])
+            }
+        }
+    }
+}
+
+/// Shows the conversation up to a message; what is appended next forks there.
+#[derive(Args)]
+pub struct Rewind {
+    /// The conversation.
+    conversation: String,
+    /// The last message that is shown.
+    message: String,
+}
+
+impl Rewind {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        let (id, message) = (desk.conversation(&self.conversation).await?, desk.message(&self.message).await?);
+        desk.database.rewind(id, message).await?;
+        desk.changed(id, "rewound").await
+    }
+}
+
+/// Shows another branch: that of a message, or one by its id.
+#[derive(Args)]
+pub struct Switch {
+    /// The conversation.
+    conversation: String,
+    /// A message or a branch.
+    to: String,
+}
+
+impl Switch {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        let id = desk.conversation(&self.conversation).await?;
+        match self.to.parse::<BranchId>() {
+            Ok(branch) => desk.database.switch_branch(id, branch).await?,
+            Err(_) => desk.database.switch(id, desk.message(&self.to).await?).await?,
+        }
+        desk.changed(id, "switched").await
+    }
+}
+
+/// Puts another message in the place of one; the old one stays as an alternative.
+#[derive(Args)]
+pub struct Edit {
+    /// The conversation.
+    conversation: String,
+    /// The message.
+    message: String,
+    #[command(flatten)]
+    said: Said,
+    /// Keep the messages behind it.
+    #[arg(long)]
+    keep_tail: bool,
+}
+
+impl Edit {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        let (id, message) = (desk.conversation(&self.conversation).await?, desk.message(&self.message).await?);
+        let tail = if self.keep_tail { Tail::Keep } else { Tail::Cut };
+        let with = self.said.draft(desk).await?;
+        desk.made(&[desk.database.edit(id, message, with, tail).await?])
+    }
+}
+
+/// Puts another answer in the place of one, and shows it.
+#[derive(Args)]
+pub struct Regenerate {
+    /// The conversation.
+    conversation: String,
+    /// The answer.
+    answer: String,
+    #[command(flatten)]
+    said: Said,
+}
+
+impl Regenerate {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        let (id, answer) = (desk.conversation(&self.conversation).await?, desk.message(&self.answer).await?);
+        let with = self.said.draft(desk).await?;
+        desk.made(&[desk.database.regenerate(id, answer, with).await?])
+    }
+}
+
+/// Puts a message into the middle; what stood behind follows it.
+#[derive(Args)]
+pub struct Insert {
+    /// The conversation.
+    conversation: String,
+    /// The message before it, or `start`.
+    after: String,
+    #[command(flatten)]
+    said: Said,
+}
+
+impl Insert {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        let id = desk.conversation(&self.conversation).await?;
+        let after = match self.after.as_str() {
+            "start" => None,
+            text => Some(desk.message(text).await?),
+        };
+        let message = self.said.draft(desk).await?;
+        desk.made(&desk.database.insert(id, after, vec![message]).await?)
+    }
+}
+
+/// Messages from the first to the last.
+#[derive(Args)]
+pub struct Between {
+    /// The conversation.
+    conversation: String,
+    /// The first message.
+    first: String,
+    /// The last message; the first if it is not given.
+    last: Option<String>,
+}
+
+impl Between {
+    async fn stretch(&self, desk: &Desk) -> Result<Stretch> {
+        let first = desk.message(&self.first).await?;
+        let last = match &self.last {
+            Some(text) => desk.message(text).await?,
+            None => first,
+        };
+        Ok(Stretch { first, last })
+    }
+
+    /// Takes them out of the shown path.
+    pub async fn remove(self, desk: &Desk) -> Result<()> {
+        let id = desk.conversation(&self.conversation).await?;
+        desk.database.remove(id, self.stretch(desk).await?).await?;
+        desk.changed(id, "removed messages from").await
+    }
+
+    /// Hides them from the model and prints the fold that does it.
+    pub async fn hide(self, desk: &Desk) -> Result<()> {
+        let id = desk.conversation(&self.conversation).await?;
+        desk.made(&[desk.database.hide(id, self.stretch(desk).await?).await?])
+    }
+}
+
+/// Shows the model again what a fold hid.
+#[derive(Args)]
+pub struct Unhide {
+    /// The fold.
+    fold: FoldId,
+    /// Put it in force again instead.
+    #[arg(long)]
+    again: bool,
+}
+
+impl Unhide {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        match self.again {
+            true => desk.database.refold(self.fold).await?,
+            false => desk.database.unfold(self.fold).await?,
+        }
+        desk.screen.done(&format!("changed {}", self.fold));
+        Ok(())
+    }
+}
+
+/// A message.
+#[derive(Args)]
+pub struct OneMessage {
+    /// Its id, the beginning of it, or @last.
+    message: String,
+}
+
+impl OneMessage {
+    /// Shows it with its place.
+    pub async fn message(self, desk: &Desk) -> Result<()> {
+        let id = desk.message(&self.message).await?;
+        desk.tell(&desk.database.message(id).await?)
+    }
+
+    /// Shows the alternatives at its place.
+    pub async fn siblings(self, desk: &Desk) -> Result<()> {
+        let id = desk.message(&self.message).await?;
+        desk.tell(&desk.database.siblings(id).await?)
+    }
+
+    /// Shows the thread of replies that it belongs to.
+    pub async fn thread(self, desk: &Desk) -> Result<()> {
+        let id = desk.message(&self.message).await?;
+        desk.tell(&desk.database.thread(id).await?)
+    }
+}
+
+/// Which changes to look at.
+#[derive(Args)]
+pub struct Steps {
+    /// Only those of this conversation.
+    conversation: Option<String>,
+    /// Only those that belong to no conversation: projects, documents, memories.
+    #[arg(long, conflicts_with = "conversation")]
+    beside: bool,
+}
+
+impl Steps {
+    async fn scope(&self, desk: &Desk) -> Result<Scope> {
+        Ok(match (&self.conversation, self.beside) {
+            (Some(text), _) => Scope::Conversation(desk.conversation(text).await?),
+            (None, true) => Scope::Beside,
+            (None, false) => Scope::Everything,
+        })
+    }
+
+    /// Takes the last change back.
+    pub async fn undo(self, desk: &Desk) -> Result<()> {
+        let committed = desk.database.undo(self.scope(desk).await?).await?;
+        self.done(desk, "undone", committed.position)
+    }
+
+    /// Does again what was undone last.
+    pub async fn redo(self, desk: &Desk) -> Result<()> {
+        let committed = desk.database.redo(self.scope(desk).await?).await?;
+        self.done(desk, "done again", committed.position)
+    }
+
+    fn done(&self, desk: &Desk, word: &str, position: i64) -> Result<()> {
+        match desk.screen.json {
+            true => desk.screen.json(&serde_json::json!({ "position": position })),
+            false => {
+                desk.screen.done(&format!("{word}, at position {position}"));
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! `manent serve`: the API and the page.
+
+use crate::home::Home;
+use crate::screen::print;
+use anyhow::Result;
+use clap::Args;
+use manent::BackupPlan;
+use manent_server::{Limits, Secret, ServeOptions, Server};
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+use tracing_subscriber::EnvFilter;
+
+/// Answers the API and shows the page, on this machine only unless told otherwise.
+#[derive(Args)]
+pub struct Serve {
+    /// Where to listen; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7317", env = "MANENT_LISTEN")]
+    listen: SocketAddr,
+    /// Another name by which it may be called.
+    #[arg(long, value_name = "NAME")]
+    host: Vec<String>,
+    /// Open the page in a browser.
+    #[arg(long, short)]
+    open: bool,
+    /// Where backups go.
+    #[arg(long, value_name = "FOLDER")]
+    backups: Option<PathBuf>,
+    /// How many backups are kept.
+    #[arg(long, value_name = "N", default_value_t = 7)]
+    backups_keep: usize,
+    /// Hours between backups.
+    #[arg(long, value_name = "HOURS", default_value_t = 24)]
+    backups_every: u64,
+    /// Take no backups.
+    #[arg(long, conflicts_with = "backups")]
+    no_backups: bool,
+    /// Write the log as JSON lines.
+    #[arg(long)]
+    log_json: bool,
+}
+
+impl Serve {
+    pub async fn run(self, home: &Home) -> Result<()> {
+        start_log(self.log_json);
+        let database = home.open()?;
+        let plan = BackupPlan {
+            every: Duration::from_secs(self.backups_every.saturating_mul(3600)),
+            keep: self.backups_keep,
+            folder: self.backups.unwrap_or_else(|| home.folder.join("backups")),
+        };
+        let options = ServeOptions {
+            listen: self.listen,
+            hosts: self.host,
+            home: home.folder.clone(),
+            backups: (!self.no_backups).then_some(plan),
+            limits: Limits::default(),
+        };
+        let token = std::env::var("MANENT_TOKEN").ok().filter(|token| !token.is_empty()).map(Secret::given);
+        let server = Server::bind(database, options, token).await?;
+        let link = server.login_link();
+        let store = home.store.display();
+        print(&format!("Manent keeps {store}\nOpen {link}\nAPI  http://{}/docs/api\n", server.address()))?;
+        if self.open {
+            open_browser(&link);
+        }
+        server.run(ended()).await?;
+        Ok(())
+    }
+}
+
+/// The link holds the token, so it goes to the browser alone and never into the log.
+fn open_browser(link: &str) {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let quiet = std::process::Stdio::null;
+    // A machine without a browser is no error: the link stands above.
+    let _ = std::process::Command::new(program).arg(link).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn();
+}
+
+fn start_log(json: bool) {
+    let filter = EnvFilter::try_from_env("MANENT_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match json {
+        true => log.json().init(),
+        false => log.compact().with_target(false).with_ansi(std::io::stderr().is_terminal()).init(),
+    }
+}
+
+/// Waits until somebody wants the server to end.
+async fn ended() {
+    #[cfg(unix)]
+    {
+        let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).ok();
+        let terminated = async {
+            match &mut terminate {
+                Some(signal) => drop(signal.recv().await),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = terminated => {}
+            _ = tokio::signal::ctrl_c() => {}
+        }
+    }
+    #[cfg(not(unix))]
+    drop(tokio::signal::ctrl_c().await);
+}

@@ -1,0 +1,239 @@
+//! `manent show`: a conversation, pleasant to read.
+
+use crate::desk::{Desk, title_of};
+use crate::moment;
+use crate::screen::{BAD, BOLD, DIM, ID, WARN, one_line, plain};
+use anstyle::{AnsiColor, Style};
+use anyhow::{Result, bail};
+use clap::Args;
+use manent::model::BranchId;
+use manent::store::{BranchInfo, Direction, Window};
+use manent::{Conversation, Message, MessageStatus, Part};
+use std::collections::HashMap;
+use std::fmt::Write;
+
+/// Shows a conversation.
+#[derive(Args)]
+pub struct Show {
+    /// Its id, the beginning of it, its external id, or @last.
+    #[arg(default_value = "@last")]
+    conversation: String,
+    /// How many messages; 0 for all.
+    #[arg(long, short = 'n', default_value_t = 50)]
+    limit: u32,
+    /// Begin before this message instead of at the end.
+    #[arg(long, value_name = "MESSAGE")]
+    from: Option<String>,
+    /// Go towards the end instead of the start.
+    #[arg(long)]
+    forward: bool,
+    /// The path of this branch instead of the shown one.
+    #[arg(long, value_name = "BRANCH")]
+    branch: Option<BranchId>,
+    /// Unfold tool calls and reasoning.
+    #[arg(long, short)]
+    all: bool,
+    /// Print the first code block and nothing else.
+    #[arg(long, short = 'x')]
+    extract: bool,
+    /// What is attached to it, as JSON: notes, state, folds, calls.
+    #[arg(long)]
+    attached: bool,
+}
+
+impl Show {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        let id = desk.conversation(&self.conversation).await?;
+        if self.attached {
+            return desk.tell(&desk.database.attached(id).await?);
+        }
+        let conversation = desk.database.conversation(id).await?;
+        let window = self.window(desk, &conversation).await?;
+        if self.extract {
+            let Some(code) = window.messages.iter().rev().find_map(first_code) else {
+                bail!("there is no code block in these messages");
+            };
+            return crate::screen::print(&code);
+        }
+        if desk.screen.json {
+            return desk.screen.json(&Shown {
+                conversation: &conversation,
+                messages: &window.messages,
+                more: window.more,
+            });
+        }
+        let branches = desk.database.branches(id).await?;
+        desk.screen.page(&self.rendered(desk, &conversation, &window, &branches))
+    }
+
+    /// Reads pages until there are enough.
+    async fn window(&self, desk: &Desk, conversation: &Conversation) -> Result<Window> {
+        let wanted = if self.limit == 0 { usize::MAX } else { self.limit as usize };
+        let mut from = match &self.from {
+            Some(text) => Some(desk.message(text).await?),
+            None => None,
+        };
+        let direction = if self.forward { Direction::Forward } else { Direction::Backward };
+        let mut window = Window { messages: Vec::new(), more: true };
+        while window.more && window.messages.len() < wanted {
+            let limit = (wanted - window.messages.len()).min(500) as u32;
+            let page = match self.branch {
+                Some(branch) => desk.database.page_of_branch(conversation.id, branch, from, direction, limit).await?,
+                None => desk.database.page(conversation.id, from, direction, limit).await?,
+            };
+            window.more = page.more && !page.messages.is_empty();
+            match direction {
+                Direction::Forward => window.messages.extend(page.messages),
+                Direction::Backward => drop(window.messages.splice(0..0, page.messages)),
+            }
+            from = match direction {
+                Direction::Forward => window.messages.last(),
+                Direction::Backward => window.messages.first(),
+            }
+            .map(|message| message.id);
+        }
+        Ok(window)
+    }
+
+    fn rendered(&self, desk: &Desk, conversation: &Conversation, window: &Window, branches: &[BranchInfo]) -> String {
+        let mut text = head(desk, conversation);
+        let mut forks: HashMap<manent::MessageId, usize> = HashMap::new();
+        for fork in branches.iter().filter_map(|branch| branch.fork) {
+            *forks.entry(fork).or_default() += 1;
+        }
+        if window.more {
+            let _ = writeln!(text, "{}   … more {}{}\n", DIM.render(), way(self.forward), DIM.render_reset());
+        }
+        for message in &window.messages {
+            self.message(&mut text, desk, message);
+            if let Some(count) = forks.get(&message.id) {
+                let word = if *count == 1 { "branch leaves" } else { "branches leave" };
+                let _ = writeln!(text, "{}   ⑂ {count} {word} here{}\n", WARN.render(), WARN.render_reset());
+            }
+        }
+        if window.messages.is_empty() {
+            let _ = writeln!(text, "Nothing was said yet. Say something: manent append {} \"Hello\"", conversation.id);
+        }
+        text
+    }
+
+    fn message(&self, text: &mut String, desk: &Desk, message: &Message) {
+        let content = &message.content;
+        let who = content.author.as_ref().map(|author| if author.name.is_empty() { &author.id } else { &author.name });
+        let style = role_style(&content.role);
+        let _ = write!(text, "{}● {}{}", style.render(), one_line(&content.role), style.render_reset());
+        if let Some(who) = who {
+            let _ = write!(text, " {}", one_line(who));
+        }
+        let model = content.model.as_deref().map(one_line).unwrap_or_default();
+        let time = match desk.screen.is_terminal() {
+            true => moment::ago(content.time.at, &desk.now),
+            false => moment::exact(content.time.at, &desk.now),
+        };
+        let _ = writeln!(text, "  {}{time}  {model}  {}{}", DIM.render(), message.id, DIM.render_reset());
+        if message.erased {
+            let _ = writeln!(text, "  {}(erased){}", DIM.render(), DIM.render_reset());
+        }
+        for part in content.body.parts() {
+            self.part(text, &part);
+        }
+        match content.status {
+            MessageStatus::Complete => {}
+            MessageStatus::Streaming => note(text, WARN, "still being written"),
+            MessageStatus::Incomplete => note(text, WARN, "ended early"),
+            MessageStatus::Failed => note(text, BAD, "could not be sent"),
+        }
+        text.push('\n');
+    }
+
+    fn part(&self, text: &mut String, part: &Part) {
+        match part {
+            Part::Text { text: words, .. } | Part::Summary { text: words, .. } => indented(text, &plain(words)),
+            Part::Error { text: words, .. } => note(text, BAD, &one_line(words)),
+            Part::Reasoning { text: words, .. } if self.all => {
+                note(text, DIM, "thought");
+                indented(text, &plain(words));
+            }
+            Part::Reasoning { text: words, .. } => {
+                note(text, DIM, &format!("▸ thought, {} characters", words.chars().count()))
+            }
+            Part::ToolCall { name, input, .. } => {
+                let shown =
+                    if self.all { plain(input.text()) } else { crate::screen::cut(&one_line(input.text()), 72) };
+                note(text, DIM, &format!("▸ {} {shown}", one_line(name)));
+            }
+            Part::ToolResult { content, .. } => {
+                let shown =
+                    if self.all { plain(content.text()) } else { crate::screen::cut(&one_line(content.text()), 72) };
+                note(text, DIM, &format!("◂ {shown}"));
+            }
+            Part::Media { mime, blob, .. } => {
+                note(text, DIM, &format!("▣ {} {}", one_line(mime), blob.as_deref().unwrap_or_default()));
+            }
+            Part::Source { title, .. } => note(text, DIM, &format!("↗ {}", one_line(title))),
+            Part::Opaque(json) => note(text, DIM, &crate::screen::cut(&one_line(json.text()), 72)),
+        }
+    }
+}
+
+/// What is shown, as JSON.
+#[derive(serde::Serialize)]
+struct Shown<'a> {
+    conversation: &'a Conversation,
+    messages: &'a [Message],
+    more: bool,
+}
+
+fn way(forward: bool) -> &'static str {
+    if forward { "below" } else { "above" }
+}
+
+fn head(desk: &Desk, conversation: &Conversation) -> String {
+    let mut text = String::new();
+    let _ = writeln!(text, "{}{}{}", BOLD.render(), one_line(title_of(conversation)), BOLD.render_reset());
+    let mut facts = vec![
+        format!("{} messages", conversation.messages),
+        format!("active {}", moment::ago(conversation.active_at, &desk.now)),
+    ];
+    facts.extend(conversation.tags.iter().map(|tag| format!("#{}", one_line(tag))));
+    let (id, dim) = (ID, DIM);
+    let facts = facts.join(" · ");
+    let _ = writeln!(
+        text,
+        "{}{}{}  {}{facts}{}\n",
+        id.render(),
+        conversation.id,
+        id.render_reset(),
+        dim.render(),
+        dim.render_reset()
+    );
+    text
+}
+
+fn role_style(role: &str) -> Style {
+    match role {
+        "user" => AnsiColor::Green.on_default().bold(),
+        "assistant" | "bot" => AnsiColor::Blue.on_default().bold(),
+        "tool" => AnsiColor::Magenta.on_default().bold(),
+        _ => Style::new().bold(),
+    }
+}
+
+fn note(text: &mut String, style: Style, words: &str) {
+    let _ = writeln!(text, "  {}{words}{}", style.render(), style.render_reset());
+}
+
+fn indented(text: &mut String, words: &str) {
+    for line in words.lines() {
+        let _ = writeln!(text, "  {line}");
+    }
+}
+
+/// Returns what stands between the first pair of code fences.
+fn first_code(message: &Message) -> Option<String> {
+    let words = message.content.body.words();
+    let (_, rest) = words.split_once("```")?;
+    let (_, code) = rest.split_once('\n')?;
+    let (code, _) = code.split_once("```")?;
+    Some(code.to_owned())
+}

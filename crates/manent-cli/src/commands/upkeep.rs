@@ -1,0 +1,250 @@
+//! Upkeep: `stats`, `tail`, `backup`, `verify`, `doctor`.
+
+use crate::commands::conversation::spelled;
+use crate::desk::Desk;
+use crate::home::Home;
+use crate::moment;
+use crate::progress::Spinner;
+use crate::screen::{BOLD, Cell, DIM, Screen, Table, print};
+use anyhow::{Result, bail};
+use clap::Args;
+use manent::Database;
+use manent::model::stats::Tally;
+use manent::store::{JournalQuery, StatsQuery};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Counts messages, words and tokens, by day, model and role.
+#[derive(Args)]
+pub struct Stats {
+    /// Only this conversation.
+    conversation: Option<String>,
+    /// Only the conversations of this project.
+    #[arg(long, conflicts_with = "conversation")]
+    project: Option<String>,
+}
+
+impl Stats {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        let query = match (&self.conversation, &self.project) {
+            (Some(text), _) => StatsQuery::Conversation(desk.conversation(text).await?),
+            (None, Some(text)) => StatsQuery::Project(desk.database.resolve_project(text).await?),
+            (None, None) => StatsQuery::Everything,
+        };
+        let stats = desk.database.stats(query).await?;
+        if desk.screen.json {
+            return desk.screen.json(&stats);
+        }
+        let mut text = String::new();
+        let total = &stats.total;
+        let _ = writeln!(
+            text,
+            "{}{} messages{} in {} conversations, {} words, {} tokens{}\n",
+            BOLD.render(),
+            total.messages,
+            BOLD.render_reset(),
+            stats.conversations,
+            total.words,
+            total.tokens,
+            response(total),
+        );
+        let days: BTreeMap<String, Tally> =
+            stats.by_day.iter().rev().take(14).map(|(day, tally)| (day_of(*day), *tally)).collect();
+        bars(&mut text, "by day", &days);
+        bars(&mut text, "by role", &stats.by_role);
+        bars(&mut text, "by model", &stats.by_model);
+        desk.screen.page(&text)
+    }
+}
+
+fn response(total: &Tally) -> String {
+    match total.timed {
+        0 => String::new(),
+        timed => format!(", answers after {:.1} s on average", total.response_micros as f64 / timed as f64 / 1e6),
+    }
+}
+
+fn day_of(day: i64) -> String {
+    let text = manent::model::Micros(day.saturating_mul(86_400_000_000)).to_string();
+    text.split('T').next().unwrap_or_default().to_owned()
+}
+
+/// Draws one bar a line, the longest across 40 columns.
+fn bars(text: &mut String, heading: &str, tallies: &BTreeMap<String, Tally>) {
+    if tallies.is_empty() {
+        return;
+    }
+    let most = tallies.values().map(|tally| tally.messages).max().unwrap_or(1).max(1);
+    let _ = writeln!(text, "{}{heading}{}", BOLD.render(), BOLD.render_reset());
+    for (name, tally) in tallies {
+        let name = crate::screen::cut(&crate::screen::one_line(name), 24);
+        let padding = " ".repeat(24usize.saturating_sub(unicode_width::UnicodeWidthStr::width(name.as_str())));
+        let bar = "█".repeat(((tally.messages * 40 / most).max(i64::from(tally.messages > 0))) as usize);
+        let _ = writeln!(text, "  {name}{padding} {bar} {}{}{}", DIM.render(), tally.messages, DIM.render_reset());
+    }
+    text.push('\n');
+}
+
+/// Shows what happened, in order.
+#[derive(Args)]
+pub struct Tail {
+    /// Only this conversation.
+    conversation: Option<String>,
+    /// After this position; the last few if it is not given.
+    #[arg(long, value_name = "POSITION")]
+    after: Option<i64>,
+    /// How many.
+    #[arg(long, short = 'n', default_value_t = 20)]
+    limit: u32,
+    /// Go on as things happen, whichever program does them.
+    #[arg(long, short)]
+    follow: bool,
+}
+
+impl Tail {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        let conversation = match &self.conversation {
+            Some(text) => Some(desk.conversation(text).await?),
+            None => None,
+        };
+        let newest = *desk.database.store().position().borrow();
+        let mut after = self.after.unwrap_or_else(|| newest.saturating_sub(i64::from(self.limit)).max(0));
+        let mut entries = desk.database.journal(JournalQuery { after, conversation, limit: self.limit }).await?;
+        loop {
+            for entry in &entries.entries {
+                if desk.screen.json {
+                    print(&format!("{}\n", serde_json::to_string(entry)?))?;
+                    continue;
+                }
+                let time = moment::exact(entry.at, &desk.now);
+                let about = entry.conversation.map(|id| id.to_string()).unwrap_or_default();
+                print(&format!("{}\t{time}\t{}\t{about}\n", entry.position, spelled(&entry.kind)))?;
+            }
+            after = entries.reached.max(after);
+            if !self.follow {
+                return Ok(());
+            }
+            entries = desk.database.tail(JournalQuery { after, conversation, limit: 500 }).await?;
+        }
+    }
+}
+
+/// Writes a copy that was restored and checked before it is called done.
+#[derive(Args)]
+pub struct Backup {
+    /// The new file.
+    to: PathBuf,
+}
+
+impl Backup {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        let spinner = Spinner::start(&desk.screen, "copying, restoring and checking");
+        let report = desk.database.backup(&self.to).await;
+        spinner.end();
+        let report = report?;
+        match desk.screen.json {
+            true => desk.screen.json(&report),
+            false => {
+                let (messages, conversations) = (report.messages, report.conversations);
+                desk.screen
+                    .done(&format!("{} holds {messages} messages in {conversations} conversations", report.path));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Puts a backup in the place of a store that is not there, after checking it.
+#[derive(Args)]
+pub struct RestoreBackup {
+    /// The backup.
+    from: PathBuf,
+    /// The new file; the store of this installation if it is not given.
+    to: Option<PathBuf>,
+}
+
+impl RestoreBackup {
+    pub async fn run(self, home: &Home, screen: &Screen) -> Result<()> {
+        let to = self.to.unwrap_or_else(|| home.store.clone());
+        let spinner = Spinner::start(screen, "copying and checking");
+        let restored = Database::restore_backup(&self.from, &to).await;
+        spinner.end();
+        restored?;
+        screen.done(&format!("restored {}", to.display()));
+        Ok(())
+    }
+}
+
+/// Walks every digest and chain, and names what was altered, lost or doubled.
+#[derive(Args)]
+pub struct Verify {}
+
+impl Verify {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        let spinner = Spinner::start(&desk.screen, "verifying");
+        let report = desk.database.verify().await;
+        spinner.end();
+        let report = report?;
+        if desk.screen.json {
+            desk.screen.json(&report)?;
+        } else {
+            print(&format!(
+                "{} messages, {} erased, {} conversations, {} journal rows, {} blobs: {}\n",
+                report.messages,
+                report.erased,
+                report.conversations,
+                report.journal,
+                report.blobs,
+                if report.is_sound() { "all as they were written" } else { "NOT as they were written" },
+            ))?;
+            for problem in &report.problems {
+                print(&format!("{}\n", serde_json::to_string(problem)?))?;
+            }
+        }
+        if !report.is_sound() {
+            bail!("{} problems; restore a backup", report.problems.len());
+        }
+        Ok(())
+    }
+}
+
+/// Reports versions, settings, sizes and the largest conversations.
+#[derive(Args)]
+pub struct Doctor {}
+
+impl Doctor {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        let report = desk.database.doctor().await?;
+        if desk.screen.json {
+            return desk.screen.json(&report);
+        }
+        let mut table = Table::new(&["WHAT", "VALUE"], 1);
+        let mut row = |what: &str, value: String| table.row(vec![Cell::styled(what, BOLD), Cell::new(value)]);
+        row("engine", report.engine.clone());
+        row("schema", report.schema.to_string());
+        row("position", report.position.to_string());
+        for (file, size) in &report.files {
+            row("file", format!("{file} {}", bytes(*size)));
+        }
+        for (name, value) in &report.settings {
+            row("setting", format!("{name} = {value}"));
+        }
+        for (name, size) in &report.tables {
+            row("table", format!("{name} {}", bytes((*size).max(0) as u64)));
+        }
+        for (id, title, messages) in &report.largest {
+            row("largest", format!("{id} {messages} messages {title}"));
+        }
+        desk.screen.table(&table)
+    }
+}
+
+fn bytes(size: u64) -> String {
+    match size {
+        0..1_024 => format!("{size} B"),
+        1_024..1_048_576 => format!("{:.1} KiB", size as f64 / 1_024.0),
+        1_048_576..1_073_741_824 => format!("{:.1} MiB", size as f64 / 1_048_576.0),
+        _ => format!("{:.1} GiB", size as f64 / 1_073_741_824.0),
+    }
+}

@@ -1,0 +1,74 @@
+//! What every command has at hand.
+
+use crate::screen::Screen;
+use anyhow::{Context, Result};
+use jiff::Zoned;
+use manent::{Conversation, ConversationId, Database, Json, MessageId};
+use std::io::Read;
+
+/// The store, the screen, and the time.
+pub struct Desk {
+    pub database: Database,
+    pub screen: Screen,
+    pub now: Zoned,
+}
+
+impl Desk {
+    /// Finds the conversation that a text names: an id, the unique beginning of one, an external id, or `@last`.
+    pub async fn conversation(&self, text: &str) -> Result<ConversationId> {
+        Ok(self.database.resolve_conversation(text).await?)
+    }
+
+    /// Finds the message that a text names.
+    pub async fn message(&self, text: &str) -> Result<MessageId> {
+        Ok(self.database.resolve_message(text).await?)
+    }
+
+    /// Shows a conversation that was changed: whole as JSON, in a line to a person, not at all in a pipe.
+    pub async fn changed(&self, id: ConversationId, done: &str) -> Result<()> {
+        match self.screen.json {
+            true => self.screen.json(&self.database.conversation(id).await?),
+            false => {
+                self.screen.done(&format!("{done} {id}"));
+                Ok(())
+            }
+        }
+    }
+
+    /// Shows the ids of what was made.
+    pub fn made<T: serde::Serialize + ToString>(&self, ids: &[T]) -> Result<()> {
+        match self.screen.json {
+            true => self.screen.json(&ids),
+            false => ids.iter().try_for_each(|id| crate::screen::print(&format!("{}\n", id.to_string()))),
+        }
+    }
+
+    /// Shows something that people read as lines of `name: value`, or JSON.
+    pub fn tell<T: serde::Serialize>(&self, value: &T) -> Result<()> {
+        self.screen.json(value)
+    }
+}
+
+/// Reads a JSON argument; `-` reads standard input.
+pub fn read_json(text: &str) -> Result<Json> {
+    let text = read_text(text)?;
+    Json::parse(text.trim()).with_context(|| "the JSON argument")
+}
+
+/// Reads a text argument; `-` reads standard input.
+pub fn read_text(text: &str) -> Result<String> {
+    if text != "-" {
+        return Ok(text.to_owned());
+    }
+    let mut read = String::new();
+    std::io::stdin().read_to_string(&mut read).context("reading standard input")?;
+    Ok(read)
+}
+
+/// Says what a conversation is called.
+pub fn title_of(conversation: &Conversation) -> &str {
+    match conversation.title.as_str() {
+        "" => "(untitled)",
+        title => title,
+    }
+}

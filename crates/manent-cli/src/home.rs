@@ -1,0 +1,47 @@
+//! Where things are: the store, the token, the backups.
+
+use anyhow::{Context, Result};
+use etcetera::{BaseStrategy, choose_base_strategy};
+use manent::Database;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The folder of this installation, and its store.
+pub struct Home {
+    /// The folder of the token, the sessions and the backups.
+    pub folder: PathBuf,
+    /// Who said so.
+    pub folder_from: &'static str,
+    /// The file of the store.
+    pub store: PathBuf,
+    /// Who said so.
+    pub store_from: &'static str,
+}
+
+impl Home {
+    /// `--db`, else `MANENT_DB`, else a file in `MANENT_HOME`, else in the data folder of the user.
+    pub fn find(db: Option<PathBuf>) -> Result<Self> {
+        let given = |name| std::env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
+        let (folder, folder_from) = match given("MANENT_HOME") {
+            Some(home) => (home, "MANENT_HOME"),
+            None => {
+                let strategy = choose_base_strategy().context("finding your home folder")?;
+                (strategy.data_dir().join("manent"), "XDG_DATA_HOME")
+            }
+        };
+        let (store, store_from) = match (db, given("MANENT_DB")) {
+            (Some(db), _) => (db, "--db"),
+            (None, Some(db)) => (db, "MANENT_DB"),
+            (None, None) => (folder.join("manent.db"), "home"),
+        };
+        Ok(Self { folder, folder_from, store, store_from })
+    }
+
+    /// Opens the store; makes it and its folder at the first time.
+    pub fn open(&self) -> Result<Database> {
+        if let Some(parent) = self.store.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            manent_server::make_private_folder(parent).with_context(|| format!("making {}", parent.display()))?;
+        }
+        Database::open(&self.store).with_context(|| format!("opening {}", self.store.display()))
+    }
+}

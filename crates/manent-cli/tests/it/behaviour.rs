@@ -1,0 +1,117 @@
+//! Terminals and pipes, exit codes, ids, colours.
+
+use crate::kit::Home;
+
+fn seeded() -> (Home, String) {
+    let home = Home::new();
+    let chat = home.good(&["new", "北京的天气 and more"]);
+    home.good(&["append", &chat, "Hello"]);
+    (home, chat)
+}
+
+#[test]
+fn a_table_on_a_terminal_is_lines_in_a_pipe() {
+    let (home, chat) = seeded();
+    let seen = home.on_terminal(&["list", "--no-pager"], &[]);
+    assert!(seen.contains("TITLE") && seen.contains("\u{1b}["), "{seen:?}");
+    let plain = home.on_terminal(&["list", "--no-pager"], &[("NO_COLOR", "1")]);
+    assert!(plain.contains("TITLE") && !plain.contains('\u{1b}'), "{plain:?}");
+    assert!(home.on_terminal(&["list", "--no-pager", "--no-color"], &[]).find('\u{1b}').is_none());
+    let piped = home.good(&["list"]);
+    assert!(
+        !piped.contains("TITLE") && piped.starts_with(&format!("{chat}\t北京的天气 and more\tchat\t1\t")),
+        "{piped:?}"
+    );
+}
+
+#[test]
+fn columns_line_up_under_chinese() {
+    let (home, _) = seeded();
+    home.good(&["new", "plain"]);
+    let seen = home.on_terminal(&["list", "--no-pager"], &[("NO_COLOR", "1")]);
+    let place = |line: &str| unicode_width::UnicodeWidthStr::width(line.split("chat").next().expect("a kind"));
+    let places: Vec<usize> = seen.lines().skip(1).filter(|line| line.contains("chat")).map(place).collect();
+    assert_eq!(places.len(), 2, "{seen}");
+    assert_eq!(places[0], places[1], "{seen}");
+}
+
+#[test]
+fn a_long_page_goes_through_the_pager() {
+    let (home, chat) = seeded();
+    for number in 0..30 {
+        home.good(&["append", &chat, &format!("message {number}")]);
+    }
+    let seen = home.on_terminal(&["show", &chat], &[("MANENT_PAGER", "sed s/^/PAGED:/")]);
+    assert!(seen.contains("PAGED:"), "{seen}");
+    let seen = home.on_terminal(&["show", &chat, "--no-pager"], &[("MANENT_PAGER", "sed s/^/PAGED:/")]);
+    assert!(!seen.contains("PAGED:"), "{seen}");
+}
+
+#[test]
+fn exit_codes_tell_scripts_what_happened() {
+    let (home, chat) = seeded();
+    assert_eq!(home.run(&["show", "conv_01K7H1RY3BNE1D3YX3C01SM0R1"]).code, 4);
+    assert_eq!(home.run(&["show", "nothing-like-it"]).code, 4);
+    assert_eq!(home.run(&["nonsense"]).code, 2);
+    assert_eq!(home.run(&["rename", &chat, "a/b"]).code, 1);
+    std::fs::write(home.path().join("half.jsonl"), "{\"type\":\"manent\",\"value\":{\"format\":1}}\nrubbish\n")
+        .expect("a file");
+    let said = home.run(&["import", "half.jsonl"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert!(said.err.contains("line 2"), "{said:?}");
+}
+
+#[test]
+fn nothing_is_destroyed_without_being_asked_for() {
+    let (home, chat) = seeded();
+    home.good(&["rm", &chat]);
+    let said = home.run(&["purge", &chat]);
+    assert_eq!(said.code, 1);
+    assert!(said.err.contains("--yes"), "{said:?}");
+    home.good(&["restore", &chat]);
+    home.good(&["rm", &chat]);
+    home.good(&["purge", &chat, "--yes"]);
+    assert_eq!(home.run(&["show", &chat]).code, 4);
+}
+
+#[test]
+fn the_beginning_of_an_id_is_enough() {
+    let (home, chat) = seeded();
+    let short = &chat[..chat.len() - 2];
+    assert!(home.good(&["show", short]).contains("Hello"));
+    assert!(home.good(&["show", "@last"]).contains("Hello"));
+    let again = home.run(&["show", &chat[..7]]);
+    assert_eq!(again.code, 4, "too short to be a name: {again:?}");
+}
+
+#[test]
+fn other_peoples_words_do_not_paint_on_the_terminal() {
+    let home = Home::new();
+    let chat = home.good(&["new", "\u{1b}[31mred\u{7}\u{202e}"]);
+    home.good(&["append", &chat, "\u{1b}]0;owned\u{7}text\u{1b}[2J"]);
+    for arguments in [["list", "--no-pager"], ["show", "--no-pager"]] {
+        let seen = home.on_terminal(&arguments, &[("NO_COLOR", "1")]);
+        assert!(!seen.contains('\u{1b}') && !seen.contains('\u{7}') && !seen.contains('\u{202e}'), "{seen:?}");
+    }
+}
+
+#[test]
+fn the_store_is_where_it_was_said_to_be() {
+    let home = Home::new();
+    home.good(&["--db", "other.db", "new", "x"]);
+    assert!(home.path().join("other.db").exists());
+    assert!(!home.path().join("manent.db").exists());
+    let config = home.good(&["config", "--json"]);
+    assert!(config.contains("MANENT_HOME"), "{config}");
+}
+
+#[test]
+fn files_of_the_owner_are_nobody_elses() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let inner = home.path().join("inner");
+    let mut command = home.command(&["token"]);
+    assert!(command.env("MANENT_HOME", &inner).output().expect("runs").status.success());
+    let mode = |path: &std::path::Path| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
+    assert_eq!((mode(&inner), mode(&inner.join("token"))), (0o700, 0o600));
+}

@@ -1,0 +1,277 @@
+//! Every command once, in one story, with what it says on record.
+
+use crate::kit::Home;
+use expect_test::expect_file;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::Path;
+
+/// Runs commands and writes down what they say.
+struct Story {
+    home: Home,
+    told: BTreeSet<String>,
+    text: String,
+    names: BTreeMap<String, String>,
+}
+
+impl Story {
+    fn run(&mut self, arguments: &[&str]) -> String {
+        self.fed(arguments, "")
+    }
+
+    fn fed(&mut self, arguments: &[&str], input: &str) -> String {
+        let said = self.home.fed(arguments, input);
+        assert_eq!(said.code, 0, "{arguments:?}: {said:?}");
+        self.told.insert(arguments[0].to_owned());
+        let shown: Vec<String> = arguments.iter().map(|word| quoted(word)).collect();
+        let plain = format!("$ manent {}\n{}{}", shown.join(" "), said.out, said.err);
+        let anonymous = self.anonymous(&plain);
+        let _ = writeln!(self.text, "{anonymous}");
+        said.out.trim_end_matches('\n').to_owned()
+    }
+
+    /// Runs a command whose output is another on every machine.
+    fn unrecorded(&mut self, arguments: &[&str]) -> String {
+        let before = self.text.len();
+        let out = self.run(arguments);
+        self.text.truncate(before);
+        out
+    }
+
+    /// Numbers ids in the order they appear, and forgets times and folders: the next run has others.
+    fn anonymous(&mut self, text: &str) -> String {
+        let text = text.replace(self.home.path().to_str().expect("a path in text"), "HOME");
+        let is_part = |character: char| character.is_ascii_alphanumeric() || "_-:.".contains(character);
+        let mut shown = String::new();
+        let mut word = String::new();
+        for character in text.chars().chain(['\0']) {
+            if is_part(character) {
+                word.push(character);
+                continue;
+            }
+            shown.push_str(&self.name(&word));
+            word.clear();
+            if character != '\0' {
+                shown.push(character);
+            }
+        }
+        shown
+    }
+
+    fn name(&mut self, word: &str) -> String {
+        let is_time = word.len() >= 20 && word.starts_with("20") && word.contains('T') && word.ends_with('Z');
+        let is_day = word.len() == 10 && word.starts_with("20") && word.matches('-').count() == 2;
+        let is_clock = word.len() == 5 && word.as_bytes()[2] == b':';
+        let (prefix, tail) = word.rsplit_once('_').unwrap_or(("", word));
+        match (is_time || is_day || is_clock, tail.len() == 26 && !prefix.is_empty()) {
+            (true, _) => "TIME".to_owned(),
+            (_, true) => {
+                let next = self.names.keys().filter(|known| known.starts_with(prefix)).count() + 1;
+                self.names.entry(word.to_owned()).or_insert_with(|| format!("{prefix}_{next}")).clone()
+            }
+            _ => word.to_owned(),
+        }
+    }
+}
+
+fn quoted(word: &str) -> String {
+    match word.is_empty() || word.contains([' ', '"', '{', '*']) {
+        true => format!("'{word}'"),
+        false => word.to_owned(),
+    }
+}
+
+#[test]
+fn every_command_says_what_is_on_record() {
+    let mut story = Story { home: Home::new(), told: BTreeSet::new(), text: String::new(), names: BTreeMap::new() };
+    tell(&mut story);
+    let all: BTreeSet<String> = commands(&story.home).into_iter().collect();
+    // These need a terminal, a browser or a signal to end; `serve` and `behaviour` try them.
+    let elsewhere = ["serve", "help"];
+    let untold: Vec<&String> =
+        all.difference(&story.told).filter(|command| !elsewhere.contains(&command.as_str())).collect();
+    assert!(untold.is_empty(), "commands that nobody tries: {untold:?}");
+    expect_file!["said.txt"].assert_eq(&story.text);
+}
+
+/// Returns the names of all commands, as the program itself lists them.
+fn commands(home: &Home) -> Vec<String> {
+    let help = home.good(&["--help"]);
+    let listed = help.split("Commands:").nth(1).and_then(|rest| rest.split("\nOptions:").next()).expect("a list");
+    let begins = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
+    listed.lines().filter(begins).filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+fn tell(story: &mut Story) {
+    let chat = story.run(&["new", "Weather", "--tag", "sky", "--external-id", "ext-1", "--metadata", r#"{"k":1.50}"#]);
+    let question = story.run(&["append", "ext-1", "北京今天天气怎么样？", "--author", "ann=Ann"]);
+    let answer = story.fed(&["append", &chat, "-", "--role", "assistant", "--model", "m-1", "--tokens", "7"], "晴\n");
+    story.run(&["rename", &chat, "天气"]);
+    story.run(&["tag", &chat, "a", "b", "--remove", "sky"]);
+    story.run(&["pin", &chat]);
+    story.run(&["list"]);
+    story.run(&["list", "--count", "--status", "all"]);
+    story.run(&["show", &chat]);
+    story.run(&["show", "@last", "--json", "-n", "1"]);
+    story.run(&["unpin", &chat]);
+    story.run(&["set", &chat, "--member", "ann=Ann", "--title", "a: b?"]);
+    let other = story.run(&["regenerate", &chat, &answer, "多云", "--role", "assistant"]);
+    story.run(&["siblings", &answer]);
+    story.run(&["branches", &chat]);
+    story.run(&["switch", &chat, &answer]);
+    story.run(&["message", &other]);
+    story.run(&["edit", &chat, &question, "上海呢？", "--keep-tail"]);
+    story.run(&["undo", &chat]);
+    story.run(&["redo", &chat, "--json"]);
+    story.run(&["undo"]);
+    let between = story.run(&["insert", &chat, &question, "between"]);
+    story.run(&["remove", &chat, &between]);
+    let fold = story.run(&["hide", &chat, &question]);
+    story.run(&["unhide", &fold]);
+    story.run(&["fold", &chat, &question, &answer, "--summary", "weather"]);
+    story.run(&["rewind", &chat, &question]);
+    let reply = story.run(&["fork", &chat, &question, "and then?", "--reply-to", &question]);
+    story.run(&["thread", &reply]);
+    let forked = story.run(&["fork", &chat, &question, "--new", "Fork"]);
+    story.run(&["draft", &chat, "half a", "--actor", "ann"]);
+    story.run(&["draft", &chat, "--actor", "ann"]);
+    let note = story.run(&["note", "add", &answer, "rating", "5"]);
+    story.run(&["note", "rm", &note]);
+    story.run(&["bookmark", "set", &chat, "here"]);
+    story.run(&["bookmark", "rm", &chat, "here"]);
+    story.run(&["state", "set", &chat, "mood", r#"{"n":1e2}"#]);
+    story.run(&["state", "get", &chat, "mood"]);
+    let called = story.run(&[
+        "append",
+        &chat,
+        "--role",
+        "assistant",
+        "--parts",
+        r#"[{"type":"tool_call","id":"c1","name":"w","input":{}}]"#,
+    ]);
+    let call =
+        format!(r#"{{"message":"{called}","part":0,"call_id":"c1","name":"w","state":"PENDING","record":{{}}}}"#);
+    story.run(&["tool", "put", &call, "--note", "asked"]);
+    story.run(&["tool", "move", &called, "0", "APPROVED"]);
+    story.run(&["tool", "list"]);
+    story.run(&["event", "log", &chat, "progress", r#"{"step":1}"#]);
+    story.run(&["event", "list", &chat]);
+    let input = story.run(&["input", "put", &chat, "\"go on\""]);
+    story.run(&["input", "take", &chat, &input]);
+    story.run(&["lease", "take", &chat, "me"]);
+    story.run(&["lease", "renew", &chat, "1"]);
+    story.run(&["lease", "release", &chat, "1"]);
+    story.run(&["call", &chat, "--model", "m-1", "--tokens-in", "3"]);
+    story.run(&["show", &chat, "--attached"]);
+    story.fed(&["append", &chat, "--stream", "--role", "assistant"], "Once upon");
+    story.run(&["append", &chat, "lost", "--failed"]);
+    story.fed(
+        &["append", &chat, "--lines"],
+        "{\"role\":\"user\",\"text\":\"one\"}\n{\"role\":\"user\",\"text\":\"two\"}\n",
+    );
+
+    let project = story.run(&["project", "new", "Home", "--instructions", "Be kind."]);
+    story.run(&["project", "edit", &project, "--fact", "city=北京"]);
+    story.run(&["project", "list"]);
+    story.run(&["project", "show", &project]);
+    story.run(&["set", &chat, "--project", &project]);
+    story.run(&["project", "rm", &project]);
+    story.run(&["document", "put", "character", "ann", r#"{"name":"Ann"}"#]);
+    story.run(&["document", "get", "character", "ann"]);
+    story.run(&["document", "list", "character"]);
+    story.run(&["document", "rm", "character", "ann"]);
+    story.run(&["document", "versions", "character", "ann"]);
+    let memory = story.run(&["memory", "put", "facts", "She likes tea."]);
+    story.run(&["memory", "list", "facts"]);
+    story.run(&["memory", "rm", &memory]);
+    let blob = story.fed(&["blob", "put", "-"], "some bytes");
+    story.run(&["blob", "get", &blob]);
+    story.run(&["source", "list"]);
+
+    story.run(&["archive", &forked]);
+    story.run(&["restore", &forked]);
+    story.run(&["clear", &forked]);
+    story.run(&["rm", &forked]);
+    story.run(&["purge", &forked, "--yes"]);
+    let timed = story.run(&["new", "Timed"]);
+    story.run(&["append", &timed, "How long?", "--time", "2026-01-01T08:00:00Z"]);
+    story.run(&["append", &timed, "五秒", "--role", "assistant", "--model", "m-1", "--time", "2026-01-01T08:00:05Z"]);
+    story.run(&["stats", &timed]);
+    story.run(&["tail", "-n", "3"]);
+    story.run(&["export", &chat, "--output", "out.jsonl"]);
+    story.run(&["import", "out.jsonl", "--json"]);
+    story.run(&["backup", "copy.db", "--json"]);
+    story.run(&["restore-backup", "copy.db", "restored.db"]);
+    story.run(&["erase", "--message", &answer, "--yes"]);
+    story.run(&["verify"]);
+    story.unrecorded(&["doctor"]);
+    story.unrecorded(&["config"]);
+    story.unrecorded(&["token"]);
+    story.unrecorded(&["completion", "bash"]);
+    story.run(&["man", "man"]);
+}
+
+#[test]
+fn the_commands_are_documented() {
+    let home = Home::new();
+    let mut text = String::from("# Commands\n\nWhat `manent --help` says, for every command.\n\n```text\n");
+    text.push_str(&home.good(&["--help"]));
+    text.push_str("\n```\n");
+    for command in commands(&home).iter().filter(|command| *command != "help") {
+        let help = home.good(&[command, "--help"]);
+        let _ = write!(text, "\n## manent {command}\n\n```text\n{help}\n```\n");
+        let listed =
+            help.split("Commands:").nth(1).and_then(|rest| rest.split("\nOptions:").next()).unwrap_or_default();
+        for line in listed.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")) {
+            let inner = line.split_whitespace().next().expect("a word");
+            if inner != "help" {
+                let help = home.good(&[command, inner, "--help"]);
+                let _ = write!(text, "\n### manent {command} {inner}\n\n```text\n{help}\n```\n");
+            }
+        }
+    }
+    // The options that every command has are said once.
+    expect_file!["../../../../docs/cli.md"].assert_eq(&text);
+}
+
+/// What commands reach by another name.
+const BY_ANOTHER_NAME: [(&str, &str); 8] = [
+    ("set_project", "`manent set --project`"),
+    ("set_members", "`manent set --member`"),
+    ("set_metadata", "`manent set --metadata`"),
+    ("last", "`manent show` pages backward from the end"),
+    ("conversation_by_external_id", "an external id names a conversation in every command"),
+    ("backup_if_due", "`manent serve` takes scheduled backups"),
+    ("once", "a key protects a request over a network; a command that was killed is run again by hand"),
+    ("send", "commits are sent by every command"),
+];
+
+#[test]
+fn every_operation_of_the_library_has_a_command() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let own = sources(&root.join("src"));
+    let known: BTreeSet<String> = sources(&root.join("../manent/src"))
+        .lines()
+        .filter_map(|line| line.strip_prefix("    pub async fn "))
+        .map(|line| line.split(['(', '<']).next().unwrap_or_default().to_owned())
+        .collect();
+    assert!(known.len() > 60, "found only {known:?}");
+    let called =
+        |name: &String| own.contains(&format!("database.{name}(")) || own.contains(&format!("Database::{name}("));
+    let excepted = |name: &String| {
+        BY_ANOTHER_NAME.iter().any(|(other, _)| other == name) || ["change", "commit"].contains(&name.as_str())
+    };
+    let missing: Vec<&String> = known.iter().filter(|name| !called(name) && !excepted(name)).collect();
+    assert!(missing.is_empty(), "no command does these: {missing:?}");
+}
+
+fn sources(folder: &Path) -> String {
+    let mut text = String::new();
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        match entry.path().is_dir() {
+            true => text.push_str(&sources(&entry.path())),
+            false => text.push_str(&std::fs::read_to_string(entry.path()).expect("text")),
+        }
+    }
+    text
+}

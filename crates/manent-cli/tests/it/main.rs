@@ -1,0 +1,6 @@
+//! The command as people and scripts use it.
+
+mod kit;
+mod commands;
+mod behaviour;
+mod serve;

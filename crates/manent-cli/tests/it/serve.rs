@@ -1,0 +1,197 @@
+//! `manent serve`, and commands beside it on the same file.
+
+use crate::kit::Home;
+use manent_testing::http::{Client, Events};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+/// A server in a process of its own.
+struct Served {
+    child: Child,
+    address: SocketAddr,
+    token: String,
+}
+
+impl Served {
+    fn start(home: &Home) -> Self {
+        let mut child = home
+            .command(&["serve", "--listen", "127.0.0.1:0", "--no-backups"])
+            .env("MANENT_LOG", "error")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the server starts");
+        let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        let link = lines.map_while(Result::ok).find_map(|line| line.strip_prefix("Open ").map(str::to_owned));
+        let link = link.expect("a link");
+        let (address, token) =
+            link.strip_prefix("http://").and_then(|rest| rest.split_once("/#token=")).expect("a link");
+        Self { address: address.parse().expect("an address"), token: token.to_owned(), child }
+    }
+
+    async fn client(&self) -> Option<Client> {
+        let token = format!("Bearer {}", self.token);
+        Client::connect(self.address, &[("authorization", &token), ("content-type", "application/json")]).await.ok()
+    }
+
+    fn kill(mut self) {
+        self.child.kill().expect("killed");
+        self.child.wait().expect("gone");
+    }
+
+    /// Asks it to end, as a service manager does, and returns how it ended.
+    fn terminate(mut self) -> Option<i32> {
+        let id = self.child.id().to_string();
+        std::process::Command::new("kill").args(["-TERM", &id]).status().expect("a signal");
+        self.child.wait().expect("ended").code()
+    }
+}
+
+#[tokio::test]
+async fn commands_and_a_server_share_a_file() {
+    let home = Home::new();
+    let served = Served::start(&home);
+    let chat = home.good(&["new", "shared"]);
+    let mut client = served.client().await.expect("listening");
+    let path = format!("/api/v1/conversations/{chat}/messages");
+    let body = r#"{"messages":[{"role":"user","text":"over HTTP"}]}"#;
+    assert_eq!(client.send("POST", &path, &[], body).await.expect("an answer").status.as_u16(), 201);
+    assert!(home.good(&["show", &chat]).contains("over HTTP"));
+    let mut reader = served.client().await.expect("listening");
+    let live = [("accept", "text/event-stream"), ("last-event-id", "2")];
+    let mut events = Events::of(reader.begin("GET", "/api/v1/journal", &live, "").await.expect("an answer"));
+    home.good(&["append", &chat, "from the shell"]);
+    let event = tokio::time::timeout(Duration::from_secs(5), events.next()).await.expect("within a second, mostly");
+    assert!(event.expect("readable").expect("a change").data.contains("messages_appended"));
+    assert_eq!(served.terminate(), Some(0));
+}
+
+/// How often the server is killed; `make soak` asks for more.
+fn cycles() -> usize {
+    std::env::var("MANENT_SERVER_CYCLES").ok().and_then(|text| text.parse().ok()).unwrap_or(50)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_answered_survives_kill_9_and_readers_miss_nothing() {
+    const WRITERS: usize = 64;
+    let home = Home::new();
+    let chats: Vec<String> = (0..WRITERS).map(|number| home.good(&["new", &number.to_string()])).collect();
+    // What each writer was told is stored, in order. A message whose answer never came is sent again with its key.
+    let mut ledgers: Vec<Vec<String>> = vec![Vec::new(); WRITERS];
+    let mut seen: BTreeMap<i64, String> = BTreeMap::new();
+    let mut last_event = 0i64;
+    for cycle in 0..cycles() {
+        let served = Served::start(&home);
+        let mut writers = Vec::new();
+        for (number, chat) in chats.iter().enumerate() {
+            let Some(mut client) = served.client().await else { panic!("the server does not listen") };
+            let (chat, ledger) = (chat.clone(), std::mem::take(&mut ledgers[number]));
+            writers.push(tokio::spawn(async move { write(&mut client, &chat, ledger).await }));
+        }
+        let reader = served.client().await.expect("listening");
+        let tail = tokio::spawn(read(reader, last_event));
+        tokio::time::sleep(Duration::from_millis(60 + (cycle as u64 * 37) % 200)).await;
+        served.kill();
+        for (number, writer) in writers.into_iter().enumerate() {
+            ledgers[number] = writer.await.expect("a writer");
+        }
+        for (position, data) in tail.await.expect("a reader") {
+            assert!(position > last_event, "an event came twice: {position}");
+            last_event = position;
+            assert!(seen.insert(position, data).is_none(), "an event came twice: {position}");
+        }
+    }
+    let served = Served::start(&home);
+    let mut client = served.client().await.expect("listening");
+    let mut total = 0;
+    for (chat, ledger) in chats.iter().zip(&ledgers) {
+        let stored = texts(&mut client, chat).await;
+        // The last one sent may be stored without its answer having arrived.
+        assert!(
+            stored.len() == ledger.len() || stored.len() == ledger.len() + 1,
+            "{} and {}",
+            stored.len(),
+            ledger.len()
+        );
+        assert_eq!(&stored[..ledger.len()], &ledger[..]);
+        total += stored.len();
+    }
+    let rest = read_pages(&mut client, last_event).await;
+    for (position, data) in rest {
+        assert!(seen.insert(position, data).is_none(), "an event came twice: {position}");
+    }
+    let whole = read_pages(&mut client, 0).await;
+    assert_eq!(whole.len(), seen.len(), "readers missed something");
+    assert!(total > cycles() * 10, "only {total} messages: this tried nothing");
+    println!("{} cycles, {total} messages, {} events", cycles(), seen.len());
+    served.kill();
+}
+
+/// Says one thing after another until the server is gone; returns all that was acknowledged.
+async fn write(client: &mut Client, chat: &str, mut ledger: Vec<String>) -> Vec<String> {
+    loop {
+        let text = format!("message {}", ledger.len());
+        let path = format!("/api/v1/conversations/{chat}/messages");
+        let key = format!("{chat}-{}", ledger.len());
+        let body = serde_json::json!({ "messages": [{ "role": "user", "text": text }] }).to_string();
+        match client.send("POST", &path, &[("idempotency-key", &key)], body).await {
+            Ok(answer) if answer.status.as_u16() == 201 => ledger.push(text),
+            Ok(answer) => panic!("{} {}", answer.status, answer.text()),
+            Err(_) => return ledger,
+        }
+    }
+}
+
+/// Reads the live journal until the server is gone.
+async fn read(mut client: Client, after: i64) -> Vec<(i64, String)> {
+    let position = after.to_string();
+    let live = [("accept", "text/event-stream"), ("last-event-id", position.as_str())];
+    let mut events = Vec::new();
+    let Ok(response) = client.begin("GET", "/api/v1/journal", &live, "").await else { return events };
+    let mut stream = Events::of(response);
+    while let Ok(Some(event)) = stream.next().await {
+        events.push((event.id.parse().expect("a position"), event.data));
+    }
+    events
+}
+
+async fn get(client: &mut Client, path: &str) -> Value {
+    let answer = client.send("GET", path, &[], "").await.expect("an answer");
+    serde_json::from_slice(&answer.body).expect("JSON")
+}
+
+async fn read_pages(client: &mut Client, mut after: i64) -> Vec<(i64, String)> {
+    let mut found = Vec::new();
+    loop {
+        let page = get(client, &format!("/api/v1/journal?limit=1000&after={after}")).await;
+        let entries = page["entries"].as_array().expect("a list");
+        for entry in entries {
+            found.push((entry["position"].as_i64().expect("a position"), entry.to_string()));
+        }
+        match page["reached"].as_i64().expect("a position") {
+            next if next > after && !entries.is_empty() => after = next,
+            _ => return found,
+        }
+    }
+}
+
+async fn texts(client: &mut Client, chat: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut from = String::new();
+    loop {
+        let path = format!("/api/v1/conversations/{chat}/messages?direction=forward&limit=1000{from}");
+        let page = get(client, &path).await;
+        for message in page["messages"].as_array().expect("a list") {
+            found.push(message["parts"][0]["text"].as_str().expect("text").to_owned());
+            from = format!("&from={}", message["id"].as_str().expect("an id"));
+        }
+        if page["more"] != true {
+            return found;
+        }
+    }
+}
