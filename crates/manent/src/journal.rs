@@ -18,12 +18,14 @@ impl Database {
     pub async fn tail(&self, mut query: JournalQuery) -> Result<JournalPage> {
         let mut position = self.store.position();
         loop {
-            position.wait_for(|known| *known > query.after).await.map_err(|_| StoreError::Closed)?;
+            let known = *position.wait_for(|known| *known > query.after).await.map_err(|_| StoreError::Closed)?;
             let page = self.journal(query.clone()).await?;
             if !page.entries.is_empty() {
                 return Ok(page);
             }
-            query.after = page.reached;
+            // A row may own several positions: where the query began in the middle of the last one, nothing is left
+            // to be found up to what is known, and looking again would find nothing for ever.
+            query.after = if page.more { page.reached } else { page.reached.max(known) };
         }
     }
 }

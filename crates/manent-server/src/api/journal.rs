@@ -99,7 +99,7 @@ fn events(tail: Tail) -> impl Stream<Item = Result<Event, Infallible>> {
             tail.read = found.ok()?.entries.into();
         }
         let entry = tail.read.pop_front()?;
-        tail.after = entry.position;
+        tail.after = entry.position + entry.count - 1;
         let data = serde_json::to_string(&entry).ok()?;
         Some((Ok(Event::default().id(entry.position.to_string()).event("change").data(data)), tail))
     })

@@ -289,6 +289,35 @@ async fn a_key_is_remembered_whatever_times_a_file_names() {
     assert!(database.send(keyed()).await.expect("answered").repeated);
 }
 
+/// How long this process has worked, in hundredths of a second.
+#[cfg(target_os = "linux")]
+fn worked() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("the system tells");
+    let fields: Vec<&str> = stat.rsplit(')').next().expect("a name in brackets").split_whitespace().collect();
+    fields[11].parse::<u64>().expect("a number") + fields[12].parse::<u64>().expect("a number")
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn a_tail_that_begins_inside_a_commit_waits_without_working() {
+    let database = open();
+    let chat = conversation(&database, "a").await;
+    say(&database, chat, &["one", "two", "three"]).await;
+    let page = database.journal(JournalQuery::default()).await.expect("readable");
+    let inside = page.entries.last().expect("a change").position;
+    assert!(inside < page.reached, "the last change owns several positions");
+    let waiting = {
+        let database = database.database.clone();
+        tokio::spawn(async move { database.tail(JournalQuery { after: inside, ..JournalQuery::default() }).await })
+    };
+    let before = worked();
+    tokio::time::sleep(std::time::Duration::from_millis(1_000)).await;
+    assert!(worked() - before < 25, "{} hundredths of a second of work for nothing", worked() - before);
+    let next = say(&database, chat, &["four"]).await;
+    let found = waiting.await.expect("joined").expect("a page");
+    assert_eq!((found.entries.len(), next.len()), (1, 1));
+}
+
 #[tokio::test]
 async fn a_tail_says_that_the_store_is_closed() {
     let database = open();
