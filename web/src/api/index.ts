@@ -1,0 +1,18 @@
+// What the rest of the page knows of the server.
+
+export { call, freshKey, onRefused } from './client';
+export { follow, type LiveState } from './live';
+export { isAborted, Problem } from './problem';
+export type {
+  Author,
+  BranchInfo,
+  Conversation,
+  ConversationId,
+  ConversationStatus,
+  JournalEntry,
+  Message,
+  MessageId,
+  Moment,
+  NewMessage,
+  Part,
+} from './schema';

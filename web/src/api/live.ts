@@ -1,0 +1,103 @@
+// The live tail of the journal: what the CLI, a program or another tab changes appears by itself.
+
+import { call } from './client';
+import type { JournalEntry } from './schema';
+
+/** Whether changes arrive. */
+export type LiveState = 'connecting' | 'open' | 'broken';
+
+/** Who listens. */
+export interface Listener {
+  changed(entry: JournalEntry): void;
+  /** Something may have been missed; read everything again. */
+  missed(): void;
+  state(state: LiveState): void;
+}
+
+const RETRY_MS = [500, 1000, 2000, 5000, 10_000];
+
+/** Follows the journal from its end on, and returns how to stop. */
+export function follow(listener: Listener): () => void {
+  let source: EventSource | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let position: number | undefined;
+  let tries = 0;
+  let stopped = false;
+
+  async function open(): Promise<void> {
+    listener.state('connecting');
+    try {
+      if (position === undefined) {
+        position = await journalEnd();
+        // What happened between the first reading of the lists and now is in neither.
+        listener.missed();
+      }
+    } catch {
+      return again();
+    }
+    if (stopped || document.hidden) return;
+    source = new EventSource(`/api/v1/journal?after=${position}`);
+    source.onopen = () => {
+      tries = 0;
+      listener.state('open');
+    };
+    source.addEventListener('change', (event) => {
+      const entry = JSON.parse(event.data as string) as JournalEntry;
+      position = entry.position;
+      listener.changed(entry);
+    });
+    // The browser's own retry gives up on an error status, so each break begins anew from the last position.
+    source.onerror = () => {
+      close();
+      again();
+    };
+  }
+
+  function again(): void {
+    if (stopped) return;
+    if (tries > 0) listener.state('broken');
+    const wait = RETRY_MS[Math.min(tries, RETRY_MS.length - 1)];
+    tries += 1;
+    timer = setTimeout(() => void open(), wait);
+  }
+
+  function close(): void {
+    clearTimeout(timer);
+    source?.close();
+    source = undefined;
+  }
+
+  // Browsers open six connections to a server; tabs that nobody sees must not hold them all.
+  function seen(): void {
+    if (document.hidden) close();
+    else if (source === undefined && !stopped) void open();
+  }
+
+  document.addEventListener('visibilitychange', seen);
+  void open();
+  return () => {
+    stopped = true;
+    document.removeEventListener('visibilitychange', seen);
+    close();
+  };
+}
+
+/** Finds the last position of the journal by doubling and halving; no route answers it. */
+async function journalEnd(): Promise<number> {
+  const anyAfter = async (after: number): Promise<number | undefined> =>
+    (await call('GET /journal', { query: { after, limit: 1 } })).entries[0]?.position;
+  let low = 0;
+  let step = 1024;
+  for (let found = await anyAfter(0); found !== undefined; found = await anyAfter(low + step)) {
+    low = found;
+    step *= 4;
+  }
+  let high = low + step;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const found = await anyAfter(middle);
+    if (found === undefined) high = middle;
+    else low = found;
+  }
+  return low;
+}

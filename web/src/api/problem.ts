@@ -1,0 +1,52 @@
+// What can go wrong between the page and the server, as one kind of error.
+
+import type { Problem as ProblemBody } from './schema';
+
+/** How far a request came. */
+export type Reach = 'connection' | 'timeout' | 'answer';
+
+/** A request that did not do what it was asked. */
+export class Problem extends Error {
+  constructor(
+    readonly reach: Reach,
+    readonly status: number,
+    /** Stable, for programs. */
+    readonly code: string,
+    /** For people, in English. */
+    readonly detail: string,
+  ) {
+    super(detail);
+    this.name = 'Problem';
+  }
+
+  /** Reads the body of an answer that is not a good one. */
+  static answered(status: number, text: string): Problem {
+    const body = parsed(text);
+    const code = typeof body?.code === 'string' ? body.code : `http_${status}`;
+    const detail = typeof body?.detail === 'string' && body.detail !== '' ? body.detail : `HTTP ${status}`;
+    return new Problem('answer', status, code, detail);
+  }
+
+  /** Reads what `fetch` threw. */
+  static thrown(error: unknown): Problem {
+    if (error instanceof Problem) return error;
+    const name = error instanceof Error ? error.name : '';
+    if (name === 'TimeoutError') return new Problem('timeout', 0, 'time_out', 'the request took too long');
+    const detail = error instanceof Error && error.message !== '' ? error.message : String(error);
+    return new Problem('connection', 0, 'connection', detail);
+  }
+}
+
+/** Says whether somebody stopped the request on purpose; then there is nothing to tell. */
+export function isAborted(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AbortError';
+}
+
+function parsed(text: string): Partial<ProblemBody> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

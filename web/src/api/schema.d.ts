@@ -1,0 +1,1027 @@
+// Written by scripts/schema.mjs from ../docs/openapi.json; change nothing here.
+
+/** Messages to add. */
+export type Append = { after?: MessageId | null; messages: (MessageInput)[] };
+
+/** What was added. */
+export type Appended = { ids: (MessageId)[] };
+
+/** Where messages are appended. */
+export type At2 = { head: { branch: BranchId } } | { after: { branch: BranchId; message?: MessageId | null } } | { instead_of: { branch: BranchId; message: MessageId } } | { branch: { branch: BranchId } };
+
+/** What is attached to a conversation. */
+export type Attached = { bookmarks: (Bookmark)[]; calls: (Call)[]; folds: (Fold)[]; inputs: (Input)[]; lease: Lease | null; notes: (Note)[]; states: (State)[]; streams: ([MessageId, string])[]; tool_calls: (ToolCallTrail)[] };
+
+/** Who speaks: an external id that stays, and a name for people that may change. */
+export type Author = { id: string; name?: string };
+
+/** A backup that was restored, checked and compared. */
+export type BackupReport = { conversations: number; messages: number; path: string; position: number; size_bytes: number };
+
+/** A named place in a conversation: a snapshot, a second head. */
+export type Bookmark = { at: Moment; head: MessageId | null; metadata?: Json | null; name: string };
+
+/** Where a branch that comes from elsewhere leaves its parent. */
+export type BranchBase = { fork?: MessageId | null; parent: BranchId };
+
+export type BranchId = string & { readonly kind?: 'BranchId' };
+
+/** A branch as people see it. */
+export type BranchInfo = { fork: MessageId | null; id: BranchId; is_head: boolean; own: number; own_in_pieces: number; parent: BranchId | null; pieces: (Stretch)[]; why: Why };
+
+/** One request to a model. */
+export type Call = { after: MessageId | null; at: Moment; cost_micros?: number | null; id: CallId; manifest?: Json | null; model?: string | null; outcome: CallOutcome; sent: (Stretch)[]; tokens_in?: number | null; tokens_out?: number | null };
+
+export type CallId = string & { readonly kind?: 'CallId' };
+
+/** One request to a model. */
+export type CallInput = { after?: MessageId | null; at: Moment; cost_micros?: number | null; id: CallId; manifest?: Json | null; model?: string | null; outcome: CallOutcome; sent: (Stretch)[]; tokens_in?: number | null; tokens_out?: number | null };
+
+/** How one request to a model ended. */
+export type CallOutcome = "answered" | "failed" | "stopped";
+
+/** One change. Every kind that the design knows exists; each is journalled unless it says otherwise.  In JSON the kind is the only member and holds the rest: what was written as JSON inside stays as it was written. The pieces of a blob are bytes and are not read from JSON. */
+export type Change = { create_conversation: { branch: BranchId; draft: ConversationDraft; id: ConversationId; importing?: boolean } } | { edit_conversation: { id: ConversationId; patch: ConversationPatch } } | { append_messages: { at: At2; conversation: ConversationId; head: HeadMove; messages: (NewMessage)[]; origins?: (MessageOrigin)[]; why: Why } } | { append_chunk: { delta: string; message: MessageId } } | { finish_message: { finish: Finish; message: MessageId } } | { open_branch: { base?: BranchBase | null; branch: BranchId; conversation: ConversationId; own?: (NewMessage)[]; pieces?: (Stretch)[]; why: Why } } | { splice: { at: SpliceAt; branch: BranchId; conversation: ConversationId; messages: (NewMessage)[] } } | { move_head: { conversation: ConversationId; to: HeadTo } } | { add_note: { id: NoteId; kind: string; message: MessageId; value: Json } } | { remove_note: { id: NoteId } } | { set_bookmark: { conversation: ConversationId; head?: MessageId | null; metadata?: Json | null; name: string } } | { remove_bookmark: { conversation: ConversationId; name: string } } | { set_state: { after?: MessageId | null; conversation: ConversationId; name: string; value?: Json | null } } | { add_fold: { conversation: ConversationId; fold: NewFold } } | { set_fold_active: { active: boolean; fold: FoldId } } | { put_tool_call: { call: ToolCall; note: string } } | { put_tool_trail: { call: ToolCall; steps: (ToolStep)[] } } | { move_tool_call: { message: MessageId; note: string; part: number; record?: Json | null; to: ToolState } } | { append_events: { conversation: ConversationId; events: (NewEvent)[] } } | { put_input: { body: Json; conversation: ConversationId; id: InputId } } | { take_inputs: { conversation: ConversationId; ids: (InputId)[] } } | { take_lease: { conversation: ConversationId; owner: string; until: Moment } } | { renew_lease: { conversation: ConversationId; token: number; until: Moment } } | { release_lease: { conversation: ConversationId; token: number } } | { put_document: { body?: Json | null; id: string; kind: string; project?: ProjectId | null } } | { record_call: { call: CallInput; conversation: ConversationId } } | { put_source: { source: Source } } | { put_origin: { origin: Origin } } | { quarantine: { quarantined: Quarantined } } | { put_memory: { memory: Memory } } | { remove_memory: { id: MemoryId } } | { put_scratch: { scratch: Scratch } } | { remove_scratch: { actor: string; id: string; kind: string } } | { create_project: { project: Project } } | { edit_project: { id: ProjectId; patch: ProjectPatch } } | { remove_project: { id: ProjectId } } | { undo: { position: number } } | { step: { scope: Scope; step: Step } } | { purge: { conversation: ConversationId } } | { erase: { target: Erase } };
+
+/** Some more words. */
+export type Chunk = { delta: string };
+
+/** Changes that happen together. */
+export type Commit = { changes: (Change)[] };
+
+/** What a transaction did. */
+export type Committed = { at: Moment; done: (Done)[]; first: number; position: number; repeated?: boolean };
+
+/** What a message says about itself; everything but where it stands. */
+export type Content = { author?: Author | null; body: Parts; metadata?: Json | null; model?: string | null; reply_to?: MessageId | null; role: string; seen?: Seen; status?: MessageStatus; time: Time; tokens?: number | null; turn?: number | null; usage?: Json | null };
+
+/** A conversation as people see it in a list. */
+export type Conversation = { active_at: Moment; continued_from?: ConversationId | null; created_at: Moment; creator?: Author | null; external_id?: string | null; forked_from?: ConversationId | null; head?: MessageId | null; id: ConversationId; kind: ConversationKind; members?: (Author)[]; messages: number; metadata?: Json | null; pinned?: boolean; project?: ProjectId | null; status: ConversationStatus; tags?: (string)[]; title: string; tokens: number; trashed_at?: Moment | null; version: number; words: number };
+
+/** What is given when a conversation is made. */
+export type ConversationDraft = { continued_from?: ConversationId | null; creator?: Author | null; external_id?: string | null; forked_from?: ConversationId | null; kind?: ConversationKind; members?: (Author)[]; metadata?: Json | null; project?: ProjectId | null; tags?: (string)[]; title?: string };
+
+export type ConversationId = string & { readonly kind?: 'ConversationId' };
+
+/** What a conversation is for. */
+export type ConversationKind = "chat" | "agent" | "roleplay" | "group" | "channel";
+
+/** What to change of a conversation; what is `None` stays. */
+export type ConversationPatch = { add_tags?: (string)[]; members?: (Author)[] | null; metadata?: Json | null; pinned?: boolean | null; project?: ProjectId | null; remove_tags?: (string)[]; status?: ConversationStatus | null; times?: ConversationTimes | null; title?: string | null };
+
+/** Where a conversation is in its life. */
+export type ConversationStatus = "active" | "archived" | "trashed" | "importing";
+
+/** The times of a conversation that comes from elsewhere. */
+export type ConversationTimes = { active_at: Moment; created_at: Moment; trashed_at?: Moment | null };
+
+/** A page of conversations. */
+export type Conversations = { conversations: (Conversation)[]; next?: string | null };
+
+/** How many there are, as far as was counted. */
+export type Count = { more: boolean; n: number };
+
+/** The state of a store. */
+export type DoctorReport = { engine: string; files: ([string, number])[]; largest: ([ConversationId, string, number])[]; position: number; schema: number; settings: ([string, string])[]; tables: ([string, number])[] };
+
+/** A small versioned thing by kind and id: a character, a background, a template, settings. */
+export type Document = { at: Moment; body: Json | null; id: string; kind: string; project?: ProjectId | null; version: number };
+
+/** What one change did. */
+export type Done = "plain" | { conversation: ConversationId } | { messages: MessageId | null } | { events: number } | { lease: number } | { version: number } | { purged: boolean } | { erased: Receipt };
+
+/** What somebody was typing. */
+export type Draft = { text: string };
+
+/** Another message in the place of one. */
+export type Edit = { message: MessageId; tail?: TailWish; with: MessageInput };
+
+/** What is to be erased. */
+export type Erase = { message: MessageId } | { conversation: ConversationId } | { author: string };
+
+/** What is to be erased: one of these. */
+export type ErasePlan = { message: MessageId } | { conversation: ConversationId } | { author: string };
+
+/** An entry of a run's log. */
+export type Event = { at: Moment; body: Json; channel: string; cursor: number };
+
+/** How a streaming message ends. */
+export type Finish = { body: Parts; status: MessageStatus; tokens?: number | null; usage?: Json | null };
+
+/** How a streaming message ends. */
+export type FinishWish = { parts?: Parts | null; status: MessageStatus; text?: string | null; tokens?: number | null; usage?: Json | null };
+
+/** A compaction: which messages of a path are folded, and what stands for them. */
+export type Fold = { active: boolean; after: MessageId; at: Moment; covers: (Stretch)[]; id: FoldId; kind: FoldKind; made_by?: Json | null; parent?: FoldId | null; summary?: string | null };
+
+export type FoldId = string & { readonly kind?: 'FoldId' };
+
+/** A fold that is to be added. */
+export type FoldInput = { after?: MessageId | null; covers: (Stretch)[]; kind: FoldKind; made_by?: Json | null; parent?: FoldId | null; summary?: string | null };
+
+/** What a fold does to the messages it covers. */
+export type FoldKind = "summary" | "tool_clear" | "media_clear" | "drop";
+
+/** A fold that was made. */
+export type Folded = { fold: FoldId };
+
+/** Where a new conversation begins. */
+export type Fork = { after: MessageId; conversation?: ConversationDraft };
+
+/** What happens to the head when messages are appended. */
+export type HeadMove = "follow" | "stay";
+
+/** Where the head goes. */
+export type HeadTo = { message: MessageId } | { end: BranchId } | { on: { branch: BranchId; message?: MessageId | null } } | { empty: BranchId };
+
+/** A lease that is held. */
+export type Held = { token: number };
+
+/** A fold that hides messages. */
+export type Hidden = { fold: FoldId };
+
+/** A line that could not be taken in. */
+export type ImportProblem = { line: number; why: string };
+
+/** What an import did. */
+export type ImportReport = { conversations: number; lines: number; messages: number; problems: (ImportProblem)[]; unchanged: number };
+
+/** Something that waits for a run to take it in. */
+export type Input = { at: Moment; body: Json; id: InputId; taken: boolean };
+
+export type InputId = string & { readonly kind?: 'InputId' };
+
+/** Messages in the middle of a path. */
+export type Insert = { after?: MessageId | null; messages: (MessageInput)[] };
+
+/** A row of the journal as readers of the tail see it. */
+export type JournalEntry = { actor?: Author | null; at: Moment; conversation: ConversationId | null; count: number; first: number; kind: JournalKind; position: number; undoes?: number | null };
+
+/** What kind of change a row of the journal records. The numbers live on disk: one once given keeps its meaning. */
+export type JournalKind = "conversation_created" | "conversation_edited" | "messages_appended" | "message_finished" | "branch_opened" | "head_moved" | "note_added" | "note_removed" | "bookmark_set" | "bookmark_removed" | "state_set" | "fold_added" | "fold_switched" | "tool_call_put" | "tool_call_moved" | "events_appended" | "input_put" | "inputs_taken" | "lease_changed" | "document_put" | "call_recorded" | "blob_put" | "source_put" | "origin_put" | "quarantined" | "memory_put" | "memory_removed" | "project_created" | "project_edited" | "project_removed" | "undone" | "redone" | "purged" | "erased" | "chunk_appended";
+
+/** A page of the journal, oldest first. */
+export type JournalPage = { entries: (JournalEntry)[]; more: boolean; reached: number };
+
+/** Any JSON, kept as it was written. */
+export type Json = unknown;
+
+/** Bytes that are kept. */
+export type Kept = { sha256: string };
+
+/** How a time is known. Order never depends on it: order is by position. */
+export type Known = "exact" | "inherited" | "file" | "unknown";
+
+/** Who owns a run, until when, with the token that fences off an earlier owner. */
+export type Lease = { owner: string; token: number; until: Moment };
+
+/** More time. */
+export type LeaseRenewal = { token: number; until: Moment };
+
+/** Who wants a lease. */
+export type LeaseWish = { owner: string; until: Moment };
+
+/** Where the log ends. */
+export type Logged = { cursor: number };
+
+/** The way in. */
+export type Login = { token: string };
+
+/** A text to be remembered, tied to where it came from. */
+export type Memory = { collection: string; conversation?: ConversationId | null; external?: string | null; id: MemoryId; message?: MessageId | null; metadata?: Json | null; project?: ProjectId | null; text: string };
+
+export type MemoryId = string & { readonly kind?: 'MemoryId' };
+
+/** A message in JSON: flat, in the words of people. Where it stands is said by its place in the answer. */
+export type Message = { author?: Author | null; erased?: boolean; id: MessageId; metadata?: Json | null; model?: string | null; parts: Parts; position: number; reply_to?: MessageId | null; role: string; seen?: Seen | null; status: MessageStatus; time: Moment; time_known?: Known | null; tokens?: number | null; turn?: number | null; usage?: Json | null };
+
+export type MessageId = string & { readonly kind?: 'MessageId' };
+
+/** A message that is to be added. Give `text`, or `parts` for anything else than words. */
+export type MessageInput = { author?: Author | null; id?: MessageId | null; metadata?: Json | null; model?: string | null; parts?: Parts | null; reply_to?: MessageId | null; role: string; seen?: Seen | null; status?: MessageStatus | null; text?: string | null; time?: Moment | null; tokens?: number | null; turn?: number | null; usage?: Json | null };
+
+/** Where an imported message came from. */
+export type MessageOrigin = { external?: string | null; message: MessageId; ordinal: number; raw?: string | null; source: SourceId };
+
+/** The life of a message. */
+export type MessageStatus = "complete" | "streaming" | "incomplete" | "failed";
+
+/** A time as RFC 3339 text. Microseconds since 1970 are read as well, and are the answer for moments beyond the years that such a text can name. */
+export type Moment = string | number;
+
+/** What a text names. */
+export type Named = "conversation" | "message" | "project";
+
+/** A named place. */
+export type NewBookmark = { head?: MessageId | null; metadata?: Json | null };
+
+/** The first message of a new branch. */
+export type NewBranch = { after: MessageId; message: MessageInput };
+
+/** A request to a model. */
+export type NewCall = { after?: MessageId | null; cost_micros?: number | null; manifest?: Json | null; model?: string | null; outcome: CallOutcome; sent?: (Stretch)[]; tokens_in?: number | null; tokens_out?: number | null };
+
+/** A version of a document. */
+export type NewDocument = { body: Json; project?: ProjectId | null };
+
+/** An event that somebody wants to log. */
+export type NewEvent = { at: Moment; body: Json; channel: string };
+
+/** Events to log. */
+export type NewEvents = { channel: string; events: (Json)[] };
+
+/** A fold that somebody wants to add. */
+export type NewFold = { after: MessageId; covers: (Stretch)[]; id: FoldId; kind: FoldKind; made_by?: Json | null; parent?: FoldId | null; summary?: string | null };
+
+/** An input for a run. */
+export type NewInput = { body: Json };
+
+/** A memory that is to be kept. */
+export type NewMemory = { collection: string; conversation?: ConversationId | null; external?: string | null; id?: MemoryId | null; message?: MessageId | null; metadata?: Json | null; project?: ProjectId | null; text: string };
+
+/** A message that somebody wants to add. */
+export type NewMessage = { content: Content; id: MessageId };
+
+/** A new name. */
+export type NewName = { title: string };
+
+/** Something said about a message. */
+export type NewNote = { kind: string; value: Json };
+
+/** A project that is to be made. */
+export type NewProject = { instructions?: string; name: string };
+
+/** A named value. */
+export type NewState = { after?: MessageId | null; value?: Json | null };
+
+/** Something said about a message: a rating, a pin, a label. */
+export type Note = { actor?: Author | null; at: Moment; id: NoteId; kind: string; message: MessageId; value: Json };
+
+export type NoteId = string & { readonly kind?: 'NoteId' };
+
+/** A note that was made. */
+export type Noted = { id: NoteId };
+
+/** An empty object. */
+export type Nothing = { [name: string]: unknown };
+
+/** A tool call and the conversation it belongs to. */
+export type OpenCall = { conversation: ConversationId; tool_call: ToolCallTrail };
+
+/** What an imported object was in its own program. */
+export type Origin = { external?: string | null; object: OriginObject; ordinal: number; raw?: string | null; source: SourceId };
+
+/** What an origin belongs to. */
+export type OriginObject = { id: ConversationId; kind: "conversation" } | { id: MessageId; kind: "message" } | { id: ProjectId; kind: "project" } | { id: FoldId; kind: "fold" } | { id: MemoryId; kind: "memory" } | { id: string; kind: "document" };
+
+/** One piece of a message. A type that is not known here, and members that a type does not name, are kept as they were written. Known: text, reasoning, summary and error with `text`; tool_call with `id`, `name`, `input`; tool_result with `call`, `content`; media with `mime` and perhaps `blob`; source with `title`. */
+export type Part = { text?: unknown; type?: string; [name: string]: unknown };
+
+export type Parts = (Part)[];
+
+/** A message and the conversation that owns it. */
+export type Placed = { branch: BranchId; conversation: ConversationId; message: Message; on_path: boolean };
+
+/** A problem as it is sent. */
+export type Problem = { code: string; detail: string; status: number; title: string; type: string };
+
+/** What several conversations share. */
+export type Project = { facts?: { [name: string]: string }; id: ProjectId; instructions?: string; kind: string; metadata?: Json | null; name: string; version: number };
+
+export type ProjectId = string & { readonly kind?: 'ProjectId' };
+
+/** What to change of a project; what is `None` stays. */
+export type ProjectPatch = { facts?: { [name: string]: string | null }; instructions?: string | null; metadata?: Json | null; name?: string | null };
+
+/** Bytes of a source that nobody could read. */
+export type Quarantined = { at_byte: number; bytes: string; source: SourceId; why: string };
+
+/** An input that waits. */
+export type Queued = { id: InputId };
+
+/** What an erasure removed. */
+export type Receipt = { at: Moment; attached: number; blobs: number; conversations: number; finished: boolean; journal: number; messages: number; scratch: number };
+
+/** A request that was recorded. */
+export type Recorded = { id: CallId };
+
+/** Another answer in the place of one. */
+export type Regenerate = { answer: MessageId; with: MessageInput };
+
+/** A memory that is kept. */
+export type Remembered = { id: MemoryId };
+
+/** What a text named. */
+export type Resolved = { id: string };
+
+/** What an undo or redo is about. */
+export type Scope = "everything" | { conversation: ConversationId } | "beside";
+
+/** Something that is overwritten and not journalled: a draft, a read mark, a "current" pointer. */
+export type Scratch = { actor?: string; at: Moment; body: Json; id: string; kind: string };
+
+/** Who sees a message from the start. Hiding it later is a fold or a splice. */
+export type Seen = { by_model: boolean; by_reader: boolean };
+
+/** What this server is. */
+export type Session = { version: string };
+
+/** An imported file. */
+export type Source = { at: Moment; format: string; generation: string; id: SourceId; path: string; sha256: string; style: Json };
+
+export type SourceId = string & { readonly kind?: 'SourceId' };
+
+/** What a splice takes out of the shown path. */
+export type SpliceAt = { after: MessageId | null } | { replace: Stretch };
+
+/** A named value that follows the branch. */
+export type State = { after: MessageId | null; at: Moment; name: string; value: Json | null };
+
+/** Statistics of a conversation or of many. */
+export type Stats = { by_day: { [name: string]: unknown }; by_model: { [name: string]: Tally }; by_role: { [name: string]: Tally }; conversations: number; total: Tally };
+
+/** Back or forth. */
+export type Step = "undo" | "redo";
+
+/** What was taken back or done again. */
+export type Stepped = { position: number };
+
+/** The messages that a fold covers or a call sent, as the first and the last of a stretch of the path. */
+export type Stretch = { first: MessageId; last: MessageId };
+
+/** What to show: one of these. */
+export type SwitchTo = { message: MessageId } | { branch: BranchId };
+
+/** What becomes of the messages behind an edited one. */
+export type TailWish = "cut" | "keep";
+
+/** Inputs that a run takes in. */
+export type Taken = { ids: (InputId)[] };
+
+/** Counts of a group of messages. */
+export type Tally = { messages: number; response_micros: number; timed: number; tokens: number; words: number };
+
+/** A moment together with how it is known. */
+export type Time = { at: Moment; known?: Known };
+
+/** A message of the conversation. */
+export type ToMessage = { message: MessageId };
+
+/** The record of a tool call; keyed by the part of the message that asked, since providers' ids repeat. */
+export type ToolCall = { call_id: string; message: MessageId; name: string; part: number; record: Json; state: ToolState };
+
+/** A tool call that is to be recorded. */
+export type ToolCallInput = { call: ToolCall; note?: string };
+
+/** A tool call with its trail. */
+export type ToolCallTrail = { call: ToolCall; steps: (ToolStep)[] };
+
+/** Where a tool call goes. */
+export type ToolMove = { message: MessageId; note?: string; part: number; record?: Json | null; to: ToolState };
+
+/** Where a tool call is. */
+export type ToolState = "PENDING" | "APPROVAL_REQUIRED" | "APPROVED" | "EXECUTING" | "COMPLETED" | "FAILED" | "DENIED" | "SEALED";
+
+/** One step of the audit trail. */
+export type ToolStep = { actor?: Author | null; at: Moment; note?: string; state: ToolState };
+
+/** Which way a page reaches. */
+export type Towards = "backward" | "forward";
+
+/** Which changes to look at. */
+export type UndoScope = { beside?: boolean };
+
+/** One thing that is not as it was written. */
+export type VerifyProblem = { conversation: ConversationId | null; message: MessageId | null; position: number; problem: "altered" } | { conversation: ConversationId | null; position: number; problem: "lost" } | { conversation: ConversationId | null; message: MessageId | null; problem: "doubled" } | { conversation: ConversationId | null; position: number; problem: "chain" } | { problem: "beside"; what: string } | { problem: "file"; what: string };
+
+/** What `verify` found. */
+export type VerifyReport = { blobs: number; conversations: number; erased: number; journal: number; messages: number; problems: (VerifyProblem)[] };
+
+/** A version that was written. */
+export type Versioned = { version: number };
+
+/** Why a branch was opened. */
+export type Why = "start" | "fork" | "retry" | "edit" | "withdrawn" | "clear" | "import";
+
+/** Messages of a path, always in reading order. */
+export type Window = { messages: (Message)[]; more: boolean };
+
+/** What every route takes and answers. */
+export interface Routes {
+  /** Takes a backup now, restores and checks it, and only then calls it done. */
+  'POST /backups': {
+    path: undefined;
+    query: undefined;
+    body: Nothing;
+    answer: BackupReport;
+  };
+  /** Keeps bytes; the same bytes again are kept once. */
+  'POST /blobs': {
+    path: undefined;
+    query: undefined;
+    body: undefined;
+    answer: Kept;
+  };
+  /** Returns bytes, never to be shown as a page of this site. */
+  'GET /blobs/{sha256}': {
+    path: { sha256: string };
+    query: undefined;
+    body: undefined;
+    answer: undefined;
+  };
+  /** Does a list of changes together, or none of them. For programs that bring their own ids. */
+  'POST /commits': {
+    path: undefined;
+    query: undefined;
+    body: Commit;
+    answer: Committed;
+  };
+  /** Lists conversations, pinned first, then the latest active. */
+  'GET /conversations': {
+    path: undefined;
+    query: { after?: string | null; creator?: string | null; external_id?: string | null; kind?: ConversationKind | null; limit?: number | null; metadata_key?: string | null; metadata_value?: string | null; project?: ProjectId | null; since?: Moment | null; status?: string | null; tag?: string | null; title?: string | null; until?: Moment | null };
+    body: undefined;
+    answer: Conversations;
+  };
+  /** Makes a conversation. The same external id again answers the one that is there. */
+  'POST /conversations': {
+    path: undefined;
+    query: undefined;
+    body: ConversationDraft;
+    answer: Conversation;
+  };
+  /** Counts conversations, up to a bound. */
+  'GET /conversations/count': {
+    path: undefined;
+    query: { after?: string | null; creator?: string | null; external_id?: string | null; kind?: ConversationKind | null; limit?: number | null; metadata_key?: string | null; metadata_value?: string | null; project?: ProjectId | null; since?: Moment | null; status?: string | null; tag?: string | null; title?: string | null; until?: Moment | null };
+    body: undefined;
+    answer: Count;
+  };
+  /** Puts a conversation into the trash. */
+  'DELETE /conversations/{conversation}': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: undefined;
+    answer: Conversation;
+  };
+  /** Returns a conversation. */
+  'GET /conversations/{conversation}': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: undefined;
+    answer: Conversation;
+  };
+  /** Changes what is said about a conversation; what is not given stays. */
+  'PATCH /conversations/{conversation}': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: ConversationPatch;
+    answer: Conversation;
+  };
+  /** Returns everything attached to a conversation: notes, bookmarks, state, folds, calls, inputs, streams. */
+  'GET /conversations/{conversation}/attached': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: undefined;
+    answer: Attached;
+  };
+  /** Forgets a named place. */
+  'DELETE /conversations/{conversation}/bookmarks/{name}': {
+    path: { conversation: ConversationId; name: string };
+    query: undefined;
+    body: undefined;
+    answer: undefined;
+  };
+  /** Names a place; the same name again moves it. */
+  'PUT /conversations/{conversation}/bookmarks/{name}': {
+    path: { conversation: ConversationId; name: string };
+    query: undefined;
+    body: NewBookmark;
+    answer: undefined;
+  };
+  /** Returns the branches of a conversation. */
+  'GET /conversations/{conversation}/branches': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: undefined;
+    answer: (BranchInfo)[];
+  };
+  /** Says something behind a message, on a branch of its own, and shows that; the old tail stays. */
+  'POST /conversations/{conversation}/branches': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: NewBranch;
+    answer: Appended;
+  };
+  /** Records a request to a model. */
+  'POST /conversations/{conversation}/calls': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: NewCall;
+    answer: Recorded;
+  };
+  /** Shows an empty path; what was there stays on its branch. */
+  'POST /conversations/{conversation}/clear': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: Nothing;
+    answer: Conversation;
+  };
+  /** Forgets what somebody was typing. */
+  'DELETE /conversations/{conversation}/draft': {
+    path: { conversation: ConversationId };
+    query: { actor?: string };
+    body: undefined;
+    answer: undefined;
+  };
+  /** Returns what somebody was typing. */
+  'GET /conversations/{conversation}/draft': {
+    path: { conversation: ConversationId };
+    query: { actor?: string };
+    body: undefined;
+    answer: Draft;
+  };
+  /** Keeps what somebody is typing. */
+  'PUT /conversations/{conversation}/draft': {
+    path: { conversation: ConversationId };
+    query: { actor?: string };
+    body: Draft;
+    answer: undefined;
+  };
+  /** Puts another message in the place of one; the old one stays as an alternative. */
+  'POST /conversations/{conversation}/edit': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: Edit;
+    answer: Appended;
+  };
+  /** Returns events after a cursor. */
+  'GET /conversations/{conversation}/events': {
+    path: { conversation: ConversationId };
+    query: { after?: number; channels?: string | null; limit?: number | null };
+    body: undefined;
+    answer: (Event)[];
+  };
+  /** Logs events and answers the cursor of the last one. */
+  'POST /conversations/{conversation}/events': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: NewEvents;
+    answer: Logged;
+  };
+  /** Keeps a message that could not be sent beside the path: not counted, not shown, not lost. */
+  'POST /conversations/{conversation}/failed': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: MessageInput;
+    answer: Appended;
+  };
+  /** Folds messages: a summary stands for them, or parts of them are left out. */
+  'POST /conversations/{conversation}/folds': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: FoldInput;
+    answer: Folded;
+  };
+  /** Makes a conversation that begins with the path up to a message. Nothing is copied. */
+  'POST /conversations/{conversation}/fork': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: Fork;
+    answer: Conversation;
+  };
+  /** Hides messages from the model; the reader still sees them. */
+  'POST /conversations/{conversation}/hide': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: Stretch;
+    answer: Hidden;
+  };
+  /** Queues an input for a run. */
+  'POST /conversations/{conversation}/inputs': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: NewInput;
+    answer: Queued;
+  };
+  /** Takes inputs out of the queue. */
+  'POST /conversations/{conversation}/inputs/take': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: Taken;
+    answer: undefined;
+  };
+  /** Puts messages into the middle of the shown path; what stood behind follows them. */
+  'POST /conversations/{conversation}/insert': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: Insert;
+    answer: Appended;
+  };
+  /** Gives a lease back. */
+  'DELETE /conversations/{conversation}/lease': {
+    path: { conversation: ConversationId };
+    query: { token: number };
+    body: undefined;
+    answer: undefined;
+  };
+  /** Takes the lease of a run if it is free or has run out. */
+  'POST /conversations/{conversation}/lease': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: LeaseWish;
+    answer: Held;
+  };
+  /** Extends a lease that the token still holds. */
+  'PUT /conversations/{conversation}/lease': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: LeaseRenewal;
+    answer: undefined;
+  };
+  /** Returns a page of the shown path, or of the path of a branch, in reading order. */
+  'GET /conversations/{conversation}/messages': {
+    path: { conversation: ConversationId };
+    query: { branch?: BranchId | null; direction?: Towards | null; from?: MessageId | null; limit?: number | null };
+    body: undefined;
+    answer: Window;
+  };
+  /** Adds messages at the head, all or none. When it answers, they are on disk. */
+  'POST /conversations/{conversation}/messages': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: Append;
+    answer: Appended;
+  };
+  /** Destroys a conversation that is in the trash. */
+  'POST /conversations/{conversation}/purge': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: Nothing;
+    answer: undefined;
+  };
+  /** Does again what was undone last in a conversation. */
+  'POST /conversations/{conversation}/redo': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: Nothing;
+    answer: Conversation;
+  };
+  /** Puts another answer in the place of one, and shows it. */
+  'POST /conversations/{conversation}/regenerate': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: Regenerate;
+    answer: Appended;
+  };
+  /** Takes messages out of the shown path; they stay on the branch they were on. */
+  'POST /conversations/{conversation}/remove': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: Stretch;
+    answer: Conversation;
+  };
+  /** Renames a conversation, by the rules for names that people type. */
+  'POST /conversations/{conversation}/rename': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: NewName;
+    answer: Conversation;
+  };
+  /** Brings a conversation back from the trash or the archive. */
+  'POST /conversations/{conversation}/restore': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: Nothing;
+    answer: Conversation;
+  };
+  /** Shows the path up to a message; what is appended next forks there. */
+  'POST /conversations/{conversation}/rewind': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: ToMessage;
+    answer: Conversation;
+  };
+  /** Returns the value that a name has at the end of the shown path, or at a message. */
+  'GET /conversations/{conversation}/state/{name}': {
+    path: { conversation: ConversationId; name: string };
+    query: { at?: MessageId | null };
+    body: undefined;
+    answer: Json;
+  };
+  /** Sets a named value after a message; without a value it is unset. It follows the branch. */
+  'PUT /conversations/{conversation}/state/{name}': {
+    path: { conversation: ConversationId; name: string };
+    query: undefined;
+    body: NewState;
+    answer: undefined;
+  };
+  /** Begins a message that is stored as it is written. */
+  'POST /conversations/{conversation}/streams': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: MessageInput;
+    answer: Appended;
+  };
+  /** Shows another branch to its end. */
+  'POST /conversations/{conversation}/switch': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: SwitchTo;
+    answer: Conversation;
+  };
+  /** Takes the last change of a conversation back. */
+  'POST /conversations/{conversation}/undo': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: Nothing;
+    answer: Conversation;
+  };
+  /** Reports versions, settings and sizes. */
+  'GET /doctor': {
+    path: undefined;
+    query: undefined;
+    body: undefined;
+    answer: DoctorReport;
+  };
+  /** Returns the newest version of each document of a kind. */
+  'GET /documents/{kind}': {
+    path: { kind: string };
+    query: undefined;
+    body: undefined;
+    answer: (Document)[];
+  };
+  /** Removes a document; its versions stay. */
+  'DELETE /documents/{kind}/{name}': {
+    path: { kind: string; name: string };
+    query: undefined;
+    body: undefined;
+    answer: undefined;
+  };
+  /** Returns the newest version of a document. */
+  'GET /documents/{kind}/{name}': {
+    path: { kind: string; name: string };
+    query: undefined;
+    body: undefined;
+    answer: Document;
+  };
+  /** Writes the next version of a document. */
+  'PUT /documents/{kind}/{name}': {
+    path: { kind: string; name: string };
+    query: undefined;
+    body: NewDocument;
+    answer: Versioned;
+  };
+  /** Returns every version of a document, oldest first. */
+  'GET /documents/{kind}/{name}/versions': {
+    path: { kind: string; name: string };
+    query: undefined;
+    body: undefined;
+    answer: (Document)[];
+  };
+  /** Destroys a message, a conversation or all that an author wrote, without a trace in the files. */
+  'POST /erase': {
+    path: undefined;
+    query: undefined;
+    body: ErasePlan;
+    answer: Receipt;
+  };
+  /** Returns everything, or one conversation, as JSON lines that an import takes in without loss. */
+  'GET /export': {
+    path: undefined;
+    query: { conversation?: ConversationId | null };
+    body: undefined;
+    answer: undefined;
+  };
+  /** Puts a fold in force again. */
+  'POST /folds/{fold}/refold': {
+    path: { fold: FoldId };
+    query: undefined;
+    body: Nothing;
+    answer: undefined;
+  };
+  /** Shows the model again what a fold covers. */
+  'POST /folds/{fold}/unfold': {
+    path: { fold: FoldId };
+    query: undefined;
+    body: Nothing;
+    answer: undefined;
+  };
+  /** Takes JSON lines in. A line that cannot be taken in is reported with its place, and the rest goes on. */
+  'POST /import': {
+    path: undefined;
+    query: undefined;
+    body: undefined;
+    answer: ImportReport;
+  };
+  /** Returns changes after a position, oldest first; with `Accept: text/event-stream` they come live, and `Last-Event-ID` goes on where a reader stopped. */
+  'GET /journal': {
+    path: undefined;
+    query: { after?: number; conversation?: ConversationId | null; limit?: number | null };
+    body: undefined;
+    answer: JournalPage;
+  };
+  /** Returns memories in the order they were kept. */
+  'GET /memories': {
+    path: undefined;
+    query: { after?: MemoryId | null; collection?: string | null; external?: string | null; limit?: number | null; project?: ProjectId | null };
+    body: undefined;
+    answer: (Memory)[];
+  };
+  /** Remembers a text; the same id again replaces it. */
+  'POST /memories': {
+    path: undefined;
+    query: undefined;
+    body: NewMemory;
+    answer: Remembered;
+  };
+  /** Forgets a memory. */
+  'DELETE /memories/{memory}': {
+    path: { memory: string };
+    query: undefined;
+    body: undefined;
+    answer: undefined;
+  };
+  /** Returns a message with its place. */
+  'GET /messages/{message}': {
+    path: { message: MessageId };
+    query: undefined;
+    body: undefined;
+    answer: Placed;
+  };
+  /** Adds words to a message that is being written. */
+  'POST /messages/{message}/chunks': {
+    path: { message: MessageId };
+    query: undefined;
+    body: Chunk;
+    answer: undefined;
+  };
+  /** Ends a message that was being written, once. */
+  'POST /messages/{message}/finish': {
+    path: { message: MessageId };
+    query: undefined;
+    body: FinishWish;
+    answer: undefined;
+  };
+  /** Says something about a message: a rating, a pin, a label. */
+  'POST /messages/{message}/notes': {
+    path: { message: MessageId };
+    query: undefined;
+    body: NewNote;
+    answer: Noted;
+  };
+  /** Returns the alternatives at the place of a message, itself included. */
+  'GET /messages/{message}/siblings': {
+    path: { message: MessageId };
+    query: undefined;
+    body: undefined;
+    answer: (Placed)[];
+  };
+  /** Returns the thread of replies that a message belongs to. */
+  'GET /messages/{message}/thread': {
+    path: { message: MessageId };
+    query: undefined;
+    body: undefined;
+    answer: (Placed)[];
+  };
+  /** Takes a note back. */
+  'DELETE /notes/{note}': {
+    path: { note: string };
+    query: undefined;
+    body: undefined;
+    answer: undefined;
+  };
+  /** Returns all projects. */
+  'GET /projects': {
+    path: undefined;
+    query: undefined;
+    body: undefined;
+    answer: (Project)[];
+  };
+  /** Makes a project. */
+  'POST /projects': {
+    path: undefined;
+    query: undefined;
+    body: NewProject;
+    answer: Project;
+  };
+  /** Removes a project from the list; its conversations stay. */
+  'DELETE /projects/{project}': {
+    path: { project: ProjectId };
+    query: undefined;
+    body: undefined;
+    answer: undefined;
+  };
+  /** Returns a project. */
+  'GET /projects/{project}': {
+    path: { project: ProjectId };
+    query: undefined;
+    body: undefined;
+    answer: Project;
+  };
+  /** Changes a project; what is not given stays, a fact without text goes. */
+  'PATCH /projects/{project}': {
+    path: { project: ProjectId };
+    query: undefined;
+    body: ProjectPatch;
+    answer: Project;
+  };
+  /** Does again what was undone last. */
+  'POST /redo': {
+    path: undefined;
+    query: undefined;
+    body: UndoScope;
+    answer: Stepped;
+  };
+  /** Finds what a text names: an id, the unique beginning of one, an external id, or @last. */
+  'GET /resolve': {
+    path: undefined;
+    query: { kind?: Named; text: string };
+    body: undefined;
+    answer: Resolved;
+  };
+  /** Ends the session. */
+  'DELETE /session': {
+    path: undefined;
+    query: undefined;
+    body: undefined;
+    answer: undefined;
+  };
+  /** Says whether one is in, and what this server is. */
+  'GET /session': {
+    path: undefined;
+    query: undefined;
+    body: undefined;
+    answer: Session;
+  };
+  /** Begins a session of the page with the token; the answer sets its cookie. */
+  'POST /session': {
+    path: undefined;
+    query: undefined;
+    body: Login;
+    answer: undefined;
+  };
+  /** Returns all imported files. */
+  'GET /sources': {
+    path: undefined;
+    query: undefined;
+    body: undefined;
+    answer: (Source)[];
+  };
+  /** Returns where the objects of a file came from. */
+  'GET /sources/{source}/origins': {
+    path: { source: string };
+    query: undefined;
+    body: undefined;
+    answer: (Origin)[];
+  };
+  /** Returns what of a file nobody could read. */
+  'GET /sources/{source}/quarantined': {
+    path: { source: string };
+    query: undefined;
+    body: undefined;
+    answer: (Quarantined)[];
+  };
+  /** Counts messages, words, tokens and response times, by day, model and role. */
+  'GET /stats': {
+    path: undefined;
+    query: { conversation?: ConversationId | null; project?: ProjectId | null };
+    body: undefined;
+    answer: Stats;
+  };
+  /** Returns the tool calls of all conversations that are not in a final state, oldest first. */
+  'GET /tool-calls': {
+    path: undefined;
+    query: { limit?: number | null };
+    body: undefined;
+    answer: (OpenCall)[];
+  };
+  /** Records a tool call; the first step of its trail is the state it begins in. */
+  'POST /tool-calls': {
+    path: undefined;
+    query: undefined;
+    body: ToolCallInput;
+    answer: undefined;
+  };
+  /** Moves a tool call along an allowed transition. */
+  'POST /tool-calls/move': {
+    path: undefined;
+    query: undefined;
+    body: ToolMove;
+    answer: undefined;
+  };
+  /** Takes the last change of anything back. */
+  'POST /undo': {
+    path: undefined;
+    query: undefined;
+    body: UndoScope;
+    answer: Stepped;
+  };
+  /** Walks every digest and chain, and names what was altered, lost or doubled. */
+  'POST /verify': {
+    path: undefined;
+    query: undefined;
+    body: Nothing;
+    answer: VerifyReport;
+  };
+}

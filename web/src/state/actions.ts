@@ -1,0 +1,184 @@
+// What people do to conversations. Each does it on the server, then shows it, then says so.
+
+import { call, type Conversation, type ConversationId, type Message, type MessageId } from '../api';
+import { t } from '../i18n/index.svelte';
+import { stamp } from '../model/dates';
+import { oneLine } from '../model/text';
+import { withWords } from '../model/messages';
+import { dialogs } from './dialogs.svelte';
+import { list } from './list.svelte';
+import { route } from './route.svelte';
+import { toasts } from './toasts.svelte';
+import { transcript } from './transcript.svelte';
+
+/** Runs an action and tells what went wrong; says whether it went well. */
+async function attempt(work: () => Promise<void>): Promise<boolean> {
+  try {
+    await work();
+    return true;
+  } catch (error) {
+    toasts.problem(error);
+    return false;
+  }
+}
+
+function took(conversation: Conversation): void {
+  list.put(conversation);
+  if (conversation.id === transcript.id) transcript.conversation = conversation;
+}
+
+export async function createConversation(): Promise<Conversation | undefined> {
+  let made: Conversation | undefined;
+  await attempt(async () => {
+    const title = t('list.newName', { time: stamp(new Date()) });
+    made = await call('POST /conversations', { body: { title } });
+    if (list.status !== 'active' || list.filter !== '') {
+      list.filter = '';
+      await list.show('active');
+    }
+    list.put(made);
+    route.go(made.id);
+    dialogs.drawer = false;
+  });
+  return made;
+}
+
+/** Renames; throws what went wrong, because the field shows it. */
+export async function rename(conversation: Conversation, title: string): Promise<void> {
+  const path = { conversation: conversation.id };
+  took(await call('POST /conversations/{conversation}/rename', { path, body: { title: title.trim() } }));
+  toasts.say(t('conversation.renamed'));
+}
+
+export async function setPinned(conversation: Conversation, pinned: boolean): Promise<void> {
+  await attempt(async () => {
+    took(await call('PATCH /conversations/{conversation}', { path: { conversation: conversation.id }, body: { pinned } }));
+  });
+}
+
+export async function archive(conversation: Conversation): Promise<void> {
+  const path = { conversation: conversation.id };
+  await attempt(async () => {
+    const beside = neighbour(conversation.id);
+    took(await call('PATCH /conversations/{conversation}', { path, body: { status: 'archived' } }));
+    leave(conversation.id, beside);
+    toasts.say(t('conversation.archived'), { text: t('toast.undo'), act: () => void restore(conversation) });
+  });
+}
+
+export async function trash(conversation: Conversation): Promise<void> {
+  await attempt(async () => {
+    const beside = neighbour(conversation.id);
+    const wasOpen = route.place.conversation === conversation.id;
+    took(await call('DELETE /conversations/{conversation}', { path: { conversation: conversation.id } }));
+    // The last one that is deleted makes room for a new one, which goes again if nobody used it.
+    const isLast = wasOpen && list.status === 'active' && list.filter === '' && list.conversations.length === 0;
+    const stopgap = isLast ? await createConversation() : undefined;
+    if (!isLast) leave(conversation.id, beside);
+    const act = (): void => void restoreAfter(conversation, stopgap, wasOpen);
+    const title = oneLine(conversation.title || t('list.untitled'), 40);
+    toasts.say(t('conversation.trashed', { title }), { text: t('toast.undo'), act });
+  });
+}
+
+async function restoreAfter(conversation: Conversation, stopgap: Conversation | undefined, open: boolean): Promise<void> {
+  await restore(conversation);
+  if (open) route.go(conversation.id);
+  const unused = list.conversations.find((one) => one.id === stopgap?.id && one.messages === 0);
+  if (unused) await attempt(async () => took(await call('DELETE /conversations/{conversation}', { path: { conversation: unused.id } })));
+}
+
+export async function restore(conversation: Conversation): Promise<void> {
+  const path = { conversation: conversation.id };
+  await attempt(async () => {
+    took(await call('POST /conversations/{conversation}/restore', { path, body: {} }));
+    toasts.say(t('conversation.restored'));
+  });
+}
+
+export async function purge(conversation: Conversation): Promise<void> {
+  const title = conversation.title || t('list.untitled');
+  if (!(await dialogs.ask(t('conversation.purgeConfirm', { title }), t('conversation.purge'), 'bad'))) return;
+  await attempt(async () => {
+    const beside = neighbour(conversation.id);
+    await call('POST /conversations/{conversation}/purge', { path: { conversation: conversation.id }, body: {} });
+    list.drop(conversation.id);
+    leave(conversation.id, beside);
+    toasts.say(t('conversation.purged'));
+  });
+}
+
+export async function clear(conversation: Conversation): Promise<void> {
+  if (!(await dialogs.ask(t('conversation.clearConfirm'), t('conversation.clear'), 'bad'))) return;
+  await attempt(async () => {
+    const path = { conversation: conversation.id };
+    const cleared = await call('POST /conversations/{conversation}/clear', { path, body: {} });
+    list.put(cleared);
+    await transcript.follow(cleared, new Set(['head_moved']));
+    toasts.say(t('conversation.cleared'), { text: t('toast.undo'), act: () => void step(conversation.id, 'undo') });
+  });
+}
+
+/** Takes the last change back, or does it again. */
+export async function step(conversation: ConversationId, which: 'undo' | 'redo'): Promise<void> {
+  await attempt(async () => {
+    const stepped = await call(`POST /conversations/{conversation}/${which}`, { path: { conversation }, body: {} });
+    list.put(stepped);
+    await transcript.follow(stepped, new Set(['undone']));
+    toasts.say(t(which === 'undo' ? 'conversation.undone' : 'conversation.redone'));
+  });
+}
+
+/** Shows another alternative in the place of a message, at the same place of the screen. */
+export async function switchTo(conversation: ConversationId, message: MessageId, offset_px: number | undefined): Promise<void> {
+  await attempt(async () => {
+    const path = { conversation };
+    took(await call('POST /conversations/{conversation}/switch', { path, body: { message } }));
+    await transcript.moveTo(message, offset_px);
+  });
+}
+
+export async function editMessage(
+  conversation: ConversationId,
+  message: Message,
+  text: string,
+  tail: 'keep' | 'cut',
+  offset_px: number | undefined,
+): Promise<boolean> {
+  return attempt(async () => {
+    const { role, author, model } = message;
+    const body = { message: message.id, with: { role, author, model, parts: withWords(message.parts, text) }, tail };
+    const { ids } = await call('POST /conversations/{conversation}/edit', { path: { conversation }, body });
+    const [edited] = ids;
+    if (edited !== undefined) await transcript.moveTo(edited, offset_px);
+    toasts.say(t('message.edited'), { text: t('toast.undo'), act: () => void step(conversation, 'undo') });
+  });
+}
+
+export async function forkFrom(conversation: Conversation, message: MessageId): Promise<void> {
+  await attempt(async () => {
+    const title = t('message.forkName', { title: conversation.title || t('list.untitled') });
+    const body = { after: message, conversation: { title } };
+    const made = await call('POST /conversations/{conversation}/fork', { path: { conversation: conversation.id }, body });
+    list.put(made);
+    route.go(made.id);
+    toasts.say(t('message.forked'));
+  });
+}
+
+/** Opens the conversation before or after the open one. */
+export function goBeside(direction: -1 | 1): void {
+  const all = list.conversations;
+  const index = all.findIndex((one) => one.id === route.place.conversation);
+  const target = index === -1 ? all[0] : all[index + direction];
+  if (target) route.go(target.id);
+}
+
+/** The conversation that is opened when this one leaves the list. */
+function neighbour(id: ConversationId): ConversationId | undefined {
+  return list.conversations.find((one) => one.id !== id)?.id;
+}
+
+function leave(id: ConversationId, beside: ConversationId | undefined): void {
+  if (route.place.conversation === id) route.go(beside);
+}

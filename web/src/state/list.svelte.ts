@@ -1,0 +1,107 @@
+// The list of conversations, read in pages by key, kept in order while others change it.
+
+import { call, isAborted, Problem, type Conversation, type ConversationId, type ConversationStatus } from '../api';
+import { microsOf } from '../model/dates';
+
+export const STATUSES = ['active', 'archived', 'trashed'] as const;
+export type ListStatus = (typeof STATUSES)[number];
+
+const PAGE = 50;
+
+class List {
+  conversations: Conversation[] = $state.raw([]);
+  status: ListStatus = $state('active');
+  filter = $state('');
+  /** The first page is on its way. */
+  opening = $state(true);
+  reading = $state(false);
+  problem: Problem | undefined = $state.raw();
+  #next: string | undefined = $state();
+  #controller = new AbortController();
+
+  get more(): boolean {
+    return this.#next !== undefined;
+  }
+
+  show(status: ListStatus): Promise<void> {
+    this.status = status;
+    return this.open();
+  }
+
+  search(filter: string): Promise<void> {
+    this.filter = filter;
+    return this.open();
+  }
+
+  /** Reads the first page anew; what was being read for another filter is stopped. */
+  async open(): Promise<void> {
+    this.opening = true;
+    await this.#read(undefined, PAGE);
+  }
+
+  /** Reads as many rows as there are, in place, because changes may have been missed. */
+  async refresh(): Promise<void> {
+    await this.#read(undefined, Math.min(1000, Math.max(PAGE, this.conversations.length)));
+  }
+
+  async readMore(): Promise<void> {
+    if (!this.reading && this.#next !== undefined) await this.#read(this.#next, PAGE);
+  }
+
+  /** Takes in a conversation that is new or has changed. */
+  put(conversation: Conversation): void {
+    const others = this.conversations.filter((one) => one.id !== conversation.id);
+    const known = this.conversations.find((one) => one.id === conversation.id);
+    if (known && known.version > conversation.version) return;
+    if (!this.#shows(conversation)) {
+      this.conversations = others;
+      return;
+    }
+    const place = others.findIndex((one) => compare(conversation, one) < 0);
+    // Behind the last row stand those that were not read yet; it comes with them.
+    if (place === -1 && this.#next !== undefined) this.conversations = others;
+    else this.conversations = others.toSpliced(place === -1 ? others.length : place, 0, conversation);
+  }
+
+  drop(id: ConversationId): void {
+    this.conversations = this.conversations.filter((one) => one.id !== id);
+  }
+
+  #shows(conversation: Conversation): boolean {
+    const status: ConversationStatus = this.status;
+    const title = conversation.title.toLowerCase();
+    return conversation.status === status && title.includes(this.filter.trim().toLowerCase());
+  }
+
+  async #read(after: string | undefined, limit: number): Promise<void> {
+    this.#controller.abort();
+    const controller = new AbortController();
+    this.#controller = controller;
+    this.reading = true;
+    try {
+      const query = { status: this.status, title: this.filter.trim(), after, limit };
+      const page = await call('GET /conversations', { query }, { signal: controller.signal });
+      if (controller.signal.aborted) return;
+      const seen = new Set(page.conversations.map((one) => one.id));
+      const kept = after === undefined ? [] : this.conversations.filter((one) => !seen.has(one.id));
+      this.conversations = [...kept, ...page.conversations];
+      this.#next = page.next ?? undefined;
+      this.problem = undefined;
+    } catch (error) {
+      if (isAborted(error) || controller.signal.aborted) return;
+      this.problem = Problem.thrown(error);
+    }
+    this.reading = false;
+    this.opening = false;
+  }
+}
+
+export const list = new List();
+
+/** The order of the server: pinned first, then the latest active. */
+function compare(left: Conversation, right: Conversation): number {
+  if ((left.pinned ?? false) !== (right.pinned ?? false)) return left.pinned === true ? -1 : 1;
+  const difference = microsOf(right.active_at) - microsOf(left.active_at);
+  if (difference !== 0) return difference;
+  return left.id < right.id ? 1 : -1;
+}

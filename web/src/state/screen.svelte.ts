@@ -1,0 +1,34 @@
+// What the screen is like: theme, width, and the time of day.
+
+import { keep, kept } from './kept';
+
+export const THEMES = ['system', 'light', 'dark'] as const;
+export type Theme = (typeof THEMES)[number];
+
+class Screen {
+  theme: Theme = $state(themeFor(kept('theme')));
+  /** The list is a drawer. */
+  narrow = $state(false);
+  /** Moves once a minute, so that "5 minutes ago" does not stay. */
+  now = $state(new Date());
+
+  constructor() {
+    const narrow = matchMedia('(max-width: 767px)');
+    this.narrow = narrow.matches;
+    narrow.addEventListener('change', () => (this.narrow = narrow.matches));
+    setInterval(() => (this.now = new Date()), 60_000);
+  }
+
+  choose(theme: Theme): void {
+    this.theme = theme;
+    keep('theme', theme === 'system' ? null : theme);
+    if (theme === 'system') delete document.documentElement.dataset['theme'];
+    else document.documentElement.dataset['theme'] = theme;
+  }
+}
+
+export const screen = new Screen();
+
+function themeFor(word: string | null): Theme {
+  return word === 'light' || word === 'dark' ? word : 'system';
+}

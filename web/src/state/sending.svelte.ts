@@ -1,0 +1,72 @@
+// A message on its way. Until the server has it, it is nowhere in the conversation; if it fails, it goes back.
+
+import { call, freshKey, Problem, type Conversation, type ConversationId } from '../api';
+import { list } from './list.svelte';
+import { transcript } from './transcript.svelte';
+
+/** What is to be said. */
+export interface Unsent {
+  conversation: ConversationId;
+  role: string;
+  text: string;
+  /** Stays the same for a retry, so that a message whose answer was lost is not said twice. */
+  key: string;
+}
+
+class Sending {
+  pending: Unsent | undefined = $state.raw();
+  failure: { unsent: Unsent; problem: Problem; restored: boolean } | undefined = $state.raw();
+
+  #line: Promise<unknown> = Promise.resolve();
+
+  /** Sends when what was sent before has arrived, and says what went wrong if something did. */
+  send(conversation: ConversationId, role: string, text: string): Promise<Problem | undefined> {
+    const turn = this.#line.then(() => this.#send(conversation, role, text));
+    this.#line = turn;
+    return turn;
+  }
+
+  async #send(conversation: ConversationId, role: string, text: string): Promise<Problem | undefined> {
+    const failed = this.failure?.unsent;
+    const again = failed?.conversation === conversation && failed.role === role && failed.text === text;
+    const unsent: Unsent = { conversation, role, text, key: again ? failed.key : freshKey() };
+    this.failure = undefined;
+    this.pending = unsent;
+    try {
+      const body = { messages: [{ role, text }] };
+      await call('POST /conversations/{conversation}/messages', { path: { conversation }, body }, { key: unsent.key });
+      await this.#show(conversation);
+      return undefined;
+    } catch (error) {
+      const problem = Problem.thrown(error);
+      this.failure = { unsent, problem, restored: false };
+      return problem;
+    } finally {
+      this.pending = undefined;
+    }
+  }
+
+  restored(): void {
+    if (this.failure) this.failure = { ...this.failure, restored: true };
+  }
+
+  dismiss(): void {
+    this.failure = undefined;
+  }
+
+  /** The message is stored; that it cannot be shown yet is no failure of sending. */
+  async #show(id: ConversationId): Promise<void> {
+    let conversation: Conversation;
+    try {
+      conversation = await call('GET /conversations/{conversation}', { path: { conversation: id } });
+    } catch {
+      return;
+    }
+    list.put(conversation);
+    if (transcript.id !== id) return;
+    if (transcript.moreAfter) await transcript.toEnd();
+    else await transcript.follow(conversation, new Set(['messages_appended']));
+  }
+}
+
+export const sending = new Sending();

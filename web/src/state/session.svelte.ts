@@ -1,0 +1,67 @@
+// Whether one is in. The token comes once, in the link or by hand, and is never kept by the page.
+
+import { call, onRefused, Problem } from '../api';
+
+export type SessionState = 'asking' | 'out' | 'in' | 'unreachable';
+
+class Session {
+  state: SessionState = $state('asking');
+  /** One was in, and is no longer. */
+  ended = $state(false);
+  problem: Problem | undefined = $state.raw();
+
+  async begin(): Promise<void> {
+    onRefused(() => {
+      this.ended = this.state === 'in';
+      this.state = 'out';
+    });
+    // The link may be opened in a tab that shows this page already; then nothing is loaded anew.
+    addEventListener('hashchange', () => void this.#enterByLink());
+    if (!(await this.#enterByLink())) await this.ask();
+  }
+
+  async #enterByLink(): Promise<boolean> {
+    const token = /^#token=([\w-]+)$/.exec(location.hash)?.[1];
+    if (token === undefined) return false;
+    // The secret leaves the address at once, so that it is in no history and no bookmark.
+    history.replaceState(null, '', location.pathname);
+    return this.enter(token);
+  }
+
+  async ask(): Promise<void> {
+    this.state = 'asking';
+    try {
+      await call('GET /session', {});
+      this.state = 'in';
+    } catch (error) {
+      const problem = Problem.thrown(error);
+      this.problem = problem;
+      this.state = problem.status === 401 ? 'out' : 'unreachable';
+    }
+  }
+
+  /** Says whether the token was the right one. */
+  async enter(token: string): Promise<boolean> {
+    try {
+      await call('POST /session', { body: { token } });
+      this.ended = false;
+      this.problem = undefined;
+      this.state = 'in';
+      return true;
+    } catch (error) {
+      this.problem = Problem.thrown(error);
+      return false;
+    }
+  }
+
+  async leave(): Promise<void> {
+    try {
+      await call('DELETE /session', {});
+    } finally {
+      this.ended = false;
+      this.state = 'out';
+    }
+  }
+}
+
+export const session = new Session();

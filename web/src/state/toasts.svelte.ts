@@ -1,0 +1,56 @@
+// Short notices at the edge of the page.
+
+import { isAborted, Problem } from '../api';
+import { t } from '../i18n/index.svelte';
+import { isNameProblem } from '../model/names';
+
+/** A notice. */
+export interface Toast {
+  id: number;
+  text: string;
+  tone: 'plain' | 'bad';
+  action?: { text: string; act: () => void };
+}
+
+const SHOWN_MS = 4000;
+const SHOWN_WITH_ACTION_MS = 10_000;
+
+class Toasts {
+  all: Toast[] = $state([]);
+  #last = 0;
+
+  say(text: string, action?: Toast['action']): void {
+    this.#show({ text, tone: 'plain', ...(action ? { action } : {}) });
+  }
+
+  warn(text: string): void {
+    this.#show({ text, tone: 'bad' });
+  }
+
+  /** Tells what went wrong, unless somebody stopped it on purpose. */
+  problem(error: unknown): void {
+    if (!isAborted(error)) this.warn(problemText(error));
+  }
+
+  dismiss(id: number): void {
+    this.all = this.all.filter((toast) => toast.id !== id);
+  }
+
+  #show(toast: Omit<Toast, 'id'>): void {
+    this.#last += 1;
+    const id = this.#last;
+    this.all = [...this.all.slice(-2), { ...toast, id }];
+    setTimeout(() => this.dismiss(id), toast.action ? SHOWN_WITH_ACTION_MS : SHOWN_MS);
+  }
+}
+
+export const toasts = new Toasts();
+
+/** Says in the reader's language what went wrong. */
+export function problemText(error: unknown): string {
+  const problem = Problem.thrown(error);
+  if (isNameProblem(problem.code)) return t(`name.${problem.code}`);
+  if (problem.code === 'nothing_to_undo') return t('problem.nothing_to_undo');
+  if (problem.code === 'nothing_to_redo') return t('problem.nothing_to_redo');
+  return t(`problem.${problem.reach}`, { detail: problem.detail });
+}
