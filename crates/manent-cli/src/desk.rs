@@ -42,11 +42,6 @@ impl Desk {
             false => ids.iter().try_for_each(|id| crate::screen::print(&format!("{}\n", id.to_string()))),
         }
     }
-
-    /// Shows something that people read as lines of `name: value`, or JSON.
-    pub fn tell<T: serde::Serialize>(&self, value: &T) -> Result<()> {
-        self.screen.json(value)
-    }
 }
 
 /// Reads a JSON argument; `-` reads standard input.

@@ -125,14 +125,32 @@ impl Auth {
 /// Returns the token that was made at the first start; makes it if there is none.
 pub fn token(home: &Path) -> io::Result<Secret> {
     let path = home.join(TOKEN_FILE);
-    match std::fs::read_to_string(&path) {
-        Ok(text) if !text.trim().is_empty() => return Ok(Secret::given(text.trim())),
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+    if let Some(token) = kept_token(&path)? {
+        return Ok(token);
     }
     let token = Secret::random("mnt_");
-    write_private(&path, token.reveal())?;
-    Ok(token)
+    let own = home.join(format!("{TOKEN_FILE}.{}", std::process::id()));
+    write_private(&own, token.reveal())?;
+    // Two programs may start for the first time at once. A link is made once, and both then use the same token.
+    let made = std::fs::hard_link(&own, &path);
+    std::fs::remove_file(&own)?;
+    match made {
+        Ok(()) => Ok(token),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match kept_token(&path)? {
+            Some(token) => Ok(token),
+            // An empty file holds nobody's token.
+            None => write_private(&path, token.reveal()).map(|()| token),
+        },
+        Err(error) => Err(error),
+    }
+}
+
+fn kept_token(path: &Path) -> io::Result<Option<Secret>> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text.trim()).filter(|text| !text.is_empty()).map(Secret::given)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn refused(why: &str) -> Problem {

@@ -196,7 +196,7 @@ pub enum Tool {
 impl Tool {
     pub async fn run(self, desk: &Desk) -> Result<()> {
         match self {
-            Self::List { limit } => desk.tell(&desk.database.open_tool_calls(limit).await?),
+            Self::List { limit } => desk.screen.json(&desk.database.open_tool_calls(limit).await?),
             Self::Put { call, note } => {
                 let call = read_json(&call)?.read().context("the call")?;
                 Ok(desk.database.put_tool_call(call, &note).await?)
@@ -248,7 +248,7 @@ impl Event {
             Self::List { conversation, channel, after, limit } => {
                 let conversation = desk.conversation(&conversation).await?;
                 let query = EventsQuery { conversation, channels: channel, after, limit };
-                desk.tell(&desk.database.events(query).await?)
+                desk.screen.json(&desk.database.events(query).await?)
             }
         }
     }

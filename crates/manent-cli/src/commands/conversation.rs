@@ -316,7 +316,7 @@ impl EraseArgs {
             }
         };
         desk.screen.confirm(&format!("Erase {named}? This cannot be undone."))?;
-        desk.tell(&desk.database.erase(target).await?)
+        desk.screen.json(&desk.database.erase(target).await?)
     }
 }
 

@@ -63,9 +63,9 @@ impl Document {
                 };
                 desk.made(&[database.put_document(&kind, &id, project, read_json(&body)?).await?])
             }
-            Self::Get { kind, id } => desk.tell(&database.document(&kind, &id).await?),
-            Self::List { kind } => desk.tell(&database.documents(&kind).await?),
-            Self::Versions { kind, id } => desk.tell(&database.document_versions(&kind, &id).await?),
+            Self::Get { kind, id } => desk.screen.json(&database.document(&kind, &id).await?),
+            Self::List { kind } => desk.screen.json(&database.documents(&kind).await?),
+            Self::Versions { kind, id } => desk.screen.json(&database.document_versions(&kind, &id).await?),
             Self::Rm { kind, id } => Ok(database.remove_document(&kind, &id).await?),
         }
     }
@@ -122,7 +122,7 @@ impl Memory {
             Self::Rm { memory } => Ok(database.remove_memory(memory).await?),
             Self::List { collection, limit } => {
                 let query = MemoriesQuery { collection, limit, ..MemoriesQuery::default() };
-                desk.tell(&database.memories(query).await?)
+                desk.screen.json(&database.memories(query).await?)
             }
         }
     }
@@ -193,9 +193,9 @@ pub enum Source {
 impl Source {
     pub async fn run(self, desk: &Desk) -> Result<()> {
         match self {
-            Self::List => desk.tell(&desk.database.sources().await?),
-            Self::Origins { source } => desk.tell(&desk.database.origins(OriginsQuery::Source(source)).await?),
-            Self::Quarantined { source } => desk.tell(&desk.database.quarantined(source).await?),
+            Self::List => desk.screen.json(&desk.database.sources().await?),
+            Self::Origins { source } => desk.screen.json(&desk.database.origins(OriginsQuery::Source(source)).await?),
+            Self::Quarantined { source } => desk.screen.json(&desk.database.quarantined(source).await?),
         }
     }
 }

@@ -237,19 +237,19 @@ impl OneMessage {
     /// Shows it with its place.
     pub async fn message(self, desk: &Desk) -> Result<()> {
         let id = desk.message(&self.message).await?;
-        desk.tell(&desk.database.message(id).await?)
+        desk.screen.json(&desk.database.message(id).await?)
     }
 
     /// Shows the alternatives at its place.
     pub async fn siblings(self, desk: &Desk) -> Result<()> {
         let id = desk.message(&self.message).await?;
-        desk.tell(&desk.database.siblings(id).await?)
+        desk.screen.json(&desk.database.siblings(id).await?)
     }
 
     /// Shows the thread of replies that it belongs to.
     pub async fn thread(self, desk: &Desk) -> Result<()> {
         let id = desk.message(&self.message).await?;
-        desk.tell(&desk.database.thread(id).await?)
+        desk.screen.json(&desk.database.thread(id).await?)
     }
 }
 

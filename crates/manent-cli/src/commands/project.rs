@@ -84,7 +84,9 @@ impl Project {
                 }
                 desk.screen.table(&table)
             }
-            What::Show { project } => desk.tell(&database.project(database.resolve_project(&project).await?).await?),
+            What::Show { project } => {
+                desk.screen.json(&database.project(database.resolve_project(&project).await?).await?)
+            }
             What::Edit { project, name, instructions, fact, metadata, version } => {
                 let id = database.resolve_project(&project).await?;
                 let facts = fact.iter().map(|fact| match fact.split_once('=') {
@@ -97,7 +99,7 @@ impl Project {
                     Some(text) => Some(Some(read_json(text).context("the metadata")?)),
                 };
                 let patch = ProjectPatch { name, instructions, facts: facts.collect(), metadata };
-                desk.tell(&database.edit_project(id, patch, version).await?)
+                desk.screen.json(&database.edit_project(id, patch, version).await?)
             }
             What::Rm { project } => {
                 let id = database.resolve_project(&project).await?;

@@ -45,7 +45,7 @@ impl Show {
     pub async fn run(self, desk: &Desk) -> Result<()> {
         let id = desk.conversation(&self.conversation).await?;
         if self.attached {
-            return desk.tell(&desk.database.attached(id).await?);
+            return desk.screen.json(&desk.database.attached(id).await?);
         }
         let conversation = desk.database.conversation(id).await?;
         let window = self.window(desk, &conversation).await?;

@@ -115,3 +115,17 @@ fn files_of_the_owner_are_nobody_elses() {
     let mode = |path: &std::path::Path| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
     assert_eq!((mode(&inner), mode(&inner.join("token"))), (0o700, 0o600));
 }
+
+#[test]
+fn programs_that_start_at_once_agree_on_one_token() {
+    for _ in 0..10 {
+        let home = Home::new();
+        let mut children = Vec::new();
+        for _ in 0..8 {
+            children.push(home.command(&["token"]).stdout(std::process::Stdio::piped()).spawn().expect("starts"));
+        }
+        let said = children.into_iter().map(|child| child.wait_with_output().expect("ends").stdout);
+        let tokens: std::collections::BTreeSet<Vec<u8>> = said.collect();
+        assert_eq!(tokens.len(), 1, "{tokens:?}");
+    }
+}
