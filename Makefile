@@ -9,7 +9,7 @@ help: ## Shows this list.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
 
 serve: page ## Builds everything, runs the server and opens the page.
-	cargo run --release --package manent-cli --bin manent -- serve --open
+	cargo run --package manent-cli --bin manent -- serve --open
 
 page: ## Builds the page that the server shows.
 	@scripts/build-page
