@@ -90,7 +90,12 @@ pub async fn guard(
     let response = with_headers(outcome, &id);
     let (status, milliseconds) = (response.status().as_u16(), started.elapsed().as_millis() as u64);
     let code = response.extensions().get::<Code>().map(|code| code.0.as_str());
-    tracing::info!(request = id, %method, path, status, code, milliseconds, "answered");
+    // What went well is not news; MANENT_LOG=manent_server=debug shows it.
+    match status {
+        500.. => tracing::error!(request = id, %method, path, status, code, milliseconds, "answered"),
+        400.. => tracing::info!(request = id, %method, path, status, code, milliseconds, "answered"),
+        _ => tracing::debug!(request = id, %method, path, status, code, milliseconds, "answered"),
+    }
     response
 }
 

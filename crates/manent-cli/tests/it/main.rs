@@ -4,3 +4,4 @@ mod kit;
 mod commands;
 mod behaviour;
 mod serve;
+mod readme;

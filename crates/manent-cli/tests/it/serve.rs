@@ -10,14 +10,14 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 /// A server in a process of its own.
-struct Served {
+pub struct Served {
     child: Child,
-    address: SocketAddr,
+    pub address: SocketAddr,
     token: String,
 }
 
 impl Served {
-    fn start(home: &Home) -> Self {
+    pub fn start(home: &Home) -> Self {
         let mut child = home
             .command(&["serve", "--listen", "127.0.0.1:0", "--no-backups"])
             .env("MANENT_LOG", "error")
@@ -39,7 +39,7 @@ impl Served {
         Client::connect(self.address, &[("authorization", &token), ("content-type", "application/json")]).await.ok()
     }
 
-    fn kill(mut self) {
+    pub fn kill(mut self) {
         self.child.kill().expect("killed");
         self.child.wait().expect("gone");
     }
