@@ -148,8 +148,7 @@ impl FromRequestParts<App> for Write {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Answer<Self> {
         let mut database = match parts.extensions.get::<Key>() {
-            Some(key) if key.given => app.database.once(&key.text).await?,
-            Some(key) => app.database.once_fresh(&key.text),
+            Some(Key(key)) => app.database.once(key).await?,
             None => app.database.clone(),
         };
         if let Some(version) = expected_version(parts)? {

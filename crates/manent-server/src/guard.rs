@@ -55,12 +55,7 @@ fn is_loopback(host: &str) -> bool {
 
 /// The key of a change: given by the caller, or made here.
 #[derive(Debug, Clone)]
-pub struct Key {
-    /// The key.
-    pub text: String,
-    /// Only a key that somebody gave can have been used before.
-    pub given: bool,
-}
+pub struct Key(pub String);
 
 /// Lets in what may come in, and answers for what breaks behind it.
 pub async fn guard(
@@ -81,7 +76,7 @@ pub async fn guard(
         (Ok(()), Ok(key)) => {
             key.clone().map(|key| request.extensions_mut().insert(key));
             let mut response = run(&app, &path, request, next).await;
-            if let Some(key) = key.and_then(|key| HeaderValue::from_str(&key.text).ok()) {
+            if let Some(key) = key.and_then(|key| HeaderValue::from_str(&key.0).ok()) {
                 response.headers_mut().insert(IDEMPOTENCY_KEY, key);
             }
             response
@@ -151,11 +146,11 @@ fn is_accepted(content_type: &str) -> bool {
 
 fn key_of(headers: &HeaderMap) -> Result<Key, Problem> {
     let Some(value) = headers.get(IDEMPOTENCY_KEY) else {
-        return Ok(Key { text: crate::secret::Secret::random("").reveal()[..32].to_owned(), given: false });
+        return Ok(Key(manent::request_key()));
     };
     match value.to_str() {
         Ok(text) if (1..=KEY_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()) => {
-            Ok(Key { text: text.to_owned(), given: true })
+            Ok(Key(text.to_owned()))
         }
         _ => Err(Problem::invalid("an Idempotency-Key has 1 to 200 visible ASCII characters")),
     }

@@ -1,7 +1,7 @@
 //! The database: a store with names for what people do.
 
 use crate::error::{Error, Result};
-use crate::ids::{Ids, fresh_key, now};
+use crate::ids::{Ids, fresh_key, made_at, now};
 use manent_model::{Author, Micros};
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
 use manent_store::{Change, Committed, Done, Expect, Lane, Store, StoreError, Transaction};
@@ -16,8 +16,16 @@ pub struct Database {
     actor: Option<Author>,
     /// What every commit of this handle expects.
     expect: Vec<Expect>,
-    /// The idempotency key of the request that this handle is for.
-    request: Option<Vec<u8>>,
+    /// The request that this handle is for.
+    request: Option<Request>,
+}
+
+/// A request that may be made again.
+#[derive(Clone)]
+struct Request {
+    key: Vec<u8>,
+    /// The key says when it was made; see [`request_key`](crate::request_key).
+    is_dated: bool,
 }
 
 /// How often a commit whose outcome is unknown is sent again; the store then answers with the truth.
@@ -56,20 +64,16 @@ impl Database {
     /// The same calls in the same order on a handle with the same key make the same ids at the same time, so the store
     /// answers what it answered before and changes nothing. The same key with another request is a conflict. A twin
     /// that is under way at the same moment may meet that conflict too; asking for a handle again settles it. Keys are
-    /// remembered for a week.
+    /// remembered for a week; those of [`request_key`](crate::request_key) cost an append nothing to remember.
     pub async fn once(&self, key: &str) -> Result<Self> {
-        let first = self.store.request_at(key.as_bytes().to_vec()).await?;
-        Ok(self.for_request(key, first.unwrap_or_else(now)))
-    }
-
-    /// Returns a handle for exactly one request whose key was just made; see [`Self::once`].
-    pub fn once_fresh(&self, key: &str) -> Self {
-        self.for_request(key, now())
-    }
-
-    fn for_request(&self, key: &str, at: Micros) -> Self {
-        let key = key.as_bytes().to_vec();
-        Self { ids: Arc::new(Ids::of_request(&key, at)), request: Some(key), ..self.clone() }
+        let bytes = key.as_bytes().to_vec();
+        let made = made_at(key);
+        let at = match made {
+            Some(made) => made,
+            None => self.store.request_at(bytes.clone()).await?.unwrap_or_else(now),
+        };
+        let ids = Arc::new(Ids::of_request(&bytes, at));
+        Ok(Self { ids, request: Some(Request { key: bytes, is_dated: made.is_some() }), ..self.clone() })
     }
 
     /// Says whether this handle is for a request that may have been made before.
@@ -116,7 +120,9 @@ impl Database {
         match &self.request {
             // What is sent again and again until it is done needs no key, and one key cannot serve all its commits.
             Some(_) if changes.iter().all(is_one_of_many) => None,
-            Some(key) => Some(key.clone()),
+            // An append with a key that says when it was made has the same ids every time, and these are its key.
+            Some(Request { is_dated: true, .. }) if changes.iter().all(is_append) => None,
+            Some(Request { key, .. }) => Some(key.clone()),
             // An append is its own key, and so is the making of a conversation; other changes get one.
             None => (!changes.iter().all(is_own_key)).then(fresh_key),
         }
@@ -145,6 +151,10 @@ impl Database {
 /// Says whether a change is one step of a loop.
 fn is_one_of_many(change: &Change) -> bool {
     matches!(change, Change::PutBlobPiece { .. } | Change::Purge { .. } | Change::Erase { .. })
+}
+
+fn is_append(change: &Change) -> bool {
+    matches!(change, Change::AppendMessages { .. })
 }
 
 /// Says whether sending a change twice does no harm.

@@ -88,6 +88,29 @@ pub(crate) fn now() -> Micros {
     Micros(since.map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX)))
 }
 
+/// What a key of our own begins with.
+const OWN_KEY: &str = "mnt-";
+/// The hexadecimal digits of its time.
+const TIME_DIGITS: usize = 16;
+const CHANCE_DIGITS: usize = 16;
+const REMEMBERED_SECONDS: i64 = 7 * 24 * 3600;
+const CLOCKS_DIFFER_SECONDS: i64 = 3600;
+
+/// Makes a key for a request that came without one; it says when it was made.
+pub fn request_key() -> String {
+    let chance: String = fresh_key()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{OWN_KEY}{:0TIME_DIGITS$x}{chance}", now().0)
+}
+
+/// Returns when a key was made, if [`request_key`] could have made it lately: within the week for which keys count.
+pub(crate) fn made_at(key: &str) -> Option<Micros> {
+    let digits = key.strip_prefix(OWN_KEY).filter(|digits| digits.len() == TIME_DIGITS + CHANCE_DIGITS)?;
+    let time = i64::from_str_radix(digits.get(..TIME_DIGITS)?, 16).ok()?;
+    let now = now().0;
+    let is_recent = time > now - REMEMBERED_SECONDS * 1_000_000 && time < now + CLOCKS_DIFFER_SECONDS * 1_000_000;
+    is_recent.then_some(Micros(time))
+}
+
 /// Returns bytes for a key that nobody has used.
 pub(crate) fn fresh_key() -> Vec<u8> {
     let mut key = vec![0u8; 16];
@@ -105,6 +128,20 @@ mod tests {
         let ids = Ids::default();
         let made: Vec<MessageId> = (0..10_000).map(|_| ids.make(MessageId::new)).collect();
         assert!(made.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+
+    #[test]
+    fn a_key_of_our_own_says_when_it_was_made() {
+        let before = now();
+        let (key, other) = (request_key(), request_key());
+        assert_ne!(key, other);
+        let made = made_at(&key).expect("just now");
+        assert!(before <= made && made <= now());
+        let in_days = |days: i64| format!("mnt-{:016x}{:016x}", now().0 + days * 24 * 3_600_000_000, 0);
+        for strange in ["mnt-", "mnt-ffffffffffffffff0000000000000000", "mnt-中", &in_days(-8), &in_days(1)] {
+            assert_eq!(made_at(strange), None, "{strange}");
+        }
+        assert!(made_at(&in_days(-6)).is_some());
     }
 
     #[test]

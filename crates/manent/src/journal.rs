@@ -2,7 +2,7 @@
 
 use crate::database::Database;
 use crate::error::Result;
-use manent_store::{JournalPage, JournalQuery, StoreError};
+use manent_store::{JournalPage, JournalQuery, Position, StoreError};
 
 impl Database {
     /// Returns changes after a position, oldest first.
@@ -10,6 +10,13 @@ impl Database {
     /// What one page looks at is bounded: go on from `reached` while there is `more`, even where a page is empty.
     pub async fn journal(&self, query: JournalQuery) -> Result<JournalPage> {
         Ok(self.store.journal(query).await?)
+    }
+
+    /// Returns the last position that is known: where whoever wants only the future begins.
+    ///
+    /// A commit of another process may be some milliseconds ahead of it.
+    pub fn position(&self) -> Position {
+        *self.store.position().borrow()
     }
 
     /// Waits until something comes after a position, whichever process commits it, and returns it.

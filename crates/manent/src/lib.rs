@@ -52,6 +52,7 @@ pub use attached::FoldDraft;
 pub use backup::BackupPlan;
 pub use database::Database;
 pub use error::{Error, Result};
+pub use ids::request_key;
 pub use jsonl::{ExportSelection, ImportProblem, ImportReport};
 pub use library::MemoryDraft;
 pub use manent_model as model;

@@ -35,6 +35,20 @@ async fn a_key_that_the_server_made_works_like_any_other() {
     let second =
         client.send("POST", "/api/v1/conversations", &[("idempotency-key", &key)], body).await.expect("an answer");
     assert_eq!(first.text(), second.text());
+    let chat: Value = serde_json::from_slice(&first.body).expect("JSON");
+    let path = format!("/api/v1/conversations/{}/messages", text(&chat, "/id"));
+    let body = json!({ "messages": [{ "role": "user", "text": "a" }, { "role": "user", "text": "b" }] }).to_string();
+    let first = client.send("POST", &path, &[], body.clone()).await.expect("an answer");
+    let key = first.header("idempotency-key").to_owned();
+    client.send("POST", &path, &[], body.clone()).await.expect("another request");
+    let second = client.send("POST", &path, &[("idempotency-key", &key)], body).await.expect("an answer");
+    assert_eq!((first.status.as_u16(), first.text()), (201, second.text()));
+    let read = client.send("GET", &path, &[], "").await.expect("an answer");
+    let read: Value = serde_json::from_slice(&read.body).expect("JSON");
+    assert_eq!(read["messages"].as_array().map(Vec::len), Some(4), "once each: {read}");
+    let other = json!({ "messages": [{ "role": "user", "text": "another" }] }).to_string();
+    let refused = client.send("POST", &path, &[("idempotency-key", &key)], other).await.expect("an answer");
+    assert!(matches!(refused.status.as_u16(), 409 | 422), "{}", refused.text());
     server.stop().await;
 }
 

@@ -115,11 +115,20 @@ async fn a_refused_request_can_be_made_again_with_its_key() {
 }
 
 #[tokio::test]
-async fn a_fresh_key_needs_no_look_and_can_be_asked_for_later() {
+async fn a_key_of_our_own_works_like_any_other() {
     let database = open();
     let chat = conversation(&database, "a").await;
-    let first = database.once_fresh("key").append(chat, MessageDraft::user("one")).await.expect("added");
-    let again = database.once("key").await.expect("readable").append(chat, MessageDraft::user("one")).await;
-    assert_eq!(again.expect("the same"), first);
+    let key = manent::request_key();
+    let first = database.once(&key).await.expect("a handle").append(chat, MessageDraft::user("one")).await;
+    let again = database.once(&key).await.expect("a handle").append(chat, MessageDraft::user("one")).await;
+    assert_eq!(again.expect("the same"), first.expect("added"));
+    let other = database.once(&key).await.expect("a handle").append(chat, MessageDraft::user("two")).await;
+    assert_eq!(other.expect_err("another request").code(), "exists");
     assert_eq!(texts(&database, chat).await, ["one"]);
+    // What is not its own key is remembered.
+    let key = manent::request_key();
+    for _ in 0..2 {
+        database.once(&key).await.expect("a handle").undo(Scope::Conversation(chat)).await.expect("undone once");
+    }
+    assert!(texts(&database, chat).await.is_empty());
 }
