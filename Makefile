@@ -24,7 +24,8 @@ lint: ## Formatting and clippy, warnings refused.
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- --deny warnings
 
-bench: ## Measures against the limit and the peers; writes docs/performance.md.
+bench: page ## Measures against the limit and the peers; writes docs/performance.md.
+	cargo build --release --package manent-cli --package manent-bench
 	cargo run --release --quiet --package manent-bench --bin manent-bench -- --write docs/performance.md
 
 soak: ## The long runs: 10,000 kills, 100,000 crash states.

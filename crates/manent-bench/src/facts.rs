@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ::manent::{Database, ListQuery};
 use anyhow::{Context, Result};
@@ -35,6 +35,7 @@ pub fn of(path: &Path, corpus: &Corpus) -> Result<Vec<Fact>> {
     let [open_ms, resident_mib] = numbers[..] else {
         anyhow::bail!("the look from outside failed: {}", String::from_utf8_lossy(&output.stderr));
     };
+    let ready = crate::web::time_to_ready(path)?;
     let messages = corpus.conversations * corpus.messages;
     Ok(vec![
         Fact {
@@ -54,6 +55,12 @@ pub fn of(path: &Path, corpus: &Corpus) -> Result<Vec<Fact>> {
             found: format!("{resident_mib:.0} MiB"),
             limit: "200 MiB".to_owned(),
             met: resident_mib <= 200.0,
+        },
+        Fact {
+            what: "start of `manent serve` until it answers that it is ready",
+            found: format!("{:.0} ms", ready.as_secs_f64() * 1e3),
+            limit: "200 ms".to_owned(),
+            met: ready <= Duration::from_millis(200),
         },
     ])
 }

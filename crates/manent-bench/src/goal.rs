@@ -3,7 +3,7 @@
 use crate::measure::{LENGTHS, Measure};
 use crate::rounds::{Answer, Measured, Results};
 use crate::summary::{Summary, median};
-use crate::{lmdb, peer, raw_log};
+use crate::{lmdb, peer, pgbench, raw_log, web};
 
 /// A ratio between one of our figures and another, and what it should be.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,6 +101,10 @@ pub fn all() -> Vec<Goal> {
             Ratio::Longer { at_most: 3.0 },
         ),
         goal(Measure::LastThroughDatabase, Against::Ourselves(Measure::LastMessages), P50, Ratio::Reported),
+        goal(Measure::HttpAppend, Against::Subject(web::EMPTY), PerSecond, Ratio::Share { at_least: 0.15 }),
+        goal(Measure::HttpAppend, Against::Subject(pgbench::NAME), PerSecond, Ratio::Faster { at_least: Some(0.9) }),
+        goal(Measure::HttpAppend, Against::Subject(web::FASTAPI), PerSecond, Ratio::Faster { at_least: Some(25.0) }),
+        goal(Measure::HttpPage, Against::Subject(web::FASTAPI), PerSecond, Ratio::Faster { at_least: None }),
     ]);
     goals
 }

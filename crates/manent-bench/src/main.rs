@@ -3,7 +3,7 @@
 //! Absolute numbers depend on the machine and the minute, so nothing here is compared with a number from another run:
 //! every round measures every subject once, and the table holds ratios between neighbours.
 //!
-//! In reading order: what is asked ([`measure`]), who answers ([`subject`], then [`raw_log`], [`lmdb`], [`peer`]), what
+//! In reading order: what is asked ([`measure`]), who answers ([`subject`], then [`raw_log`], [`lmdb`], [`peer`], [`web`], [`pgbench`]), what
 //! they are fed ([`corpus`]), how it is timed ([`drive`], [`summary`]), how rounds go ([`rounds`]), what is expected
 //! ([`goal`]) and how it is shown ([`table`], [`machine`]).
 
@@ -13,17 +13,20 @@ mod facts;
 mod goal;
 mod group_log;
 mod lmdb;
+mod load;
 mod machine;
 mod manent;
 mod measure;
 mod options;
 mod peer;
+mod pgbench;
 mod python;
 mod raw_log;
 mod rounds;
 mod subject;
 mod summary;
 mod table;
+mod web;
 
 use std::path::Path;
 
@@ -37,6 +40,9 @@ use crate::subject::Subject;
 
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
+    if std::env::args().nth(1).is_some_and(|argument| argument == web::SERVE_NOTHING) {
+        return web::serve_nothing();
+    }
     if let (Some(first), Some(path)) = (arguments.next(), arguments.next())
         && first == facts::RESIDENT
     {
@@ -77,5 +83,9 @@ fn subjects(directory: &Path, corpus: &Corpus, store: manent::Manent) -> Result<
     for peer in peer::all(directory)? {
         subjects.push(Box::new(peer));
     }
+    for server in web::all(directory)? {
+        subjects.push(Box::new(server));
+    }
+    subjects.push(Box::new(pgbench::Pgbench::start(directory)));
     Ok(subjects)
 }

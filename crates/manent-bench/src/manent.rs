@@ -139,7 +139,7 @@ fn page(conversation: ConversationId, limit: u32) -> WindowQuery {
 }
 
 /// Turns a message of the corpus into one of ours: text and tool calls as parts.
-fn draft(message: &Message) -> MessageDraft {
+pub fn draft(message: &Message) -> MessageDraft {
     let mut parts = vec![Part::text(message.content.clone())];
     for call in &message.tool_calls {
         parts.push(Part::ToolCall {
@@ -156,7 +156,8 @@ fn draft(message: &Message) -> MessageDraft {
     MessageDraft::new(role, &parts)
 }
 
-async fn fill(database: &Database, messages: impl Iterator<Item = Message>) -> Result<ConversationId> {
+/// Makes a conversation of these messages.
+pub async fn fill(database: &Database, messages: impl Iterator<Item = Message>) -> Result<ConversationId> {
     let conversation = database.create(ConversationDraft::default()).await?.id;
     let drafts: Vec<MessageDraft> = messages.map(|message| draft(&message)).collect();
     for part in drafts.chunks(LOAD) {
@@ -229,6 +230,7 @@ impl Subject for Manent {
                 })
             }
             Measure::EndOfBranches(1) => self.pages(window, |_| self.one_branch, LAST as u32),
+            Measure::HttpAppend | Measure::HttpPage => return None,
             Measure::EndOfBranches(_) => self.pages(window, |_| self.many_branches, LAST as u32),
         })
     }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::load::CONNECTIONS;
+
 /// How many writers append at the same time in [`Measure::GroupAppend`].
 pub const WRITERS: usize = 64;
 
@@ -31,6 +33,10 @@ pub enum Measure {
     EndOfBranches(usize),
     /// All messages of a random conversation out of a warm store, as owned bytes.
     WholeConversation,
+    /// A message sent to a server over HTTP, on disk before the answer, from many connections.
+    HttpAppend,
+    /// The [`LAST`] messages of a conversation over HTTP, on as many connections.
+    HttpPage,
 }
 
 impl Measure {
@@ -40,6 +46,7 @@ impl Measure {
         all.extend(LENGTHS.map(Measure::AppendAtLength));
         all.extend([Measure::LastMessages, Measure::LastThroughDatabase, Measure::WholeConversation]);
         all.extend([Measure::EndOfBranches(1), Measure::EndOfBranches(1_000)]);
+        all.extend([Measure::HttpAppend, Measure::HttpPage]);
         all
     }
 }
@@ -56,6 +63,8 @@ impl fmt::Display for Measure {
             Measure::LastThroughDatabase => write!(formatter, "last {LAST}, through Database"),
             Measure::EndOfBranches(branches) => write!(formatter, "last {LAST} of a path of {branches} branches"),
             Measure::WholeConversation => write!(formatter, "whole conversation"),
+            Measure::HttpAppend => write!(formatter, "durable POST, {CONNECTIONS} connections"),
+            Measure::HttpPage => write!(formatter, "GET of the last {LAST}, {CONNECTIONS} connections"),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-const USAGE: &str = "usage: manent-bench [--quick] [--write FILE] [--directory FOLDER]";
+const USAGE: &str = "usage: manent-bench [--quick] [--only WORDS] [--write FILE] [--directory FOLDER]";
 
 /// What one run is to do.
 pub struct Options {
@@ -30,12 +30,20 @@ pub struct Scale {
     pub conversations: u64,
     /// How many messages each of them holds.
     pub messages: u64,
+    /// Measures whose name does not hold this are left out.
+    pub only: String,
 }
 
 impl Scale {
     /// The scale whose numbers may be quoted.
-    pub const FULL: Scale =
-        Scale { name: "full", rounds: 5, window: Duration::from_secs(2), conversations: 1_000, messages: 1_000 };
+    pub const FULL: Scale = Scale {
+        name: "full",
+        rounds: 5,
+        window: Duration::from_secs(2),
+        conversations: 1_000,
+        messages: 1_000,
+        only: String::new(),
+    };
 
     /// The scale that only shows that everything runs.
     pub const QUICK: Scale = Scale {
@@ -44,6 +52,7 @@ impl Scale {
         window: Duration::from_millis(300),
         conversations: 50,
         messages: 1_000,
+        only: String::new(),
     };
 }
 
@@ -54,7 +63,8 @@ impl Options {
         let mut options = Options { write: None, directory: build_directory()?, scale: Scale::FULL };
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
-                "--quick" => options.scale = Scale::QUICK,
+                "--quick" => options.scale = Scale { only: options.scale.only, ..Scale::QUICK },
+                "--only" => options.scale.only = arguments.next().context(USAGE)?,
                 "--write" => options.write = Some(arguments.next().context(USAGE)?.into()),
                 "--directory" => options.directory = arguments.next().context(USAGE)?.into(),
                 _ => bail!("unknown argument {argument}\n{USAGE}"),

@@ -40,12 +40,22 @@ impl Python {
         Ok(())
     }
 
-    /// Runs a script and returns what it prints.
-    pub fn run(&self, script: &Path, arguments: &[String]) -> Result<Vec<u8>> {
+    /// Returns the command that runs a script.
+    pub fn command(&self, script: &Path) -> Command {
         let mut command = Command::new(&self.program);
         // -B: no compiled files beside the scripts, which lie in the source tree.
-        command.arg("-B").arg(script).args(arguments).stderr(Stdio::inherit());
-        let output = command.output().context("python cannot be started")?;
+        command.arg("-B").arg(script);
+        command
+    }
+
+    /// Runs a script and returns what it prints.
+    pub fn run(&self, script: &Path, arguments: &[String]) -> Result<Vec<u8>> {
+        let output = self
+            .command(script)
+            .args(arguments)
+            .stderr(Stdio::inherit())
+            .output()
+            .context("python cannot be started")?;
         if !output.status.success() {
             bail!("{} failed", script.file_name().unwrap_or_default().display());
         }

@@ -41,7 +41,8 @@ impl Results {
         let mut results =
             Results { subjects: subjects.iter().map(|subject| Measured::nothing_yet(&**subject)).collect() };
         for round in 0..scale.rounds {
-            for measure in Measure::all() {
+            let measures = Measure::all().into_iter().filter(|measure| measure.to_string().contains(&scale.only));
+            for measure in measures {
                 eprintln!("round {} of {}: {measure}", round + 1, scale.rounds);
                 let mut order: Vec<usize> = (0..subjects.len()).collect();
                 // The other way round in every second round: being first must not be an advantage.

@@ -9,18 +9,24 @@
 //! They see the database, its WAL and its rollback journals. Temporary files and the shared memory of the WAL go
 //! straight to the default file system: neither outlives a crash.
 //!
-//! [`http`] talks to a server as a program on the other side would; [`terminal`] watches a program as a person would.
+//! [`http`] talks to a server as a program on the other side would; [`terminal`] watches a program as a person would;
+//! [`postgres`] is a server to store in, [`SmallDisk`] a disk that is soon full.
 #![cfg(unix)]
 
 mod crash;
+mod disk;
 mod faults;
 pub mod http;
 mod inode;
 mod log;
+mod not_run;
+pub mod postgres;
 mod recording;
 pub mod terminal;
 mod vfs;
 
 pub use crash::CrashState;
+pub use disk::SmallDisk;
 pub use faults::{Failure, Fault, Faults, Lasting, Operation};
+pub use not_run::not_run;
 pub use recording::Recording;

@@ -82,22 +82,6 @@ export function follow(listener: Listener): () => void {
   };
 }
 
-/** Finds the last position of the journal by doubling and halving; no route answers it. */
 async function journalEnd(): Promise<number> {
-  const anyAfter = async (after: number): Promise<number | undefined> =>
-    (await call('GET /journal', { query: { after, limit: 1 } })).entries[0]?.position;
-  let low = 0;
-  let step = 1024;
-  for (let found = await anyAfter(0); found !== undefined; found = await anyAfter(low + step)) {
-    low = found;
-    step *= 4;
-  }
-  let high = low + step;
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    const found = await anyAfter(middle);
-    if (found === undefined) high = middle;
-    else low = found;
-  }
-  return low;
+  return (await call('GET /journal', { query: { after: 'end' } })).reached;
 }

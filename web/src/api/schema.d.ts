@@ -1,5 +1,8 @@
 // Written by scripts/schema.mjs from ../docs/openapi.json; change nothing here.
 
+/** A place in the journal. */
+export type After = number | End;
+
 /** Messages to add. */
 export type Append = { after?: MessageId | null; messages: (MessageInput)[] };
 
@@ -95,6 +98,8 @@ export type Draft = { text: string };
 
 /** Another message in the place of one. */
 export type Edit = { message: MessageId; tail?: TailWish; with: MessageInput };
+
+export type End = "end";
 
 /** What is to be erased. */
 export type Erase = { message: MessageId } | { conversation: ConversationId } | { author: string };
@@ -817,7 +822,7 @@ export interface Routes {
   /** Returns changes after a position, oldest first; with `Accept: text/event-stream` they come live, and `Last-Event-ID` goes on where a reader stopped. */
   'GET /journal': {
     path: undefined;
-    query: { after?: number; conversation?: ConversationId | null; limit?: number | null };
+    query: { after?: After; conversation?: ConversationId | null; limit?: number | null };
     body: undefined;
     answer: JournalPage;
   };

@@ -108,7 +108,7 @@ impl Tail {
             Some(text) => Some(desk.conversation(text).await?),
             None => None,
         };
-        let newest = *desk.database.store().position().borrow();
+        let newest = desk.database.position();
         let mut after = self.after.unwrap_or_else(|| newest.saturating_sub(i64::from(self.limit)).max(0));
         let mut entries = desk.database.journal(JournalQuery { after, conversation, limit: self.limit }).await?;
         loop {

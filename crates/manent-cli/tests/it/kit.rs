@@ -23,6 +23,11 @@ impl Home {
         Self { folder: tempfile::tempdir().expect("a temporary folder") }
     }
 
+    /// An installation on another disk.
+    pub fn on(disk: &Path) -> Self {
+        Self { folder: tempfile::tempdir_in(disk).expect("a temporary folder") }
+    }
+
     pub fn path(&self) -> &Path {
         self.folder.path()
     }

@@ -102,7 +102,10 @@ fn every_make_command_is_one_of_the_makefile() {
         assert_eq!(targets.len(), 2, "{file}: two commands do everything");
         for target in targets {
             let name = target.split_whitespace().next().expect("a name");
-            assert!(makefile.lines().any(|line| line.starts_with(&format!("{name}:")) && line.contains("##")), "{name}");
+            assert!(
+                makefile.lines().any(|line| line.starts_with(&format!("{name}:")) && line.contains("##")),
+                "{name}"
+            );
         }
     }
 }
@@ -126,7 +129,8 @@ fn the_rust_is_the_example_that_the_library_runs() {
 fn both_languages_link_to_the_same_documents() {
     let links = |text: &str| {
         let parts = text.split("](").skip(1).filter_map(|rest| rest.split(')').next().map(str::to_owned));
-        let mut links: Vec<String> = parts.filter(|link| !link.starts_with("README") && !link.contains("page-")).collect();
+        let mut links: Vec<String> =
+            parts.filter(|link| !link.starts_with("README") && !link.contains("page-")).collect();
         links.sort();
         links
     };

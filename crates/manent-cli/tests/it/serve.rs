@@ -2,10 +2,11 @@
 
 use crate::kit::Home;
 use manent_testing::http::{Client, Events};
+use manent_testing::{SmallDisk, not_run};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -68,6 +69,99 @@ async fn commands_and_a_server_share_a_file() {
     home.good(&["append", &chat, "from the shell"]);
     let event = tokio::time::timeout(Duration::from_secs(5), events.next()).await.expect("within a second, mostly");
     assert!(event.expect("readable").expect("a change").data.contains("messages_appended"));
+    assert_eq!(served.terminate(), Some(0));
+}
+
+/// Sends an endless body until the server has had enough, and returns what it answered.
+fn flood(served: &Served, path: &str, kind: &str, piece: &[u8], bytes: usize) -> String {
+    let mut stream = TcpStream::connect(served.address).expect("listening");
+    stream.set_write_timeout(Some(Duration::from_secs(60))).expect("a limit");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a limit");
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: {kind}\r\n\
+         Transfer-Encoding: chunked\r\n\r\n",
+        served.address, served.token
+    );
+    // Read beside the writing: a server that refuses closes, and what it said could get lost.
+    let mut reading = stream.try_clone().expect("a second end");
+    let reader = std::thread::spawn(move || {
+        let mut answer = vec![0; 1 << 16];
+        let length = reading.read(&mut answer).unwrap_or(0);
+        String::from_utf8_lossy(&answer[..length]).into_owned()
+    });
+    let chunk = [format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat();
+    let mut sent = stream.write_all(head.as_bytes());
+    for _ in 0..bytes / piece.len() {
+        sent = sent.and_then(|()| stream.write_all(&chunk));
+    }
+    let _ = sent.and_then(|()| stream.write_all(b"0\r\n\r\n"));
+    reader.join().expect("read")
+}
+
+fn most_memory_mib(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("Linux");
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("a line");
+    line.split_whitespace().nth(1).expect("a number").parse::<u64>().expect("a number") / 1024
+}
+
+#[test]
+fn a_gigabyte_is_refused_and_costs_no_memory() {
+    let home = Home::new();
+    let served = Served::start(&home);
+    let chat = home.good(&["new", "flooded"]);
+    let gigabyte = 1 << 30;
+    let (deep, text) = (vec![b'['; 1 << 20], vec![b'a'; 1 << 20]);
+    let messages = format!("/api/v1/conversations/{chat}/messages");
+    for (path, kind, piece) in [
+        ("/api/v1/conversations", "application/json", &deep),
+        (messages.as_str(), "application/json", &text),
+        ("/api/v1/blobs", "application/octet-stream", &text),
+        ("/api/v1/import", "application/x-ndjson", &text),
+    ] {
+        let answer = flood(&served, path, kind, piece, gigabyte);
+        let status = answer.split(' ').nth(1).unwrap_or_default();
+        assert!(status.starts_with('4') || answer.contains("\"problems\""), "{path}: {answer}");
+    }
+    let memory = most_memory_mib(served.child.id());
+    assert!(memory < 512, "{memory} MiB");
+    assert_eq!(home.good(&["show", &chat, "--json"]).matches("\"role\"").count(), 0);
+    assert_eq!(served.terminate(), Some(0));
+}
+
+#[tokio::test]
+async fn a_full_disk_is_told_and_overcome() {
+    let Some(disk) = SmallDisk::mount(48) else {
+        return not_run("a server on a full disk (needs root)");
+    };
+    let home = Home::on(disk.path());
+    let served = Served::start(&home);
+    let chat = home.good(&["new", "full"]);
+    let mut client = served.client().await.expect("listening");
+    let path = format!("/api/v1/conversations/{chat}/messages");
+    let body = format!(r#"{{"messages":[{{"role":"user","text":"{}"}}]}}"#, "a".repeat(10_000));
+    let filler = disk.path().join("filler");
+    disk.fill(&filler).expect("filled");
+    let mut stored = 0;
+    let refused = loop {
+        let answer = client.send("POST", &path, &[], body.clone()).await.expect("an answer");
+        match answer.status.as_u16() {
+            201 => stored += 1,
+            _ => break answer,
+        }
+        assert!(stored < 10_000, "the disk is full");
+    };
+    assert_eq!(refused.status.as_u16(), 507, "{}", refused.text());
+    assert!(refused.text().contains("disk_full"));
+    assert_eq!(refused.header("content-type"), "application/problem+json");
+    let read = client.send("GET", &path, &[], "").await.expect("an answer");
+    assert_eq!(read.status.as_u16(), 200, "reads go on");
+    std::fs::remove_file(&filler).expect("removed");
+    let freed = std::time::Instant::now();
+    while client.send("POST", &path, &[], body.clone()).await.expect("an answer").status.as_u16() != 201 {
+        assert!(freed.elapsed() < Duration::from_secs(10), "it recovers by itself");
+    }
+    let stats: Value = serde_json::from_str(&home.good(&["stats", "--json"])).expect("JSON");
+    assert_eq!(stats["total"]["messages"], stored + 1);
     assert_eq!(served.terminate(), Some(0));
 }
 

@@ -13,7 +13,8 @@ use futures_util::{Stream, stream};
 use manent::ConversationId;
 use manent::store::{JournalEntry, JournalPage, JournalQuery};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::time::Duration;
@@ -38,9 +39,9 @@ pub(super) fn operations() -> Vec<Operation> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct JournalParameters {
-    /// After this position; from the start if nothing is given.
+    /// After this position, or `end` for what comes from now on; from the start if nothing is given.
     #[serde(default)]
-    after: i64,
+    after: After,
     /// Only what this conversation went through.
     conversation: Option<ConversationId>,
     /// How many on a page, 50 if nothing is given.
@@ -48,12 +49,59 @@ struct JournalParameters {
     limit: Option<u32>,
 }
 
+/// A place in the journal.
+#[derive(Debug, Clone, Copy, JsonSchema)]
+#[schemars(untagged)]
+enum After {
+    /// After this position.
+    Position(i64),
+    /// After everything.
+    #[schemars(with = "End")]
+    End,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+#[expect(dead_code, reason = "the word in the description")]
+enum End {
+    End,
+}
+
+impl Default for After {
+    fn default() -> Self {
+        Self::Position(0)
+    }
+}
+
+impl<'de> Deserialize<'de> for After {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match text.as_str() {
+            "end" => Ok(Self::End),
+            number => number.parse().map(Self::Position).map_err(|_| D::Error::custom("a position or `end`")),
+        }
+    }
+}
+
+impl After {
+    fn position(self, app: &App) -> i64 {
+        match self {
+            Self::Position(position) => position,
+            Self::End => app.database.position(),
+        }
+    }
+}
+
 async fn read(State(app): State<App>, Asked(asked): Asked<JournalParameters>, headers: HeaderMap) -> Answer<Response> {
     let live = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     if live.is_some_and(|accepted| accepted.contains("text/event-stream")) {
         return tail(app, asked, &headers);
     }
-    let query = JournalQuery { after: asked.after, conversation: asked.conversation, limit: limit(asked.limit)? };
+    let query = JournalQuery {
+        after: asked.after.position(&app),
+        conversation: asked.conversation,
+        limit: limit(asked.limit)?,
+    };
     let page = app.database.journal(query).await?;
     Ok(axum::Json(page).into_response())
 }
@@ -74,7 +122,7 @@ fn tail(app: App, asked: JournalParameters, headers: &HeaderMap) -> Answer<Respo
     let after = match seen {
         Some(Some(position)) => position,
         Some(None) => return Err(Problem::invalid("Last-Event-ID is a position of the journal")),
-        None => asked.after,
+        None => asked.after.position(&app),
     };
     let place = app
         .tails

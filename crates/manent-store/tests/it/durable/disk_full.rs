@@ -1,38 +1,15 @@
 //! A disk that is really full.
 
-use super::{not_run, runtime};
+use super::runtime;
 use crate::kit::*;
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
 use manent_store::*;
-use std::path::Path;
-use std::process::Command;
+use manent_testing::{SmallDisk, not_run};
 use std::time::{Duration, Instant};
-
-/// A file system of a few megabytes in memory; it is taken away with its handle.
-struct Small(tempfile::TempDir);
-
-impl Small {
-    fn mount() -> Option<Small> {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let options = ["-t", "tmpfs", "-o", "size=4m", "tmpfs"];
-        let mounted = Command::new("mount").args(options).arg(folder.path()).output();
-        mounted.is_ok_and(|output| output.status.success()).then_some(Small(folder))
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.0.path()).output();
-    }
-}
 
 #[test]
 fn a_full_disk_refuses_writes_serves_reads_and_recovers_by_itself() {
-    let Some(disk) = Small::mount() else {
+    let Some(disk) = SmallDisk::mount(4) else {
         return not_run("disk full on a tmpfs (needs root)");
     };
     // The WAL must not be grown ahead: this disk is smaller.
@@ -43,7 +20,7 @@ fn a_full_disk_refuses_writes_serves_reads_and_recovers_by_itself() {
         let mut stored = Vec::new();
         for round in 0..3 {
             let filler = disk.path().join("filler");
-            fill(&filler);
+            disk.fill(&filler).expect("filled");
             let first_refused = fill_up(&store, conversation, &mut stored).await;
             assert_eq!(texts(&store, conversation).await, stored, "reads go on");
             // It stays full: the answer stays the same, and is quick.
@@ -64,15 +41,6 @@ fn a_full_disk_refuses_writes_serves_reads_and_recovers_by_itself() {
         let report = store.verify().await.expect("verify runs");
         assert!(report.is_sound(), "{:?}", report.problems);
     });
-}
-
-/// Leaves about a hundred kilobytes.
-fn fill(filler: &Path) {
-    let mut size_bytes = 4_000_000;
-    while std::fs::write(filler, vec![7; size_bytes]).is_err() {
-        size_bytes -= 50_000;
-    }
-    std::fs::write(filler, vec![7; size_bytes - 100_000]).expect("less than what went in before");
 }
 
 /// Appends until the disk is full; returns the text that no longer fitted.

@@ -34,17 +34,6 @@ fn seed() -> u64 {
     seed
 }
 
-/// Says what this machine cannot run: into the list that the test run ends with, and red where everything must run.
-fn not_run(what: &str) {
-    use std::io::Write;
-    eprintln!("not run: {what}");
-    if let Ok(list) = std::env::var("MANENT_NOT_RUN") {
-        let file = std::fs::OpenOptions::new().append(true).create(true).open(list);
-        writeln!(file.expect("the list can be opened"), "{what}").expect("the list can be written");
-    }
-    assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "CI runs every test");
-}
-
 /// Returns a number that the environment may change.
 fn number(name: &str, default: usize) -> usize {
     std::env::var(name).map_or(default, |number| number.parse().expect("a number"))
