@@ -11,6 +11,7 @@ pub mod query;
 pub mod maintenance;
 pub mod store;
 mod image;
+mod engine;
 pub mod sqlite;
 
 pub use error::{Conflict, Result, StoreError};

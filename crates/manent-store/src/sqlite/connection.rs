@@ -3,7 +3,7 @@
 use super::migrate;
 use crate::error::{Result, StoreError};
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -234,42 +234,13 @@ fn needs_rollback(error: &rusqlite::Error) -> bool {
 }
 
 /// Turns an engine error into what the caller can do about it.
-pub(super) fn failed(doing: &'static str, error: rusqlite::Error) -> StoreError {
+pub(crate) fn failed(doing: &'static str, error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::DiskFull,
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy("another process holds the file"),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::altered("the file", doing),
         _ => StoreError::engine(doing, error),
     }
-}
-
-/// Runs a query that gives one row or none.
-pub(super) fn maybe<T>(
-    connection: &Connection,
-    sql: &str,
-    parameters: impl rusqlite::Params,
-    read: impl FnOnce(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
-) -> rusqlite::Result<Option<T>> {
-    connection.prepare_cached(sql)?.query_row(parameters, read).optional()
-}
-
-/// Runs a statement that changes rows.
-pub(super) fn execute(
-    connection: &Connection,
-    sql: &str,
-    parameters: impl rusqlite::Params,
-) -> rusqlite::Result<usize> {
-    connection.prepare_cached(sql)?.execute(parameters)
-}
-
-/// Runs a query and collects its rows.
-pub(super) fn rows<T>(
-    connection: &Connection,
-    sql: &str,
-    parameters: impl rusqlite::Params,
-    read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
-) -> rusqlite::Result<Vec<T>> {
-    connection.prepare_cached(sql)?.query_map(parameters, read)?.collect()
 }
 
 /// Makes an empty file that only its owner can read: conversations are private. SQLite gives the files that it keeps

@@ -1,6 +1,7 @@
 //! Doctor: versions, settings, sizes.
 
-use super::connection::{SqliteOptions, failed, open_reader, rows, user_version};
+use super::connection::{SqliteOptions, failed, open_reader, user_version};
+use crate::engine::connection::rows;
 use crate::error::Result;
 use crate::maintenance::DoctorReport;
 use manent_model::ConversationId;
@@ -32,13 +33,13 @@ pub(super) fn doctor(options: &SqliteOptions) -> Result<DoctorReport> {
             settings.push((name.to_owned(), value));
         }
         let sql = "select name, sum(pgsize) from dbstat group by name order by 2 desc, 1 limit 60";
-        let tables = rows(&connection, sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let tables = rows(&connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
         let sql = "select id, title, messages from conversation
              where withdrawn = 0 and status < 4
              order by messages desc, no
              limit 10";
         let largest =
-            rows(&connection, sql, [], |row| Ok((ConversationId::from_bytes(row.get(0)?), row.get(1)?, row.get(2)?)))?;
+            rows(&connection, sql, (), |row| Ok((ConversationId::from_bytes(row.get(0)?), row.get(1)?, row.get(2)?)))?;
         let sql = "select coalesce(max(pos + count - 1), 0) from journal";
         let position = connection.query_row(sql, [], |row| row.get(0))?;
         let files = ["", "-wal", "-shm"]

@@ -1,8 +1,9 @@
 //! The keeper: a thread that copies the WAL into the file and notices what other processes commit.
 
-use super::connection::{SqliteOptions, execute, failed, maybe, open_again};
+use super::connection::{SqliteOptions, failed, open_again};
 use super::shared::Shared;
 use super::wal;
+use crate::engine::connection::{execute, maybe};
 use rusqlite::Connection;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -69,7 +70,7 @@ fn look(connection: &Connection, shared: &Shared, copy: bool) -> rusqlite::Resul
         wal::copy(connection)?;
     }
     let sql = "select pos + count - 1 from journal order by pos desc limit 1";
-    if let Some(position) = maybe(connection, sql, [], |row| row.get(0))? {
+    if let Some(position) = maybe(connection, sql, (), |row| row.get(0))? {
         shared.publish(position);
     }
     Ok(())

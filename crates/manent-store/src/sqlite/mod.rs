@@ -4,16 +4,6 @@
 
 mod connection;
 mod migrate;
-mod codes;
-mod seal;
-mod raw;
-mod facts;
-mod fault;
-mod cache;
-mod prepare;
-mod tx;
-mod apply;
-mod read;
 mod queue;
 mod answers;
 mod shared;
@@ -25,20 +15,22 @@ mod backup;
 mod verify;
 mod doctor;
 
+pub(crate) use connection::failed;
 pub use connection::{Durability, SQLITE_OLDEST, SqliteOptions};
 
+use crate::engine;
+use crate::engine::fault::Outcome;
+use crate::engine::read::Reading;
 use crate::error::{Result, StoreError};
 use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
 use crate::query::*;
 use crate::store::Store;
 use crate::transaction::{Committed, MessageOrigin, Position, Transaction};
-use fault::Outcome;
 use manent_model::{
     Conversation, ConversationId, ConversationStatus, DigestKey, Json, MessageId, Micros, Origin, Project, ProjectId,
     Quarantined, Scratch, Source, SourceId, Stats,
 };
 use queue::Job;
-use read::Reading;
 use shared::Shared;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -100,10 +92,10 @@ impl SqliteStore {
         let secret: [u8; 32] = connection
             .query_row("select value from meta where name = 'digest_key'", [], |row| row.get(0))
             .map_err(|error| connection::failed("reading the file", error))?;
-        let last: Option<Position> = connection::maybe(
+        let last: Option<Position> = engine::connection::maybe(
             &connection,
             "select pos + count - 1 from journal order by pos desc limit 1",
-            [],
+            (),
             |row| row.get(0),
         )
         .map_err(|error| connection::failed("reading the file", error))?;
@@ -147,7 +139,7 @@ impl SqliteStore {
             let mut durations = Vec::with_capacity(queries.len());
             for query in &queries {
                 let started = Instant::now();
-                let (rows, _) = read::path::window_rows(reading, query)?;
+                let (rows, _) = engine::read::path::window_rows(reading, query)?;
                 durations.push(started.elapsed());
                 std::hint::black_box(rows);
             }
@@ -179,7 +171,7 @@ impl Drop for SqliteStore {
 #[async_trait::async_trait]
 impl Store for SqliteStore {
     async fn commit(&self, transaction: Transaction) -> Result<Committed> {
-        let prepared = prepare::prepare(&self.shared.key, transaction)?;
+        let prepared = engine::prepare::prepare(&self.shared.key, transaction)?;
         let permits = u32::try_from(prepared.bytes).unwrap_or(u32::MAX).max(1);
         let _permit = self.waiting.acquire_many(permits).await.map_err(|_| StoreError::Closed)?;
         let (answer, answered) = oneshot::channel();
@@ -191,107 +183,108 @@ impl Store for SqliteStore {
     }
 
     async fn request_at(&self, key: Vec<u8>) -> Result<Option<Micros>> {
-        self.read("reading a request", move |reading| read::journal::request_at(reading, &key)).await
+        self.read("reading a request", move |reading| engine::read::journal::request_at(reading, &key)).await
     }
 
     async fn conversation(&self, which: ConversationRef) -> Result<Option<Conversation>> {
-        self.read("reading a conversation", move |reading| read::conversation::one(reading, &which)).await
+        self.read("reading a conversation", move |reading| engine::read::conversation::one(reading, &which)).await
     }
 
     async fn conversations(&self, query: ListQuery) -> Result<ConversationPage> {
-        self.read("listing conversations", move |reading| read::conversation::list(reading, &query)).await
+        self.read("listing conversations", move |reading| engine::read::conversation::list(reading, &query)).await
     }
 
     async fn count_conversations(&self, query: ListQuery) -> Result<Count> {
-        self.read("counting conversations", move |reading| read::conversation::count(reading, &query)).await
+        self.read("counting conversations", move |reading| engine::read::conversation::count(reading, &query)).await
     }
 
     async fn conversation_ids(&self, after: Option<ConversationId>, limit: u32) -> Result<Vec<ConversationId>> {
-        self.read("listing conversations", move |reading| read::conversation::ids(reading, after, limit)).await
+        self.read("listing conversations", move |reading| engine::read::conversation::ids(reading, after, limit)).await
     }
 
     async fn ids_by_prefix(&self, kind: IdKind, prefix: String, limit: u32) -> Result<Vec<[u8; 16]>> {
-        self.read("looking for an id", move |reading| read::ids::by_prefix(reading, kind, &prefix, limit)).await
+        self.read("looking for an id", move |reading| engine::read::ids::by_prefix(reading, kind, &prefix, limit)).await
     }
 
     async fn branches(&self, conversation: ConversationId) -> Result<Vec<BranchInfo>> {
-        self.read("reading branches", move |reading| read::path::branches(reading, conversation)).await
+        self.read("reading branches", move |reading| engine::read::path::branches(reading, conversation)).await
     }
 
     async fn window(&self, query: WindowQuery) -> Result<Window> {
-        self.read("reading messages", move |reading| read::path::window(reading, &query)).await
+        self.read("reading messages", move |reading| engine::read::path::window(reading, &query)).await
     }
 
     async fn messages(&self, query: MessagesQuery) -> Result<Vec<Placed>> {
-        self.read("reading messages", move |reading| read::message::messages(reading, &query)).await
+        self.read("reading messages", move |reading| engine::read::message::messages(reading, &query)).await
     }
 
     async fn attached(&self, conversation: ConversationId) -> Result<Attached> {
-        self.read("reading what is attached", move |reading| read::attached::attached(reading, conversation)).await
+        self.read("reading what is attached", move |reading| engine::read::attached::attached(reading, conversation))
+            .await
     }
 
     async fn state(&self, conversation: ConversationId, name: String, at: Option<MessageId>) -> Result<Option<Json>> {
-        self.read("reading state", move |reading| read::path::state(reading, conversation, &name, at)).await
+        self.read("reading state", move |reading| engine::read::path::state(reading, conversation, &name, at)).await
     }
 
     async fn open_tool_calls(&self, limit: u32) -> Result<Vec<(ConversationId, ToolCallTrail)>> {
-        self.read("reading tool calls", move |reading| read::attached::open_tool_calls(reading, limit)).await
+        self.read("reading tool calls", move |reading| engine::read::attached::open_tool_calls(reading, limit)).await
     }
 
     async fn events(&self, query: EventsQuery) -> Result<Events> {
-        self.read("reading events", move |reading| read::attached::events(reading, &query)).await
+        self.read("reading events", move |reading| engine::read::attached::events(reading, &query)).await
     }
 
     async fn documents(&self, query: DocumentsQuery) -> Result<Documents> {
-        self.read("reading documents", move |reading| read::library::documents(reading, &query)).await
+        self.read("reading documents", move |reading| engine::read::library::documents(reading, &query)).await
     }
 
     async fn memories(&self, query: MemoriesQuery) -> Result<Memories> {
-        self.read("reading memories", move |reading| read::library::memories(reading, &query)).await
+        self.read("reading memories", move |reading| engine::read::library::memories(reading, &query)).await
     }
 
     async fn project(&self, id: ProjectId) -> Result<Option<Project>> {
-        self.read("reading a project", move |reading| read::library::project(reading, id)).await
+        self.read("reading a project", move |reading| engine::read::library::project(reading, id)).await
     }
 
     async fn projects(&self) -> Result<Vec<Project>> {
-        self.read("reading projects", read::library::projects).await
+        self.read("reading projects", engine::read::library::projects).await
     }
 
     async fn scratch(&self, query: ScratchQuery) -> Result<Vec<Scratch>> {
-        self.read("reading scratch", move |reading| read::library::scratch(reading, &query)).await
+        self.read("reading scratch", move |reading| engine::read::library::scratch(reading, &query)).await
     }
 
     async fn blob(&self, sha256: [u8; 32]) -> Result<Option<Vec<u8>>> {
-        self.read("reading a blob", move |reading| read::library::blob(reading, &sha256)).await
+        self.read("reading a blob", move |reading| engine::read::library::blob(reading, &sha256)).await
     }
 
     async fn blobs(&self) -> Result<Vec<([u8; 32], i64)>> {
-        self.read("reading blobs", read::library::blobs).await
+        self.read("reading blobs", engine::read::library::blobs).await
     }
 
     async fn sources(&self) -> Result<Vec<Source>> {
-        self.read("reading sources", read::library::sources).await
+        self.read("reading sources", engine::read::library::sources).await
     }
 
     async fn origins(&self, query: OriginsQuery) -> Result<Vec<Origin>> {
-        self.read("reading origins", move |reading| read::library::origins(reading, &query)).await
+        self.read("reading origins", move |reading| engine::read::library::origins(reading, &query)).await
     }
 
     async fn message_origin(&self, message: MessageId) -> Result<Option<MessageOrigin>> {
-        self.read("reading an origin", move |reading| read::library::message_origin(reading, message)).await
+        self.read("reading an origin", move |reading| engine::read::library::message_origin(reading, message)).await
     }
 
     async fn quarantined(&self, source: SourceId) -> Result<Vec<Quarantined>> {
-        self.read("reading quarantine", move |reading| read::library::quarantined(reading, source)).await
+        self.read("reading quarantine", move |reading| engine::read::library::quarantined(reading, source)).await
     }
 
     async fn journal(&self, query: JournalQuery) -> Result<JournalPage> {
-        self.read("reading the journal", move |reading| read::journal::journal(reading, &query)).await
+        self.read("reading the journal", move |reading| engine::read::journal::journal(reading, &query)).await
     }
 
     async fn undo_target(&self, scope: Scope, step: Step) -> Result<Option<Position>> {
-        self.read("reading the journal", move |reading| read::journal::undo_target(reading, &scope, step)).await
+        self.read("reading the journal", move |reading| engine::read::journal::undo_target(reading, &scope, step)).await
     }
 
     async fn stats(&self, query: StatsQuery) -> Result<Stats> {
@@ -352,9 +345,9 @@ impl SqliteStore {
     async fn count(&self, ids: Vec<ConversationId>, mut stats: Stats) -> Result<Stats> {
         let counting = move |reading: &mut Reading<'_>| {
             for id in ids {
-                match read::stats::add_conversation(reading, id, &mut stats) {
+                match engine::read::stats::add_conversation(reading, id, &mut stats) {
                     // It may have gone between the list and the count.
-                    Err(fault::Fault::Refused(StoreError::NotFound { .. })) if stats.conversations > 0 => {}
+                    Err(engine::fault::Fault::Refused(StoreError::NotFound { .. })) if stats.conversations > 0 => {}
                     outcome => outcome?,
                 }
             }

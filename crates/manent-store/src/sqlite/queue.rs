@@ -1,6 +1,6 @@
 //! The queue in front of the writer: two lanes, bounded in bytes by the semaphore of its callers.
 
-use super::prepare::Prepared;
+use crate::engine::prepare::Prepared;
 use crate::error::Result;
 use crate::transaction::{Committed, Lane};
 use std::collections::VecDeque;

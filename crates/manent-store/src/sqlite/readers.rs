@@ -1,9 +1,9 @@
 //! Readers: a few threads with a connection each. They can be paused, so that every connection is closed.
 
-use super::cache::Caches;
 use super::connection::{SqliteOptions, open_reader};
-use super::fault::Outcome;
-use super::read::Reading;
+use crate::engine::cache::Caches;
+use crate::engine::fault::Outcome;
+use crate::engine::read::Reading;
 use crate::error::{Result, StoreError};
 use manent_model::DigestKey;
 use rusqlite::Connection;
@@ -172,18 +172,18 @@ impl Reader {
         guard.map_err(|error| super::connection::failed(doing, error))?;
         let outcome = self.inside(key, read);
         if !self.connection.is_autocommit() {
-            let _ = super::connection::execute(&self.connection, "rollback", []);
+            let _ = crate::engine::connection::execute(&self.connection, "rollback", ());
         }
         outcome.map_err(|fault| fault.said(doing))
     }
 
     fn inside<T>(&mut self, key: &DigestKey, read: impl FnOnce(&mut Reading<'_>) -> Outcome<T>) -> Outcome<T> {
         let connection = &self.connection;
-        super::connection::execute(connection, "begin", [])?;
+        crate::engine::connection::execute(connection, "begin", ())?;
         // What a reader remembers never changes: words and the ranges of branches. Sums, which may, it does not use.
-        let mut reading = Reading { connection, caches: &mut self.caches, key };
+        let mut reading = Reading { connection: connection.into(), caches: &mut self.caches, key };
         let value = read(&mut reading)?;
-        super::connection::execute(connection, "commit", [])?;
+        crate::engine::connection::execute(connection, "commit", ())?;
         Ok(value)
     }
 }

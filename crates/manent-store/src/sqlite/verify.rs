@@ -1,15 +1,16 @@
 //! Verify: walks digests and chains and says what is not as it was written.
 
-use super::apply::library::blob_bytes;
-use super::cache::Caches;
-use super::codes::{Kind, STATUS_PURGED};
-use super::connection::{SqliteOptions, execute, failed, maybe, open_reader, rows};
-use super::facts::MessageFacts;
-use super::fault::{Fault, Outcome};
-use super::prepare::streaming_digest;
-use super::read::message::{MessageRow, in_ranges, message_of};
-use super::read::{Reading, attached, conversation, library};
-use super::tx::{beside, chain_next};
+use super::connection::{SqliteOptions, failed, open_reader};
+use crate::engine::apply::library::blob_bytes;
+use crate::engine::cache::Caches;
+use crate::engine::codes::{Kind, STATUS_PURGED};
+use crate::engine::connection::{execute, maybe, rows};
+use crate::engine::facts::MessageFacts;
+use crate::engine::fault::{Fault, Outcome};
+use crate::engine::prepare::streaming_digest;
+use crate::engine::read::message::{MessageRow, in_ranges, message_of};
+use crate::engine::read::{Reading, attached, conversation, library};
+use crate::engine::tx::{beside, chain_next};
 use crate::error::{Result, StoreError};
 use crate::image;
 use crate::maintenance::{VerifyProblem, VerifyReport};
@@ -58,9 +59,9 @@ impl Verifier {
     ///
     /// Everything that one check sees is of one moment, so that a commit in between is not taken for damage.
     fn check(&mut self, what: &str, check: impl FnOnce(&mut Self) -> Outcome<()>) {
-        let _ = execute(&self.connection, "begin", []);
+        let _ = execute(&self.connection, "begin", ());
         let outcome = check(self);
-        let _ = execute(&self.connection, "rollback", []);
+        let _ = execute(&self.connection, "rollback", ());
         if let Err(fault) = outcome {
             let problem = match fault.said("verifying") {
                 StoreError::Altered { what, id } => VerifyProblem::Beside { what: format!("{what} {id}") },
@@ -72,11 +73,11 @@ impl Verifier {
 
     fn file(&mut self) {
         self.check("integrity", |this| {
-            let found: Vec<String> = rows(&this.connection, "pragma integrity_check(20)", [], |row| row.get(0))?;
+            let found: Vec<String> = rows(&this.connection, "pragma integrity_check(20)", (), |row| row.get(0))?;
             for what in found.into_iter().filter(|line| line != "ok") {
                 this.problem(VerifyProblem::File { what });
             }
-            let broken: Vec<String> = rows(&this.connection, "pragma foreign_key_check", [], |row| row.get(0))?;
+            let broken: Vec<String> = rows(&this.connection, "pragma foreign_key_check", (), |row| row.get(0))?;
             for table in broken {
                 this.problem(VerifyProblem::File { what: format!("a row of {table} refers to nothing") });
             }
@@ -186,7 +187,7 @@ impl Verifier {
         count: i64,
     ) -> Outcome<Option<Digest>> {
         let range = Range { from: first, to: Address(first.0 + count - 1) };
-        let found = in_ranges(&self.connection, &[range], count as usize)?;
+        let found = in_ranges((&self.connection).into(), &[range], count as usize)?;
         let mut digests = Vec::new();
         let mut sound = true;
         let mut expected_key = first.0;
@@ -245,7 +246,7 @@ impl Verifier {
     /// Compares one message with its digest.
     fn content(&mut self, conversation: ConversationId, row: MessageRow) -> Outcome<bool> {
         let (id, arrival) = (MessageId::from_bytes(row.id), row.arrival);
-        match message_of(&self.connection, &mut self.caches, &self.key, row) {
+        match message_of((&self.connection).into(), &mut self.caches, &self.key, row) {
             Ok(message) if message.erased => self.report.erased += 1,
             Ok(_) => self.report.messages += 1,
             Err(Fault::Refused(_)) => {
@@ -262,7 +263,7 @@ impl Verifier {
     }
 
     fn reading<T>(&mut self, read: impl FnOnce(&mut Reading<'_>) -> Outcome<T>) -> Outcome<T> {
-        let mut reading = Reading { connection: &self.connection, caches: &mut self.caches, key: &self.key };
+        let mut reading = Reading { connection: (&self.connection).into(), caches: &mut self.caches, key: &self.key };
         read(&mut reading)
     }
 
@@ -270,7 +271,7 @@ impl Verifier {
     fn shown(&mut self, id: ConversationId) -> Outcome<()> {
         self.reading(|reading| conversation::one(reading, &ConversationRef::Id(id)))?;
         self.reading(|reading| attached::attached(reading, id))?;
-        self.reading(|reading| super::read::path::branches(reading, id))?;
+        self.reading(|reading| crate::engine::read::path::branches(reading, id))?;
         self.path(id)?;
         let mut after = 0;
         loop {
@@ -287,7 +288,7 @@ impl Verifier {
     fn path(&mut self, id: ConversationId) -> Outcome<()> {
         let shown = self.reading(|reading| conversation::one(reading, &ConversationRef::Id(id)))?;
         let mut stats = Stats::default();
-        self.reading(|reading| super::read::stats::add_conversation(reading, id, &mut stats))?;
+        self.reading(|reading| crate::engine::read::stats::add_conversation(reading, id, &mut stats))?;
         let counted = (stats.total.messages, stats.total.words, stats.total.tokens);
         match shown {
             Some(shown) if (shown.messages, shown.words, shown.tokens) != counted => {
@@ -323,9 +324,9 @@ impl Verifier {
 
     fn blobs(&mut self) -> Outcome<()> {
         let sql = "select no, sha256 from blob where complete = 1 order by no";
-        let found: Vec<(i64, [u8; 32])> = rows(&self.connection, sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let found: Vec<(i64, [u8; 32])> = rows(&self.connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
         for (no, sha256) in found {
-            let sound = match blob_bytes(&self.connection, no) {
+            let sound = match blob_bytes((&self.connection).into(), no) {
                 Ok(bytes) => <[u8; 32]>::from(Sha256::digest(&bytes)) == sha256,
                 Err(Fault::Refused(_)) => false,
                 Err(fault) => return Err(fault),
@@ -343,7 +344,7 @@ impl Verifier {
 
     /// Walks the chain of what belongs to no conversation, newest first; each row knows the one before it.
     fn beside_chain(&mut self) -> Outcome<()> {
-        let (mut at, mut expected) = beside(&self.connection)?;
+        let (mut at, mut expected) = beside((&self.connection).into())?;
         while at > 0 {
             let sql = "select kind, before, digest, prev from journal where pos = $1 and conversation_no is null";
             type Row = (i64, Option<Vec<u8>>, [u8; 16], i64);
@@ -389,7 +390,7 @@ impl Verifier {
                     or m.key <> j.key + (m.arrival - j.pos) or m.arrival >= j.pos + j.count
                  limit 20";
             let found: Vec<([u8; 16], Option<[u8; 16]>)> =
-                rows(&this.connection, sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                rows(&this.connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
             for (message, conversation) in found {
                 this.problem(VerifyProblem::Doubled {
                     conversation: conversation.map(ConversationId::from_bytes),

@@ -3,22 +3,22 @@
 //! Nothing is answered before COMMIT has returned. What happens when something fails is in `batch`.
 
 use super::answers::{Answer, Answers};
-use super::apply;
-use super::cache::Caches;
-use super::connection::{SqliteOptions, execute, failed, maybe, open_again};
-use super::fault::{Fault, Outcome};
+use super::connection::{SqliteOptions, failed, open_again};
 use super::keeper::forget_requests;
-use super::prepare::Prepared;
 use super::queue::{Job, Next};
 use super::shared::Shared;
-use super::tx::Tx;
 use super::wal;
-use crate::error::{Conflict, Result, StoreError};
-use crate::transaction::{Change, Committed, Position};
-use manent_model::Digest;
+use crate::engine::cache::Caches;
+use crate::engine::connection::{execute, maybe};
+use crate::engine::fault::{Fault, Outcome};
+use crate::engine::prepare::Prepared;
+use crate::engine::steps::{answered_before, is_exclusive, refuses_before_it_writes, steps};
+use crate::engine::tx::Tx;
+use crate::error::{Result, StoreError};
+use crate::transaction::{Committed, Position};
 use rusqlite::{Connection, ErrorCode};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// How long a batch may hold the lock before it commits what it has.
 const LOCK_MAX: Duration = Duration::from_millis(20);
@@ -241,11 +241,11 @@ impl Writer {
     /// Takes the write lock and returns the next free position.
     fn begin(&mut self) -> rusqlite::Result<Position> {
         let connection = self.connection();
-        execute(connection, "begin immediate", [])?;
+        execute(connection, "begin immediate", ())?;
         let look = || -> rusqlite::Result<(i64, Position)> {
             let version = connection.prepare_cached("pragma data_version")?.query_row([], |row| row.get(0))?;
             let sql = "select pos + count from journal order by pos desc limit 1";
-            Ok((version, maybe(connection, sql, [], |row| row.get(0))?.unwrap_or(1)))
+            Ok((version, maybe(connection, sql, (), |row| row.get(0))?.unwrap_or(1)))
         };
         match look() {
             Ok((version, next)) => {
@@ -266,13 +266,13 @@ impl Writer {
     fn roll_back(&mut self) {
         // SQLite may have rolled back by itself; then there is nothing to do and this says so.
         if !self.connection().is_autocommit() {
-            let _ = execute(self.connection(), "rollback", []);
+            let _ = execute(self.connection(), "rollback", ());
         }
         self.caches.clear();
     }
 
     fn commit(&mut self) -> Ended {
-        let error = match execute(self.connection(), "commit", []) {
+        let error = match execute(self.connection(), "commit", ()) {
             Ok(_) => return Ended::Committed,
             Err(error) => error,
         };
@@ -293,30 +293,30 @@ impl Writer {
     fn one(&mut self, prepared: &Prepared, next: &mut Position, company: Company) -> Outcome<Committed> {
         let connection = self.connection.as_ref().expect("ensure_open came before");
         if let Some((key, digest)) = &prepared.request
-            && let Some(committed) = answered_before(connection, key, *digest)?
+            && let Some(committed) = answered_before(connection.into(), key, *digest)?
         {
             return Ok(committed);
         }
         let guarded = !refuses_before_it_writes(prepared);
         if guarded {
-            execute(connection, "savepoint one", [])?;
+            execute(connection, "savepoint one", ())?;
         }
         let changes_before = connection.total_changes();
-        let mut tx = Tx::new(connection, &mut self.caches, &self.shared.key, prepared.transaction.at, *next);
+        let mut tx = Tx::new(connection.into(), &mut self.caches, &self.shared.key, prepared.transaction.at, *next);
         let outcome = steps(&mut tx, prepared);
         let used = tx.next;
         match outcome {
             Ok(committed) => {
                 if guarded {
-                    execute(connection, "release one", [])?;
+                    execute(connection, "release one", ())?;
                 }
                 *next = used;
                 Ok(committed)
             }
             Err(Fault::Refused(error)) => {
                 if guarded && !connection.is_autocommit() {
-                    execute(connection, "rollback to one", [])?;
-                    execute(connection, "release one", [])?;
+                    execute(connection, "rollback to one", ())?;
+                    execute(connection, "release one", ())?;
                     self.caches.clear();
                 } else if company == Company::Batch && connection.total_changes() != changes_before {
                     // A refusal after a write would leave half a change in the batch, so each one runs again alone,
@@ -336,98 +336,8 @@ impl Writer {
     }
 }
 
-/// The frequent kinds check everything before their first write, so a refusal of one leaves nothing to take back.
-fn refuses_before_it_writes(prepared: &Prepared) -> bool {
-    prepared.request.is_none()
-        && prepared.transaction.actor.is_none()
-        && match prepared.transaction.changes.as_slice() {
-            [only] => matches!(
-                only,
-                Change::AppendMessages { .. }
-                    | Change::AppendChunk { .. }
-                    | Change::FinishMessage { .. }
-                    | Change::AppendEvents { .. }
-                    | Change::PutScratch { .. }
-            ),
-            _ => false,
-        }
-}
-
-/// An erasure ends with an empty WAL, so it does not share a commit; neither may it wait behind half a batch.
-fn is_exclusive(prepared: &Prepared) -> bool {
-    prepared.transaction.changes.iter().any(|change| matches!(change, Change::Erase { .. }))
-}
-
 fn answer_all(batch: Vec<Job>, error: impl Fn() -> StoreError) {
     for job in batch {
         let _ = job.answer.send(Err(error()));
     }
-}
-
-fn answered_before(connection: &Connection, key: &[u8], digest: Digest) -> Outcome<Option<Committed>> {
-    let sql = "select digest, answer from request where key = $1";
-    let found: Option<([u8; 16], Vec<u8>)> = maybe(connection, sql, [key], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    match found {
-        None => Ok(None),
-        Some((earlier, _)) if earlier != digest.0 => Err(Conflict::Key.into()),
-        Some((_, answer)) => {
-            let mut committed: Committed = serde_json::from_slice(&answer)
-                .map_err(|_| StoreError::altered("request", manent_model::hex::encode(key)))?;
-            committed.repeated = true;
-            Ok(Some(committed))
-        }
-    }
-}
-
-fn steps(tx: &mut Tx<'_>, prepared: &Prepared) -> Outcome<Committed> {
-    let transaction = &prepared.transaction;
-    // A retry of an append must not fail because the first try moved the head: its messages are looked for first.
-    if !transaction.expect.is_empty() && stored_at(tx, prepared)?.is_none() {
-        apply::check(tx, transaction)?;
-    }
-    if transaction.actor.is_some() {
-        tx.actor_no = tx.author(transaction.actor.as_ref())?;
-    }
-    let first = tx.next;
-    let mut done = Vec::with_capacity(transaction.changes.len());
-    for (change, facts) in transaction.changes.iter().zip(&prepared.facts) {
-        done.push(apply::apply(tx, change, facts)?);
-    }
-    tx.finish()?;
-    let arrival = match tx.next == first {
-        true => stored_at(tx, prepared)?,
-        false => None,
-    };
-    let repeated = arrival.is_some();
-    let (first, position) = match arrival {
-        Some(arrival) => commit_of(tx, arrival)?,
-        None => (first, tx.next - 1),
-    };
-    let committed = Committed { first, position, at: prepared.transaction.at, done, repeated };
-    if let Some((key, digest)) = &prepared.request {
-        let answer = serde_json::to_vec(&committed).map_err(|error| StoreError::Invalid(error.to_string()))?;
-        let sql = "insert into request (key, digest, answer, at) values ($1, $2, $3, $4)";
-        // The time of the transaction may come from a file; one in the far future would make all others look old.
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
-        execute(tx.connection, sql, (key, &digest.0[..], answer, now))?;
-    }
-    Ok(committed)
-}
-
-/// Returns the first and the last position of the commit in which a message arrived.
-fn commit_of(tx: &Tx<'_>, arrival: Position) -> Outcome<(Position, Position)> {
-    let sql = "select first from journal where pos <= $1 order by pos desc limit 1";
-    let first: Position = tx.connection.prepare_cached(sql)?.query_row([arrival], |row| row.get(0))?;
-    let sql = "select max(pos + count - 1) from journal where first = $1 and pos >= $1 and pos <= $1 + 5000";
-    let last = tx.connection.prepare_cached(sql)?.query_row([first], |row| row.get(0))?;
-    Ok((first, last))
-}
-
-/// Returns where the first message of this transaction arrived, if it is there already.
-fn stored_at(tx: &Tx<'_>, prepared: &Prepared) -> Outcome<Option<Position>> {
-    let first = prepared.transaction.changes.iter().flat_map(super::prepare::messages_of).next();
-    let Some(message) = first else { return Ok(None) };
-    let sql = "select arrival from message where id = $1";
-    Ok(maybe(tx.connection, sql, [message.id.as_bytes()], |row| row.get(0))?)
 }

@@ -1,7 +1,7 @@
 //! Pages of paths, branches, and the state along them.
 
 use super::super::codes::{NameKind, why_of};
-use super::super::connection::{maybe, rows};
+use super::super::connection::{Connection, maybe, one, rows};
 use super::super::fault::Outcome;
 use super::super::seal;
 use super::super::tx::{Spot, spot};
@@ -11,10 +11,9 @@ use crate::error::StoreError;
 use crate::query::{BranchInfo, Direction, PAGE_MAX, Window, WindowQuery};
 use manent_model::path::{self, Backward};
 use manent_model::{Address, BranchId, BranchNo, Branches, ConversationId, Head, Json, MessageId, Range, Stretch};
-use rusqlite::Connection;
 
 /// A conversation that can be read: its number and its head.
-pub(in crate::sqlite) fn head_of(connection: &Connection, id: ConversationId) -> Outcome<(i64, Head)> {
+pub(crate) fn head_of(connection: Connection<'_>, id: ConversationId) -> Outcome<(i64, Head)> {
     let sql = "select no, head_branch_no, head_key from conversation where id = $1 and withdrawn = 0 and status <> 4";
     let found = maybe(connection, sql, [id.as_bytes()], |row| {
         Ok((row.get(0)?, Head { branch: BranchNo(row.get(1)?), at: Address(row.get(2)?) }))
@@ -23,23 +22,21 @@ pub(in crate::sqlite) fn head_of(connection: &Connection, id: ConversationId) ->
 }
 
 /// The start of every path of a conversation: slot 0 of its first branch.
-pub(in crate::sqlite) fn start_of(connection: &Connection, conversation_no: i64) -> Outcome<Address> {
+pub(crate) fn start_of(connection: Connection<'_>, conversation_no: i64) -> Outcome<Address> {
     let sql = "select min(no) from branch where conversation_no = $1";
-    let no: i64 = connection.prepare_cached(sql)?.query_row([conversation_no], |row| row.get(0))?;
+    let no: i64 = one(connection, sql, [conversation_no], |row| row.get(0))?;
     Ok(BranchNo(no).slot(0))
 }
 
 fn end_of(reading: &mut Reading<'_>, no: BranchNo) -> Outcome<Head> {
     let branch = reading.caches.branches(reading.connection).branch(no)?;
     let sql = "select max(key) from message where key between $1 and $2";
-    let last: Option<i64> = reading
-        .connection
-        .prepare_cached(sql)?
-        .query_row((no.slot(branch.open_from).0, no.end().0), |row| row.get(0))?;
+    let ends = (no.slot(branch.open_from).0, no.end().0);
+    let last: Option<i64> = one(reading.connection, sql, ends, |row| row.get(0))?;
     Ok(Head { branch: no, at: last.map_or_else(|| branch.tip_before_open(), Address) })
 }
 
-pub(in crate::sqlite) fn window(reading: &mut Reading<'_>, query: &WindowQuery) -> Outcome<Window> {
+pub(crate) fn window(reading: &mut Reading<'_>, query: &WindowQuery) -> Outcome<Window> {
     let (found, more) = window_rows(reading, query)?;
     let mut messages = Vec::with_capacity(found.len());
     for row in found {
@@ -49,10 +46,7 @@ pub(in crate::sqlite) fn window(reading: &mut Reading<'_>, query: &WindowQuery) 
 }
 
 /// Reads the rows of a page as bytes, in reading order.
-pub(in crate::sqlite) fn window_rows(
-    reading: &mut Reading<'_>,
-    query: &WindowQuery,
-) -> Outcome<(Vec<MessageRow>, bool)> {
+pub(crate) fn window_rows(reading: &mut Reading<'_>, query: &WindowQuery) -> Outcome<(Vec<MessageRow>, bool)> {
     let (conversation_no, shown) = head_of(reading.connection, query.conversation)?;
     let limit = query.limit.clamp(1, PAGE_MAX) as usize;
     let from = match query.from {
@@ -172,7 +166,7 @@ fn forward(
 }
 
 /// Returns the id of the message at an address; none for a start.
-pub(in crate::sqlite) fn id_at(connection: &Connection, address: Address) -> Outcome<Option<MessageId>> {
+pub(crate) fn id_at(connection: Connection<'_>, address: Address) -> Outcome<Option<MessageId>> {
     if address.slot() == 0 {
         return Ok(None);
     }
@@ -180,7 +174,7 @@ pub(in crate::sqlite) fn id_at(connection: &Connection, address: Address) -> Out
     Ok(maybe(connection, sql, [address.0], |row| row.get(0).map(MessageId::from_bytes))?)
 }
 
-fn stretch_of(connection: &Connection, range: Range) -> Outcome<Stretch> {
+fn stretch_of(connection: Connection<'_>, range: Range) -> Outcome<Stretch> {
     let lost = || StoreError::altered("piece", format!("{range:?}"));
     Ok(Stretch {
         first: id_at(connection, range.from)?.ok_or_else(lost)?,
@@ -188,7 +182,7 @@ fn stretch_of(connection: &Connection, range: Range) -> Outcome<Stretch> {
     })
 }
 
-pub(in crate::sqlite) fn branches(reading: &mut Reading<'_>, id: ConversationId) -> Outcome<Vec<BranchInfo>> {
+pub(crate) fn branches(reading: &mut Reading<'_>, id: ConversationId) -> Outcome<Vec<BranchInfo>> {
     let (conversation_no, head) = head_of(reading.connection, id)?;
     let sql = "select b.no, b.id, b.why, p.id
          from branch b
@@ -203,7 +197,7 @@ pub(in crate::sqlite) fn branches(reading: &mut Reading<'_>, id: ConversationId)
         let branch = reading.caches.branches(reading.connection).branch(BranchNo(no))?;
         let sql = "select coalesce(max(key) - $1, 0) from message where key between $1 and $2";
         let (zero, end) = (branch.no.slot(0).0, branch.no.end().0);
-        let own: i64 = reading.connection.prepare_cached(sql)?.query_row((zero, end), |row| row.get(0))?;
+        let own: i64 = one(reading.connection, sql, (zero, end), |row| row.get(0))?;
         let mut pieces = Vec::with_capacity(branch.pieces.len());
         for piece in &branch.pieces {
             pieces.push(stretch_of(reading.connection, piece.range)?);
@@ -226,7 +220,7 @@ pub(in crate::sqlite) fn branches(reading: &mut Reading<'_>, id: ConversationId)
 }
 
 /// Returns the newest value of a name on the path that ends at a message.
-pub(in crate::sqlite) fn state(
+pub(crate) fn state(
     reading: &mut Reading<'_>,
     id: ConversationId,
     name: &str,
@@ -271,7 +265,7 @@ pub(in crate::sqlite) fn state(
     let mut starts = vec![start_of(reading.connection, conversation_no)?];
     if let Some(first) = first {
         let sql = "select conversation_no from branch where no = $1";
-        let owner: i64 = reading.connection.prepare_cached(sql)?.query_row([first.branch().0], |row| row.get(0))?;
+        let owner: i64 = one(reading.connection, sql, [first.branch().0], |row| row.get(0))?;
         starts.push(start_of(reading.connection, owner)?);
     }
     for start in starts {
@@ -285,7 +279,7 @@ pub(in crate::sqlite) fn state(
     }
 }
 
-pub(in crate::sqlite) fn state_value(reading: &Reading<'_>, key: i64, body: &[u8]) -> Outcome<Json> {
+pub(crate) fn state_value(reading: &Reading<'_>, key: i64, body: &[u8]) -> Outcome<Json> {
     let text = seal::open(reading.key, "state", &key.to_le_bytes(), body)?;
     super::attached::json_of("state", text)
 }

@@ -12,7 +12,7 @@ fn mark(key: &DigestKey, what: &str, id: &[u8], body: &[u8]) -> [u8; 8] {
 }
 
 /// Seals the body of a row.
-pub(super) fn seal(key: &DigestKey, what: &'static str, id: &[u8], body: &[u8]) -> Vec<u8> {
+pub(crate) fn seal(key: &DigestKey, what: &'static str, id: &[u8], body: &[u8]) -> Vec<u8> {
     let mut sealed = Vec::with_capacity(body.len() + 8);
     sealed.extend_from_slice(&mark(key, what, id, body));
     sealed.extend_from_slice(body);
@@ -20,7 +20,7 @@ pub(super) fn seal(key: &DigestKey, what: &'static str, id: &[u8], body: &[u8]) 
 }
 
 /// Returns the body of a row if it is what was written.
-pub(super) fn open<'a>(key: &DigestKey, what: &'static str, id: &[u8], sealed: &'a [u8]) -> Result<&'a [u8]> {
+pub(crate) fn open<'a>(key: &DigestKey, what: &'static str, id: &[u8], sealed: &'a [u8]) -> Result<&'a [u8]> {
     match sealed.split_first_chunk::<8>() {
         Some((found, body)) if *found == mark(key, what, id, body) => Ok(body),
         _ => Err(StoreError::altered(what, manent_model::hex::encode(id))),
@@ -28,12 +28,12 @@ pub(super) fn open<'a>(key: &DigestKey, what: &'static str, id: &[u8], sealed: &
 }
 
 /// Seals a value as JSON.
-pub(super) fn seal_json<T: Serialize>(key: &DigestKey, what: &'static str, id: &[u8], value: &T) -> Vec<u8> {
+pub(crate) fn seal_json<T: Serialize>(key: &DigestKey, what: &'static str, id: &[u8], value: &T) -> Vec<u8> {
     seal(key, what, id, Json::of(value).text().as_bytes())
 }
 
 /// Reads a sealed JSON value.
-pub(super) fn open_json<T: DeserializeOwned>(
+pub(crate) fn open_json<T: DeserializeOwned>(
     key: &DigestKey,
     what: &'static str,
     id: &[u8],

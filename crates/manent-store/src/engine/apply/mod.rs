@@ -1,15 +1,15 @@
 //! How each change is applied. Every function reads and refuses before it writes.
 
-pub(super) mod conversation;
-pub(super) mod message;
-mod branch;
-pub(super) mod attached;
-pub(super) mod run;
-pub(super) mod library;
-pub(super) mod project;
-pub(super) mod undo;
-mod destroy;
-mod scrub;
+pub(crate) mod conversation;
+pub(crate) mod message;
+pub(crate) mod branch;
+pub(crate) mod attached;
+pub(crate) mod run;
+pub(crate) mod library;
+pub(crate) mod project;
+pub(crate) mod undo;
+pub(crate) mod destroy;
+pub(crate) mod scrub;
 
 use super::fault::Outcome;
 use super::prepare::Facts;
@@ -18,7 +18,7 @@ use crate::error::Conflict;
 use crate::transaction::{Change, Done, Expect, Transaction};
 
 /// Checks what the caller expects, before the first write.
-pub(super) fn check(tx: &mut Tx<'_>, transaction: &Transaction) -> Outcome<()> {
+pub(crate) fn check(tx: &mut Tx<'_>, transaction: &Transaction) -> Outcome<()> {
     for expect in &transaction.expect {
         match expect {
             Expect::Version { conversation, version } => {
@@ -53,7 +53,7 @@ fn same_version(expected: i64, actual: i64) -> Outcome<()> {
 }
 
 /// Applies one change.
-pub(super) fn apply(tx: &mut Tx<'_>, change: &Change, facts: &[Facts]) -> Outcome<Done> {
+pub(crate) fn apply(tx: &mut Tx<'_>, change: &Change, facts: &[Facts]) -> Outcome<Done> {
     match change {
         Change::CreateConversation { id, branch, draft, importing } => {
             conversation::create(tx, *id, *branch, draft, *importing)

@@ -1,7 +1,7 @@
 //! Purge and erase: the only changes that destroy. Both go in steps, so that none of them holds the lock for long.
 
 use super::super::codes::{Kind, STATUS_PURGED, status_code};
-use super::super::connection::{execute, maybe, rows};
+use super::super::connection::{execute, maybe, one, rows};
 use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
 use super::super::tx::{ConversationRow, Entry, Tx};
@@ -20,7 +20,7 @@ use manent_model::{
 const STEP: i64 = 500;
 
 /// What is left to do in this step.
-pub(super) struct Budget {
+pub(crate) struct Budget {
     pub left: i64,
     pub receipt: Receipt,
 }
@@ -45,7 +45,7 @@ enum Depth {
     Erase,
 }
 
-pub(super) fn purge(tx: &mut Tx<'_>, id: ConversationId) -> Outcome<Done> {
+pub(crate) fn purge(tx: &mut Tx<'_>, id: ConversationId) -> Outcome<Done> {
     let Some(row) = row_of(tx, id)? else { return Ok(Done::Purged(true)) };
     if row.status != STATUS_PURGED && row.status != status_code(ConversationStatus::Trashed) {
         return Err(Conflict::NotTrashed.into());
@@ -55,7 +55,7 @@ pub(super) fn purge(tx: &mut Tx<'_>, id: ConversationId) -> Outcome<Done> {
     Ok(Done::Purged(finished))
 }
 
-pub(super) fn erase(tx: &mut Tx<'_>, target: &Erase) -> Outcome<Done> {
+pub(crate) fn erase(tx: &mut Tx<'_>, target: &Erase) -> Outcome<Done> {
     let mut budget = Budget::new(tx);
     budget.receipt.finished = match target {
         Erase::Conversation(id) => match row_of(tx, *id)? {
@@ -269,7 +269,7 @@ fn forget_origin(tx: &mut Tx<'_>, kind: &str, object: &str, budget: &mut Budget)
 /// Removes the content of one message and what hangs on it; its place and its digest stay.
 fn empty_message(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outcome<()> {
     let sql = "select id from message where key = $1";
-    let id = MessageId::from_bytes(tx.connection.prepare_cached(sql)?.query_row([address.0], |row| row.get(0))?);
+    let id = MessageId::from_bytes(one(tx.connection, sql, [address.0], |row| row.get(0))?);
     let mut facts = facts_at(tx, address)?;
     // A message that still streams has no digest yet; the chain knows it by its id.
     facts.digest = facts.digest.or_else(|| Some(super::super::prepare::streaming_digest(tx.key, id)));

@@ -11,11 +11,7 @@ use manent_model::stats::{Counted, Counter};
 use manent_model::{Address, ConversationId, Head, Known, MessageStatus, Micros, Stats};
 
 /// Adds one conversation; the caller goes on to the next in a read of its own, so that none of them takes long.
-pub(in crate::sqlite) fn add_conversation(
-    reading: &mut Reading<'_>,
-    id: ConversationId,
-    stats: &mut Stats,
-) -> Outcome<()> {
+pub(crate) fn add_conversation(reading: &mut Reading<'_>, id: ConversationId, stats: &mut Stats) -> Outcome<()> {
     let (_, head) = head_of(reading.connection, id)?;
     stats.conversations += 1;
     add_path(reading, head, stats)

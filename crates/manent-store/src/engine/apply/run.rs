@@ -1,7 +1,7 @@
 //! Agent runs: tool calls, events, inputs, leases.
 
 use super::super::codes::{Kind, NameKind, tool_code, tool_of};
-use super::super::connection::{execute, maybe};
+use super::super::connection::{execute, insert_numbered, maybe};
 use super::super::fault::Outcome;
 use super::super::seal;
 use super::super::tx::{Entry, Tx};
@@ -10,11 +10,11 @@ use crate::image::{Flagged, Image, ToolCallImage};
 use crate::transaction::{Done, NewEvent};
 use manent_model::{Address, ConversationId, InputId, Json, MessageId, Micros, ToolCall, ToolState, ToolStep};
 
-pub(in crate::sqlite) fn tool_id(address: Address, part: i64) -> [u8; 16] {
+pub(crate) fn tool_id(address: Address, part: i64) -> [u8; 16] {
     super::message::chunk_id(address, part)
 }
 
-pub(super) fn tool_row(tx: &Tx<'_>, key: i64, part: i64) -> Outcome<Option<ToolCallImage>> {
+pub(crate) fn tool_row(tx: &Tx<'_>, key: i64, part: i64) -> Outcome<Option<ToolCallImage>> {
     let sql = "select conversation_no, call_id, name, state, body from tool_call where key = $1 and part = $2";
     let found = maybe(tx.connection, sql, (key, part), |row| {
         Ok(ToolCallImage {
@@ -28,7 +28,7 @@ pub(super) fn tool_row(tx: &Tx<'_>, key: i64, part: i64) -> Outcome<Option<ToolC
     Ok(found)
 }
 
-pub(super) fn put_tool_row(tx: &Tx<'_>, key: i64, part: i64, row: Option<&ToolCallImage>) -> Outcome<()> {
+pub(crate) fn put_tool_row(tx: &Tx<'_>, key: i64, part: i64, row: Option<&ToolCallImage>) -> Outcome<()> {
     execute(tx.connection, "delete from tool_call where key = $1 and part = $2", (key, part))?;
     if let Some(row) = row {
         let open = tool_of(row.state).is_some_and(|state| !state.is_final());
@@ -42,17 +42,17 @@ pub(super) fn put_tool_row(tx: &Tx<'_>, key: i64, part: i64, row: Option<&ToolCa
 
 fn add_step(tx: &mut Tx<'_>, key: i64, part: i64, step: &ToolStep, actor_no: Option<i64>) -> Outcome<Image> {
     let sql = "insert into tool_step (key, part, state, at, actor_no, note) values ($1, $2, $3, $4, $5, $6)";
-    execute(tx.connection, sql, (key, part, tool_code(step.state), step.at.0, actor_no, &step.note))?;
-    Ok(Image::Flag { table: Flagged::ToolStep, key: tx.connection.last_insert_rowid(), withdrawn: true })
+    let no = insert_numbered(tx.connection, sql, (key, part, tool_code(step.state), step.at.0, actor_no, &step.note))?;
+    Ok(Image::Flag { table: Flagged::ToolStep, key: no, withdrawn: true })
 }
 
-pub(super) fn put_tool_call(tx: &mut Tx<'_>, call: &ToolCall, note: &str) -> Outcome<Done> {
+pub(crate) fn put_tool_call(tx: &mut Tx<'_>, call: &ToolCall, note: &str) -> Outcome<Done> {
     let step = ToolStep { state: call.state, at: tx.at, actor: None, note: note.to_owned() };
     let actor_no = tx.actor_no;
     put_call(tx, call, &[(step, actor_no)])
 }
 
-pub(super) fn put_tool_trail(tx: &mut Tx<'_>, call: &ToolCall, steps: &[ToolStep]) -> Outcome<Done> {
+pub(crate) fn put_tool_trail(tx: &mut Tx<'_>, call: &ToolCall, steps: &[ToolStep]) -> Outcome<Done> {
     let mut with_actors = Vec::with_capacity(steps.len());
     for step in steps {
         with_actors.push((step.clone(), tx.author(step.actor.as_ref())?));
@@ -85,7 +85,7 @@ fn put_call(tx: &mut Tx<'_>, call: &ToolCall, steps: &[(ToolStep, Option<i64>)])
     Ok(Done::Plain)
 }
 
-pub(super) fn move_tool_call(
+pub(crate) fn move_tool_call(
     tx: &mut Tx<'_>,
     message: MessageId,
     part: u32,
@@ -116,7 +116,7 @@ pub(super) fn move_tool_call(
     Ok(Done::Plain)
 }
 
-pub(super) fn append_events(tx: &mut Tx<'_>, conversation: ConversationId, events: &[NewEvent]) -> Outcome<Done> {
+pub(crate) fn append_events(tx: &mut Tx<'_>, conversation: ConversationId, events: &[NewEvent]) -> Outcome<Done> {
     let mut row = tx.conversation(conversation)?;
     if events.is_empty() {
         return Err(StoreError::Invalid("an append has at least one event".to_owned()).into());
@@ -139,20 +139,20 @@ pub(super) fn append_events(tx: &mut Tx<'_>, conversation: ConversationId, event
     Ok(Done::Events(row.event_cursor))
 }
 
-pub(super) fn put_input(tx: &mut Tx<'_>, conversation: ConversationId, id: InputId, body: &Json) -> Outcome<Done> {
+pub(crate) fn put_input(tx: &mut Tx<'_>, conversation: ConversationId, id: InputId, body: &Json) -> Outcome<Done> {
     let row = tx.conversation(conversation)?;
     if maybe(tx.connection, "select 1 from input where id = $1", [id.as_bytes()], |_| Ok(()))?.is_some() {
         return Err(Conflict::Exists { what: "input", id: id.to_string() }.into());
     }
     let sealed = seal::seal(tx.key, "input", id.as_bytes(), body.text().as_bytes());
     let sql = "insert into input (id, conversation_no, at, body) values ($1, $2, $3, $4)";
-    execute(tx.connection, sql, (id.as_bytes(), row.no, tx.at.0, sealed))?;
-    let images = [Image::Flag { table: Flagged::Input, key: tx.connection.last_insert_rowid(), withdrawn: true }];
+    let no = insert_numbered(tx.connection, sql, (id.as_bytes(), row.no, tx.at.0, sealed))?;
+    let images = [Image::Flag { table: Flagged::Input, key: no, withdrawn: true }];
     tx.journal(row.no, &Entry::of(Kind::InputPut, &images))?;
     Ok(Done::Plain)
 }
 
-pub(super) fn take_inputs(tx: &mut Tx<'_>, conversation: ConversationId, ids: &[InputId]) -> Outcome<Done> {
+pub(crate) fn take_inputs(tx: &mut Tx<'_>, conversation: ConversationId, ids: &[InputId]) -> Outcome<Done> {
     let row = tx.conversation(conversation)?;
     let mut images = Vec::with_capacity(ids.len());
     for id in ids {
@@ -187,7 +187,7 @@ fn put_lease(tx: &mut Tx<'_>, conversation_no: i64, owner: &str, token: i64, unt
     Ok(Done::Lease(token))
 }
 
-pub(super) fn take_lease(tx: &mut Tx<'_>, conversation: ConversationId, owner: &str, until: Micros) -> Outcome<Done> {
+pub(crate) fn take_lease(tx: &mut Tx<'_>, conversation: ConversationId, owner: &str, until: Micros) -> Outcome<Done> {
     if owner.is_empty() {
         return Err(StoreError::Invalid("the owner of a lease has a name".to_owned()).into());
     }
@@ -203,20 +203,20 @@ pub(super) fn take_lease(tx: &mut Tx<'_>, conversation: ConversationId, owner: &
 /// Returns the owner of a lease that a token still holds; one that was given back is held by nobody.
 ///
 /// A lease that ran out is held as long as nobody else took it: the token still fences.
-pub(super) fn held_lease(tx: &Tx<'_>, conversation_no: i64, token: i64) -> Outcome<String> {
+pub(crate) fn held_lease(tx: &Tx<'_>, conversation_no: i64, token: i64) -> Outcome<String> {
     match lease_row(tx, conversation_no)? {
         Some((owner, held, _)) if held == token && !owner.is_empty() => Ok(owner),
         _ => Err(Conflict::Lease.into()),
     }
 }
 
-pub(super) fn renew_lease(tx: &mut Tx<'_>, conversation: ConversationId, token: i64, until: Micros) -> Outcome<Done> {
+pub(crate) fn renew_lease(tx: &mut Tx<'_>, conversation: ConversationId, token: i64, until: Micros) -> Outcome<Done> {
     let row = tx.conversation(conversation)?;
     let owner = held_lease(tx, row.no, token)?;
     put_lease(tx, row.no, &owner, token, until)
 }
 
-pub(super) fn release_lease(tx: &mut Tx<'_>, conversation: ConversationId, token: i64) -> Outcome<Done> {
+pub(crate) fn release_lease(tx: &mut Tx<'_>, conversation: ConversationId, token: i64) -> Outcome<Done> {
     let row = tx.conversation(conversation)?;
     held_lease(tx, row.no, token)?;
     // The row stays, so that the next owner's token is larger.

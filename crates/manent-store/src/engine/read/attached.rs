@@ -4,7 +4,7 @@ use super::super::apply::attached::{CallBody, FoldBody, note_id};
 use super::super::apply::message::chunk_id;
 use super::super::apply::run::tool_id;
 use super::super::codes::{NameKind, fold_of, outcome_of, tool_of};
-use super::super::connection::rows;
+use super::super::connection::{Found, Ran, rows};
 use super::super::fault::Outcome;
 use super::super::seal;
 use super::Reading;
@@ -18,7 +18,7 @@ use manent_model::{
 };
 
 /// Reads JSON that a seal has vouched for.
-pub(in crate::sqlite) fn json_of(what: &'static str, text: &[u8]) -> Outcome<Json> {
+pub(crate) fn json_of(what: &'static str, text: &[u8]) -> Outcome<Json> {
     let text = std::str::from_utf8(text).map_err(|_| StoreError::altered(what, "its text"))?;
     Json::parse(text).map_err(|_| StoreError::altered(what, "its text").into())
 }
@@ -28,7 +28,7 @@ fn message_at(reading: &Reading<'_>, key: i64) -> Outcome<MessageId> {
         .ok_or_else(|| StoreError::altered("message", format!("{:?}", Address(key))).into())
 }
 
-pub(in crate::sqlite) fn attached(reading: &mut Reading<'_>, id: ConversationId) -> Outcome<Attached> {
+pub(crate) fn attached(reading: &mut Reading<'_>, id: ConversationId) -> Outcome<Attached> {
     let (no, _) = head_of(reading.connection, id)?;
     Ok(Attached {
         notes: notes(reading, no)?,
@@ -179,7 +179,7 @@ struct ToolRow {
     conversation: [u8; 16],
 }
 
-fn tool_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<ToolRow> {
+fn tool_row(row: &Found<'_>) -> Ran<ToolRow> {
     Ok(ToolRow {
         key: row.get(0)?,
         part: row.get(1)?,
@@ -232,10 +232,7 @@ fn tool_calls(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<ToolCallTrail>>
     found.into_iter().map(|row| trail(reading, row)).collect()
 }
 
-pub(in crate::sqlite) fn open_tool_calls(
-    reading: &mut Reading<'_>,
-    limit: u32,
-) -> Outcome<Vec<(ConversationId, ToolCallTrail)>> {
+pub(crate) fn open_tool_calls(reading: &mut Reading<'_>, limit: u32) -> Outcome<Vec<(ConversationId, ToolCallTrail)>> {
     let sql = "select t.key, t.part, t.call_id, t.name, t.state, t.body, c.id
          from tool_call t
          join conversation c on c.no = t.conversation_no
@@ -294,7 +291,7 @@ fn streams(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<(MessageId, String
     Ok(streams)
 }
 
-pub(in crate::sqlite) fn events(reading: &mut Reading<'_>, query: &EventsQuery) -> Outcome<Events> {
+pub(crate) fn events(reading: &mut Reading<'_>, query: &EventsQuery) -> Outcome<Events> {
     let (no, _) = head_of(reading.connection, query.conversation)?;
     let mut wanted = Vec::new();
     for channel in &query.channels {

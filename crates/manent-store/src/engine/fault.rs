@@ -3,7 +3,7 @@
 use crate::error::{Conflict, StoreError};
 
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// The request was refused; the caller is told why.
     Refused(StoreError),
     /// SQLite failed; the whole batch must be looked at.
@@ -30,12 +30,12 @@ impl From<Conflict> for Fault {
 
 impl Fault {
     /// Says it to a reader, for whom nothing is at stake.
-    pub(super) fn said(self, doing: &'static str) -> StoreError {
+    pub(crate) fn said(self, doing: &'static str) -> StoreError {
         match self {
             Self::Refused(error) => error,
-            Self::Engine(error) => super::connection::failed(doing, error),
+            Self::Engine(error) => crate::sqlite::failed(doing, error),
         }
     }
 }
 
-pub(super) type Outcome<T> = Result<T, Fault>;
+pub(crate) type Outcome<T> = Result<T, Fault>;

@@ -2,7 +2,7 @@
 
 use super::super::apply::conversation::{Body, seal_of};
 use super::super::codes::{NameKind, STATUS_PURGED, kind_code, kind_of, status_code, status_of};
-use super::super::connection::{maybe, rows};
+use super::super::connection::{Found, Ran, maybe, rows};
 use super::super::fault::Outcome;
 use super::super::tx::listed_at;
 use super::Reading;
@@ -34,9 +34,9 @@ struct Row {
     shown: Conversation,
 }
 
-fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+fn read_row(row: &Found<'_>) -> Ran<Row> {
     let id: [u8; 16] = row.get(1)?;
-    let other = |place: usize| -> rusqlite::Result<Option<[u8; 16]>> { row.get(place) };
+    let other = |place: usize| -> Ran<Option<[u8; 16]>> { row.get(place) };
     Ok(Row {
         no: row.get(0)?,
         id,
@@ -62,7 +62,7 @@ fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
             forked_from: other(17)?.map(ConversationId::from_bytes),
             created_at: Micros(row.get(8)?),
             active_at: Micros(row.get(9)?),
-            trashed_at: row.get::<_, Option<i64>>(10)?.map(Micros),
+            trashed_at: row.get::<Option<i64>>(10)?.map(Micros),
             version: row.get(11)?,
             head: None,
             messages: row.get(13)?,
@@ -89,14 +89,14 @@ fn complete(reading: &mut Reading<'_>, row: Row) -> Outcome<Conversation> {
         shown.metadata = body.metadata;
     }
     let sql = "select name_no from tag where conversation_no = $1";
-    for no in rows(reading.connection, sql, [row.no], |row| row.get::<_, i64>(0))? {
+    for no in rows(reading.connection, sql, [row.no], |row| row.get::<i64>(0))? {
         shown.tags.insert(reading.caches.name(reading.connection, no)?.to_string());
     }
     shown.head = id_at(reading.connection, Address(row.head_key))?;
     Ok(shown)
 }
 
-pub(in crate::sqlite) fn one(reading: &mut Reading<'_>, which: &ConversationRef) -> Outcome<Option<Conversation>> {
+pub(crate) fn one(reading: &mut Reading<'_>, which: &ConversationRef) -> Outcome<Option<Conversation>> {
     let by_id = concat!(
         "select ",
         columns!(),
@@ -241,7 +241,7 @@ fn cursor_of(row: &Row) -> ListCursor {
 
 /// Lists conversations. The engine narrows by what it has columns for; the rest is looked at row by row, with the same
 /// rules whatever the engine.
-pub(in crate::sqlite) fn list(reading: &mut Reading<'_>, query: &ListQuery) -> Outcome<ConversationPage> {
+pub(crate) fn list(reading: &mut Reading<'_>, query: &ListQuery) -> Outcome<ConversationPage> {
     let limit = query.limit.clamp(1, PAGE_MAX) as usize;
     let mut conversations = Vec::new();
     let Some(narrowed) = narrowed(reading, query)? else {
@@ -272,7 +272,7 @@ pub(in crate::sqlite) fn list(reading: &mut Reading<'_>, query: &ListQuery) -> O
 /// Nobody reads a longer list to its end.
 const COUNTED_MAX: u32 = 10_000;
 
-pub(in crate::sqlite) fn count(reading: &mut Reading<'_>, query: &ListQuery) -> Outcome<Count> {
+pub(crate) fn count(reading: &mut Reading<'_>, query: &ListQuery) -> Outcome<Count> {
     let mut count = Count { n: 0, more: false };
     let Some(narrowed) = narrowed(reading, query)? else { return Ok(count) };
     let mut cursor = START;
@@ -319,7 +319,7 @@ fn fits(query: &ListQuery, row: &Row) -> bool {
     title && member && metadata
 }
 
-pub(in crate::sqlite) fn ids(
+pub(crate) fn ids(
     reading: &mut Reading<'_>,
     after: Option<ConversationId>,
     limit: u32,

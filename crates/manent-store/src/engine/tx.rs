@@ -2,7 +2,7 @@
 
 use super::cache::Caches;
 use super::codes::{Kind, NameKind, STATUS_PURGED};
-use super::connection::{execute, maybe};
+use super::connection::{Connection, Found, Ran, execute, insert_numbered, maybe, one};
 use super::fault::Outcome;
 use crate::error::StoreError;
 use crate::image::{self, Image};
@@ -11,12 +11,11 @@ use manent_model::path::Branches;
 use manent_model::{
     Address, Author, Branch, BranchId, BranchNo, ConversationId, Digest, DigestKey, Head, MessageId, Micros, Sums,
 };
-use rusqlite::Connection;
 use std::sync::Arc;
 
 /// The part of a conversation that most changes touch.
 #[derive(Debug, Clone)]
-pub(super) struct ConversationRow {
+pub(crate) struct ConversationRow {
     pub no: i64,
     pub id: ConversationId,
     pub status: i64,
@@ -33,7 +32,7 @@ pub(super) struct ConversationRow {
 }
 
 impl ConversationRow {
-    pub(super) fn head_image(&self) -> Image {
+    pub(crate) fn head_image(&self) -> Image {
         Image::Head {
             conversation_no: self.no,
             branch_no: self.head.branch.0,
@@ -45,13 +44,13 @@ impl ConversationRow {
 
 /// Where a message stands and who owns it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Spot {
+pub(crate) struct Spot {
     pub address: Address,
     pub conversation_no: i64,
 }
 
 /// A row of the journal that is about to be written.
-pub(super) struct Entry<'a> {
+pub(crate) struct Entry<'a> {
     pub kind: Kind,
     pub key: Option<i64>,
     pub count: i64,
@@ -62,13 +61,13 @@ pub(super) struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    pub(super) fn of(kind: Kind, images: &'a [Image]) -> Self {
+    pub(crate) fn of(kind: Kind, images: &'a [Image]) -> Self {
         Self { kind, key: None, count: 1, added: None, images, undoes: None }
     }
 }
 
-pub(super) struct Tx<'a> {
-    pub connection: &'a Connection,
+pub(crate) struct Tx<'a> {
+    pub connection: Connection<'a>,
     pub caches: &'a mut Caches,
     pub key: &'a DigestKey,
     pub at: Micros,
@@ -88,8 +87,8 @@ enum Touch {
 }
 
 impl<'a> Tx<'a> {
-    pub(super) fn new(
-        connection: &'a Connection,
+    pub(crate) fn new(
+        connection: Connection<'a>,
         caches: &'a mut Caches,
         key: &'a DigestKey,
         at: Micros,
@@ -99,7 +98,7 @@ impl<'a> Tx<'a> {
     }
 
     /// Returns a conversation that can be changed.
-    pub(super) fn conversation(&mut self, id: ConversationId) -> Outcome<ConversationRow> {
+    pub(crate) fn conversation(&mut self, id: ConversationId) -> Outcome<ConversationRow> {
         if let Some((row, _)) = self.touched.iter().find(|(row, _)| row.id == id) {
             return Ok(row.clone());
         }
@@ -118,7 +117,7 @@ impl<'a> Tx<'a> {
     }
 
     /// Returns a conversation by its number, even one that was withdrawn: undo brings those back.
-    pub(super) fn conversation_by_no(&mut self, no: i64) -> Outcome<ConversationRow> {
+    pub(crate) fn conversation_by_no(&mut self, no: i64) -> Outcome<ConversationRow> {
         if let Some((row, _)) = self.touched.iter().find(|(row, _)| row.no == no) {
             return Ok(row.clone());
         }
@@ -133,12 +132,12 @@ impl<'a> Tx<'a> {
     }
 
     /// Takes in a conversation that was just inserted.
-    pub(super) fn adopt(&mut self, row: ConversationRow) {
+    pub(crate) fn adopt(&mut self, row: ConversationRow) {
         self.touched.push((row, Touch::Read));
     }
 
     /// Keeps a changed conversation until the transaction ends.
-    pub(super) fn keep(&mut self, changed: &ConversationRow) {
+    pub(crate) fn keep(&mut self, changed: &ConversationRow) {
         let place = self.touched.iter_mut().find(|(row, _)| row.no == changed.no);
         let (row, touch) = place.expect("a conversation is read before it is changed");
         // The journal fields belong to `journal`, whoever holds an older copy.
@@ -148,12 +147,12 @@ impl<'a> Tx<'a> {
     }
 
     /// Forgets a conversation whose row is gone.
-    pub(super) fn forget(&mut self, no: i64) {
+    pub(crate) fn forget(&mut self, no: i64) {
         self.touched.retain(|(row, _)| row.no != no);
     }
 
     /// Writes a row of the journal for a conversation and chains it.
-    pub(super) fn journal(&mut self, conversation_no: i64, entry: &Entry<'_>) -> Outcome<Position> {
+    pub(crate) fn journal(&mut self, conversation_no: i64, entry: &Entry<'_>) -> Outcome<Position> {
         let (row, _) = self
             .touched
             .iter()
@@ -170,7 +169,7 @@ impl<'a> Tx<'a> {
     }
 
     /// Writes a row of the journal for what belongs to no conversation.
-    pub(super) fn journal_beside(&mut self, entry: &Entry<'_>) -> Outcome<Position> {
+    pub(crate) fn journal_beside(&mut self, entry: &Entry<'_>) -> Outcome<Position> {
         let (prev, chain) = beside(self.connection)?;
         let (position, digest) = self.write_entry(None, prev, chain, entry)?;
         let mut value = [0u8; 24];
@@ -220,7 +219,7 @@ impl<'a> Tx<'a> {
     }
 
     /// Writes the conversations that were changed. Each gets one new version, however much happened to it.
-    pub(super) fn finish(&mut self) -> Outcome<()> {
+    pub(crate) fn finish(&mut self) -> Outcome<()> {
         let sql = "update conversation
              set version = version + 1, head_branch_no = $1, head_key = $2, active_at = $3, messages = $4, words = $5,
                  tokens = $6, event_cursor = $7, last_pos = $8, digest = $9
@@ -250,41 +249,42 @@ impl<'a> Tx<'a> {
     }
 
     /// Returns the number of a word, giving it one if it is new.
-    pub(super) fn word(&mut self, kind: NameKind, word: &str) -> Outcome<i64> {
+    pub(crate) fn word(&mut self, kind: NameKind, word: &str) -> Outcome<i64> {
         self.caches.word(self.connection, kind, word)
     }
 
     /// Returns the number of an author, giving it one if it is new.
-    pub(super) fn author(&mut self, author: Option<&Author>) -> Outcome<Option<i64>> {
+    pub(crate) fn author(&mut self, author: Option<&Author>) -> Outcome<Option<i64>> {
         let Some(author) = author else { return Ok(None) };
         let parameters = (&author.id, &author.name);
         let sql = "select no from author where external_id = $1 and name = $2";
         if let Some(no) = maybe(self.connection, sql, parameters, |row| row.get(0))? {
             return Ok(Some(no));
         }
-        execute(self.connection, "insert into author (external_id, name) values ($1, $2)", parameters)?;
-        Ok(Some(self.connection.last_insert_rowid()))
+        let no =
+            insert_numbered(self.connection, "insert into author (external_id, name) values ($1, $2)", parameters)?;
+        Ok(Some(no))
     }
 
     /// Returns a branch of a conversation by its id.
-    pub(super) fn branch_of(&mut self, conversation_no: i64, id: BranchId) -> Outcome<Arc<Branch>> {
+    pub(crate) fn branch_of(&mut self, conversation_no: i64, id: BranchId) -> Outcome<Arc<Branch>> {
         let sql = "select no from branch where id = $1 and conversation_no = $2";
         let found = maybe(self.connection, sql, (id.as_bytes(), conversation_no), |row| row.get(0))?;
         let no = BranchNo(found.ok_or_else(|| StoreError::not_found("branch", id))?);
         self.branch(no)
     }
 
-    pub(super) fn branch(&mut self, no: BranchNo) -> Outcome<Arc<Branch>> {
+    pub(crate) fn branch(&mut self, no: BranchNo) -> Outcome<Arc<Branch>> {
         self.caches.branches(self.connection).branch(no)
     }
 
     /// Finds a message, whichever conversation owns it.
-    pub(super) fn spot(&mut self, id: MessageId) -> Outcome<Spot> {
+    pub(crate) fn spot(&mut self, id: MessageId) -> Outcome<Spot> {
         spot(self.connection, id)?.ok_or_else(|| StoreError::not_found("message", id).into())
     }
 
     /// Returns the conversation that owns a message, if it is there to be changed.
-    pub(super) fn owner(&mut self, spot: &Spot, id: MessageId) -> Outcome<ConversationRow> {
+    pub(crate) fn owner(&mut self, spot: &Spot, id: MessageId) -> Outcome<ConversationRow> {
         let sql = "select withdrawn from conversation where no = $1";
         let withdrawn: Option<bool> = maybe(self.connection, sql, [spot.conversation_no], |row| row.get(0))?;
         let row = self.conversation_by_no(spot.conversation_no)?;
@@ -295,7 +295,7 @@ impl<'a> Tx<'a> {
     }
 
     /// Returns the running sums up to and including a slot of a branch, and 0 before its first.
-    pub(super) fn sums_up_to(&self, address: Address) -> Outcome<Sums> {
+    pub(crate) fn sums_up_to(&self, address: Address) -> Outcome<Sums> {
         if address.slot() == 0 {
             return Ok(Sums::default());
         }
@@ -307,7 +307,7 @@ impl<'a> Tx<'a> {
     }
 
     /// Returns the last own slot of a branch with the sums up to it.
-    pub(super) fn last_own(&self, no: BranchNo) -> Outcome<(i64, Sums)> {
+    pub(crate) fn last_own(&self, no: BranchNo) -> Outcome<(i64, Sums)> {
         let sql = "select key, visible_sum, words_sum, tokens_sum
              from message
              where key between $1 and $2
@@ -321,7 +321,7 @@ impl<'a> Tx<'a> {
     }
 
     /// Counts the path that ends at a head without walking it.
-    pub(super) fn sums_at(&mut self, mut head: Head) -> Outcome<Sums> {
+    pub(crate) fn sums_at(&mut self, mut head: Head) -> Outcome<Sums> {
         loop {
             if head.at == Address::START {
                 return Ok(Sums::default());
@@ -342,14 +342,14 @@ impl<'a> Tx<'a> {
     }
 
     /// Returns the end of a branch.
-    pub(super) fn end_of(&mut self, branch: &Branch) -> Outcome<Head> {
+    pub(crate) fn end_of(&mut self, branch: &Branch) -> Outcome<Head> {
         let (last, _) = self.last_own(branch.no)?;
         let at = if last >= branch.open_from { branch.no.slot(last) } else { branch.tip_before_open() };
         Ok(Head { branch: branch.no, at })
     }
 
     /// Returns a head at this message: on the shown path if it lies there, else on its own branch.
-    pub(super) fn head_at(&mut self, row: &ConversationRow, id: MessageId) -> Outcome<Head> {
+    pub(crate) fn head_at(&mut self, row: &ConversationRow, id: MessageId) -> Outcome<Head> {
         let spot = self.spot(id)?;
         let on_path = manent_model::path::reaches(&mut self.caches.branches(self.connection), row.head, spot.address)?;
         if on_path {
@@ -362,7 +362,7 @@ impl<'a> Tx<'a> {
     }
 }
 
-fn read_row(row: &rusqlite::Row<'_>, id: ConversationId) -> rusqlite::Result<ConversationRow> {
+fn read_row(row: &Found<'_>, id: ConversationId) -> Ran<ConversationRow> {
     Ok(ConversationRow {
         no: row.get(0)?,
         id,
@@ -381,14 +381,14 @@ fn read_row(row: &rusqlite::Row<'_>, id: ConversationId) -> rusqlite::Result<Con
 }
 
 /// Returns a time without its seconds; an imported one may lie at the end of what can be counted.
-pub(super) fn listed_at(active_at: i64) -> i64 {
+pub(crate) fn listed_at(active_at: i64) -> i64 {
     active_at.saturating_sub(active_at.rem_euclid(60_000_000))
 }
 
 /// Finds a message by id.
 ///
 /// The index alone would do, but one flipped bit in it leads to another message; the row itself knows its id.
-pub(super) fn spot(connection: &Connection, id: MessageId) -> Outcome<Option<Spot>> {
+pub(crate) fn spot(connection: Connection<'_>, id: MessageId) -> Outcome<Option<Spot>> {
     let sql = "select m.key, b.conversation_no, r.id
          from message m
          join message r on r.key = m.key
@@ -405,9 +405,8 @@ pub(super) fn spot(connection: &Connection, id: MessageId) -> Outcome<Option<Spo
 }
 
 /// Returns the last position and the chain of what belongs to no conversation.
-pub(super) fn beside(connection: &Connection) -> Outcome<(Position, Digest)> {
-    let value: [u8; 24] =
-        connection.prepare_cached("select value from meta where name = 'beside'")?.query_row([], |row| row.get(0))?;
+pub(crate) fn beside(connection: Connection<'_>) -> Outcome<(Position, Digest)> {
+    let value: [u8; 24] = one(connection, "select value from meta where name = 'beside'", (), |row| row.get(0))?;
     let (position, digest) = value.split_at(8);
     let mut chain = [0; 16];
     chain.copy_from_slice(digest);
@@ -415,6 +414,6 @@ pub(super) fn beside(connection: &Connection) -> Outcome<(Position, Digest)> {
 }
 
 /// Chains a journal row to the one before it.
-pub(super) fn chain_next(key: &DigestKey, chain: Digest, position: Position, kind: Kind, payload: Digest) -> Digest {
+pub(crate) fn chain_next(key: &DigestKey, chain: Digest, position: Position, kind: Kind, payload: Digest) -> Digest {
     key.digest(&[&chain.0, &position.to_le_bytes(), &[kind as u8], &payload.0])
 }

@@ -1,7 +1,7 @@
 //! What stands beside conversations: documents, memories, scratch, blobs, and where imported things came from.
 
 use super::super::codes::{Kind, NameKind};
-use super::super::connection::{execute, maybe, rows};
+use super::super::connection::{Connection, execute, insert_numbered, maybe, one, rows};
 use super::super::fault::Outcome;
 use super::super::tx::{Entry, Tx};
 use super::super::{raw, seal};
@@ -16,18 +16,18 @@ use sha2::{Digest as _, Sha256};
 /// Larger blobs are staged piece by piece, so that no commit grows large.
 const PIECE_MAX: usize = 1 << 20;
 
-fn added(tx: &mut Tx<'_>, kind: Kind, table: Flagged) -> Outcome<Done> {
-    let images = [Image::Flag { table, key: tx.connection.last_insert_rowid(), withdrawn: true }];
+fn added(tx: &mut Tx<'_>, kind: Kind, table: Flagged, no: i64) -> Outcome<Done> {
+    let images = [Image::Flag { table, key: no, withdrawn: true }];
     tx.journal_beside(&Entry::of(kind, &images))?;
     Ok(Done::Plain)
 }
 
-pub(in crate::sqlite) fn document_id(kind: &str, id: &str, version: i64) -> Vec<u8> {
+pub(crate) fn document_id(kind: &str, id: &str, version: i64) -> Vec<u8> {
     [kind.as_bytes(), b"\0", id.as_bytes(), b"\0", &version.to_le_bytes()].concat()
 }
 
 /// Returns the version of a document that holds, 0 where there is none or it was removed.
-pub(super) fn version(tx: &Tx<'_>, kind: &str, id: &str) -> Outcome<i64> {
+pub(crate) fn version(tx: &Tx<'_>, kind: &str, id: &str) -> Outcome<i64> {
     let sql = "select iif(body is null, 0, version)
          from document
          where kind = $1 and id = $2 and withdrawn = 0
@@ -36,7 +36,7 @@ pub(super) fn version(tx: &Tx<'_>, kind: &str, id: &str) -> Outcome<i64> {
     Ok(maybe(tx.connection, sql, (kind, id), |row| row.get(0))?.unwrap_or(0))
 }
 
-pub(super) fn put_document(
+pub(crate) fn put_document(
     tx: &mut Tx<'_>,
     kind: &str,
     id: &str,
@@ -46,26 +46,26 @@ pub(super) fn put_document(
     let project_no = project.map(|project| project_no(tx, project)).transpose()?;
     // A withdrawn version keeps its number, so that bringing it back cannot collide.
     let sql = "select coalesce(max(version), 0) from document where kind = $1 and id = $2";
-    let last: i64 = tx.connection.prepare_cached(sql)?.query_row((kind, id), |row| row.get(0))?;
+    let last: i64 = one(tx.connection, sql, (kind, id), |row| row.get(0))?;
     let version = last + 1;
     let sealed =
         body.map(|json| seal::seal(tx.key, "document", &document_id(kind, id, version), json.text().as_bytes()));
     let sql = "insert into document (project_no, kind, id, version, at, body) values ($1, $2, $3, $4, $5, $6)";
-    execute(tx.connection, sql, (project_no, kind, id, version, tx.at.0, sealed))?;
-    added(tx, Kind::DocumentPut, Flagged::Document)?;
+    let no = insert_numbered(tx.connection, sql, (project_no, kind, id, version, tx.at.0, sealed))?;
+    added(tx, Kind::DocumentPut, Flagged::Document, no)?;
     Ok(Done::Version(version))
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(in crate::sqlite) struct MemoryBody {
+pub(crate) struct MemoryBody {
     pub text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Json>,
 }
 
-pub(super) fn memory_row(tx: &Tx<'_>, no: i64) -> Outcome<MemoryImage> {
+pub(crate) fn memory_row(tx: &Tx<'_>, no: i64) -> Outcome<MemoryImage> {
     let sql = "select collection_no, project_no, conversation_no, key, external, body from memory where no = $1";
-    let row = tx.connection.prepare_cached(sql)?.query_row([no], |row| {
+    let row = one(tx.connection, sql, [no], |row| {
         Ok(MemoryImage {
             collection_no: row.get(0)?,
             project_no: row.get(1)?,
@@ -78,7 +78,7 @@ pub(super) fn memory_row(tx: &Tx<'_>, no: i64) -> Outcome<MemoryImage> {
     Ok(row)
 }
 
-pub(super) fn put_memory_row(tx: &Tx<'_>, no: i64, row: &MemoryImage) -> Outcome<()> {
+pub(crate) fn put_memory_row(tx: &Tx<'_>, no: i64, row: &MemoryImage) -> Outcome<()> {
     let sql = "update memory
          set collection_no = $1, project_no = $2, conversation_no = $3, key = $4, external = $5, body = $6
          where no = $7";
@@ -87,7 +87,7 @@ pub(super) fn put_memory_row(tx: &Tx<'_>, no: i64, row: &MemoryImage) -> Outcome
     Ok(())
 }
 
-pub(super) fn put_memory(tx: &mut Tx<'_>, memory: &Memory) -> Outcome<Done> {
+pub(crate) fn put_memory(tx: &mut Tx<'_>, memory: &Memory) -> Outcome<Done> {
     let project_no = memory.project.map(|project| project_no(tx, project)).transpose()?;
     let conversation_no = memory.conversation.map(|id| tx.conversation(id)).transpose()?.map(|row| row.no);
     let key = memory.message.map(|id| tx.spot(id)).transpose()?.map(|spot| spot.address.0);
@@ -119,8 +119,8 @@ pub(super) fn put_memory(tx: &mut Tx<'_>, memory: &Memory) -> Outcome<Done> {
                 &row.external,
                 &row.body,
             );
-            execute(tx.connection, sql, parameters)?;
-            added(tx, Kind::MemoryPut, Flagged::Memory)
+            let no = insert_numbered(tx.connection, sql, parameters)?;
+            added(tx, Kind::MemoryPut, Flagged::Memory, no)
         }
         Some((no, withdrawn)) => {
             let earlier = Image::Memory { no, row: memory_row(tx, no)? };
@@ -133,7 +133,7 @@ pub(super) fn put_memory(tx: &mut Tx<'_>, memory: &Memory) -> Outcome<Done> {
     }
 }
 
-pub(super) fn remove_memory(tx: &mut Tx<'_>, id: MemoryId) -> Outcome<Done> {
+pub(crate) fn remove_memory(tx: &mut Tx<'_>, id: MemoryId) -> Outcome<Done> {
     let sql = "select no from memory where id = $1 and withdrawn = 0";
     let found: Option<i64> = maybe(tx.connection, sql, [id.as_bytes()], |row| row.get(0))?;
     let no = found.ok_or_else(|| StoreError::not_found("memory", id))?;
@@ -143,11 +143,11 @@ pub(super) fn remove_memory(tx: &mut Tx<'_>, id: MemoryId) -> Outcome<Done> {
     Ok(Done::Plain)
 }
 
-pub(in crate::sqlite) fn scratch_id(kind: &str, id: &str, actor: &str) -> Vec<u8> {
+pub(crate) fn scratch_id(kind: &str, id: &str, actor: &str) -> Vec<u8> {
     [kind, id, actor].join("\0").into_bytes()
 }
 
-pub(super) fn put_scratch(tx: &mut Tx<'_>, scratch: &Scratch) -> Outcome<Done> {
+pub(crate) fn put_scratch(tx: &mut Tx<'_>, scratch: &Scratch) -> Outcome<Done> {
     let name = scratch_id(&scratch.kind, &scratch.id, &scratch.actor);
     let sealed = seal::seal(tx.key, "scratch", &name, scratch.body.text().as_bytes());
     let sql = "insert into scratch (kind, id, actor, at, body) values ($1, $2, $3, $4, $5)
@@ -157,13 +157,13 @@ pub(super) fn put_scratch(tx: &mut Tx<'_>, scratch: &Scratch) -> Outcome<Done> {
     Ok(Done::Plain)
 }
 
-pub(super) fn remove_scratch(tx: &mut Tx<'_>, kind: &str, id: &str, actor: &str) -> Outcome<Done> {
+pub(crate) fn remove_scratch(tx: &mut Tx<'_>, kind: &str, id: &str, actor: &str) -> Outcome<Done> {
     let sql = "delete from scratch where kind = $1 and id = $2 and actor = $3";
     execute(tx.connection, sql, (kind, id, actor))?;
     Ok(Done::Plain)
 }
 
-pub(super) fn put_blob_piece(
+pub(crate) fn put_blob_piece(
     tx: &mut Tx<'_>,
     sha256: &[u8; 32],
     size: i64,
@@ -181,8 +181,7 @@ pub(super) fn put_blob_piece(
         Some((no, false)) => no,
         None => {
             let sql = "insert into blob (sha256, size, codec, complete, at) values ($1, $2, 1, 0, $3)";
-            execute(tx.connection, sql, (&sha256[..], size, tx.at.0))?;
-            tx.connection.last_insert_rowid()
+            insert_numbered(tx.connection, sql, (&sha256[..], size, tx.at.0))?
         }
     };
     let packed = zstd::bulk::compress(bytes, 1).map_err(|error| StoreError::engine("compressing a blob", error))?;
@@ -207,7 +206,7 @@ pub(super) fn put_blob_piece(
 }
 
 /// Returns the bytes of a blob; the caller compares their SHA-256.
-pub(in crate::sqlite) fn blob_bytes(connection: &rusqlite::Connection, no: i64) -> Outcome<Vec<u8>> {
+pub(crate) fn blob_bytes(connection: Connection<'_>, no: i64) -> Outcome<Vec<u8>> {
     let sql = "select bytes from blob_piece where blob_no = $1 order by n";
     let pieces: Vec<Vec<u8>> = rows(connection, sql, [no], |row| row.get(0))?;
     let mut whole = Vec::new();
@@ -218,7 +217,7 @@ pub(in crate::sqlite) fn blob_bytes(connection: &rusqlite::Connection, no: i64) 
     Ok(whole)
 }
 
-pub(super) fn put_source(tx: &mut Tx<'_>, source: &Source) -> Outcome<Done> {
+pub(crate) fn put_source(tx: &mut Tx<'_>, source: &Source) -> Outcome<Done> {
     if maybe(tx.connection, "select 1 from source where id = $1", [source.id.as_bytes()], |_| Ok(()))?.is_some() {
         return Err(Conflict::Exists { what: "source", id: source.id.to_string() }.into());
     }
@@ -227,16 +226,16 @@ pub(super) fn put_source(tx: &mut Tx<'_>, source: &Source) -> Outcome<Done> {
          values ($1, $2, $3, $4, $5, $6, $7)";
     let parameters =
         (source.id.as_bytes(), &source.format, &source.generation, &source.path, &source.sha256, source.at.0, sealed);
-    execute(tx.connection, sql, parameters)?;
-    added(tx, Kind::SourcePut, Flagged::Source)
+    let no = insert_numbered(tx.connection, sql, parameters)?;
+    added(tx, Kind::SourcePut, Flagged::Source, no)
 }
 
-pub(in crate::sqlite) fn source_no(connection: &rusqlite::Connection, id: SourceId) -> Outcome<i64> {
+pub(crate) fn source_no(connection: Connection<'_>, id: SourceId) -> Outcome<i64> {
     let found = maybe(connection, "select no from source where id = $1", [id.as_bytes()], |row| row.get(0))?;
     found.ok_or_else(|| StoreError::not_found("source", id).into())
 }
 
-pub(in crate::sqlite) fn object_words(object: &OriginObject) -> (&'static str, String) {
+pub(crate) fn object_words(object: &OriginObject) -> (&'static str, String) {
     match object {
         OriginObject::Conversation(id) => ("conversation", id.to_string()),
         OriginObject::Message(id) => ("message", id.to_string()),
@@ -247,7 +246,7 @@ pub(in crate::sqlite) fn object_words(object: &OriginObject) -> (&'static str, S
     }
 }
 
-pub(super) fn put_origin(tx: &mut Tx<'_>, origin: &Origin) -> Outcome<Done> {
+pub(crate) fn put_origin(tx: &mut Tx<'_>, origin: &Origin) -> Outcome<Done> {
     let source_no = source_no(tx.connection, origin.source)?;
     let (kind, object) = object_words(&origin.object);
     let sql = "select 1 from origin where kind = $1 and object = $2 and source_no = $3";
@@ -257,14 +256,14 @@ pub(super) fn put_origin(tx: &mut Tx<'_>, origin: &Origin) -> Outcome<Done> {
     let sealed = origin.raw.as_ref().map(|raw| seal::seal(tx.key, "origin", object.as_bytes(), raw.as_bytes()));
     let sql = "insert into origin (kind, object, source_no, ordinal, external, raw)
          values ($1, $2, $3, $4, $5, $6)";
-    execute(tx.connection, sql, (kind, &object, source_no, origin.ordinal, &origin.external, sealed))?;
-    added(tx, Kind::OriginPut, Flagged::Origin)
+    let no = insert_numbered(tx.connection, sql, (kind, &object, source_no, origin.ordinal, &origin.external, sealed))?;
+    added(tx, Kind::OriginPut, Flagged::Origin, no)
 }
 
-pub(super) fn quarantine(tx: &mut Tx<'_>, quarantined: &Quarantined) -> Outcome<Done> {
+pub(crate) fn quarantine(tx: &mut Tx<'_>, quarantined: &Quarantined) -> Outcome<Done> {
     let source_no = source_no(tx.connection, quarantined.source)?;
     let sealed = seal::seal(tx.key, "quarantine", &raw::place(quarantined), &quarantined.bytes);
     let sql = "insert into quarantine (source_no, at_byte, why, bytes) values ($1, $2, $3, $4)";
-    execute(tx.connection, sql, (source_no, quarantined.at_byte, &quarantined.why, sealed))?;
-    added(tx, Kind::Quarantined, Flagged::Quarantine)
+    let no = insert_numbered(tx.connection, sql, (source_no, quarantined.at_byte, &quarantined.why, sealed))?;
+    added(tx, Kind::Quarantined, Flagged::Quarantine, no)
 }

@@ -8,7 +8,7 @@ use manent_model::{Digest, MessageId};
 
 /// What is known of a message besides its place and its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct MessageFacts {
+pub(crate) struct MessageFacts {
     pub flags: Flags,
     pub at: i64,
     pub role_no: i64,
@@ -27,7 +27,7 @@ pub(super) struct MessageFacts {
 const LAYOUT: u8 = 1;
 
 impl MessageFacts {
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(48);
         bytes.push(LAYOUT);
         number(&mut bytes, self.flags.code() as u64);
@@ -54,7 +54,7 @@ impl MessageFacts {
     }
 
     /// Reads facts; `None` if they are not what was written.
-    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes.strip_prefix(&[LAYOUT])?;
         let flags = i64::try_from(take_number(&mut rest)?).ok().filter(|code| *code < 256)?;
         let (at, behind) = rest.split_first_chunk::<8>()?;

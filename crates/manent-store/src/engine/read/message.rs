@@ -2,7 +2,7 @@
 
 use super::super::cache::Caches;
 
-use super::super::connection::{maybe, rows};
+use super::super::connection::{Connection, Found, Ran, maybe, one, rows};
 use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
 use super::super::tx::spot;
@@ -14,11 +14,10 @@ use manent_model::{
     Address, Author, Body, BranchId, Content, ConversationId, DigestKey, Head, Json, Message, MessageId, MessageStatus,
     Micros, Range, Time,
 };
-use rusqlite::Connection;
 use std::collections::BTreeSet;
 
 /// A row as it lies on disk, before words are looked up and the digest is compared.
-pub(in crate::sqlite) struct MessageRow {
+pub(crate) struct MessageRow {
     pub key: i64,
     pub id: [u8; 16],
     pub arrival: i64,
@@ -26,34 +25,26 @@ pub(in crate::sqlite) struct MessageRow {
     pub body: Vec<u8>,
 }
 
-fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<MessageRow> {
+fn read_row(row: &Found<'_>) -> Ran<MessageRow> {
     Ok(MessageRow { key: row.get(0)?, id: row.get(1)?, arrival: row.get(2)?, facts: row.get(3)?, body: row.get(4)? })
 }
 
 /// Reads the messages of runs, in order, up to a limit. One statement serves all runs.
-pub(in crate::sqlite) fn in_ranges(
-    connection: &Connection,
-    ranges: &[Range],
-    limit: usize,
-) -> rusqlite::Result<Vec<MessageRow>> {
+pub(crate) fn in_ranges(connection: Connection<'_>, ranges: &[Range], limit: usize) -> Ran<Vec<MessageRow>> {
     let sql = "select key, id, arrival, facts, body from message where key between $1 and $2 order by key limit $3";
-    let mut statement = connection.prepare_cached(sql)?;
     let mut found = Vec::with_capacity(limit.min(ranges.iter().map(Range::len).sum()));
     for range in ranges {
         if found.len() >= limit {
             break;
         }
-        let mut rows = statement.query((range.from.0, range.to.0, (limit - found.len()) as i64))?;
-        while let Some(row) = rows.next()? {
-            found.push(read_row(row)?);
-        }
+        found.extend(rows(connection, sql, (range.from.0, range.to.0, (limit - found.len()) as i64), read_row)?);
     }
     Ok(found)
 }
 
 /// Turns a row into a message, if it is what was written.
-pub(in crate::sqlite) fn message_of(
-    connection: &Connection,
+pub(crate) fn message_of(
+    connection: Connection<'_>,
     caches: &mut Caches,
     key: &DigestKey,
     row: MessageRow,
@@ -98,15 +89,15 @@ pub(in crate::sqlite) fn message_of(
     Ok(message)
 }
 
-pub(in crate::sqlite) fn author(connection: &Connection, no: i64) -> Outcome<Author> {
+pub(crate) fn author(connection: Connection<'_>, no: i64) -> Outcome<Author> {
     let sql = "select external_id, name from author where no = $1";
     let found = maybe(connection, sql, [no], |row| Ok(Author { id: row.get(0)?, name: row.get(1)? }))?;
     found.ok_or_else(|| StoreError::altered("author", no).into())
 }
 
 /// Reads one message that is known to exist.
-pub(in crate::sqlite) fn by_address(
-    connection: &Connection,
+pub(crate) fn by_address(
+    connection: Connection<'_>,
     caches: &mut Caches,
     key: &DigestKey,
     address: Address,
@@ -116,7 +107,7 @@ pub(in crate::sqlite) fn by_address(
     message_of(connection, caches, key, row)
 }
 
-pub(in crate::sqlite) fn messages(reading: &mut Reading<'_>, query: &MessagesQuery) -> Outcome<Vec<Placed>> {
+pub(crate) fn messages(reading: &mut Reading<'_>, query: &MessagesQuery) -> Outcome<Vec<Placed>> {
     let addresses: Vec<Address> = match query {
         MessagesQuery::Ids(ids) => {
             let mut found = Vec::new();
@@ -180,7 +171,7 @@ fn in_branch(reading: &Reading<'_>, branch: BranchId, after: Option<MessageId>, 
 fn siblings(reading: &mut Reading<'_>, id: MessageId) -> Outcome<Vec<Address>> {
     let found = spot(reading.connection, id)?.ok_or_else(|| StoreError::not_found("message", id))?;
     let sql = "select head_branch_no, head_key from conversation where no = $1";
-    let head: Head = reading.connection.prepare_cached(sql)?.query_row([found.conversation_no], |row| {
+    let head: Head = one(reading.connection, sql, [found.conversation_no], |row| {
         Ok(Head { branch: manent_model::BranchNo(row.get(0)?), at: Address(row.get(1)?) })
     })?;
     let mut branches = reading.caches.branches(reading.connection);
@@ -227,8 +218,7 @@ fn thread(reading: &mut Reading<'_>, id: MessageId) -> Outcome<Vec<Address>> {
     let up = "select reply_to from message where id = $1";
     let mut root = id;
     let mut seen = BTreeSet::from([root]);
-    while let Some(Some(next)) =
-        maybe(reading.connection, up, [root.as_bytes()], |row| row.get::<_, Option<[u8; 16]>>(0))?
+    while let Some(Some(next)) = maybe(reading.connection, up, [root.as_bytes()], |row| row.get::<Option<[u8; 16]>>(0))?
     {
         let next = MessageId::from_bytes(next);
         let exists = spot(reading.connection, next)?.is_some();

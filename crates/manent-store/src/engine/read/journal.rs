@@ -2,7 +2,7 @@
 
 use super::super::apply::undo::{scope_no, target};
 use super::super::codes::Kind;
-use super::super::connection::{maybe, rows};
+use super::super::connection::{Found, Ran, each, maybe, rows};
 use super::super::fault::Outcome;
 use super::Reading;
 use super::message::author;
@@ -32,7 +32,7 @@ impl Row {
     }
 }
 
-fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+fn read_row(row: &Found<'_>) -> Ran<Row> {
     Ok(Row {
         position: row.get(0)?,
         count: row.get(1)?,
@@ -57,7 +57,7 @@ macro_rules! select {
     };
 }
 
-pub(in crate::sqlite) fn journal(reading: &mut Reading<'_>, query: &JournalQuery) -> Outcome<JournalPage> {
+pub(crate) fn journal(reading: &mut Reading<'_>, query: &JournalQuery) -> Outcome<JournalPage> {
     let limit = query.limit.clamp(1, PAGE_MAX) as usize;
     match query.conversation {
         None => everything(reading, query.after, limit),
@@ -82,7 +82,7 @@ fn of_conversation(reading: &Reading<'_>, id: ConversationId, after: Position, l
         maybe(reading.connection, sql, [id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let (no, mut at) = found.ok_or_else(|| StoreError::not_found("conversation", id))?;
     let last = "select pos + count - 1 from journal order by pos desc limit 1";
-    let last: Position = maybe(reading.connection, last, [], |row| row.get(0))?.unwrap_or(0);
+    let last: Position = maybe(reading.connection, last, (), |row| row.get(0))?.unwrap_or(0);
     let sql = "select prev from journal where pos = $1";
     let mut positions = Vec::new();
     while at > after {
@@ -106,17 +106,15 @@ fn of_conversation(reading: &Reading<'_>, id: ConversationId, after: Position, l
 
 fn looked_through(reading: &Reading<'_>, no: i64, after: Position, limit: usize) -> Outcome<JournalPage> {
     let sql = select!("where j.pos > $1 order by j.pos limit $2");
-    let mut statement = reading.connection.prepare_cached(sql)?;
-    let mut looking = statement.query((after, LOOKED_AT_MAX as i64))?;
     let (mut found, mut reached) = (Vec::new(), after);
-    while found.len() < limit {
-        let Some(row) = looking.next()? else { break };
+    each(reading.connection, sql, (after, LOOKED_AT_MAX as i64), |row| {
         let row = read_row(row)?;
         reached = row.last();
         if row.conversation_no == Some(no) {
             found.push(row);
         }
-    }
+        Ok(found.len() < limit)
+    })?;
     // It was too long to follow, so there is always more behind this page.
     Ok(JournalPage { entries: complete(reading, found)?, reached, more: true })
 }
@@ -137,7 +135,7 @@ fn complete(reading: &Reading<'_>, found: Vec<Row>) -> Outcome<Vec<JournalEntry>
     found.into_iter().map(entry).collect()
 }
 
-pub(in crate::sqlite) fn request_at(reading: &mut Reading<'_>, key: &[u8]) -> Outcome<Option<Micros>> {
+pub(crate) fn request_at(reading: &mut Reading<'_>, key: &[u8]) -> Outcome<Option<Micros>> {
     let sql = "select answer from request where key = $1";
     let answer: Option<Vec<u8>> = maybe(reading.connection, sql, [key], |row| row.get(0))?;
     let Some(answer) = answer else { return Ok(None) };
@@ -146,11 +144,7 @@ pub(in crate::sqlite) fn request_at(reading: &mut Reading<'_>, key: &[u8]) -> Ou
     Ok(Some(committed.at))
 }
 
-pub(in crate::sqlite) fn undo_target(
-    reading: &mut Reading<'_>,
-    scope: &Scope,
-    step: Step,
-) -> Outcome<Option<Position>> {
+pub(crate) fn undo_target(reading: &mut Reading<'_>, scope: &Scope, step: Step) -> Outcome<Option<Position>> {
     let scope = scope_no(reading.connection, scope)?;
     target(reading.connection, scope, step)
 }

@@ -1,7 +1,7 @@
 //! Conversations: made, edited.
 
 use super::super::codes::{Kind, NameKind, STATUS_PURGED, kind_code, status_code, status_of};
-use super::super::connection::{execute, maybe, rows};
+use super::super::connection::{execute, insert_numbered, maybe, one, rows};
 use super::super::fault::Outcome;
 use super::super::seal;
 use super::super::tx::{ConversationRow, Entry, Tx, listed_at};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 /// What of a conversation is only ever read whole.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(in crate::sqlite) struct Body {
+pub(crate) struct Body {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Author>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -25,14 +25,14 @@ pub(in crate::sqlite) struct Body {
 }
 
 impl Body {
-    pub(super) fn bytes(&self) -> Option<Vec<u8>> {
+    pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
         let empty = self.members.is_empty() && self.metadata.is_none();
         (!empty).then(|| Json::of(self).text().as_bytes().to_vec())
     }
 }
 
 /// Returns the seal over everything in a conversation row that a reader would show.
-pub(in crate::sqlite) fn seal_of(
+pub(crate) fn seal_of(
     key: &DigestKey,
     id: &[u8; 16],
     external_id: Option<&str>,
@@ -48,7 +48,7 @@ pub(in crate::sqlite) fn seal_of(
     seal::seal(key, "conversation", id, &shown)[..8].to_vec()
 }
 
-pub(super) fn create(
+pub(crate) fn create(
     tx: &mut Tx<'_>,
     id: ConversationId,
     branch: BranchId,
@@ -68,16 +68,16 @@ pub(super) fn create(
              version,
              head_branch_no, head_key, last_pos, digest, continued_from, forked_from, seal, body)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, 0, 0, 0, 0, $10, $11, $12, $13, $14)";
-    execute(
+    let no = insert_numbered(
         tx.connection,
         sql,
-        rusqlite::params![
+        (
             id.as_bytes(),
-            draft.external_id,
+            &draft.external_id,
             project_no,
             kind_code(draft.kind),
             status_code(status),
-            draft.title,
+            &draft.title,
             creator_no,
             tx.at.0,
             listed_at(tx.at.0),
@@ -86,9 +86,8 @@ pub(super) fn create(
             draft.forked_from.as_ref().map(|id| &id.as_bytes()[..]),
             sealed,
             body,
-        ],
+        ),
     )?;
-    let no = tx.connection.last_insert_rowid();
     let branch_no = branch::insert_row(tx, no, branch, None, 1, Sums::default(), Why::Start)?;
     for tag in &draft.tags {
         add_tag(tx, no, tag)?;
@@ -136,7 +135,7 @@ fn existing(tx: &Tx<'_>, id: ConversationId, draft: &ConversationDraft) -> Outco
     }
 }
 
-pub(super) fn project_no(tx: &Tx<'_>, id: ProjectId) -> Outcome<i64> {
+pub(crate) fn project_no(tx: &Tx<'_>, id: ProjectId) -> Outcome<i64> {
     let sql = "select no from project where id = $1 and withdrawn = 0";
     let found = maybe(tx.connection, sql, [id.as_bytes()], |row| row.get(0))?;
     found.ok_or_else(|| StoreError::not_found("project", id).into())
@@ -149,7 +148,7 @@ fn add_tag(tx: &mut Tx<'_>, conversation_no: i64, tag: &str) -> Outcome<()> {
     Ok(())
 }
 
-pub(super) fn edit(tx: &mut Tx<'_>, id: ConversationId, patch: &ConversationPatch) -> Outcome<Done> {
+pub(crate) fn edit(tx: &mut Tx<'_>, id: ConversationId, patch: &ConversationPatch) -> Outcome<Done> {
     let row = tx.conversation(id)?;
     let project = match &patch.project {
         Some(Some(project)) => Some(Some(project_no(tx, *project)?)),
@@ -214,11 +213,11 @@ pub(super) fn edit(tx: &mut Tx<'_>, id: ConversationId, patch: &ConversationPatc
 }
 
 /// Returns what is said about a conversation now.
-pub(super) fn image_of(tx: &Tx<'_>, row: &ConversationRow) -> Outcome<ConversationImage> {
+pub(crate) fn image_of(tx: &Tx<'_>, row: &ConversationRow) -> Outcome<ConversationImage> {
     let sql = "select project_no, status, title, pinned, created_at, trashed_at, body
          from conversation
          where no = $1";
-    let mut image = tx.connection.prepare_cached(sql)?.query_row([row.no], |found| {
+    let mut image = one(tx.connection, sql, [row.no], |found| {
         Ok(ConversationImage {
             no: row.no,
             project_no: found.get(0)?,
@@ -238,10 +237,10 @@ pub(super) fn image_of(tx: &Tx<'_>, row: &ConversationRow) -> Outcome<Conversati
 }
 
 /// Makes what is said about a conversation what the image says.
-pub(super) fn put_image(tx: &mut Tx<'_>, image: &ConversationImage) -> Outcome<()> {
+pub(crate) fn put_image(tx: &mut Tx<'_>, image: &ConversationImage) -> Outcome<()> {
     let mut row = tx.conversation_by_no(image.no)?;
     let sql = "select external_id from conversation where no = $1";
-    let external: Option<String> = tx.connection.prepare_cached(sql)?.query_row([image.no], |row| row.get(0))?;
+    let external: Option<String> = one(tx.connection, sql, [image.no], |row| row.get(0))?;
     let sealed = seal_of(tx.key, row.id.as_bytes(), external.as_deref(), &image.title, image.body.as_deref());
     let sql = "update conversation
          set project_no = $1, status = $2, title = $3, pinned = $4, created_at = $5, trashed_at = $6, seal = $7,

@@ -1,7 +1,7 @@
 //! Projects: what several conversations share.
 
 use super::super::codes::Kind;
-use super::super::connection::{execute, maybe};
+use super::super::connection::{execute, insert_numbered, maybe};
 use super::super::fault::Outcome;
 use super::super::seal;
 use super::super::tx::{Entry, Tx};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(in crate::sqlite) struct Body {
+pub(crate) struct Body {
     pub name: String,
     #[serde(default)]
     pub instructions: String,
@@ -23,9 +23,9 @@ pub(in crate::sqlite) struct Body {
     pub metadata: Option<Json>,
 }
 
-pub(super) fn create(tx: &mut Tx<'_>, project: &Project) -> Outcome<Done> {
+pub(crate) fn create(tx: &mut Tx<'_>, project: &Project) -> Outcome<Done> {
     let sql = "select withdrawn from project where id = $1";
-    match maybe(tx.connection, sql, [project.id.as_bytes()], |row| row.get::<_, bool>(0))? {
+    match maybe(tx.connection, sql, [project.id.as_bytes()], |row| row.get::<bool>(0))? {
         Some(false) => return Ok(Done::Plain),
         Some(true) => return Err(Conflict::Exists { what: "project", id: project.id.to_string() }.into()),
         None => {}
@@ -38,8 +38,7 @@ pub(super) fn create(tx: &mut Tx<'_>, project: &Project) -> Outcome<Done> {
     };
     let sealed = seal::seal_json(tx.key, "project", project.id.as_bytes(), &body);
     let sql = "insert into project (id, kind, name, version, body) values ($1, $2, $3, 1, $4)";
-    execute(tx.connection, sql, (project.id.as_bytes(), &project.kind, &project.name, sealed))?;
-    let no = tx.connection.last_insert_rowid();
+    let no = insert_numbered(tx.connection, sql, (project.id.as_bytes(), &project.kind, &project.name, sealed))?;
     let images = [Image::Flag { table: Flagged::Project, key: no, withdrawn: true }];
     tx.journal_beside(&Entry::of(Kind::ProjectCreated, &images))?;
     Ok(Done::Plain)
@@ -52,12 +51,12 @@ fn found(tx: &Tx<'_>, id: ProjectId) -> Outcome<(i64, String, Vec<u8>)> {
 }
 
 /// Returns the version of a project, 0 where there is none.
-pub(super) fn version(tx: &Tx<'_>, id: ProjectId) -> Outcome<i64> {
+pub(crate) fn version(tx: &Tx<'_>, id: ProjectId) -> Outcome<i64> {
     let sql = "select version from project where id = $1 and withdrawn = 0";
     Ok(maybe(tx.connection, sql, [id.as_bytes()], |row| row.get(0))?.unwrap_or(0))
 }
 
-pub(super) fn edit(tx: &mut Tx<'_>, id: ProjectId, patch: &ProjectPatch) -> Outcome<Done> {
+pub(crate) fn edit(tx: &mut Tx<'_>, id: ProjectId, patch: &ProjectPatch) -> Outcome<Done> {
     let (no, name, sealed) = found(tx, id)?;
     let mut body: Body = seal::open_json(tx.key, "project", id.as_bytes(), &sealed)?;
     if let Some(name) = &patch.name {
@@ -81,13 +80,13 @@ pub(super) fn edit(tx: &mut Tx<'_>, id: ProjectId, patch: &ProjectPatch) -> Outc
     Ok(Done::Plain)
 }
 
-pub(super) fn put(tx: &mut Tx<'_>, no: i64, name: &str, body: &[u8]) -> Outcome<()> {
+pub(crate) fn put(tx: &mut Tx<'_>, no: i64, name: &str, body: &[u8]) -> Outcome<()> {
     let sql = "update project set name = $1, body = $2, version = version + 1 where no = $3";
     execute(tx.connection, sql, (name, body, no))?;
     Ok(())
 }
 
-pub(super) fn remove(tx: &mut Tx<'_>, id: ProjectId) -> Outcome<Done> {
+pub(crate) fn remove(tx: &mut Tx<'_>, id: ProjectId) -> Outcome<Done> {
     let (no, _, _) = found(tx, id)?;
     execute(tx.connection, "update project set withdrawn = 1 where no = $1", [no])?;
     let images = [Image::Flag { table: Flagged::Project, key: no, withdrawn: false }];

@@ -1,7 +1,7 @@
 //! Messages: appended, streamed, finished once.
 
 use super::super::codes::{Flags, Kind, NameKind};
-use super::super::connection::{execute, maybe};
+use super::super::connection::{execute, maybe, one};
 use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
 use super::super::prepare::{Facts, blobs_of};
@@ -13,7 +13,7 @@ use crate::transaction::{At, Done, Finish, HeadMove, MessageOrigin, Why};
 use manent_model::path;
 use manent_model::{Address, Base, Branch, ConversationId, Digest, Head, MessageId, MessageStatus, NewMessage, Sums};
 
-pub(in crate::sqlite) struct Append<'a> {
+pub(crate) struct Append<'a> {
     pub at: &'a At,
     pub head: HeadMove,
     pub why: Why,
@@ -22,7 +22,7 @@ pub(in crate::sqlite) struct Append<'a> {
     pub facts: &'a [Facts],
 }
 
-pub(super) fn append(tx: &mut Tx<'_>, conversation: ConversationId, append: &Append<'_>) -> Outcome<Done> {
+pub(crate) fn append(tx: &mut Tx<'_>, conversation: ConversationId, append: &Append<'_>) -> Outcome<Done> {
     let Some(last) = append.messages.last() else {
         return Err(StoreError::Invalid("an append has at least one message".to_owned()).into());
     };
@@ -73,7 +73,7 @@ pub(super) fn append(tx: &mut Tx<'_>, conversation: ConversationId, append: &App
 }
 
 /// Sets the head of a row together with what is counted there.
-pub(super) fn move_to(row: &mut ConversationRow, head: Head, sums: Sums) {
+pub(crate) fn move_to(row: &mut ConversationRow, head: Head, sums: Sums) {
     row.head = head;
     row.messages = sums.visible;
     row.words = sums.words;
@@ -81,7 +81,7 @@ pub(super) fn move_to(row: &mut ConversationRow, head: Head, sums: Sums) {
 }
 
 /// The ids of messages are their idempotency key: the same ones again are a retry, mixed or different ones a conflict.
-pub(super) fn already_there(
+pub(crate) fn already_there(
     tx: &mut Tx<'_>,
     conversation_no: i64,
     messages: &[NewMessage],
@@ -168,7 +168,7 @@ fn place_of(tx: &mut Tx<'_>, row: &ConversationRow, append: &Append<'_>) -> Outc
 }
 
 /// Inserts messages at neighbouring slots and returns what stands for them in the chain.
-pub(super) fn insert(
+pub(crate) fn insert(
     tx: &mut Tx<'_>,
     first: Address,
     mut sums: Sums,
@@ -260,12 +260,12 @@ fn use_blob(tx: &mut Tx<'_>, sha256: &[u8; 32], key: i64) -> Outcome<()> {
     Ok(())
 }
 
-pub(super) fn append_chunk(tx: &mut Tx<'_>, id: MessageId, delta: &str) -> Outcome<Done> {
+pub(crate) fn append_chunk(tx: &mut Tx<'_>, id: MessageId, delta: &str) -> Outcome<Done> {
     let spot = tx.spot(id)?;
     tx.owner(&spot, id)?;
     streaming_facts(tx, spot.address)?;
     let sql = "select coalesce(max(n), 0) + 1 from chunk where key = $1";
-    let n: i64 = tx.connection.prepare_cached(sql)?.query_row([spot.address.0], |row| row.get(0))?;
+    let n: i64 = one(tx.connection, sql, [spot.address.0], |row| row.get(0))?;
     let sealed = super::super::seal::seal(tx.key, "chunk", &chunk_id(spot.address, n), delta.as_bytes());
     execute(tx.connection, "insert into chunk (key, n, body) values ($1, $2, $3)", (spot.address.0, n, sealed))?;
     let entry = Entry { key: Some(spot.address.0), ..Entry::of(Kind::ChunkAppended, &[]) };
@@ -273,7 +273,7 @@ pub(super) fn append_chunk(tx: &mut Tx<'_>, id: MessageId, delta: &str) -> Outco
     Ok(Done::Plain)
 }
 
-pub(in crate::sqlite) fn chunk_id(address: Address, n: i64) -> [u8; 16] {
+pub(crate) fn chunk_id(address: Address, n: i64) -> [u8; 16] {
     let mut id = [0; 16];
     id[..8].copy_from_slice(&address.0.to_le_bytes());
     id[8..].copy_from_slice(&n.to_le_bytes());
@@ -290,13 +290,13 @@ fn streaming_facts(tx: &Tx<'_>, address: Address) -> Outcome<MessageFacts> {
 }
 
 /// Returns the facts of a message that exists.
-pub(super) fn facts_at(tx: &Tx<'_>, address: Address) -> Outcome<MessageFacts> {
+pub(crate) fn facts_at(tx: &Tx<'_>, address: Address) -> Outcome<MessageFacts> {
     let sql = "select facts from message where key = $1";
-    let bytes: Vec<u8> = tx.connection.prepare_cached(sql)?.query_row([address.0], |row| row.get(0))?;
+    let bytes: Vec<u8> = one(tx.connection, sql, [address.0], |row| row.get(0))?;
     MessageFacts::decode(&bytes).ok_or_else(|| StoreError::altered("message", format!("{address:?}")).into())
 }
 
-pub(super) fn finish(tx: &mut Tx<'_>, id: MessageId, finish: &Finish) -> Outcome<Done> {
+pub(crate) fn finish(tx: &mut Tx<'_>, id: MessageId, finish: &Finish) -> Outcome<Done> {
     if finish.status == MessageStatus::Streaming {
         return Err(StoreError::Invalid("a message is finished as complete, incomplete or failed".to_owned()).into());
     }

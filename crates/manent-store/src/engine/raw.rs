@@ -11,7 +11,7 @@ const PLAIN: u8 = 0;
 const AGAINST_BODY: u8 = 1;
 
 /// What of an origin stands in the row of its message.
-pub(super) struct Kept {
+pub(crate) struct Kept {
     pub source_no: i64,
     pub external: Option<i64>,
     pub raw: Option<Vec<u8>>,
@@ -41,7 +41,7 @@ fn split(text: &[u8]) -> Option<(Option<String>, Option<String>)> {
 }
 
 /// Packs an origin; what does not come back equal at once is kept whole.
-pub(super) fn kept(tx: &Tx<'_>, origin: &MessageOrigin, body: &str) -> Outcome<Kept> {
+pub(crate) fn kept(tx: &Tx<'_>, origin: &MessageOrigin, body: &str) -> Outcome<Kept> {
     let text = joined(origin);
     let packed = zstd::bulk::Compressor::with_dictionary(3, body.as_bytes())
         .and_then(|mut compressor| compressor.compress(&text))
@@ -71,17 +71,17 @@ fn unpack(packed: &[u8], body: &str) -> Option<Vec<u8>> {
 }
 
 /// Returns the external id and the source record.
-pub(super) fn opened(packed: &[u8], body: &str) -> Result<(Option<String>, Option<String>)> {
+pub(crate) fn opened(packed: &[u8], body: &str) -> Result<(Option<String>, Option<String>)> {
     unpack(packed, body).as_deref().and_then(split).ok_or_else(|| StoreError::altered("origin", "of a message"))
 }
 
 /// Returns the number under which messages with this external id are found.
-pub(super) fn external_hash(key: &DigestKey, external: &str) -> i64 {
+pub(crate) fn external_hash(key: &DigestKey, external: &str) -> i64 {
     let digest = key.digest(&[b"external", external.as_bytes()]);
     i64::from_le_bytes(digest.0[..8].try_into().expect("a digest has sixteen bytes"))
 }
 
 /// Names a quarantined piece for its seal.
-pub(super) fn place(quarantined: &Quarantined) -> Vec<u8> {
+pub(crate) fn place(quarantined: &Quarantined) -> Vec<u8> {
     [&quarantined.source.as_bytes()[..], &quarantined.at_byte.to_le_bytes()].concat()
 }

@@ -7,12 +7,7 @@ use crate::error::StoreError;
 use crate::query::{IdKind, PAGE_MAX};
 use manent_model::{ConversationId, MessageId, ProjectId};
 
-pub(in crate::sqlite) fn by_prefix(
-    reading: &mut Reading<'_>,
-    kind: IdKind,
-    prefix: &str,
-    limit: u32,
-) -> Outcome<Vec<[u8; 16]>> {
+pub(crate) fn by_prefix(reading: &mut Reading<'_>, kind: IdKind, prefix: &str, limit: u32) -> Outcome<Vec<[u8; 16]>> {
     macro_rules! ends {
         ($id:ty) => {{
             let span = <$id>::span(prefix).map_err(StoreError::from)?;

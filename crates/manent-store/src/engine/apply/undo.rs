@@ -1,7 +1,7 @@
 //! Undo: puts back what the journal kept, as a new commit. Redo is the undo of an undo.
 
 use super::super::codes::Kind;
-use super::super::connection::{execute, maybe, rows};
+use super::super::connection::{Connection, execute, maybe, one, rows};
 use super::super::fault::Outcome;
 use super::super::tx::{Entry, Tx, beside};
 use super::{attached, conversation, library, message, project, run};
@@ -10,7 +10,6 @@ use crate::image::{self, Flagged, Image};
 use crate::query::{Scope, Step};
 use crate::transaction::{Done, Position};
 use manent_model::{Address, BranchNo, Head};
-use rusqlite::Connection;
 use std::collections::HashSet;
 
 /// How far back a target is looked for; nobody steps back ten thousand times.
@@ -18,13 +17,13 @@ const WALK_MAX: usize = 10_000;
 
 /// What an undo is about, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sqlite) enum ScopeNo {
+pub(crate) enum ScopeNo {
     Everything,
     Conversation(i64),
     Beside,
 }
 
-pub(in crate::sqlite) fn scope_no(connection: &Connection, scope: &Scope) -> Outcome<ScopeNo> {
+pub(crate) fn scope_no(connection: Connection<'_>, scope: &Scope) -> Outcome<ScopeNo> {
     Ok(match scope {
         Scope::Everything => ScopeNo::Everything,
         Scope::Beside => ScopeNo::Beside,
@@ -48,11 +47,11 @@ struct Row {
 ///
 /// Walks back from the newest. An undo that holds cancels the commit it names; a redo that holds cancels the undo it
 /// names. The first commit that is left and has something to put back is the target.
-pub(in crate::sqlite) fn target(connection: &Connection, scope: ScopeNo, step: Step) -> Outcome<Option<Position>> {
+pub(crate) fn target(connection: Connection<'_>, scope: ScopeNo, step: Step) -> Outcome<Option<Position>> {
     let mut at = match scope {
         ScopeNo::Everything => {
             let sql = "select coalesce(max(pos), 0) from journal";
-            connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?
+            one(connection, sql, (), |row| row.get(0))?
         }
         ScopeNo::Conversation(no) => {
             let sql = "select last_pos from conversation where no = $1";
@@ -86,7 +85,7 @@ pub(in crate::sqlite) fn target(connection: &Connection, scope: ScopeNo, step: S
 }
 
 /// Reads the rows of the commit that ends at a position of a scope, as one, and the position before it.
-fn read_commit(connection: &Connection, scope: ScopeNo, mut at: Position) -> Outcome<Option<(Row, Position)>> {
+fn read_commit(connection: Connection<'_>, scope: ScopeNo, mut at: Position) -> Outcome<Option<(Row, Position)>> {
     let mut commit: Option<Row> = None;
     while at > 0 {
         let sql = match scope {
@@ -129,7 +128,7 @@ fn read_commit(connection: &Connection, scope: ScopeNo, mut at: Position) -> Out
 }
 
 /// Undoes or redoes what is the last change of a scope now. Nobody can come between looking and doing.
-pub(super) fn step(tx: &mut Tx<'_>, scope: &Scope, step: Step) -> Outcome<Done> {
+pub(crate) fn step(tx: &mut Tx<'_>, scope: &Scope, step: Step) -> Outcome<Done> {
     let found = target(tx.connection, scope_no(tx.connection, scope)?, step)?;
     let nothing = match step {
         Step::Undo => Conflict::NothingToUndo,
@@ -138,7 +137,7 @@ pub(super) fn step(tx: &mut Tx<'_>, scope: &Scope, step: Step) -> Outcome<Done> 
     undo(tx, found.ok_or(nothing)?)
 }
 
-pub(super) fn undo(tx: &mut Tx<'_>, position: Position) -> Outcome<Done> {
+pub(crate) fn undo(tx: &mut Tx<'_>, position: Position) -> Outcome<Done> {
     let sql = "select conversation_no, kind, before from journal where first = $1 and pos >= $1 and pos <= $1 + 5000
          order by pos";
     let found: Vec<(Option<i64>, i64, Option<Vec<u8>>)> =
@@ -217,14 +216,14 @@ fn swap(tx: &mut Tx<'_>, image: &Image) -> Outcome<Image> {
         }
         Image::InputTaken { no, taken_pos } => {
             let sql = "select taken_pos from input where no = $1";
-            let now = tx.connection.prepare_cached(sql)?.query_row([no], |row| row.get(0))?;
+            let now = one(tx.connection, sql, [no], |row| row.get(0))?;
             execute(tx.connection, "update input set taken_pos = $1 where no = $2", (taken_pos, no))?;
             Ok(Image::InputTaken { no: *no, taken_pos: now })
         }
         Image::Project { no, name, body } => {
             let sql = "select name, body from project where no = $1";
             let (now_name, now_body): (String, Vec<u8>) =
-                tx.connection.prepare_cached(sql)?.query_row([no], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                one(tx.connection, sql, [no], |row| Ok((row.get(0)?, row.get(1)?)))?;
             project::put(tx, *no, name, body)?;
             Ok(Image::Project { no: *no, name: now_name, body: now_body })
         }
@@ -254,7 +253,7 @@ macro_rules! flag {
 }
 
 /// Returns how the flag of a row is read and written.
-pub(super) fn flag_sql(table: Flagged) -> (&'static str, &'static str) {
+pub(crate) fn flag_sql(table: Flagged) -> (&'static str, &'static str) {
     match table {
         Flagged::Conversation => flag!("conversation", "no"),
         Flagged::Project => flag!("project", "no"),

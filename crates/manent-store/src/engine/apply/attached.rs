@@ -1,7 +1,7 @@
 //! What is attached to conversations: notes, bookmarks, state, folds, model calls.
 
 use super::super::codes::{Kind, NameKind, fold_code, outcome_code};
-use super::super::connection::{execute, maybe};
+use super::super::connection::{execute, insert_numbered, maybe};
 use super::super::fault::Outcome;
 use super::super::seal;
 use super::super::tx::{ConversationRow, Entry, Tx};
@@ -23,25 +23,29 @@ fn refuse_taken(tx: &Tx<'_>, sql: &str, what: &'static str, id: &[u8; 16], name:
     }
 }
 
-pub(super) fn add_note(tx: &mut Tx<'_>, id: NoteId, message: MessageId, kind: &str, value: &Json) -> Outcome<Done> {
+pub(crate) fn add_note(tx: &mut Tx<'_>, id: NoteId, message: MessageId, kind: &str, value: &Json) -> Outcome<Done> {
     let spot = tx.spot(message)?;
     let row = tx.owner(&spot, message)?;
     refuse_taken(tx, "select 1 from note where id = $1", "note", id.as_bytes(), id.to_string())?;
     let sealed = seal::seal(tx.key, "note", &note_id(id.as_bytes(), kind, tx.at.0), value.text().as_bytes());
     let sql = "insert into note (id, conversation_no, key, kind, actor_no, at, body)
          values ($1, $2, $3, $4, $5, $6, $7)";
-    execute(tx.connection, sql, (id.as_bytes(), row.no, spot.address.0, kind, tx.actor_no, tx.at.0, sealed))?;
-    let images = [withdrawn(Flagged::Note, tx.connection.last_insert_rowid())];
+    let no = insert_numbered(
+        tx.connection,
+        sql,
+        (id.as_bytes(), row.no, spot.address.0, kind, tx.actor_no, tx.at.0, sealed),
+    )?;
+    let images = [withdrawn(Flagged::Note, no)];
     tx.journal(row.no, &Entry { key: Some(spot.address.0), ..Entry::of(Kind::NoteAdded, &images) })?;
     Ok(Done::Plain)
 }
 
 /// Names a note for its seal, with everything that is shown of it beside its value.
-pub(in crate::sqlite) fn note_id(id: &[u8; 16], kind: &str, at: i64) -> Vec<u8> {
+pub(crate) fn note_id(id: &[u8; 16], kind: &str, at: i64) -> Vec<u8> {
     [&id[..], &at.to_le_bytes(), kind.as_bytes()].concat()
 }
 
-pub(super) fn remove_note(tx: &mut Tx<'_>, id: NoteId) -> Outcome<Done> {
+pub(crate) fn remove_note(tx: &mut Tx<'_>, id: NoteId) -> Outcome<Done> {
     let sql = "select no, conversation_no, key from note where id = $1 and withdrawn = 0";
     let found: Option<(i64, i64, i64)> =
         maybe(tx.connection, sql, [id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
@@ -53,7 +57,7 @@ pub(super) fn remove_note(tx: &mut Tx<'_>, id: NoteId) -> Outcome<Done> {
     Ok(Done::Plain)
 }
 
-pub(super) fn bookmark_row(tx: &Tx<'_>, conversation_no: i64, name: &str) -> Outcome<Option<BookmarkImage>> {
+pub(crate) fn bookmark_row(tx: &Tx<'_>, conversation_no: i64, name: &str) -> Outcome<Option<BookmarkImage>> {
     let sql = "select branch_no, key, at, body from bookmark where conversation_no = $1 and name = $2";
     let found = maybe(tx.connection, sql, (conversation_no, name), |row| {
         Ok(BookmarkImage { branch_no: row.get(0)?, key: row.get(1)?, at: row.get(2)?, body: row.get(3)? })
@@ -61,7 +65,7 @@ pub(super) fn bookmark_row(tx: &Tx<'_>, conversation_no: i64, name: &str) -> Out
     Ok(found)
 }
 
-pub(super) fn put_bookmark(tx: &Tx<'_>, conversation_no: i64, name: &str, row: Option<&BookmarkImage>) -> Outcome<()> {
+pub(crate) fn put_bookmark(tx: &Tx<'_>, conversation_no: i64, name: &str, row: Option<&BookmarkImage>) -> Outcome<()> {
     execute(tx.connection, "delete from bookmark where conversation_no = $1 and name = $2", (conversation_no, name))?;
     if let Some(row) = row {
         let sql = "insert into bookmark (conversation_no, name, branch_no, key, at, body)
@@ -71,7 +75,7 @@ pub(super) fn put_bookmark(tx: &Tx<'_>, conversation_no: i64, name: &str, row: O
     Ok(())
 }
 
-pub(super) fn set_bookmark(
+pub(crate) fn set_bookmark(
     tx: &mut Tx<'_>,
     conversation: ConversationId,
     name: &str,
@@ -92,7 +96,7 @@ pub(super) fn set_bookmark(
     Ok(Done::Plain)
 }
 
-pub(super) fn remove_bookmark(tx: &mut Tx<'_>, conversation: ConversationId, name: &str) -> Outcome<Done> {
+pub(crate) fn remove_bookmark(tx: &mut Tx<'_>, conversation: ConversationId, name: &str) -> Outcome<Done> {
     let row = tx.conversation(conversation)?;
     let earlier = bookmark_row(tx, row.no, name)?.ok_or_else(|| StoreError::not_found("bookmark", name))?;
     put_bookmark(tx, row.no, name, None)?;
@@ -101,7 +105,7 @@ pub(super) fn remove_bookmark(tx: &mut Tx<'_>, conversation: ConversationId, nam
     Ok(Done::Plain)
 }
 
-pub(super) fn set_state(
+pub(crate) fn set_state(
     tx: &mut Tx<'_>,
     conversation: ConversationId,
     name: &str,
@@ -116,14 +120,14 @@ pub(super) fn set_state(
     let name_no = tx.word(NameKind::State, name)?;
     let body = value.map(|json| seal::seal(tx.key, "state", &address.0.to_le_bytes(), json.text().as_bytes()));
     let sql = "insert into state (conversation_no, name_no, key, at, body) values ($1, $2, $3, $4, $5)";
-    execute(tx.connection, sql, (row.no, name_no, address.0, tx.at.0, body))?;
-    let images = [withdrawn(Flagged::State, tx.connection.last_insert_rowid())];
+    let no = insert_numbered(tx.connection, sql, (row.no, name_no, address.0, tx.at.0, body))?;
+    let images = [withdrawn(Flagged::State, no)];
     tx.journal(row.no, &Entry { key: Some(address.0), ..Entry::of(Kind::StateSet, &images) })?;
     Ok(Done::Plain)
 }
 
 /// The start of every path of a conversation is slot 0 of its first branch.
-pub(in crate::sqlite) fn start_of(tx: &Tx<'_>, conversation_no: i64) -> Outcome<Address> {
+pub(crate) fn start_of(tx: &Tx<'_>, conversation_no: i64) -> Outcome<Address> {
     super::super::read::path::start_of(tx.connection, conversation_no)
 }
 
@@ -143,7 +147,7 @@ fn ranges_of(tx: &mut Tx<'_>, head: Head, covers: &[Stretch]) -> Outcome<Vec<Ran
 
 /// What of a fold is only ever read whole. `covers` is what the caller said; the ranges are for the reader of paths.
 #[derive(Debug, Serialize, Deserialize)]
-pub(in crate::sqlite) struct FoldBody {
+pub(crate) struct FoldBody {
     pub covers: Vec<Stretch>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
@@ -158,7 +162,7 @@ fn place_for(tx: &mut Tx<'_>, row: &ConversationRow, after: Option<MessageId>) -
     }
 }
 
-pub(super) fn add_fold(tx: &mut Tx<'_>, conversation: ConversationId, fold: &NewFold) -> Outcome<Done> {
+pub(crate) fn add_fold(tx: &mut Tx<'_>, conversation: ConversationId, fold: &NewFold) -> Outcome<Done> {
     let row = tx.conversation(conversation)?;
     let head = place_for(tx, &row, Some(fold.after))?;
     let ranges = ranges_of(tx, head, &fold.covers)?;
@@ -167,7 +171,7 @@ pub(super) fn add_fold(tx: &mut Tx<'_>, conversation: ConversationId, fold: &New
     let sealed = seal::seal_json(tx.key, "fold", fold.id.as_bytes(), &body);
     let sql = "insert into fold (id, conversation_no, branch_no, key, kind, active, parent, at, ranges, body)
          values ($1, $2, $3, $4, $5, 1, $6, $7, $8, $9)";
-    execute(
+    let no = insert_numbered(
         tx.connection,
         sql,
         (
@@ -182,7 +186,7 @@ pub(super) fn add_fold(tx: &mut Tx<'_>, conversation: ConversationId, fold: &New
             sealed,
         ),
     )?;
-    let images = [withdrawn(Flagged::Fold, tx.connection.last_insert_rowid())];
+    let images = [withdrawn(Flagged::Fold, no)];
     tx.journal(row.no, &Entry { key: Some(head.at.0), ..Entry::of(Kind::FoldAdded, &images) })?;
     Ok(Done::Plain)
 }
@@ -191,7 +195,7 @@ fn range_bytes(ranges: &[Range]) -> Vec<u8> {
     ranges.iter().flat_map(|range| [range.from.0.to_le_bytes(), range.to.0.to_le_bytes()].concat()).collect()
 }
 
-pub(super) fn set_fold_active(tx: &mut Tx<'_>, id: FoldId, active: bool) -> Outcome<Done> {
+pub(crate) fn set_fold_active(tx: &mut Tx<'_>, id: FoldId, active: bool) -> Outcome<Done> {
     let sql = "select no, conversation_no, key, active from fold where id = $1 and withdrawn = 0";
     let found: Option<(i64, i64, i64, bool)> =
         maybe(tx.connection, sql, [id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
@@ -204,13 +208,13 @@ pub(super) fn set_fold_active(tx: &mut Tx<'_>, id: FoldId, active: bool) -> Outc
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(in crate::sqlite) struct CallBody {
+pub(crate) struct CallBody {
     pub sent: Vec<Stretch>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest: Option<Json>,
 }
 
-pub(super) fn record_call(tx: &mut Tx<'_>, conversation: ConversationId, call: &Call) -> Outcome<Done> {
+pub(crate) fn record_call(tx: &mut Tx<'_>, conversation: ConversationId, call: &Call) -> Outcome<Done> {
     let row = tx.conversation(conversation)?;
     let head = place_for(tx, &row, call.after)?;
     let ranges = ranges_of(tx, head, &call.sent)?;
@@ -222,7 +226,7 @@ pub(super) fn record_call(tx: &mut Tx<'_>, conversation: ConversationId, call: &
             (id, conversation_no, branch_no, key, model_no, outcome, tokens_in, tokens_out, cost_micros, at, ranges,
              body)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
-    execute(
+    let no = insert_numbered(
         tx.connection,
         sql,
         (
@@ -240,7 +244,7 @@ pub(super) fn record_call(tx: &mut Tx<'_>, conversation: ConversationId, call: &
             sealed,
         ),
     )?;
-    let images = [withdrawn(Flagged::ModelCall, tx.connection.last_insert_rowid())];
+    let images = [withdrawn(Flagged::ModelCall, no)];
     tx.journal(row.no, &Entry { key: Some(head.at.0), ..Entry::of(Kind::CallRecorded, &images) })?;
     Ok(Done::Plain)
 }

@@ -1,7 +1,7 @@
 //! Scrubbing: old values in the journal, and words that nothing has any more, go with what was purged or erased.
 
 use super::super::codes::NameKind;
-use super::super::connection::{execute, maybe, rows};
+use super::super::connection::{execute, maybe, one, rows};
 use super::super::fault::Outcome;
 use super::super::tx::{Tx, beside};
 use super::destroy::Budget;
@@ -16,7 +16,7 @@ fn scrub_name(conversation_no: i64) -> String {
 }
 
 /// Remembers how far back the journal of a conversation still has to be scrubbed.
-pub(super) fn set_scrub(tx: &Tx<'_>, conversation_no: i64, position: Option<i64>) -> Outcome<()> {
+pub(crate) fn set_scrub(tx: &Tx<'_>, conversation_no: i64, position: Option<i64>) -> Outcome<()> {
     let name = scrub_name(conversation_no);
     match position {
         Some(position) => {
@@ -31,7 +31,7 @@ pub(super) fn set_scrub(tx: &Tx<'_>, conversation_no: i64, position: Option<i64>
 }
 
 /// Old values of what is gone lie in the journal of what belongs to no conversation.
-pub(super) fn sweep_beside(tx: &Tx<'_>, gone: usize) -> Outcome<()> {
+pub(crate) fn sweep_beside(tx: &Tx<'_>, gone: usize) -> Outcome<()> {
     if gone == 0 {
         return Ok(());
     }
@@ -41,7 +41,7 @@ pub(super) fn sweep_beside(tx: &Tx<'_>, gone: usize) -> Outcome<()> {
 
 /// Marks the journal of a conversation that lost something, but not itself: old values of what is gone are emptied.
 /// They name rows by number, and what comes later may get the same number.
-pub(super) fn sweep(tx: &mut Tx<'_>, conversation_no: i64) -> Outcome<()> {
+pub(crate) fn sweep(tx: &mut Tx<'_>, conversation_no: i64) -> Outcome<()> {
     let last = tx.conversation_by_no(conversation_no)?.last_pos;
     set_scrub(tx, -conversation_no, Some(last))
 }
@@ -56,7 +56,7 @@ fn scrub_journal(tx: &mut Tx<'_>, conversation_no: i64, budget: &mut Budget) -> 
     while at > 0 && budget.left > 0 {
         let sql = "select prev, before from journal where pos = $1";
         let (prev, before): (i64, Option<Vec<u8>>) =
-            tx.connection.prepare_cached(sql)?.query_row([at], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            one(tx.connection, sql, [at], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let images = before.as_deref().and_then(image::decode).unwrap_or_default();
         if !images.is_empty() && (conversation_no > BESIDE || is_of_gone(tx, &images)?) {
             let left = image::scrubbed(tx.key, before.as_deref().unwrap_or_default());
@@ -91,7 +91,7 @@ fn is_of_gone(tx: &Tx<'_>, images: &[Image]) -> Outcome<bool> {
 
 /// Tags are words that people write. One that no conversation has any more goes; its number stays, since old values
 /// of other conversations may name it.
-pub(super) fn forget_tags(tx: &mut Tx<'_>, tags: &[i64]) -> Outcome<()> {
+pub(crate) fn forget_tags(tx: &mut Tx<'_>, tags: &[i64]) -> Outcome<()> {
     let sql = "update name set value = 'erased:' || no || ':' || hex(randomblob(8))
          where no = $1 and kind = $2 and not exists (select 1 from tag where name_no = $1)";
     let mut forgotten = 0;
@@ -106,7 +106,7 @@ pub(super) fn forget_tags(tx: &mut Tx<'_>, tags: &[i64]) -> Outcome<()> {
 
 /// Names of states, channels and collections are words that people write as well. One that nothing has any more goes;
 /// its number is not given again, since readers remember it.
-pub(super) fn forget_words(tx: &mut Tx<'_>) -> Outcome<()> {
+pub(crate) fn forget_words(tx: &mut Tx<'_>) -> Outcome<()> {
     const UNUSED: [(NameKind, &str); 3] = [
         (NameKind::State, "not exists (select 1 from state s where s.name_no = name.no)"),
         (NameKind::Channel, "not exists (select 1 from event e where e.channel_no = name.no)"),
@@ -124,9 +124,9 @@ pub(super) fn forget_words(tx: &mut Tx<'_>) -> Outcome<()> {
 }
 
 /// Goes on with every journal that is still to be scrubbed.
-pub(super) fn finish_scrubs(tx: &mut Tx<'_>, budget: &mut Budget) -> Outcome<()> {
+pub(crate) fn finish_scrubs(tx: &mut Tx<'_>, budget: &mut Budget) -> Outcome<()> {
     let sql = "select cast(substr(name, 7) as integer) from meta where name >= 'scrub:' and name < 'scrub;'";
-    let pending: Vec<i64> = rows(tx.connection, sql, [], |row| row.get(0))?;
+    let pending: Vec<i64> = rows(tx.connection, sql, (), |row| row.get(0))?;
     for no in pending {
         scrub_journal(tx, no, budget)?;
     }

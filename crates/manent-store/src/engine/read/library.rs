@@ -3,7 +3,7 @@
 use super::super::apply::library::{MemoryBody, blob_bytes, document_id, scratch_id, source_no};
 use super::super::apply::project::Body as ProjectBody;
 use super::super::codes::NameKind;
-use super::super::connection::{maybe, rows};
+use super::super::connection::{Found, Ran, maybe, rows};
 use super::super::fault::Outcome;
 use super::super::{raw, seal};
 use super::Reading;
@@ -18,7 +18,7 @@ use manent_model::{
 };
 use sha2::{Digest as _, Sha256};
 
-pub(in crate::sqlite) fn documents(reading: &mut Reading<'_>, query: &DocumentsQuery) -> Outcome<Documents> {
+pub(crate) fn documents(reading: &mut Reading<'_>, query: &DocumentsQuery) -> Outcome<Documents> {
     macro_rules! select {
         ($rest:literal) => {
             concat!(
@@ -31,7 +31,7 @@ pub(in crate::sqlite) fn documents(reading: &mut Reading<'_>, query: &DocumentsQ
         };
     }
     type Row = (String, String, Option<[u8; 16]>, i64, i64, Option<Vec<u8>>);
-    let read = |row: &rusqlite::Row<'_>| -> rusqlite::Result<Row> {
+    let read = |row: &Found<'_>| -> Ran<Row> {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
     };
     let found = match query {
@@ -55,7 +55,7 @@ pub(in crate::sqlite) fn documents(reading: &mut Reading<'_>, query: &DocumentsQ
         DocumentsQuery::Versions { kind, id } => {
             rows(reading.connection, select!("and d.kind = $1 and d.id = $2 order by d.version"), (kind, id), read)?
         }
-        DocumentsQuery::All => rows(reading.connection, select!("order by d.no"), [], read)?,
+        DocumentsQuery::All => rows(reading.connection, select!("order by d.no"), (), read)?,
     };
     let mut documents = Vec::with_capacity(found.len());
     for (kind, id, project, version, at, body) in found {
@@ -72,7 +72,7 @@ pub(in crate::sqlite) fn documents(reading: &mut Reading<'_>, query: &DocumentsQ
     Ok(documents)
 }
 
-pub(in crate::sqlite) fn memories(reading: &mut Reading<'_>, query: &MemoriesQuery) -> Outcome<Memories> {
+pub(crate) fn memories(reading: &mut Reading<'_>, query: &MemoriesQuery) -> Outcome<Memories> {
     let collection_no = match &query.collection {
         Some(name) => match reading.caches.known_word(reading.connection, NameKind::Collection, name)? {
             Some(no) => Some(no),
@@ -128,7 +128,7 @@ pub(in crate::sqlite) fn memories(reading: &mut Reading<'_>, query: &MemoriesQue
 
 type ProjectRow = ([u8; 16], String, String, i64, Vec<u8>);
 
-fn project_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<ProjectRow> {
+fn project_row(row: &Found<'_>) -> Ran<ProjectRow> {
     Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
 }
 
@@ -142,23 +142,21 @@ fn project_of(reading: &Reading<'_>, (id, kind, name, version, body): ProjectRow
     Ok(Project { id, kind, name, instructions, facts, metadata, version })
 }
 
-pub(in crate::sqlite) fn project(reading: &mut Reading<'_>, id: ProjectId) -> Outcome<Option<Project>> {
+pub(crate) fn project(reading: &mut Reading<'_>, id: ProjectId) -> Outcome<Option<Project>> {
     let sql = "select id, kind, name, version, body from project where id = $1 and withdrawn = 0";
     let found = maybe(reading.connection, sql, [id.as_bytes()], project_row)?;
     found.map(|row| project_of(reading, row)).transpose()
 }
 
-pub(in crate::sqlite) fn projects(reading: &mut Reading<'_>) -> Outcome<Vec<Project>> {
+pub(crate) fn projects(reading: &mut Reading<'_>) -> Outcome<Vec<Project>> {
     let sql = "select id, kind, name, version, body from project where withdrawn = 0 order by no";
-    let found = rows(reading.connection, sql, [], project_row)?;
+    let found = rows(reading.connection, sql, (), project_row)?;
     found.into_iter().map(|row| project_of(reading, row)).collect()
 }
 
-pub(in crate::sqlite) fn scratch(reading: &mut Reading<'_>, query: &ScratchQuery) -> Outcome<Vec<Scratch>> {
+pub(crate) fn scratch(reading: &mut Reading<'_>, query: &ScratchQuery) -> Outcome<Vec<Scratch>> {
     type Row = (String, String, String, i64, Vec<u8>);
-    let read = |row: &rusqlite::Row<'_>| -> rusqlite::Result<Row> {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
-    };
+    let read = |row: &Found<'_>| -> Ran<Row> { Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)) };
     // A draft is looked for with every conversation that is opened, and only a plain comparison uses the key.
     let by_kind_and_id = "select kind, id, actor, at, body
          from scratch
@@ -187,7 +185,7 @@ pub(in crate::sqlite) fn scratch(reading: &mut Reading<'_>, query: &ScratchQuery
     Ok(scratch)
 }
 
-pub(in crate::sqlite) fn blob(reading: &mut Reading<'_>, sha256: &[u8; 32]) -> Outcome<Option<Vec<u8>>> {
+pub(crate) fn blob(reading: &mut Reading<'_>, sha256: &[u8; 32]) -> Outcome<Option<Vec<u8>>> {
     let sql = "select no from blob where sha256 = $1 and complete = 1";
     let Some(no) = maybe(reading.connection, sql, [&sha256[..]], |row| row.get(0))? else { return Ok(None) };
     let bytes = blob_bytes(reading.connection, no)?;
@@ -198,15 +196,15 @@ pub(in crate::sqlite) fn blob(reading: &mut Reading<'_>, sha256: &[u8; 32]) -> O
     }
 }
 
-pub(in crate::sqlite) fn blobs(reading: &mut Reading<'_>) -> Outcome<Vec<([u8; 32], i64)>> {
+pub(crate) fn blobs(reading: &mut Reading<'_>) -> Outcome<Vec<([u8; 32], i64)>> {
     let sql = "select sha256, size from blob where complete = 1 order by no";
-    Ok(rows(reading.connection, sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?)
+    Ok(rows(reading.connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?)
 }
 
-pub(in crate::sqlite) fn sources(reading: &mut Reading<'_>) -> Outcome<Vec<Source>> {
+pub(crate) fn sources(reading: &mut Reading<'_>) -> Outcome<Vec<Source>> {
     type Row = ([u8; 16], String, String, String, String, i64, Vec<u8>);
     let sql = "select id, format, generation, path, sha256, at, style from source where withdrawn = 0 order by no";
-    let found: Vec<Row> = rows(reading.connection, sql, [], |row| {
+    let found: Vec<Row> = rows(reading.connection, sql, (), |row| {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?))
     })?;
     let mut sources = Vec::with_capacity(found.len());
@@ -218,9 +216,9 @@ pub(in crate::sqlite) fn sources(reading: &mut Reading<'_>) -> Outcome<Vec<Sourc
     Ok(sources)
 }
 
-pub(in crate::sqlite) fn origins(reading: &mut Reading<'_>, query: &OriginsQuery) -> Outcome<Vec<Origin>> {
+pub(crate) fn origins(reading: &mut Reading<'_>, query: &OriginsQuery) -> Outcome<Vec<Origin>> {
     type Row = (String, String, [u8; 16], i64, Option<String>, Option<Vec<u8>>);
-    let read = |row: &rusqlite::Row<'_>| -> rusqlite::Result<Row> {
+    let read = |row: &Found<'_>| -> Ran<Row> {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
     };
     let found = match query {
@@ -270,7 +268,7 @@ fn object_of(kind: &str, object: &str) -> Option<OriginObject> {
     })
 }
 
-pub(in crate::sqlite) fn message_origin(reading: &mut Reading<'_>, id: MessageId) -> Outcome<Option<MessageOrigin>> {
+pub(crate) fn message_origin(reading: &mut Reading<'_>, id: MessageId) -> Outcome<Option<MessageOrigin>> {
     let sql = "select s.id, m.ordinal, m.raw, m.body
          from message m
          join source s on s.no = m.source_no
@@ -288,7 +286,7 @@ pub(in crate::sqlite) fn message_origin(reading: &mut Reading<'_>, id: MessageId
     Ok(Some(MessageOrigin { message: id, source: SourceId::from_bytes(source), ordinal, external, raw }))
 }
 
-pub(in crate::sqlite) fn quarantined(reading: &mut Reading<'_>, source: SourceId) -> Outcome<Vec<Quarantined>> {
+pub(crate) fn quarantined(reading: &mut Reading<'_>, source: SourceId) -> Outcome<Vec<Quarantined>> {
     let sql = "select at_byte, why, bytes from quarantine where source_no = $1 and withdrawn = 0 order by no";
     let source_no = source_no(reading.connection, source)?;
     let found: Vec<(i64, String, Vec<u8>)> =

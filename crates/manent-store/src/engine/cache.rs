@@ -1,11 +1,10 @@
 //! What a connection remembers: words, branches and numbers that never change once they are on disk.
 
 use super::codes::NameKind;
-use super::connection::{maybe, rows};
+use super::connection::{Connection, Found, Ran, insert_numbered, maybe, rows};
 use super::fault::{Fault, Outcome};
 use crate::error::StoreError;
 use manent_model::{Address, Base, Branch, BranchNo, Branches, Piece, Range, Sums};
-use rusqlite::Connection;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ const BRANCHES_MAX: usize = 20_000;
 const NAMES_MAX: usize = 20_000;
 
 #[derive(Default)]
-pub(super) struct Caches {
+pub(crate) struct Caches {
     words: HashMap<(NameKind, String), i64>,
     names: HashMap<i64, Arc<str>>,
     branches: HashMap<BranchNo, Arc<Branch>>,
@@ -22,16 +21,16 @@ pub(super) struct Caches {
 
 impl Caches {
     /// Forgets everything: a rollback or another process may have made it untrue.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
 
     /// Returns the word of a number.
-    pub(super) fn name(&mut self, connection: &Connection, no: i64) -> Outcome<Arc<str>> {
+    pub(crate) fn name(&mut self, connection: Connection<'_>, no: i64) -> Outcome<Arc<str>> {
         if let Some(name) = self.names.get(&no) {
             return Ok(name.clone());
         }
-        let found = maybe(connection, "select value from name where no = $1", [no], |row| row.get::<_, String>(0))?;
+        let found = maybe(connection, "select value from name where no = $1", [no], |row| row.get::<String>(0))?;
         let name: Arc<str> = found.ok_or_else(|| StoreError::altered("name", no))?.into();
         if self.names.len() >= NAMES_MAX {
             self.names.clear();
@@ -41,7 +40,12 @@ impl Caches {
     }
 
     /// Returns the number of a word that exists.
-    pub(super) fn known_word(&mut self, connection: &Connection, kind: NameKind, word: &str) -> Outcome<Option<i64>> {
+    pub(crate) fn known_word(
+        &mut self,
+        connection: Connection<'_>,
+        kind: NameKind,
+        word: &str,
+    ) -> Outcome<Option<i64>> {
         let lasts = lasts(kind);
         if lasts && let Some(no) = self.words.get(&(kind, word.to_owned())) {
             return Ok(Some(*no));
@@ -58,12 +62,11 @@ impl Caches {
     }
 
     /// Returns the number of a word, giving it one if it is new.
-    pub(super) fn word(&mut self, connection: &Connection, kind: NameKind, word: &str) -> Outcome<i64> {
+    pub(crate) fn word(&mut self, connection: Connection<'_>, kind: NameKind, word: &str) -> Outcome<i64> {
         if let Some(no) = self.known_word(connection, kind, word)? {
             return Ok(no);
         }
-        super::connection::execute(connection, "insert into name (kind, value) values ($1, $2)", (kind as i64, word))?;
-        let no = connection.last_insert_rowid();
+        let no = insert_numbered(connection, "insert into name (kind, value) values ($1, $2)", (kind as i64, word))?;
         if lasts(kind) {
             self.words.insert((kind, word.to_owned()), no);
         }
@@ -71,7 +74,7 @@ impl Caches {
     }
 
     /// Lets the path rules look at branches.
-    pub(super) fn branches<'a>(&'a mut self, connection: &'a Connection) -> BranchReader<'a> {
+    pub(crate) fn branches<'a>(&'a mut self, connection: Connection<'a>) -> BranchReader<'a> {
         BranchReader { caches: self, connection }
     }
 }
@@ -81,9 +84,9 @@ fn lasts(kind: NameKind) -> bool {
     matches!(kind, NameKind::Role | NameKind::Model)
 }
 
-pub(super) struct BranchReader<'a> {
+pub(crate) struct BranchReader<'a> {
     caches: &'a mut Caches,
-    connection: &'a Connection,
+    connection: Connection<'a>,
 }
 
 impl Branches for BranchReader<'_> {
@@ -102,7 +105,7 @@ impl Branches for BranchReader<'_> {
     }
 }
 
-fn read_branch(connection: &Connection, no: BranchNo) -> Outcome<Option<Branch>> {
+fn read_branch(connection: Connection<'_>, no: BranchNo) -> Outcome<Option<Branch>> {
     let sql = "select parent_no, fork_key, open_from, before_depth, before_visible, before_words, before_tokens
          from branch
          where no = $1";
@@ -128,7 +131,7 @@ fn read_branch(connection: &Connection, no: BranchNo) -> Outcome<Option<Branch>>
     Ok(Some(branch))
 }
 
-fn sums_at(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<Sums> {
+fn sums_at(row: &Found<'_>, first: usize) -> Ran<Sums> {
     Ok(Sums {
         depth: row.get(first)?,
         visible: row.get(first + 1)?,

@@ -1,7 +1,7 @@
 //! Branches: opened, spliced, and the head that chooses between them.
 
 use super::super::codes::{Kind, why_code};
-use super::super::connection::{execute, rows};
+use super::super::connection::{execute, insert_numbered, rows};
 use super::super::fault::Outcome;
 use super::super::prepare::Facts;
 use super::super::tx::{Entry, Tx};
@@ -15,7 +15,7 @@ use manent_model::{
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-pub(in crate::sqlite) struct Open<'a> {
+pub(crate) struct Open<'a> {
     pub id: BranchId,
     pub base: Option<&'a BranchBase>,
     pub own: &'a [NewMessage],
@@ -25,7 +25,7 @@ pub(in crate::sqlite) struct Open<'a> {
 }
 
 /// Inserts a branch row and returns its number.
-pub(super) fn insert_row(
+pub(crate) fn insert_row(
     tx: &mut Tx<'_>,
     conversation_no: i64,
     id: BranchId,
@@ -42,7 +42,7 @@ pub(super) fn insert_row(
     if super::super::connection::maybe(tx.connection, taken, [id.as_bytes()], |_| Ok(()))?.is_some() {
         return Err(Conflict::Exists { what: "branch", id: id.to_string() }.into());
     }
-    execute(
+    let no = insert_numbered(
         tx.connection,
         sql,
         (
@@ -58,11 +58,11 @@ pub(super) fn insert_row(
             why_code(why),
         ),
     )?;
-    Ok(BranchNo(tx.connection.last_insert_rowid()))
+    Ok(BranchNo(no))
 }
 
 /// Opens a branch without pieces.
-pub(super) fn insert_plain(
+pub(crate) fn insert_plain(
     tx: &mut Tx<'_>,
     conversation_no: i64,
     id: BranchId,
@@ -98,7 +98,7 @@ fn sums_of(tx: &Tx<'_>, range: Range) -> Outcome<Sums> {
 }
 
 /// Opens a branch that is described whole, as an import knows it.
-pub(super) fn open_given(tx: &mut Tx<'_>, conversation: ConversationId, open: &Open<'_>) -> Outcome<Done> {
+pub(crate) fn open_given(tx: &mut Tx<'_>, conversation: ConversationId, open: &Open<'_>) -> Outcome<Done> {
     let row = tx.conversation(conversation)?;
     if !open.own.is_empty() && already_there(tx, row.no, open.own, open.facts)? {
         return Ok(Done::Messages(open.own.last().map(|message| message.id)));
@@ -190,7 +190,7 @@ fn journal_opened(
     Ok(())
 }
 
-pub(super) fn splice(
+pub(crate) fn splice(
     tx: &mut Tx<'_>,
     conversation: ConversationId,
     id: BranchId,
@@ -256,7 +256,7 @@ fn cut_of(tx: &mut Tx<'_>, head: Head, at: &SpliceAt) -> Outcome<Cut> {
     Ok(Cut { after, tail })
 }
 
-pub(super) fn move_head(tx: &mut Tx<'_>, conversation: ConversationId, to: &HeadTo) -> Outcome<Done> {
+pub(crate) fn move_head(tx: &mut Tx<'_>, conversation: ConversationId, to: &HeadTo) -> Outcome<Done> {
     let mut row = tx.conversation(conversation)?;
     let images = [row.head_image()];
     let head = match to {
@@ -293,7 +293,7 @@ pub(super) fn move_head(tx: &mut Tx<'_>, conversation: ConversationId, to: &Head
 /// Corrects the sums of branches that left behind a message whose count has grown.
 ///
 /// Only a fork that was made behind a message while it streamed needs this, so the usual answer is one empty query.
-pub(super) fn grow_behind(tx: &mut Tx<'_>, address: Address) -> Outcome<()> {
+pub(crate) fn grow_behind(tx: &mut Tx<'_>, address: Address) -> Outcome<()> {
     let end = address.branch().end();
     let sql = "select no from branch where fork_key between $1 and $2
          union

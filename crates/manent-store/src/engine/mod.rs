@@ -1,0 +1,18 @@
+//! What both engines do alike: how a change becomes rows, and how rows become answers.
+//!
+//! Everything here speaks through [`connection`], which is a file or a server. What differs between those (opening,
+//! locking, committing, recovering, backups) lives in the folders of the engines. In reading order:
+
+pub(crate) mod cell;
+pub(crate) mod connection;
+pub(crate) mod codes;
+pub(crate) mod seal;
+pub(crate) mod raw;
+pub(crate) mod facts;
+pub(crate) mod fault;
+pub(crate) mod cache;
+pub(crate) mod prepare;
+pub(crate) mod tx;
+pub(crate) mod apply;
+pub(crate) mod steps;
+pub(crate) mod read;

@@ -1,0 +1,21 @@
+//! How each question is answered. Every function runs inside one short read transaction.
+
+pub(crate) mod message;
+pub(crate) mod path;
+pub(crate) mod conversation;
+pub(crate) mod attached;
+pub(crate) mod library;
+pub(crate) mod journal;
+pub(crate) mod ids;
+pub(crate) mod stats;
+
+use super::cache::Caches;
+use super::connection::Connection;
+use manent_model::DigestKey;
+
+/// What a reader works with.
+pub(crate) struct Reading<'a> {
+    pub connection: Connection<'a>,
+    pub caches: &'a mut Caches,
+    pub key: &'a DigestKey,
+}

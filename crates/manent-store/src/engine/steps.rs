@@ -1,0 +1,101 @@
+//! One transaction inside the open one of its engine: asked before, expected, applied, answered.
+
+use super::apply;
+use super::connection::{Connection, execute, maybe, one};
+use super::fault::Outcome;
+use super::prepare::{Prepared, messages_of};
+use super::tx::Tx;
+use crate::error::{Conflict, StoreError};
+use crate::transaction::{Change, Committed, Position};
+use manent_model::Digest;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The frequent kinds check everything before their first write, so a refusal of one leaves nothing to take back.
+pub(crate) fn refuses_before_it_writes(prepared: &Prepared) -> bool {
+    prepared.request.is_none()
+        && prepared.transaction.actor.is_none()
+        && match prepared.transaction.changes.as_slice() {
+            [only] => matches!(
+                only,
+                Change::AppendMessages { .. }
+                    | Change::AppendChunk { .. }
+                    | Change::FinishMessage { .. }
+                    | Change::AppendEvents { .. }
+                    | Change::PutScratch { .. }
+            ),
+            _ => false,
+        }
+}
+
+/// An erasure ends with an empty WAL, so it does not share a commit; neither may it wait behind half a batch.
+pub(crate) fn is_exclusive(prepared: &Prepared) -> bool {
+    prepared.transaction.changes.iter().any(|change| matches!(change, Change::Erase { .. }))
+}
+
+pub(crate) fn answered_before(connection: Connection<'_>, key: &[u8], digest: Digest) -> Outcome<Option<Committed>> {
+    let sql = "select digest, answer from request where key = $1";
+    let found: Option<([u8; 16], Vec<u8>)> = maybe(connection, sql, [key], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    match found {
+        None => Ok(None),
+        Some((earlier, _)) if earlier != digest.0 => Err(Conflict::Key.into()),
+        Some((_, answer)) => {
+            let mut committed: Committed = serde_json::from_slice(&answer)
+                .map_err(|_| StoreError::altered("request", manent_model::hex::encode(key)))?;
+            committed.repeated = true;
+            Ok(Some(committed))
+        }
+    }
+}
+
+pub(crate) fn steps(tx: &mut Tx<'_>, prepared: &Prepared) -> Outcome<Committed> {
+    let transaction = &prepared.transaction;
+    // A retry of an append must not fail because the first try moved the head: its messages are looked for first.
+    if !transaction.expect.is_empty() && stored_at(tx, prepared)?.is_none() {
+        apply::check(tx, transaction)?;
+    }
+    if transaction.actor.is_some() {
+        tx.actor_no = tx.author(transaction.actor.as_ref())?;
+    }
+    let first = tx.next;
+    let mut done = Vec::with_capacity(transaction.changes.len());
+    for (change, facts) in transaction.changes.iter().zip(&prepared.facts) {
+        done.push(apply::apply(tx, change, facts)?);
+    }
+    tx.finish()?;
+    let arrival = match tx.next == first {
+        true => stored_at(tx, prepared)?,
+        false => None,
+    };
+    let repeated = arrival.is_some();
+    let (first, position) = match arrival {
+        Some(arrival) => commit_of(tx, arrival)?,
+        None => (first, tx.next - 1),
+    };
+    let committed = Committed { first, position, at: prepared.transaction.at, done, repeated };
+    if let Some((key, digest)) = &prepared.request {
+        let answer = serde_json::to_vec(&committed).map_err(|error| StoreError::Invalid(error.to_string()))?;
+        let sql = "insert into request (key, digest, answer, at) values ($1, $2, $3, $4)";
+        // The time of the transaction may come from a file; one in the far future would make all others look old.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
+        execute(tx.connection, sql, (key, &digest.0[..], answer, now))?;
+    }
+    Ok(committed)
+}
+
+/// Returns the first and the last position of the commit in which a message arrived.
+fn commit_of(tx: &Tx<'_>, arrival: Position) -> Outcome<(Position, Position)> {
+    let sql = "select first from journal where pos <= $1 order by pos desc limit 1";
+    let first: Position = one(tx.connection, sql, [arrival], |row| row.get(0))?;
+    let sql = "select max(pos + count - 1) from journal where first = $1 and pos >= $1 and pos <= $1 + 5000";
+    let last = one(tx.connection, sql, [first], |row| row.get(0))?;
+    Ok((first, last))
+}
+
+/// Returns where the first message of this transaction arrived, if it is there already.
+fn stored_at(tx: &Tx<'_>, prepared: &Prepared) -> Outcome<Option<Position>> {
+    let first = prepared.transaction.changes.iter().flat_map(messages_of).next();
+    let Some(message) = first else { return Ok(None) };
+    let sql = "select arrival from message where id = $1";
+    Ok(maybe(tx.connection, sql, [message.id.as_bytes()], |row| row.get(0))?)
+}
