@@ -4,8 +4,6 @@
 
 mod connection;
 mod migrate;
-mod queue;
-mod answers;
 mod shared;
 mod writer;
 mod wal;
@@ -20,17 +18,14 @@ pub use connection::{Durability, SQLITE_OLDEST, SqliteOptions};
 
 use crate::engine;
 use crate::engine::fault::Outcome;
+use crate::engine::queue::Queue;
 use crate::engine::read::Reading;
+use crate::engine::store::{Engine, WAITING_BYTES};
 use crate::error::{Result, StoreError};
 use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
-use crate::query::*;
-use crate::store::Store;
-use crate::transaction::{Committed, MessageOrigin, Position, Transaction};
-use manent_model::{
-    Conversation, ConversationId, ConversationStatus, DigestKey, Json, MessageId, Micros, Origin, Project, ProjectId,
-    Quarantined, Scratch, Source, SourceId, Stats,
-};
-use queue::Job;
+use crate::query::WindowQuery;
+use crate::transaction::Position;
+use manent_model::DigestKey;
 use shared::Shared;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,9 +37,6 @@ use tokio::sync::{Semaphore, oneshot, watch};
 pub fn version() -> &'static str {
     rusqlite::version()
 }
-
-/// How many bytes of commits may wait; more callers wait outside.
-const WAITING_BYTES: usize = 64 << 20;
 
 /// A store in one SQLite file.
 pub struct SqliteStore {
@@ -101,7 +93,7 @@ impl SqliteStore {
         .map_err(|error| connection::failed("reading the file", error))?;
         let shared = Arc::new(Shared {
             key: DigestKey::new(secret),
-            queue: queue::Queue::default(),
+            queue: Queue::default(),
             readers: readers::Readers::default(),
             keeper: keeper::Keeper::default(),
             position: shared::Known::new(last.unwrap_or(0)),
@@ -122,14 +114,6 @@ impl SqliteStore {
             spawn("manent-reader", Box::new(move || shared.readers.serve(&options)))?;
         }
         Ok(Self { shared, options, waiting: Semaphore::new(WAITING_BYTES), position, threads: Mutex::new(threads) })
-    }
-
-    async fn read<T: Send + 'static>(
-        &self,
-        doing: &'static str,
-        read: impl FnOnce(&mut Reading<'_>) -> Outcome<T> + Send + 'static,
-    ) -> Result<T> {
-        self.shared.readers.read(self.shared.key.clone(), doing, read).await
     }
 
     /// Times reading pages as bytes on the reading thread, without the way there and back.
@@ -168,152 +152,29 @@ impl Drop for SqliteStore {
     }
 }
 
-#[async_trait::async_trait]
-impl Store for SqliteStore {
-    async fn commit(&self, transaction: Transaction) -> Result<Committed> {
-        let prepared = engine::prepare::prepare(&self.shared.key, transaction)?;
-        let permits = u32::try_from(prepared.bytes).unwrap_or(u32::MAX).max(1);
-        let _permit = self.waiting.acquire_many(permits).await.map_err(|_| StoreError::Closed)?;
-        let (answer, answered) = oneshot::channel();
-        if self.shared.queue.push(Job { prepared, answer }).is_some() {
-            return Err(StoreError::Closed);
-        }
-        // The writer answers every job it takes; only a panic in it could drop one, and then nobody knows.
-        answered.await.unwrap_or(Err(StoreError::OutcomeUnknown))
+impl Engine for SqliteStore {
+    fn key(&self) -> &DigestKey {
+        &self.shared.key
     }
 
-    async fn request_at(&self, key: Vec<u8>) -> Result<Option<Micros>> {
-        self.read("reading a request", move |reading| engine::read::journal::request_at(reading, &key)).await
+    fn queue(&self) -> &Queue {
+        &self.shared.queue
     }
 
-    async fn conversation(&self, which: ConversationRef) -> Result<Option<Conversation>> {
-        self.read("reading a conversation", move |reading| engine::read::conversation::one(reading, &which)).await
-    }
-
-    async fn conversations(&self, query: ListQuery) -> Result<ConversationPage> {
-        self.read("listing conversations", move |reading| engine::read::conversation::list(reading, &query)).await
-    }
-
-    async fn count_conversations(&self, query: ListQuery) -> Result<Count> {
-        self.read("counting conversations", move |reading| engine::read::conversation::count(reading, &query)).await
-    }
-
-    async fn conversation_ids(&self, after: Option<ConversationId>, limit: u32) -> Result<Vec<ConversationId>> {
-        self.read("listing conversations", move |reading| engine::read::conversation::ids(reading, after, limit)).await
-    }
-
-    async fn ids_by_prefix(&self, kind: IdKind, prefix: String, limit: u32) -> Result<Vec<[u8; 16]>> {
-        self.read("looking for an id", move |reading| engine::read::ids::by_prefix(reading, kind, &prefix, limit)).await
-    }
-
-    async fn branches(&self, conversation: ConversationId) -> Result<Vec<BranchInfo>> {
-        self.read("reading branches", move |reading| engine::read::path::branches(reading, conversation)).await
-    }
-
-    async fn window(&self, query: WindowQuery) -> Result<Window> {
-        self.read("reading messages", move |reading| engine::read::path::window(reading, &query)).await
-    }
-
-    async fn messages(&self, query: MessagesQuery) -> Result<Vec<Placed>> {
-        self.read("reading messages", move |reading| engine::read::message::messages(reading, &query)).await
-    }
-
-    async fn attached(&self, conversation: ConversationId) -> Result<Attached> {
-        self.read("reading what is attached", move |reading| engine::read::attached::attached(reading, conversation))
-            .await
-    }
-
-    async fn state(&self, conversation: ConversationId, name: String, at: Option<MessageId>) -> Result<Option<Json>> {
-        self.read("reading state", move |reading| engine::read::path::state(reading, conversation, &name, at)).await
-    }
-
-    async fn open_tool_calls(&self, limit: u32) -> Result<Vec<(ConversationId, ToolCallTrail)>> {
-        self.read("reading tool calls", move |reading| engine::read::attached::open_tool_calls(reading, limit)).await
-    }
-
-    async fn events(&self, query: EventsQuery) -> Result<Events> {
-        self.read("reading events", move |reading| engine::read::attached::events(reading, &query)).await
-    }
-
-    async fn documents(&self, query: DocumentsQuery) -> Result<Documents> {
-        self.read("reading documents", move |reading| engine::read::library::documents(reading, &query)).await
-    }
-
-    async fn memories(&self, query: MemoriesQuery) -> Result<Memories> {
-        self.read("reading memories", move |reading| engine::read::library::memories(reading, &query)).await
-    }
-
-    async fn project(&self, id: ProjectId) -> Result<Option<Project>> {
-        self.read("reading a project", move |reading| engine::read::library::project(reading, id)).await
-    }
-
-    async fn projects(&self) -> Result<Vec<Project>> {
-        self.read("reading projects", engine::read::library::projects).await
-    }
-
-    async fn scratch(&self, query: ScratchQuery) -> Result<Vec<Scratch>> {
-        self.read("reading scratch", move |reading| engine::read::library::scratch(reading, &query)).await
-    }
-
-    async fn blob(&self, sha256: [u8; 32]) -> Result<Option<Vec<u8>>> {
-        self.read("reading a blob", move |reading| engine::read::library::blob(reading, &sha256)).await
-    }
-
-    async fn blobs(&self) -> Result<Vec<([u8; 32], i64)>> {
-        self.read("reading blobs", engine::read::library::blobs).await
-    }
-
-    async fn sources(&self) -> Result<Vec<Source>> {
-        self.read("reading sources", engine::read::library::sources).await
-    }
-
-    async fn origins(&self, query: OriginsQuery) -> Result<Vec<Origin>> {
-        self.read("reading origins", move |reading| engine::read::library::origins(reading, &query)).await
-    }
-
-    async fn message_origin(&self, message: MessageId) -> Result<Option<MessageOrigin>> {
-        self.read("reading an origin", move |reading| engine::read::library::message_origin(reading, message)).await
-    }
-
-    async fn quarantined(&self, source: SourceId) -> Result<Vec<Quarantined>> {
-        self.read("reading quarantine", move |reading| engine::read::library::quarantined(reading, source)).await
-    }
-
-    async fn journal(&self, query: JournalQuery) -> Result<JournalPage> {
-        self.read("reading the journal", move |reading| engine::read::journal::journal(reading, &query)).await
-    }
-
-    async fn undo_target(&self, scope: Scope, step: Step) -> Result<Option<Position>> {
-        self.read("reading the journal", move |reading| engine::read::journal::undo_target(reading, &scope, step)).await
-    }
-
-    async fn stats(&self, query: StatsQuery) -> Result<Stats> {
-        let mut list = ListQuery {
-            statuses: vec![ConversationStatus::Active, ConversationStatus::Archived],
-            limit: PAGE_MAX,
-            ..ListQuery::default()
-        };
-        match query {
-            StatsQuery::Conversation(id) => return self.count(vec![id], Stats::default()).await,
-            StatsQuery::Everything => {}
-            StatsQuery::Project(project) => list.project = Some(project),
-        }
-        let mut stats = Stats::default();
-        loop {
-            let page = self.conversations(list.clone()).await?;
-            for part in page.conversations.chunks(16) {
-                let ids = part.iter().map(|conversation| conversation.id).collect();
-                stats = self.count(ids, stats).await?;
-            }
-            match page.next {
-                Some(next) => list.after = Some(next),
-                None => return Ok(stats),
-            }
-        }
+    fn waiting(&self) -> &Semaphore {
+        &self.waiting
     }
 
     fn position(&self) -> watch::Receiver<Position> {
         self.position.clone()
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        read: impl FnOnce(&mut Reading<'_>) -> Outcome<T> + Send + 'static,
+    ) -> Result<T> {
+        self.shared.readers.read(self.shared.key.clone(), doing, read).await
     }
 
     async fn backup(&self, to: &Path) -> Result<BackupReport> {
@@ -338,22 +199,6 @@ impl Store for SqliteStore {
             Ok(())
         })
         .await
-    }
-}
-
-impl SqliteStore {
-    async fn count(&self, ids: Vec<ConversationId>, mut stats: Stats) -> Result<Stats> {
-        let counting = move |reading: &mut Reading<'_>| {
-            for id in ids {
-                match engine::read::stats::add_conversation(reading, id, &mut stats) {
-                    // It may have gone between the list and the count.
-                    Err(engine::fault::Fault::Refused(StoreError::NotFound { .. })) if stats.conversations > 0 => {}
-                    outcome => outcome?,
-                }
-            }
-            Ok(stats)
-        };
-        self.read("counting", counting).await
     }
 }
 

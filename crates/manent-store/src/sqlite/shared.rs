@@ -1,8 +1,8 @@
 //! What the threads of one store share.
 
 use super::keeper::Keeper;
-use super::queue::Queue;
 use super::readers::Readers;
+use crate::engine::queue::Queue;
 use crate::transaction::Position;
 use manent_model::DigestKey;
 use std::sync::{Mutex, MutexGuard, PoisonError};

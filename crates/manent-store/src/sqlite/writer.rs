@@ -2,16 +2,16 @@
 //!
 //! Nothing is answered before COMMIT has returned. What happens when something fails is in `batch`.
 
-use super::answers::{Answer, Answers};
 use super::connection::{SqliteOptions, failed, open_again};
 use super::keeper::forget_requests;
-use super::queue::{Job, Next};
 use super::shared::Shared;
 use super::wal;
+use crate::engine::answers::{Answer, Answers};
 use crate::engine::cache::Caches;
 use crate::engine::connection::{execute, maybe};
 use crate::engine::fault::{Fault, Outcome};
 use crate::engine::prepare::Prepared;
+use crate::engine::queue::{Job, Next};
 use crate::engine::steps::{answered_before, is_exclusive, refuses_before_it_writes, steps};
 use crate::engine::tx::Tx;
 use crate::error::{Result, StoreError};

@@ -6,18 +6,18 @@ use std::sync::mpsc;
 use tokio::sync::oneshot;
 
 /// Who waits, and what for.
-pub(super) type Answer = (oneshot::Sender<Result<Committed>>, Result<Committed>);
+pub(crate) type Answer = (oneshot::Sender<Result<Committed>>, Result<Committed>);
 
 /// So few are answered at once: the way to another thread would cost more than it saves.
 const FEW: usize = 8;
 
-pub(super) struct Answers {
+pub(crate) struct Answers {
     sender: Option<mpsc::Sender<Vec<Answer>>>,
 }
 
 impl Answers {
     /// Starts the thread. Without one, every answer is given by the writer itself.
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let (sender, receiver) = mpsc::channel::<Vec<Answer>>();
         let work = move || receiver.into_iter().for_each(give_now);
         let started = std::thread::Builder::new().name("manent-answers".to_owned()).spawn(work);
@@ -25,7 +25,7 @@ impl Answers {
     }
 
     /// Gives answers to those who wait.
-    pub(super) fn give(&self, answers: Vec<Answer>) {
+    pub(crate) fn give(&self, answers: Vec<Answer>) {
         let left = match &self.sender {
             Some(sender) if answers.len() > FEW => sender.send(answers).err().map(|unsent| unsent.0),
             _ => Some(answers),

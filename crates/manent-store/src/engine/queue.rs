@@ -1,6 +1,6 @@
 //! The queue in front of the writer: two lanes, bounded in bytes by the semaphore of its callers.
 
-use crate::engine::prepare::Prepared;
+use super::prepare::Prepared;
 use crate::error::Result;
 use crate::transaction::{Committed, Lane};
 use std::collections::VecDeque;
@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 /// A transaction that waits for its turn, and who waits for its answer.
-pub(super) struct Job {
+pub(crate) struct Job {
     pub prepared: Prepared,
     pub answer: oneshot::Sender<Result<Committed>>,
 }
@@ -22,13 +22,13 @@ struct Lanes {
 }
 
 #[derive(Default)]
-pub(super) struct Queue {
+pub(crate) struct Queue {
     lanes: Mutex<Lanes>,
     changed: Condvar,
 }
 
 /// What the writer should do next.
-pub(super) enum Next {
+pub(crate) enum Next {
     /// These, together.
     Batch(Vec<Job>),
     /// Something other than a transaction waits for the writer.
@@ -47,7 +47,7 @@ impl Queue {
     }
 
     /// Returns the job if the queue is closed.
-    pub(super) fn push(&self, job: Job) -> Option<Job> {
+    pub(crate) fn push(&self, job: Job) -> Option<Job> {
         let mut lanes = self.lock();
         if lanes.closed {
             return Some(job);
@@ -62,7 +62,7 @@ impl Queue {
     }
 
     /// Puts jobs back whose turn did not come, in their order.
-    pub(super) fn put_back(&self, jobs: Vec<Job>) {
+    pub(crate) fn put_back(&self, jobs: Vec<Job>) {
         let mut lanes = self.lock();
         for job in jobs.into_iter().rev() {
             match job.prepared.transaction.lane {
@@ -72,18 +72,18 @@ impl Queue {
         }
     }
 
-    pub(super) fn nudge(&self) {
+    pub(crate) fn nudge(&self) {
         self.lock().nudged = true;
         self.changed.notify_one();
     }
 
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
     }
 
     /// Waits for work. A batch takes what is urgent, and one of the low lane so that it is never starved.
-    pub(super) fn next(&self) -> Next {
+    pub(crate) fn next(&self) -> Next {
         let mut lanes = self.lock();
         loop {
             if std::mem::take(&mut lanes.nudged) {
