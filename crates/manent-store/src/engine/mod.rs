@@ -18,4 +18,6 @@ pub(crate) mod steps;
 pub(crate) mod read;
 pub(crate) mod queue;
 pub(crate) mod answers;
+pub(crate) mod known;
+pub(crate) mod readers;
 pub(crate) mod store;

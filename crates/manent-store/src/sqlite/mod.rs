@@ -7,7 +7,7 @@ mod migrate;
 mod shared;
 mod writer;
 mod wal;
-mod readers;
+mod reader;
 mod keeper;
 mod backup;
 mod verify;
@@ -18,8 +18,10 @@ pub use connection::{Durability, SQLITE_OLDEST, SqliteOptions};
 
 use crate::engine;
 use crate::engine::fault::Outcome;
+use crate::engine::known::Known;
 use crate::engine::queue::Queue;
 use crate::engine::read::Reading;
+use crate::engine::readers::Readers;
 use crate::engine::store::{Engine, WAITING_BYTES};
 use crate::error::{Result, StoreError};
 use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
@@ -94,9 +96,9 @@ impl SqliteStore {
         let shared = Arc::new(Shared {
             key: DigestKey::new(secret),
             queue: Queue::default(),
-            readers: readers::Readers::default(),
+            readers: Readers::default(),
             keeper: keeper::Keeper::default(),
-            position: shared::Known::new(last.unwrap_or(0)),
+            position: Known::new(last.unwrap_or(0)),
         });
         let position = shared.position.subscribe();
         let mut threads = Vec::new();
@@ -111,7 +113,7 @@ impl SqliteStore {
         spawn("manent-keeper", Box::new(move || kept.keeper.serve(&kept, &keeping)))?;
         for _ in 0..options.readers.max(1) {
             let (shared, options) = (shared.clone(), options.clone());
-            spawn("manent-reader", Box::new(move || shared.readers.serve(&options)))?;
+            spawn("manent-reader", Box::new(move || shared.readers.serve(|| reader::SqliteReader::open(&options))))?;
         }
         Ok(Self { shared, options, waiting: Semaphore::new(WAITING_BYTES), position, threads: Mutex::new(threads) })
     }

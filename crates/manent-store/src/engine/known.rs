@@ -1,0 +1,41 @@
+//! How far a store has come.
+
+use crate::transaction::Position;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+
+/// The last position, as far as it is known here, until the store is closed.
+pub(crate) struct Known(Mutex<Option<watch::Sender<Position>>>);
+
+impl Known {
+    pub(crate) fn new(position: Position) -> Self {
+        Self(Mutex::new(Some(watch::Sender::new(position))))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<watch::Sender<Position>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a watch on it; one that has ended if the store is closed.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Position> {
+        self.lock().as_ref().map_or_else(|| watch::channel(0).1, watch::Sender::subscribe)
+    }
+
+    /// Tells the tails how far the store has come.
+    pub(crate) fn publish(&self, position: Position) {
+        if let Some(sender) = self.lock().as_ref() {
+            sender.send_if_modified(|known| {
+                let newer = position > *known;
+                if newer {
+                    *known = position;
+                }
+                newer
+            });
+        }
+    }
+
+    /// Ends every watch.
+    pub(crate) fn close(&self) {
+        self.lock().take();
+    }
+}

@@ -1,0 +1,59 @@
+//! A connection that reads a file.
+
+use super::connection::{SqliteOptions, open_reader};
+use crate::engine::cache::Caches;
+use crate::engine::connection::execute;
+use crate::engine::fault::Outcome;
+use crate::engine::read::Reading;
+use crate::engine::readers::Reader;
+use crate::error::Result;
+use manent_model::DigestKey;
+use rusqlite::Connection;
+use std::time::{Duration, Instant};
+
+/// No read may keep the WAL from being copied for long.
+const READ_MAX: Duration = Duration::from_secs(5);
+
+/// A connection that reads, with what it remembers.
+pub(super) struct SqliteReader {
+    connection: Connection,
+    caches: Caches,
+}
+
+impl SqliteReader {
+    pub(super) fn open(options: &SqliteOptions) -> Result<Self> {
+        Ok(Self { connection: open_reader(options)?, caches: Caches::default() })
+    }
+
+    fn inside<T>(&mut self, key: &DigestKey, read: impl FnOnce(&mut Reading<'_>) -> Outcome<T>) -> Outcome<T> {
+        let connection = &self.connection;
+        execute(connection, "begin", ())?;
+        // What a reader remembers never changes: words and the ranges of branches. Sums, which may, it does not use.
+        let mut reading = Reading { connection: connection.into(), caches: &mut self.caches, key };
+        let value = read(&mut reading)?;
+        execute(connection, "commit", ())?;
+        Ok(value)
+    }
+}
+
+impl Reader for SqliteReader {
+    fn run<T>(
+        &mut self,
+        key: &DigestKey,
+        doing: &'static str,
+        read: impl FnOnce(&mut Reading<'_>) -> Outcome<T>,
+    ) -> Result<T> {
+        let until = Instant::now() + READ_MAX;
+        let guard = self.connection.progress_handler(100_000, Some(move || Instant::now() > until));
+        guard.map_err(|error| super::connection::failed(doing, error))?;
+        let outcome = self.inside(key, read);
+        if !self.connection.is_autocommit() {
+            let _ = execute(&self.connection, "rollback", ());
+        }
+        outcome.map_err(|fault| fault.said(doing))
+    }
+
+    fn is_open(&self) -> bool {
+        true
+    }
+}
