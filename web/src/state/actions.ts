@@ -5,6 +5,7 @@ import { t } from '../i18n/index.svelte';
 import { stamp } from '../model/dates';
 import { oneLine } from '../model/text';
 import { withWords } from '../model/messages';
+import { focusComposer } from './cursor';
 import { dialogs } from './dialogs.svelte';
 import { list } from './list.svelte';
 import { route } from './route.svelte';
@@ -27,18 +28,29 @@ function took(conversation: Conversation): void {
   if (conversation.id === transcript.id) transcript.conversation = conversation;
 }
 
-export async function createConversation(): Promise<Conversation | undefined> {
+let creating: Promise<Conversation | undefined> | undefined;
+
+/** Makes a conversation and puts the cursor where its first message is written. A second press makes no second one. */
+export function createConversation(): Promise<Conversation | undefined> {
+  creating ??= create().finally(() => (creating = undefined));
+  return creating;
+}
+
+async function create(): Promise<Conversation | undefined> {
   let made: Conversation | undefined;
   await attempt(async () => {
     const title = t('list.newName', { time: stamp(new Date()) });
     made = await call('POST /conversations', { body: { title } });
+    // What is typed now is meant for the new one, so it does not wait for the list.
+    transcript.show(made);
+    route.go(made.id);
+    dialogs.drawer = false;
+    await focusComposer();
     if (list.status !== 'active' || list.filter !== '') {
       list.filter = '';
       await list.show('active');
     }
     list.put(made);
-    route.go(made.id);
-    dialogs.drawer = false;
   });
   return made;
 }
