@@ -2,10 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { enter, openConversation, until, withServer } from './server.mjs';
+import { enter, openConversation, REFUSED, until, withServer } from './server.mjs';
 
 const { server, inPage, make, say, textsOf } = withServer();
 
+/** Well before a notice goes by itself. */
+const SOON_MS = 4000;
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 const focused = (page) => page.evaluate(() => document.activeElement?.dataset.testid);
 const counted = async () => (await server.call('GET', '/conversations?limit=1000')).conversations.length;
@@ -52,5 +54,78 @@ describe('a new conversation', () => {
     for (let press = 0; press < 4; press += 1) await page.keyboard.press('Space');
     await until(async () => (await focused(page)) === 'composer-field', 'the cursor is there');
     assert.equal(await counted(), before + 1);
+  });
+});
+
+describe('the Undo of a notice', () => {
+  const clear = async (page) => {
+    await page.getByTestId('header-menu').click();
+    await page.getByRole('menuitem', { name: 'Clear conversation' }).click();
+    await page.getByTestId('question-yes').click();
+    await page.getByTestId('toast-action').waitFor();
+  };
+
+  inPage('goes when a message is sent after the clearing', {}, async (page) => {
+    const { id } = await make('Cleared');
+    await say(id, 'one', 'two');
+    await enter(page, server);
+    await openConversation(page, id);
+    await clear(page);
+    await page.getByTestId('composer-field').fill('three');
+    await page.getByTestId('composer-field').press('Enter');
+    await page.getByTestId('message').waitFor();
+    await until(async () => (await page.getByTestId('toast-action').count()) === 0, 'there is no Undo any more', SOON_MS);
+    assert.deepEqual(await textsOf(id), ['three']);
+  });
+
+  inPage('takes back nothing that another program did meanwhile', { allow: REFUSED }, async (page) => {
+    const { id } = await make('Cleared');
+    await say(id, 'one', 'two');
+    await enter(page, server);
+    await openConversation(page, id);
+    // What others do is not heard of for now.
+    await page.route('**/journal**', (route) => route.abort());
+    await page.route(`**/conversations/${id}`, (route) => route.abort());
+    await clear(page);
+    await say(id, 'from elsewhere');
+    await page.getByTestId('toast-action').click();
+    await until(async () => /has changed since/.test(await page.getByTestId('toast').last().innerText()), 'it says why not');
+    assert.deepEqual(await textsOf(id), ['from elsewhere']);
+  });
+
+  inPage('goes when the conversation is restored from the trash elsewhere', {}, async (page) => {
+    const { id } = await make('Thrown away');
+    await make('Beside it');
+    await enter(page, server);
+    const row = page.locator(`[data-testid="row"][data-id="${id}"]`);
+    await row.hover();
+    await row.getByTestId('row-trash').click();
+    await page.getByTestId('toast-action').waitFor();
+    await server.call('POST', `/conversations/${id}/restore`, {});
+    await row.waitFor();
+    await until(async () => (await page.getByTestId('toast-action').count()) === 0, 'there is no Undo any more', SOON_MS);
+  });
+
+  inPage('of an edit stays for the edit alone', {}, async (page) => {
+    const { id } = await make('Edited');
+    await say(id, 'Teh question', 'An answer');
+    await enter(page, server);
+    await openConversation(page, id);
+    const first = page.getByTestId('message').first();
+    const edit = async (text) => {
+      await first.hover();
+      await first.getByTestId('message-edit').click();
+      await page.getByTestId('edit-field').fill(text);
+      await page.getByTestId('edit-save').click();
+      await page.getByText(text, { exact: true }).waitFor();
+    };
+    await edit('The question');
+    await page.getByTestId('toast-action').click();
+    await page.getByText('Teh question', { exact: true }).waitFor();
+    await edit('A question');
+    await page.getByTestId('toast-action').waitFor();
+    await say(id, 'from elsewhere');
+    await page.getByText('from elsewhere').waitFor();
+    await until(async () => (await page.getByTestId('toast-action').count()) === 0, 'there is no Undo any more', SOON_MS);
   });
 });

@@ -65,6 +65,7 @@ export const en = {
   'conversation.redo': 'Redo',
   'conversation.undone': 'Change taken back',
   'conversation.redone': 'Change done again',
+  'conversation.changedSince': 'The conversation has changed since; nothing was taken back',
   'conversation.gone': 'This conversation no longer exists.',
   'conversation.inTrash': 'This conversation is in the trash.',
   'conversation.inArchive': 'This conversation is archived.',

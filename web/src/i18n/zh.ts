@@ -67,6 +67,7 @@ export const zh: Texts = {
   'conversation.redo': '重做',
   'conversation.undone': '已撤销',
   'conversation.redone': '已重做',
+  'conversation.changedSince': '会话已有其他改动，未撤销任何内容',
   'conversation.gone': '此会话已不存在。',
   'conversation.inTrash': '此会话在回收站中。',
   'conversation.inArchive': '此会话已归档。',
