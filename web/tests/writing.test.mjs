@@ -129,3 +129,50 @@ describe('the Undo of a notice', () => {
     await until(async () => (await page.getByTestId('toast-action').count()) === 0, 'there is no Undo any more', SOON_MS);
   });
 });
+
+describe('going elsewhere', () => {
+  for (const [locale, name, title, undone] of [
+    ['en-US', 'Clear conversation', 'Weather & trips', /Undo brings its messages back/],
+    ['zh-CN', '清空当前', '天气', /可以撤销/],
+  ]) {
+    inPage(`closes a question, which names its conversation: ${locale}`, { locale }, async (page) => {
+      const [{ id }, other] = [await make(title), await make('Another one')];
+      await say(id, 'one', 'two');
+      await enter(page, server);
+      await openConversation(page, other.id);
+      await openConversation(page, id);
+      await page.getByTestId('header-menu').click();
+      await page.getByRole('menuitem', { name }).click();
+      const question = await page.getByTestId('question').innerText();
+      assert.ok(question.includes(title), question);
+      assert.match(question, undone);
+      await page.goBack();
+      await until(async () => page.url().includes(other.id), 'the other one is open');
+      await until(async () => (await page.getByTestId('question').count()) === 0, 'the question is gone');
+      assert.deepEqual(await textsOf(id), ['one', 'two']);
+      await page.getByTestId('composer-field').click();
+    });
+  }
+
+  inPage('closes the list of keys', {}, async (page) => {
+    const [one, other] = [await make('One'), await make('Other')];
+    await enter(page, server);
+    await openConversation(page, one.id);
+    await openConversation(page, other.id);
+    await page.keyboard.press('?');
+    await page.getByTestId('keys').waitFor();
+    await page.goBack();
+    await until(async () => (await page.getByTestId('keys').count()) === 0, 'it is gone');
+  });
+
+  inPage('closes the drawer of a phone', PHONE, async (page) => {
+    const [one, other] = [await make('One'), await make('Other')];
+    await enter(page, server);
+    await openConversation(page, one.id);
+    await openConversation(page, other.id);
+    await page.getByTestId('open-drawer').click();
+    await page.locator('nav.shown').waitFor();
+    await page.goBack();
+    await until(async () => (await page.locator('nav.shown').count()) === 0, 'it is closed');
+  });
+});

@@ -59,6 +59,7 @@ export const en = {
   'conversation.purged': 'Conversation deleted',
   'conversation.clear': 'Clear conversation',
   'conversation.clearConfirm': 'Clear all messages of this conversation?',
+  'conversation.clearMore': '“{title}” is emptied; Undo brings its messages back.',
   'conversation.cleared': 'Conversation cleared',
   'conversation.actions': 'Actions for “{title}”',
   'conversation.undo': 'Undo',

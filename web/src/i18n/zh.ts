@@ -61,6 +61,7 @@ export const zh: Texts = {
   'conversation.purged': '会话已删除',
   'conversation.clear': '清空当前',
   'conversation.clearConfirm': '确定清空当前会话的所有消息吗？',
+  'conversation.clearMore': '将清空「{title}」，之后可以撤销。',
   'conversation.cleared': '会话已清空',
   'conversation.actions': '「{title}」的操作',
   'conversation.undo': '撤销',

@@ -123,7 +123,9 @@ export async function purge(conversation: Conversation): Promise<void> {
 }
 
 export async function clear(conversation: Conversation): Promise<void> {
-  if (!(await dialogs.ask(t('conversation.clearConfirm'), t('conversation.clear'), 'bad'))) return;
+  const title = oneLine(conversation.title || t('list.untitled'), 60);
+  const more = t('conversation.clearMore', { title });
+  if (!(await dialogs.ask(t('conversation.clearConfirm'), t('conversation.clear'), 'bad', more))) return;
   await attempt(async () => {
     const path = { conversation: conversation.id };
     const cleared = await call('POST /conversations/{conversation}/clear', { path, body: {} });
