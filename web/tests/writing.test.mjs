@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { enter, openConversation, REFUSED, until, withServer } from './server.mjs';
+import { enter, openConversation, REFUSED, startServer, until, withServer } from './server.mjs';
 
 const { server, inPage, make, say, textsOf } = withServer();
 
@@ -174,5 +174,74 @@ describe('going elsewhere', () => {
     await page.locator('nav.shown').waitFor();
     await page.goBack();
     await until(async () => (await page.locator('nav.shown').count()) === 0, 'it is closed');
+  });
+});
+
+describe('a server that was away', () => {
+  /** A page on a server of its own, with a message that was sent while nobody answered. */
+  const unsent = async (page) => {
+    const mine = await startServer();
+    const { id } = await mine.call('POST', '/conversations', { title: 'Half a thought' });
+    const other = await mine.call('POST', '/conversations', { title: 'Another one' });
+    await enter(page, mine);
+    await openConversation(page, id);
+    await page.getByTestId('composer-field').waitFor();
+    await mine.halt();
+    await page.getByTestId('composer-field').fill('not lost');
+    await page.getByTestId('composer-field').press('Enter');
+    await page.getByTestId('send-problem').waitFor();
+    await until(async () => (await page.getByTestId('composer-field').inputValue()) === 'not lost', 'it is in the input again');
+    await page.getByTestId('offline').waitFor();
+    const back = async () => {
+      const again = await startServer(mine.home, new URL(mine.origin).port);
+      await until(async () => (await page.getByTestId('offline').count()) === 0, 'the page has found it', 20_000);
+      return again;
+    };
+    return { id, other: other.id, back };
+  };
+
+  inPage('gets the draft when it is back, and the red box goes', { allow: REFUSED }, async (page) => {
+    const { id, back } = await unsent(page);
+    await page.waitForTimeout(600);
+    const again = await back();
+    await until(async () => (await again.call('GET', `/conversations/${id}/draft`)).text === 'not lost', 'the draft is saved');
+    await until(async () => (await page.getByTestId('send-problem').count()) === 0, 'the box is gone');
+    assert.equal(await page.getByTestId('composer-field').inputValue(), 'not lost');
+    await page.getByTestId('composer-field').press('Enter');
+    await page.getByTestId('message').waitFor();
+    const said = await again.call('GET', `/conversations/${id}/messages`);
+    assert.deepEqual(said.messages.map((message) => message.parts[0].text), ['not lost']);
+    await until(async () => (await again.call('GET', `/conversations/${id}/draft`)).text === '', 'the draft is gone');
+    await page.goto('about:blank');
+    await again.stop();
+  });
+
+  inPage('loses no draft when one goes elsewhere meanwhile, nor what could not be read', { allow: REFUSED }, async (page) => {
+    const { id, other, back } = await unsent(page);
+    await page.evaluate((hash) => (location.hash = hash), `#/c/${other}`);
+    await page.getByTestId('transcript-problem').waitFor();
+    const again = await back();
+    await until(async () => (await page.getByTestId('transcript-problem').count()) === 0, 'the conversation is read by itself');
+    await openConversation(page, id);
+    await until(async () => (await page.getByTestId('composer-field').inputValue()) === 'not lost', 'the draft is there');
+    assert.equal(await page.getByTestId('send-problem').count(), 0);
+    await page.goto('about:blank');
+    await again.stop();
+  });
+
+  inPage('loses no draft when the page is loaded anew before it could be saved', { allow: REFUSED }, async (page) => {
+    const { id } = await make('Reloaded');
+    await enter(page, server);
+    await openConversation(page, id);
+    await page.route('**/draft', (route) => (route.request().method() === 'PUT' ? route.abort('connectionrefused') : route.fallback()));
+    await page.getByTestId('composer-field').fill('kept in this tab');
+    await page.waitForTimeout(600);
+    await page.reload();
+    const field = page.getByTestId('composer-field');
+    await until(async () => (await field.count()) === 1 && (await field.inputValue()) === 'kept in this tab', 'it is there');
+    await page.unroute('**/draft');
+    await page.reload();
+    await until(async () => (await server.call('GET', `/conversations/${id}/draft`)).text === 'kept in this tab', 'and on the server in the end');
+    await until(() => page.evaluate(() => sessionStorage.length === 0), 'the tab keeps nothing that the server has');
   });
 });
