@@ -30,7 +30,7 @@ export const en = {
   'list.month30': 'Previous 30 days',
   'list.messages': { one: '{n} message', other: '{n} messages' },
   'list.empty.active': 'No conversations yet',
-  'list.empty.activeHint': 'Start one, or import what other programs kept with `manent import`.',
+  'list.empty.activeHint': 'Start one, or bring an export of Manent back with `manent import`.',
   'list.empty.archived': 'Nothing is archived',
   'list.empty.archivedHint': 'Archive a conversation from its menu to put it away.',
   'list.empty.trashed': 'The trash is empty',
@@ -121,6 +121,7 @@ export const en = {
 
   'transcript.label': 'Messages',
   'transcript.choose': 'Choose a conversation',
+  'transcript.first': 'Start the first conversation',
   'transcript.chooseHint': 'Or press {key} to start a new one.',
   'transcript.empty': 'Nothing has been said here yet',
   'transcript.emptyHint': 'Write the first message below.',

@@ -32,7 +32,7 @@ export const zh: Texts = {
   'list.month30': '前 30 天',
   'list.messages': { other: '{n}条' },
   'list.empty.active': '还没有会话',
-  'list.empty.activeHint': '新建一个，或用 `manent import` 导入其他程序的记录。',
+  'list.empty.activeHint': '新建一个，或用 `manent import` 导入 Manent 的导出文件。',
   'list.empty.archived': '没有已归档的会话',
   'list.empty.archivedHint': '在会话的菜单中选择“归档”即可收起它。',
   'list.empty.trashed': '回收站是空的',
@@ -123,6 +123,7 @@ export const zh: Texts = {
 
   'transcript.label': '消息',
   'transcript.choose': '请选择一个会话',
+  'transcript.first': '开始第一个会话',
   'transcript.chooseHint': '或按 {key} 新建会话。',
   'transcript.empty': '这里还没有消息',
   'transcript.emptyHint': '在下面写第一条消息。',
