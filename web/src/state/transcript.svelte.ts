@@ -47,18 +47,7 @@ class Transcript {
   /** Opens a conversation at its end, or at a message. What was being read for another one is stopped. */
   async open(id: ConversationId | undefined, message?: MessageId): Promise<void> {
     this.#begin();
-    if (id !== this.id) {
-      this.id = id;
-      this.conversation = undefined;
-      this.messages = [];
-      this.siblings.clear();
-      this.#branches = [];
-      this.#branchesText = '';
-      this.moreBefore = this.moreAfter = false;
-    }
-    this.elsewhere = undefined;
-    this.problem = undefined;
-    this.reading = undefined;
+    this.#leaveFor(id);
     if (id === undefined) {
       this.opening = false;
       return;
@@ -72,6 +61,14 @@ class Transcript {
       this.opening = false;
       await this.#readBranches(id, signal);
     });
+  }
+
+  /** Shows a conversation that was just made, before anything of it is read: there is nothing to read. */
+  show(made: Conversation): void {
+    this.#begin();
+    this.#leaveFor(made.id);
+    this.conversation = made;
+    this.opening = false;
   }
 
   /** Moves the window to a message that keeps its place on the screen. */
@@ -151,6 +148,21 @@ class Transcript {
     this.messages = [];
     this.conversation = undefined;
     this.problem = new Problem('answer', 404, 'not_found', '');
+  }
+
+  #leaveFor(id: ConversationId | undefined): void {
+    if (id !== this.id) {
+      this.id = id;
+      this.conversation = undefined;
+      this.messages = [];
+      this.siblings.clear();
+      this.#branches = [];
+      this.#branchesText = '';
+      this.moreBefore = this.moreAfter = false;
+    }
+    this.elsewhere = undefined;
+    this.problem = undefined;
+    this.reading = undefined;
   }
 
   #begin(): void {
