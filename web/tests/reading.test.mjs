@@ -28,3 +28,17 @@ describe('an empty store', () => {
     });
   }
 });
+
+describe('a phone', () => {
+  inPage('shows the list while nothing is chosen', PHONE, async (page) => {
+    const { id } = await make('To be chosen');
+    await enter(page, server);
+    await page.locator('nav.shown').waitFor({ timeout: 3000 });
+    const row = page.locator(`[data-testid="row"][data-id="${id}"] a`);
+    await row.click({ timeout: 3000 });
+    await until(async () => page.url().includes(id), 'it is open');
+    await until(async () => (await page.locator('nav.shown').count()) === 0, 'the list is closed');
+    await page.goBack();
+    await page.locator('nav.shown').waitFor({ timeout: 3000 });
+  });
+});
