@@ -42,3 +42,45 @@ describe('a phone', () => {
     await page.locator('nav.shown').waitFor({ timeout: 3000 });
   });
 });
+
+describe('2,000 messages', () => {
+  inPage('Home and End reach the first and the last, and one goes on from there', {}, async (page) => {
+    const { id } = await make('Long');
+    for (let from = 0; from < 2000; from += 500) await say(id, ...Array.from({ length: 500 }, (_, index) => `Message ${from + index}`));
+    await enter(page, server);
+    await openConversation(page, id);
+    const inSight = (text) =>
+      until(
+        () =>
+          page.evaluate((text) => {
+            const found = [...document.querySelectorAll('[data-testid="message-body"]')].find((one) => one.innerText.trim() === text);
+            const box = found?.getBoundingClientRect();
+            return box !== undefined && box.top > 0 && box.bottom < innerHeight;
+          }, text),
+        `“${text}” is in sight`,
+        5000,
+      );
+    const goTo = (key) => page.keyboard.press(key);
+    await inSight('Message 1999');
+    await goTo('Home');
+    await inSight('Message 0');
+    await page.getByText('Start of the conversation').waitFor({ timeout: 3000 });
+    // On from the start: every message once, in order.
+    await until(async () => {
+      await page.getByTestId('transcript').evaluate((one) => (one.scrollTop = one.scrollHeight));
+      return (await page.getByTestId('message').count()) > 180;
+    }, 'more is read');
+    const shown = await shownTexts(page);
+    assert.deepEqual(shown, shown.map((_, index) => `Message ${index}`));
+    await goTo('End');
+    await inSight('Message 1999');
+    await until(async () => {
+      await page.getByTestId('transcript').evaluate((one) => (one.scrollTop = 0));
+      return (await page.getByTestId('message').count()) > 100;
+    }, 'what stands before the end is read');
+    await page.getByTestId('to-start').click();
+    await inSight('Message 0');
+    await page.getByTestId('to-end').click();
+    await inSight('Message 1999');
+  });
+});

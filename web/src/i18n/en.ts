@@ -126,6 +126,7 @@ export const en = {
   'transcript.empty': 'Nothing has been said here yet',
   'transcript.emptyHint': 'Write the first message below.',
   'transcript.start': 'Start of the conversation',
+  'transcript.toStart': 'Jump to the start',
   'transcript.toEnd': 'Jump to the end',
   'transcript.failed': 'The messages could not be read',
   'transcript.older': 'Reading earlier messages…',
@@ -169,6 +170,7 @@ export const en = {
 
   'keys.title': 'Keyboard shortcuts',
   'keys.message': 'Next / previous message',
+  'keys.ends': 'First / last message',
   'keys.conversation': 'Previous / next conversation',
   'keys.filter': 'Filter conversations',
   'keys.new': 'New conversation',

@@ -128,6 +128,7 @@ export const zh: Texts = {
   'transcript.empty': '这里还没有消息',
   'transcript.emptyHint': '在下面写第一条消息。',
   'transcript.start': '会话开始',
+  'transcript.toStart': '跳到开头',
   'transcript.toEnd': '跳到末尾',
   'transcript.failed': '无法读取消息',
   'transcript.older': '正在加载更早的消息…',
@@ -171,6 +172,7 @@ export const zh: Texts = {
 
   'keys.title': '键盘快捷键',
   'keys.message': '下一条 / 上一条消息',
+  'keys.ends': '第一条 / 最后一条消息',
   'keys.conversation': '上一个 / 下一个会话',
   'keys.filter': '过滤会话',
   'keys.new': '新建会话',
