@@ -174,6 +174,8 @@ export const en = {
   'keys.conversation': 'Previous / next conversation',
   'keys.filter': 'Filter conversations',
   'keys.new': 'New conversation',
+  'keys.write': 'Write a message',
+  'keys.undo': 'Undo / redo in the conversation',
   'keys.rename': 'Rename the conversation',
   'keys.send': 'Send the message',
   'keys.line': 'New line',

@@ -176,6 +176,8 @@ export const zh: Texts = {
   'keys.conversation': '上一个 / 下一个会话',
   'keys.filter': '过滤会话',
   'keys.new': '新建会话',
+  'keys.write': '写消息',
+  'keys.undo': '撤销 / 重做会话中的改动',
   'keys.rename': '重命名会话',
   'keys.send': '发送消息',
   'keys.line': '换行',
