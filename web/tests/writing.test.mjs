@@ -245,3 +245,23 @@ describe('a server that was away', () => {
     await until(() => page.evaluate(() => sessionStorage.length === 0), 'the tab keeps nothing that the server has');
   });
 });
+
+describe('keys', () => {
+  inPage('c goes to the input; Ctrl+Z and Shift+Ctrl+Z undo and redo outside of fields', {}, async (page) => {
+    const { id } = await make('Keys');
+    await say(id, 'one');
+    await say(id, 'two');
+    await enter(page, server);
+    await openConversation(page, id);
+    await page.keyboard.press('c');
+    await until(async () => (await focused(page)) === 'composer-field', 'the cursor is there', SOON_MS);
+    await page.keyboard.type('cc');
+    await page.keyboard.press('Control+z');
+    assert.deepEqual(await textsOf(id), ['one', 'two'], 'in a field it is the key of the field');
+    await page.evaluate(() => document.activeElement?.blur());
+    await page.keyboard.press('Control+z');
+    await until(async () => (await textsOf(id)).length === 1, 'it is taken back', SOON_MS);
+    await page.keyboard.press('Control+Shift+z');
+    await until(async () => (await textsOf(id)).length === 2, 'it is done again', SOON_MS);
+  });
+});

@@ -24,7 +24,7 @@ export interface Siblings {
 }
 
 /** Where the view is to stand after the next change: once, then it stays where it is. */
-export type Placement = { at: 'end' } | { at: 'message'; message: MessageId; offset_px: number | undefined };
+export type Placement = { at: 'start' } | { at: 'end' } | { at: 'message'; message: MessageId; offset_px: number | undefined };
 
 class Transcript {
   id: ConversationId | undefined = $state();
@@ -84,6 +84,11 @@ class Transcript {
   async toEnd(): Promise<void> {
     const id = this.id;
     if (id !== undefined) await this.#next((signal) => this.#atEnd(id, signal));
+  }
+
+  async toStart(): Promise<void> {
+    const id = this.id;
+    if (id !== undefined) await this.#next((signal) => this.#atStart(id, signal));
   }
 
   async readBefore(): Promise<void> {
@@ -202,6 +207,15 @@ class Transcript {
     this.moreBefore = page.more;
     this.moreAfter = false;
     this.messages = page.messages;
+  }
+
+  async #atStart(id: ConversationId, signal: AbortSignal): Promise<void> {
+    const page = await this.#page(id, { direction: 'forward', limit: PAGE }, signal);
+    this.placement = { at: 'start' };
+    this.moreBefore = false;
+    this.moreAfter = page.more;
+    this.messages = page.messages;
+    await this.#readSiblings(signal);
   }
 
   async #at(id: ConversationId, message: MessageId, offset_px: number | undefined, signal: AbortSignal): Promise<void> {
