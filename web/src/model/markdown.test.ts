@@ -152,3 +152,16 @@ test('nothing nests deeper than a page can show', () => {
     expect(depthOf(blocksOf(text))).toBeLessThan(100);
   }
 });
+
+test('whatever is typed is read', () => {
+  const units = ['*', '**', '***', '[', ']', '(', ')', '](http://a)', '`', '``', '\\', '!', 'a', ' ', '\n', '|', '- ', '> ', '# ', '```', '中', '|-|'];
+  let seed = 7;
+  const below = (end: number): number => {
+    seed = (seed * 1103515245 + 12345) & 0x7fffffff;
+    return Math.floor((seed / 0x80000000) * end);
+  };
+  for (let number = 0; number < 20_000; number += 1) {
+    const text = Array.from({ length: 1 + below(24) }, () => units[below(units.length)]).join('');
+    expect(() => blocksOf(text), JSON.stringify(text)).not.toThrow();
+  }
+});
