@@ -3,7 +3,7 @@
 use super::connection::{SqliteOptions, failed, open_again};
 use super::shared::Shared;
 use super::wal;
-use crate::engine::connection::{execute, maybe};
+use crate::engine::connection::{Ran, execute, maybe};
 use rusqlite::Connection;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -65,7 +65,7 @@ impl Keeper {
     }
 }
 
-fn look(connection: &Connection, shared: &Shared, copy: bool) -> rusqlite::Result<()> {
+fn look(connection: &Connection, shared: &Shared, copy: bool) -> Ran<()> {
     if copy {
         wal::copy(connection)?;
     }
@@ -77,7 +77,7 @@ fn look(connection: &Connection, shared: &Shared, copy: bool) -> rusqlite::Resul
 }
 
 /// Forgets requests whose callers have long had their answer.
-pub(super) fn forget_requests(connection: &Connection) -> rusqlite::Result<usize> {
+pub(super) fn forget_requests(connection: &Connection) -> Ran<usize> {
     let sql = "delete from request
          where key in (select key from request where at < (select max(at) from request) - $1 limit 500)";
     execute(connection, sql, [REQUESTS_KEPT_MICROS])

@@ -1,6 +1,7 @@
 //! What the tests of the store are made with: ids, times, messages, and an open store.
 
 use manent_model::*;
+use manent_store::postgres::{PostgresOptions, PostgresStore};
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
 use manent_store::*;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +26,14 @@ pub fn sqlite() -> Opened {
     let options = SqliteOptions { readers: 2, ..SqliteOptions::new(folder.path().join("store.db")) };
     let store = SqliteStore::open(options).expect("an empty folder can hold a store");
     Opened { store: Box::new(store), folder: Some(folder) }
+}
+
+/// Opens an empty store on PostgreSQL: a tenant of its own on the server of this test run.
+pub fn postgres() -> Opened {
+    let server = std::env::var("MANENT_TEST_POSTGRES").expect("a server");
+    let options = PostgresOptions { tenant: fastrand::i64(1_000..), readers: 2, ..PostgresOptions::new(server) };
+    let store = PostgresStore::open(options).expect("an empty tenant can hold a store");
+    Opened { store: Box::new(store), folder: None }
 }
 
 /// Numbers that are never given twice in a test run, so that ids never meet.

@@ -1,13 +1,13 @@
 //! Purge and erase: the only changes that destroy. Both go in steps, so that none of them holds the lock for long.
 
 use super::super::codes::{Kind, STATUS_PURGED, status_code};
-use super::super::connection::{execute, maybe, one, rows};
+use super::super::connection::{Connection, execute, maybe, one, rows};
 use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
 use super::super::tx::{ConversationRow, Entry, Tx};
 use super::conversation::{Body, image_of, put_image, seal_of};
 use super::message::facts_at;
-use super::scrub::{finish_scrubs, forget_tags, forget_words, set_scrub, sweep, sweep_beside};
+use super::scrub::{chance, finish_scrubs, forget_tags, forget_words, set_scrub, sweep, sweep_beside};
 use crate::error::{Conflict, StoreError};
 use crate::image::{self, Image};
 use crate::transaction::{Done, Erase, Receipt};
@@ -281,9 +281,9 @@ fn empty_message(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outc
     facts.usage = None;
     facts.metadata = None;
     let sql = "update message
-         set facts = $1, author_no = null, source_no = null, ordinal = null, external = null, raw = null, body = x'5B5D'
-         where key = $2";
-    execute(tx.connection, sql, (facts.encode(), address.0))?;
+         set facts = $1, author_no = null, source_no = null, ordinal = null, external = null, raw = null, body = $2
+         where key = $3";
+    execute(tx.connection, sql, (facts.encode(), &b"[]"[..], address.0))?;
 
     budget.receipt.messages += budget.spend(1);
     forget_named(tx, address.0, id, budget)?;
@@ -423,9 +423,8 @@ fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outco
         return Ok(false);
     }
     for no in &authors {
-        let sql = "update author set external_id = 'erased:' || no || ':' || hex(randomblob(8)), name = ''
-             where no = $1";
-        execute(tx.connection, sql, [no])?;
+        let sql = "update author set external_id = 'erased:' || no || ':' || $1, name = '' where no = $2";
+        execute(tx.connection, sql, (chance(), no))?;
     }
     tx.journal_beside(&Entry::of(Kind::Erased, &[]))?;
     Ok(true)
@@ -433,7 +432,12 @@ fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outco
 
 /// Takes an author out of the members of every conversation.
 fn leave_members(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<()> {
-    let sql = "select no from conversation where body is not null and instr(body, $1) > 0 limit $2";
+    let sql = match tx.connection {
+        Connection::Sqlite(_) => "select no from conversation where body is not null and instr(body, $1) > 0 limit $2",
+        Connection::Postgres(_) => {
+            "select no from conversation where body is not null and position($1::bytea in body) > 0 limit $2"
+        }
+    };
     let parameters = (as_written(external_id), budget.left.max(0));
     let found: Vec<i64> = rows(tx.connection, sql, parameters, |row| row.get(0))?;
     for no in found {
@@ -462,7 +466,12 @@ fn as_written(text: &str) -> Vec<u8> {
 
 /// Empties old values in which an author is still a member of a conversation.
 fn forget_members(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<()> {
-    let sql = "select pos, before from journal where before is not null and instr(before, $1) > 0";
+    let sql = match tx.connection {
+        Connection::Sqlite(_) => "select pos, before from journal where before is not null and instr(before, $1) > 0",
+        Connection::Postgres(_) => {
+            "select pos, before from journal where before is not null and position($1::bytea in before) > 0"
+        }
+    };
     let found: Vec<(i64, Vec<u8>)> =
         rows(tx.connection, sql, [as_written(external_id)], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let is_member = |image: &Image| match image {

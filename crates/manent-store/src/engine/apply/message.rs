@@ -253,10 +253,11 @@ fn insert_one(
 }
 
 fn use_blob(tx: &mut Tx<'_>, sha256: &[u8; 32], key: i64) -> Outcome<()> {
-    let sql = "insert into blob_use (blob_no, key)
-         select no, $1 from blob where sha256 = $2
-         on conflict do nothing";
-    execute(tx.connection, sql, (key, &sha256[..]))?;
+    let found: Option<i64> = maybe(tx.connection, "select no from blob where sha256 = $1", [sha256], |row| row.get(0))?;
+    if let Some(no) = found {
+        let sql = "insert into blob_use (blob_no, key) values ($1, $2) on conflict do nothing";
+        execute(tx.connection, sql, (no, key))?;
+    }
     Ok(())
 }
 

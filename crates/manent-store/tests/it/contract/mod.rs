@@ -26,6 +26,15 @@ macro_rules! contract {
                 }
             )*
         }
+
+        mod postgres {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $name() {
+                    super::$module::$name(&*crate::kit::postgres().store).await;
+                }
+            )*
+        }
     };
 }
 
