@@ -110,6 +110,22 @@ fn bind(statement: &mut rusqlite::Statement<'_>, parameters: impl Parameters) ->
     })
 }
 
+/// Begins to read: everything until [`end_reading`] is of one moment.
+pub(crate) fn begin_reading(connection: Connection<'_>) -> Ran<()> {
+    match connection {
+        Connection::Sqlite(_) => execute(connection, "begin", ()).map(drop),
+        Connection::Postgres(client) => Ok(client.begin_reading()?),
+    }
+}
+
+/// Ends it. Nothing was written; what fails here is noticed by whoever reads next.
+pub(crate) fn end_reading(connection: Connection<'_>) {
+    match connection {
+        Connection::Sqlite(_) => drop(execute(connection, "rollback", ())),
+        Connection::Postgres(client) => drop(client.run("rollback")),
+    }
+}
+
 /// Runs a query that gives exactly one row.
 pub(crate) fn one<'c, T>(
     connection: impl Into<Connection<'c>>,

@@ -16,6 +16,7 @@ pub(crate) mod tx;
 pub(crate) mod apply;
 pub(crate) mod steps;
 pub(crate) mod read;
+pub(crate) mod verify;
 pub(crate) mod queue;
 pub(crate) mod answers;
 pub(crate) mod known;

@@ -34,7 +34,7 @@ impl Client {
     }
 
     /// Runs statements that take nothing and give nothing, as they are.
-    pub(super) fn run(&self, sql: &str) -> Result<(), Error> {
+    pub(crate) fn run(&self, sql: &str) -> Result<(), Error> {
         self.runtime.block_on(self.client.batch_execute(sql))
     }
 
@@ -49,7 +49,7 @@ impl Client {
     }
 
     /// Begins a transaction that sees one moment and changes nothing.
-    pub(super) fn begin_reading(&self) -> Result<(), Error> {
+    pub(crate) fn begin_reading(&self) -> Result<(), Error> {
         let tenant = self.tenant;
         self.run(&format!(
             "begin isolation level repeatable read read only; select set_config('manent.tenant', '{tenant}', true)"

@@ -153,7 +153,8 @@ impl Engine for PostgresStore {
     }
 
     async fn verify(&self) -> Result<VerifyReport> {
-        Ok(VerifyReport::default())
+        let options = self.options.clone();
+        off_thread("manent-verify", move || crate::engine::verify::verify((&migrate::connect(&options)?).into())).await
     }
 
     async fn doctor(&self) -> Result<DoctorReport> {

@@ -1,7 +1,7 @@
 //! Backups: written, restored, checked and compared before anybody calls them done.
 
 use super::connection::{SqliteOptions, failed, make_private, open_reader, sync_folder};
-use super::verify::verify_connection;
+use crate::engine::verify::verify;
 use crate::error::{Result, StoreError};
 use crate::maintenance::BackupReport;
 use rusqlite::Connection;
@@ -72,7 +72,7 @@ fn check(restored: &Path, before: &Counts) -> Result<Counts> {
     if found.position < before.position || found.messages < before.messages {
         return Err(StoreError::altered("backup", restored.display()));
     }
-    let report = verify_connection(connection)?;
+    let report = verify((&connection).into())?;
     match report.problems.first() {
         None => Ok(found),
         Some(problem) => Err(StoreError::altered("backup", format!("{problem:?}"))),

@@ -10,7 +10,6 @@ mod wal;
 mod reader;
 mod keeper;
 mod backup;
-mod verify;
 mod doctor;
 
 pub(crate) use connection::said;
@@ -186,7 +185,7 @@ impl Engine for SqliteStore {
 
     async fn verify(&self) -> Result<VerifyReport> {
         let options = self.options.clone();
-        off_thread("manent-verify", move || verify::verify(&options)).await
+        off_thread("manent-verify", move || engine::verify::verify((&connection::open_reader(&options)?).into())).await
     }
 
     async fn doctor(&self) -> Result<DoctorReport> {
