@@ -309,23 +309,30 @@ fn empty_message(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outc
 /// Summaries and manifests that were made from a message may repeat it: those that cover it go as well, also those of
 /// conversations that took it from here.
 fn remove_derived(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outcome<()> {
-    let sql = "with recursive reached (no) as (
-             select conversation_no from branch where no = $1
-             union
-             select o.conversation_no
-             from reached r
-             join branch b on b.conversation_no = r.no
-             join branch o on o.parent_no = b.no
-             union
-             select o.conversation_no
-             from reached r
-             join branch b on b.conversation_no = r.no
-             join piece p on p.from_key between b.no << 24 and (b.no << 24 | 16777215)
-             join branch o on o.no = p.branch_no
-         )
-         select no from reached";
-    for conversation_no in rows(tx.connection, sql, [address.branch().0], |row| row.get(0))? {
+    let sql = "select conversation_no from branch where no = $1";
+    let own: Option<i64> = maybe(tx.connection, sql, [address.branch().0], |row| row.get(0))?;
+    let mut reached: Vec<i64> = own.into_iter().collect();
+    let forks = "select distinct o.conversation_no
+         from branch b
+         join branch o on o.parent_no = b.no
+         where b.conversation_no = $1";
+    let splices = "select distinct o.conversation_no
+         from branch b
+         join piece p on p.from_key between b.no << 24 and (b.no << 24 | 16777215)
+         join branch o on o.no = p.branch_no
+         where b.conversation_no = $1";
+    let mut place = 0;
+    while let Some(&conversation_no) = reached.get(place) {
+        for sql in [forks, splices] {
+            let found: Vec<i64> = rows(tx.connection, sql, [conversation_no], |row| row.get(0))?;
+            for no in found {
+                if !reached.contains(&no) {
+                    reached.push(no);
+                }
+            }
+        }
         remove_derived_in(tx, conversation_no, address, budget)?;
+        place += 1;
     }
     Ok(())
 }

@@ -31,7 +31,7 @@ pub(crate) fn version(tx: &Tx<'_>, kind: &str, id: &str) -> Outcome<i64> {
     let sql = "select case when body is null then 0 else version end
          from document
          where kind = $1 and id = $2 and withdrawn = 0
-         order by version desc
+         order by document.version desc
          limit 1";
     Ok(maybe(tx.connection, sql, (kind, id), |row| row.get(0))?.unwrap_or(0))
 }
