@@ -41,7 +41,8 @@ impl EngineError {
         match self {
             Self::Sqlite(error) => crate::sqlite::said(doing, error),
             Self::Postgres(error) => crate::postgres::failed(doing, error),
-            Self::Column(_) | Self::NoRow => StoreError::altered("the store", doing),
+            Self::Column(place) => StoreError::altered("a column", format!("{place} while {doing}")),
+            Self::NoRow => StoreError::altered("a row", doing),
         }
     }
 }

@@ -10,6 +10,9 @@ use tokio::runtime::Runtime;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, Error, NoTls, Row, Statement};
 
+/// Who works with the tables: not their owner, so that the policies hold.
+pub(super) const ROLE: &str = "manent_app";
+
 /// A connection and what it has prepared.
 pub(crate) struct Client {
     runtime: Runtime,
@@ -45,15 +48,17 @@ impl Client {
 
     /// Begins a transaction of the tenant.
     pub(super) fn begin(&self) -> Result<(), Error> {
-        self.run(&format!("begin; select set_config('manent.tenant', '{}', true)", self.tenant))
+        self.run(&format!("begin; {}", self.as_tenant()))
     }
 
     /// Begins a transaction that sees one moment and changes nothing.
     pub(crate) fn begin_reading(&self) -> Result<(), Error> {
-        let tenant = self.tenant;
-        self.run(&format!(
-            "begin isolation level repeatable read read only; select set_config('manent.tenant', '{tenant}', true)"
-        ))
+        self.run(&format!("begin isolation level repeatable read read only; {}", self.as_tenant()))
+    }
+
+    /// Until the end of the transaction: the role that owns nothing, and the rows of one tenant.
+    fn as_tenant(&self) -> String {
+        format!("set local role {ROLE}; select set_config('manent.tenant', '{}', true)", self.tenant)
     }
 
     /// Returns the only number that a statement gives.

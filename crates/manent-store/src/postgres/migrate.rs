@@ -1,6 +1,6 @@
 //! Migrations: the numbers and names of the file's, each statement on its own, each applied once.
 
-use super::client::Client;
+use super::client::{Client, ROLE};
 use super::options::PostgresOptions;
 use super::tenant::TABLES;
 use crate::engine::connection::{execute, maybe, one};
@@ -21,9 +21,9 @@ pub(super) const NEWEST: i64 = MIGRATIONS.len() as i64;
 pub(super) fn open(options: &PostgresOptions) -> Result<Client> {
     let client = connect(options)?;
     let failed = |error| super::failed("migrating the schema", error);
-    client
-        .run("create table if not exists migration (one bigint primary key check (one = 1), done bigint not null)")
-        .map_err(failed)?;
+    let table = "create table if not exists migration (one bigint primary key check (one = 1), done bigint not null)";
+    // Two that make it at once meet in the catalogue; whoever comes second finds it when it looks again.
+    client.run(table).or_else(|_| client.run(table)).map_err(failed)?;
     client.run("insert into migration (one, done) values (1, 0) on conflict do nothing").map_err(failed)?;
     // The row is the lock: two programs that start at once follow each other.
     client.run("begin; select done from migration for update").map_err(failed)?;
@@ -36,8 +36,26 @@ pub(super) fn open(options: &PostgresOptions) -> Result<Client> {
             client.run(statement).map_err(failed)?;
         }
     }
+    if done < NEWEST {
+        client.run(&format!("{}; {}", role(), grants())).map_err(failed)?;
+    }
     client.run(&format!("update migration set done = {NEWEST}; commit")).map_err(failed)?;
     Ok(client)
+}
+
+/// Makes the role that works with the tables, unless somebody has.
+fn role() -> String {
+    format!(
+        "do $$ begin
+           create role {ROLE} nologin;
+         exception when duplicate_object or unique_violation then null;
+         end $$"
+    )
+}
+
+fn grants() -> String {
+    let tables = TABLES.join(", ");
+    format!("grant {ROLE} to current_user; grant select, insert, update, delete on {tables} to {ROLE}")
 }
 
 /// Connects to the server.

@@ -4,6 +4,8 @@ use manent_model::*;
 use manent_store::postgres::{PostgresOptions, PostgresStore};
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
 use manent_store::*;
+use manent_testing::not_run;
+use manent_testing::postgres::Postgres;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A store of its own in a folder of its own.
@@ -11,6 +13,8 @@ pub struct Opened {
     pub store: Box<dyn Store>,
     #[expect(dead_code, reason = "removes the folder when the test ends")]
     folder: Option<tempfile::TempDir>,
+    #[expect(dead_code, reason = "ends with the test")]
+    server: Option<(Postgres, tempfile::TempDir)>,
 }
 
 impl std::ops::Deref for Opened {
@@ -25,15 +29,27 @@ pub fn sqlite() -> Opened {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let options = SqliteOptions { readers: 2, ..SqliteOptions::new(folder.path().join("store.db")) };
     let store = SqliteStore::open(options).expect("an empty folder can hold a store");
-    Opened { store: Box::new(store), folder: Some(folder) }
+    Opened { store: Box::new(store), folder: Some(folder), server: None }
 }
 
-/// Opens an empty store on PostgreSQL: a tenant of its own on the server of this test run.
-pub fn postgres() -> Opened {
-    let server = std::env::var("MANENT_TEST_POSTGRES").expect("a server");
+/// Opens an empty store on PostgreSQL: a tenant of its own on the server of this test run, or a server of its own.
+pub fn postgres() -> Option<Opened> {
+    let (server, own) = match std::env::var("MANENT_TEST_POSTGRES") {
+        Ok(server) => (server, None),
+        Err(_) => {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            match Postgres::start(folder.path(), &["fsync=off"]) {
+                Ok(server) => (server.url(), Some((server, folder))),
+                Err(error) => {
+                    not_run(&format!("PostgreSQL: {error}"));
+                    return None;
+                }
+            }
+        }
+    };
     let options = PostgresOptions { tenant: fastrand::i64(1_000..), readers: 2, ..PostgresOptions::new(server) };
     let store = PostgresStore::open(options).expect("an empty tenant can hold a store");
-    Opened { store: Box::new(store), folder: None }
+    Some(Opened { store: Box::new(store), folder: None, server: own })
 }
 
 /// Numbers that are never given twice in a test run, so that ids never meet.
