@@ -71,6 +71,17 @@ impl Client {
         self.runtime.block_on(self.client.query_one(sql, &[]))?.try_get(0)
     }
 
+    /// Begins to read many rows; [`Self::fetch`] brings them.
+    pub(super) fn open_cursor(&self, sql: &str) -> Result<(), Error> {
+        // A cursor takes no parameters, so the tenant stands in the statement.
+        let sql = tenant::named(sql).replace("$1", &self.tenant.to_string());
+        self.run(&format!("declare copying no scroll cursor for {sql}"))
+    }
+
+    pub(super) fn fetch(&self, rows: usize) -> Result<Vec<Row>, Error> {
+        self.runtime.block_on(self.client.query(&format!("fetch forward {rows} from copying"), &[]))
+    }
+
     pub(crate) fn query(&self, sql: &str, parameters: impl Parameters) -> Result<Vec<Row>, Error> {
         self.rows(sql, tenant::named, parameters)
     }

@@ -11,6 +11,7 @@ mod migrate;
 mod writer;
 mod reader;
 mod keeper;
+mod backup;
 mod doctor;
 
 pub(crate) use client::{Client, read};
@@ -148,8 +149,9 @@ impl Engine for PostgresStore {
         self.shared.readers.read(self.shared.key.clone(), doing, read).await
     }
 
-    async fn backup(&self, _: &Path) -> Result<BackupReport> {
-        Err(StoreError::Invalid("a store on PostgreSQL is backed up by PostgreSQL's own tools".to_owned()))
+    async fn backup(&self, to: &Path) -> Result<BackupReport> {
+        let (options, to) = (self.options.clone(), to.to_owned());
+        off_thread("manent-backup", move || backup::backup(&options, &to)).await
     }
 
     async fn verify(&self) -> Result<VerifyReport> {

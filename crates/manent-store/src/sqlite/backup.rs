@@ -1,6 +1,7 @@
 //! Backups: written, restored, checked and compared before anybody calls them done.
 
-use super::connection::{SqliteOptions, failed, make_private, open_reader, sync_folder};
+use super::connection::{SqliteOptions, failed, make_private, open_first, open_reader, sync_folder};
+use super::migrate::NEWEST;
 use crate::engine::verify::verify;
 use crate::error::{Result, StoreError};
 use crate::maintenance::BackupReport;
@@ -62,6 +63,21 @@ pub(super) fn backup(options: &SqliteOptions, to: &Path) -> Result<BackupReport>
     for leftover in [&partial, &restored, &beside(&restored, "-wal"), &beside(&restored, "-shm")] {
         let _ = std::fs::remove_file(leftover);
     }
+    outcome
+}
+
+/// Backs up what `fill` puts into an empty file: the rows of another engine.
+pub(crate) fn backup_of_copy(to: &Path, fill: impl FnOnce(&Connection) -> Result<()>) -> Result<BackupReport> {
+    let options = SqliteOptions::new(beside(to, ".copying"));
+    let forget = || {
+        for suffix in ["", "-wal", "-shm"] {
+            let _ = std::fs::remove_file(beside(&options.path, suffix));
+        }
+    };
+    forget();
+    let filled = open_first(&options, NEWEST).and_then(|file| fill(&file));
+    let outcome = filled.and_then(|()| backup(&options, to));
+    forget();
     outcome
 }
 

@@ -12,6 +12,7 @@ mod keeper;
 mod backup;
 mod doctor;
 
+pub(crate) use backup::backup_of_copy;
 pub(crate) use connection::said;
 pub use connection::{Durability, SQLITE_OLDEST, SqliteOptions};
 

@@ -14,6 +14,7 @@ mod purge;
 mod erase;
 mod undo;
 mod random;
+mod backups;
 
 /// Runs each function of the contract on every engine.
 macro_rules! contract {
@@ -147,5 +148,6 @@ contract! {
     undo::a_step_takes_the_last_change_of_its_scope_whichever_that_is,
     undo::what_leaves_no_old_value_is_stepped_over,
     undo::what_takes_back_or_destroys_stands_alone,
+    backups::a_backup_is_a_store_of_its_own,
     random::random_changes_show_what_a_naive_model_shows,
 }
