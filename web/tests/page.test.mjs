@@ -1,44 +1,10 @@
 // The page as people use it, against a real server in a real browser.
 
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { enter, openConversation, openPage, REFUSED, startBrowser, startServer, until } from './server.mjs';
+import { describe } from 'node:test';
+import { enter, openConversation, REFUSED, startServer, until, withServer } from './server.mjs';
 
-let server;
-let browser;
-
-before(async () => {
-  server = await startServer();
-  browser = await startBrowser();
-});
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
-
-const make = (title = 'A conversation') => server.call('POST', '/conversations', { title });
-const say = async (id, ...texts) => {
-  const messages = texts.map((text, index) => ({ role: index % 2 === 0 ? 'user' : 'assistant', text }));
-  return (await server.call('POST', `/conversations/${id}/messages`, { messages })).ids;
-};
-const textsOf = async (id) => {
-  const page = await server.call('GET', `/conversations/${id}/messages?limit=1000`);
-  return page.messages.map((message) => message.parts[0]?.text);
-};
-const shownTexts = async (page) => (await page.getByTestId('message-body').allInnerTexts()).map((text) => text.trim());
-
-/** Runs a test in a page of its own and fails it for anything that went wrong there. */
-function inPage(name, options, work) {
-  test(name, async () => {
-    const { context, page, errors } = await openPage(browser, options);
-    try {
-      await work(page, context);
-    } finally {
-      await context.close();
-    }
-    assert.deepEqual(errors, []);
-  });
-}
+const { server, inPage, make, say, textsOf, shownTexts } = withServer();
 
 describe('the way in', () => {
   inPage('the printed link lets one in and leaves no token in the address', {}, async (page) => {

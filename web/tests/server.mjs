@@ -1,9 +1,11 @@
 // A server of its own for every test file, a browser for all of them, and pages that forgive no error.
 
+import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 
@@ -142,4 +144,44 @@ export async function until(question, what, patience_ms = 10_000) {
     if (Date.now() > end) throw new Error(`it never came true that ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 40));
   }
+}
+
+/** Gives a test file its server and its browser, and the short words that most of its tests are made of. */
+export function withServer() {
+  // Filled before the first test runs; until then there is nothing to talk to.
+  const server = {};
+  let browser;
+  before(async () => {
+    Object.assign(server, await startServer());
+    browser = await startBrowser();
+  });
+  after(async () => {
+    await browser?.close();
+    await server.stop?.();
+  });
+  return {
+    server,
+    /** Runs a test in a page of its own and fails it for anything that went wrong there. */
+    inPage(name, options, work) {
+      test(name, async () => {
+        const { context, page, errors } = await openPage(browser, options);
+        try {
+          await work(page, context);
+        } finally {
+          await context.close();
+        }
+        assert.deepEqual(errors, []);
+      });
+    },
+    make: (title = 'A conversation') => server.call('POST', '/conversations', { title }),
+    async say(id, ...texts) {
+      const messages = texts.map((text, index) => ({ role: index % 2 === 0 ? 'user' : 'assistant', text }));
+      return (await server.call('POST', `/conversations/${id}/messages`, { messages })).ids;
+    },
+    async textsOf(id) {
+      const page = await server.call('GET', `/conversations/${id}/messages?limit=1000`);
+      return page.messages.map((message) => message.parts[0]?.text);
+    },
+    shownTexts: async (page) => (await page.getByTestId('message-body').allInnerTexts()).map((text) => text.trim()),
+  };
 }

@@ -1,6 +1,6 @@
 //! Where things are: the store, the token, the backups.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use etcetera::{BaseStrategy, choose_base_strategy};
 use manent::Database;
 use std::ffi::OsString;
@@ -35,6 +35,15 @@ impl Home {
             (None, None) => (folder.join("manent.db"), "home"),
         };
         Ok(Self { folder, folder_from, store, store_from })
+    }
+
+    /// Refuses a store that somebody named and that is not there: it is misspelt more often than new.
+    pub fn must_exist(&self) -> Result<()> {
+        let is_named = self.store_from != "home";
+        if is_named && !self.store.exists() {
+            bail!("there is no store at {}; `manent new` or `manent import` makes one", self.store.display());
+        }
+        Ok(())
     }
 
     /// Opens the store; makes it and its folder at the first time.

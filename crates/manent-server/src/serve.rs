@@ -43,7 +43,11 @@ pub enum StartProblem {
         listen: SocketAddr,
     },
     /// The address cannot be had.
-    #[error("cannot listen on {listen}")]
+    #[error("cannot listen on {listen}{}", if source.kind() == io::ErrorKind::AddrInUse {
+        "; a server may run there already (open its page, or choose another address with --listen)"
+    } else {
+        ""
+    })]
     Listen {
         /// The address.
         listen: SocketAddr,

@@ -70,12 +70,6 @@ impl Postgres {
         command
     }
 
-    /// Kills it as a power cut would and starts it again.
-    pub fn crash_and_start(&self) -> io::Result<()> {
-        self.stop("immediate")?;
-        self.launch(&[])
-    }
-
     fn launch(&self, settings: &[&str]) -> io::Result<()> {
         if !settings.is_empty() {
             let path = self.folder.join("data/postgresql.auto.conf");

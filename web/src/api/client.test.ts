@@ -36,6 +36,13 @@ test('a body goes as JSON with its key', async () => {
   expect(request.headers).toMatchObject({ 'content-type': 'application/json', 'idempotency-key': 'k' });
 });
 
+test('a request for one version says which', async () => {
+  const fetched = answering(200, '{}');
+  await call('POST /conversations/{conversation}/undo', { path: { conversation: 'conv_1' }, body: {} }, { version: 7 });
+  const [, request] = fetched.mock.calls[0] as [string, RequestInit];
+  expect(request.headers).toMatchObject({ 'if-match': '"7"' });
+});
+
 test('a problem keeps its code and its words', async () => {
   answering(422, '{"type":"x","title":"x","status":422,"code":"name_length","detail":"too long"}');
   const problem = await problemOf(call('GET /session', {}));

@@ -16,6 +16,8 @@ export interface Manner {
   signal?: AbortSignal;
   /** Makes a retry safe: the server does once what it is asked twice with one key. */
   key?: string;
+  /** The version of the conversation that it is meant for; if it has another one by then, the answer is 412. */
+  version?: number;
   /** Lets the request outlive the page. */
   keepalive?: boolean;
   timeout_ms?: number;
@@ -42,6 +44,7 @@ export async function call<R extends keyof Routes>(
   const headers: Record<string, string> = { accept: 'application/json' };
   if (given.body !== undefined) headers['content-type'] = 'application/json';
   if (manner.key !== undefined) headers['idempotency-key'] = manner.key;
+  if (manner.version !== undefined) headers['if-match'] = `"${manner.version}"`;
   const timeout = AbortSignal.timeout(manner.timeout_ms ?? TIMEOUT_MS);
   try {
     const response = await fetch(url, {

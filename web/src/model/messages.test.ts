@@ -43,12 +43,7 @@ test('editing changes the words and nothing else', () => {
   expect(isEditable(message('x', [{ type: 'tool_call', id: '1', name: 'f', input: {} }]))).toBe(false);
 });
 
-test('tools and what follows them belong to one answer', () => {
-  const [asked, called, result, answer] = ['user', 'assistant', 'tool', 'assistant'].map((role) => ({ ...message(role), role }));
-  expect([isJoined(asked, undefined), isJoined(called, asked), isJoined(result, called), isJoined(answer, result)]).toEqual([
-    false,
-    false,
-    true,
-    true,
-  ]);
+test('each change of role has a header, and so has the answer after a tool', () => {
+  const said = ['user', 'assistant', 'tool', 'tool', 'assistant', 'assistant'].map((role) => ({ ...message(role), role }));
+  expect(said.map((one, index) => isJoined(one, said[index - 1]))).toEqual([false, false, false, true, false, false]);
 });

@@ -48,9 +48,7 @@ export function atForks(messages: Message[], branches: BranchInfo[], startsAtFir
     .map((message) => message.id);
 }
 
-/** Says whether a message goes on with the answer before it: what a tool said, and what the model said then. */
+/** Says whether a message needs no header of its own: a tool that goes on after a tool. Everybody else is named. */
 export function isJoined(message: Message | undefined, before: Message | undefined): boolean {
-  if (message === undefined || before === undefined) return false;
-  if (message.role === 'tool') return before.role === 'tool' || before.role === 'assistant';
-  return message.role === 'assistant' && before.role === 'tool' && message.author?.id === before.author?.id;
+  return message?.role === 'tool' && before?.role === 'tool' && message.author?.id === before.author?.id;
 }

@@ -1,14 +1,15 @@
 // What people do to conversations. Each does it on the server, then shows it, then says so.
 
-import { call, type Conversation, type ConversationId, type Message, type MessageId } from '../api';
+import { call, Problem, type Conversation, type ConversationId, type Message, type MessageId } from '../api';
 import { t } from '../i18n/index.svelte';
 import { stamp } from '../model/dates';
 import { oneLine } from '../model/text';
 import { withWords } from '../model/messages';
+import { focusComposer } from './cursor';
 import { dialogs } from './dialogs.svelte';
 import { list } from './list.svelte';
 import { route } from './route.svelte';
-import { toasts } from './toasts.svelte';
+import { toasts, type Action } from './toasts.svelte';
 import { transcript } from './transcript.svelte';
 
 /** Runs an action and tells what went wrong; says whether it went well. */
@@ -27,18 +28,29 @@ function took(conversation: Conversation): void {
   if (conversation.id === transcript.id) transcript.conversation = conversation;
 }
 
-export async function createConversation(): Promise<Conversation | undefined> {
+let creating: Promise<Conversation | undefined> | undefined;
+
+/** Makes a conversation and puts the cursor where its first message is written. A second press makes no second one. */
+export function createConversation(): Promise<Conversation | undefined> {
+  creating ??= create().finally(() => (creating = undefined));
+  return creating;
+}
+
+async function create(): Promise<Conversation | undefined> {
   let made: Conversation | undefined;
   await attempt(async () => {
     const title = t('list.newName', { time: stamp(new Date()) });
     made = await call('POST /conversations', { body: { title } });
+    // What is typed now is meant for the new one, so it does not wait for the list.
+    transcript.show(made);
+    route.go(made.id);
+    dialogs.drawer = false;
+    await focusComposer();
     if (list.status !== 'active' || list.filter !== '') {
       list.filter = '';
       await list.show('active');
     }
     list.put(made);
-    route.go(made.id);
-    dialogs.drawer = false;
   });
   return made;
 }
@@ -60,9 +72,10 @@ export async function archive(conversation: Conversation): Promise<void> {
   const path = { conversation: conversation.id };
   await attempt(async () => {
     const beside = neighbour(conversation.id);
-    took(await call('PATCH /conversations/{conversation}', { path, body: { status: 'archived' } }));
+    const archived = await call('PATCH /conversations/{conversation}', { path, body: { status: 'archived' } });
+    took(archived);
     leave(conversation.id, beside);
-    toasts.say(t('conversation.archived'), { text: t('toast.undo'), act: () => void restore(conversation) });
+    toasts.say(t('conversation.archived'), undoOf(archived, () => void restore(conversation)));
   });
 }
 
@@ -70,14 +83,15 @@ export async function trash(conversation: Conversation): Promise<void> {
   await attempt(async () => {
     const beside = neighbour(conversation.id);
     const wasOpen = route.place.conversation === conversation.id;
-    took(await call('DELETE /conversations/{conversation}', { path: { conversation: conversation.id } }));
+    const trashed = await call('DELETE /conversations/{conversation}', { path: { conversation: conversation.id } });
+    took(trashed);
     // The last one that is deleted makes room for a new one, which goes again if nobody used it.
     const isLast = wasOpen && list.status === 'active' && list.filter === '' && list.conversations.length === 0;
     const stopgap = isLast ? await createConversation() : undefined;
     if (!isLast) leave(conversation.id, beside);
     const act = (): void => void restoreAfter(conversation, stopgap, wasOpen);
     const title = oneLine(conversation.title || t('list.untitled'), 40);
-    toasts.say(t('conversation.trashed', { title }), { text: t('toast.undo'), act });
+    toasts.say(t('conversation.trashed', { title }), undoOf(trashed, act));
   });
 }
 
@@ -109,24 +123,46 @@ export async function purge(conversation: Conversation): Promise<void> {
 }
 
 export async function clear(conversation: Conversation): Promise<void> {
-  if (!(await dialogs.ask(t('conversation.clearConfirm'), t('conversation.clear'), 'bad'))) return;
+  const title = oneLine(conversation.title || t('list.untitled'), 60);
+  const more = t('conversation.clearMore', { title });
+  if (!(await dialogs.ask(t('conversation.clearConfirm'), t('conversation.clear'), 'bad', more))) return;
   await attempt(async () => {
     const path = { conversation: conversation.id };
     const cleared = await call('POST /conversations/{conversation}/clear', { path, body: {} });
     list.put(cleared);
     await transcript.follow(cleared, new Set(['head_moved']));
-    toasts.say(t('conversation.cleared'), { text: t('toast.undo'), act: () => void step(conversation.id, 'undo') });
+    toasts.say(t('conversation.cleared'), undoOf(cleared, () => void takeBack(cleared)));
   });
 }
 
 /** Takes the last change back, or does it again. */
 export async function step(conversation: ConversationId, which: 'undo' | 'redo'): Promise<void> {
   await attempt(async () => {
-    const stepped = await call(`POST /conversations/{conversation}/${which}`, { path: { conversation }, body: {} });
-    list.put(stepped);
-    await transcript.follow(stepped, new Set(['undone']));
-    toasts.say(t(which === 'undo' ? 'conversation.undone' : 'conversation.redone'));
+    await stepped(await call(`POST /conversations/{conversation}/${which}`, { path: { conversation }, body: {} }), which);
   });
+}
+
+/** Takes back the change that made a conversation what it is here, and nothing that happened to it since. */
+async function takeBack({ id, version }: Conversation): Promise<void> {
+  await attempt(async () => {
+    try {
+      const path = { conversation: id };
+      await stepped(await call('POST /conversations/{conversation}/undo', { path, body: {} }, { version }), 'undo');
+    } catch (error) {
+      if (!(error instanceof Problem) || error.status !== 412) throw error;
+      toasts.warn(t('conversation.changedSince'));
+    }
+  });
+}
+
+async function stepped(conversation: Conversation, which: 'undo' | 'redo'): Promise<void> {
+  list.put(conversation);
+  await transcript.follow(conversation, new Set(['undone']));
+  toasts.say(t(which === 'undo' ? 'conversation.undone' : 'conversation.redone'));
+}
+
+function undoOf({ id, version }: Conversation, act: () => void): Action {
+  return { text: t('toast.undo'), act, change: { conversation: id, version } };
 }
 
 /** Shows another alternative in the place of a message, at the same place of the screen. */
@@ -145,13 +181,18 @@ export async function editMessage(
   tail: 'keep' | 'cut',
   offset_px: number | undefined,
 ): Promise<boolean> {
+  const before = transcript.conversation?.version ?? 0;
   return attempt(async () => {
     const { role, author, model } = message;
     const body = { message: message.id, with: { role, author, model, parts: withWords(message.parts, text) }, tail };
     const { ids } = await call('POST /conversations/{conversation}/edit', { path: { conversation }, body });
     const [edited] = ids;
     if (edited !== undefined) await transcript.moveTo(edited, offset_px);
-    toasts.say(t('message.edited'), { text: t('toast.undo'), act: () => void step(conversation, 'undo') });
+    const now = await call('GET /conversations/{conversation}', { path: { conversation } });
+    list.put(now);
+    // If somebody else came between, there is no telling whose change would be taken back.
+    const alone = now.version === before + 1;
+    toasts.say(t('message.edited'), alone ? undoOf(now, () => void takeBack(now)) : undefined);
   });
 }
 

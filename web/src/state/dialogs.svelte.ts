@@ -3,6 +3,8 @@
 /** A question. */
 export interface Question {
   text: string;
+  /** What it is about, and what can be done about it afterwards. */
+  more: string | undefined;
   yes: string;
   tone: 'plain' | 'bad';
   answer: (yes: boolean) => void;
@@ -14,11 +16,12 @@ class Dialogs {
   drawer = $state(false);
 
   /** Asks, and resolves with the answer; Esc is a no. */
-  ask(text: string, yes: string, tone: Question['tone'] = 'plain'): Promise<boolean> {
+  ask(text: string, yes: string, tone: Question['tone'] = 'plain', more?: string): Promise<boolean> {
     this.question?.answer(false);
     return new Promise((resolve) => {
       this.question = {
         text,
+        more,
         yes,
         tone,
         answer: (given) => {
@@ -27,6 +30,13 @@ class Dialogs {
         },
       };
     });
+  }
+
+  /** Closes everything: what stood behind it is another place now. */
+  close(): void {
+    this.question?.answer(false);
+    this.keys = false;
+    this.drawer = false;
   }
 }
 

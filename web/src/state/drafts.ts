@@ -1,76 +1,130 @@
-// What somebody is typing, kept on the server so that a reload, a crash or another screen finds it.
+// What somebody is typing, kept on the server so that a reload, a crash or another screen finds it. Until the server has
+// it, it is kept here and in this tab, so that a server that is away loses nothing.
 
-import { call, type ConversationId } from '../api';
+import { call, Problem, type ConversationId } from '../api';
 import { toasts } from './toasts.svelte';
 import { t } from '../i18n/index.svelte';
 
 const QUIET_MS = 400;
-
-interface Waiting {
-  text: string;
-  timer: ReturnType<typeof setTimeout>;
-}
+const KEPT = 'manent.drafts';
 
 class Drafts {
-  #waiting = new Map<ConversationId, Waiting>();
+  /** The newest text of each conversation that the server does not have; an empty one is a draft to forget. */
+  #unsaved: Map<ConversationId, string> = restored();
+  #timers = new Map<ConversationId, ReturnType<typeof setTimeout>>();
   /** One request at a time for each conversation, or an old text could arrive last. */
   #lines = new Map<ConversationId, Promise<void>>();
+  /** Said once until a draft is saved again, not for every letter. */
+  #told = false;
 
   constructor() {
     addEventListener('pagehide', () => {
-      for (const id of this.#waiting.keys()) this.flush(id, 'leaving');
+      for (const id of this.#timers.keys()) this.flush(id, 'leaving');
     });
   }
 
   async read(conversation: ConversationId, signal: AbortSignal): Promise<string> {
-    const waiting = this.#waiting.get(conversation);
-    if (waiting) return waiting.text;
     await this.#lines.get(conversation);
+    const unsaved = this.#unsaved.get(conversation);
+    if (unsaved !== undefined) return unsaved;
     const path = { conversation };
     return (await call('GET /conversations/{conversation}/draft', { path, query: {} }, { signal })).text;
   }
 
   /** Keeps a text as soon as the typing pauses. */
   save(conversation: ConversationId, text: string): void {
-    clearTimeout(this.#waiting.get(conversation)?.timer);
-    const timer = setTimeout(() => this.flush(conversation, 'typing'), QUIET_MS);
-    this.#waiting.set(conversation, { text, timer });
+    this.#keep(conversation, text);
+    clearTimeout(this.#timers.get(conversation));
+    this.#timers.set(conversation, setTimeout(() => this.flush(conversation, 'typing'), QUIET_MS));
   }
 
-  /** Sends what waits. */
+  /** Sends what waits for a pause. */
   flush(conversation: ConversationId, when: 'typing' | 'leaving'): void {
-    const waiting = this.#waiting.get(conversation);
-    if (!waiting) return;
-    clearTimeout(waiting.timer);
-    this.#waiting.delete(conversation);
-    this.#queue(conversation, waiting.text, when === 'leaving');
+    if (!this.#timers.has(conversation)) return;
+    this.#stopWaiting(conversation);
+    this.#queue(conversation, when);
   }
 
   /** Forgets the draft: it was sent. */
   clear(conversation: ConversationId): void {
-    clearTimeout(this.#waiting.get(conversation)?.timer);
-    this.#waiting.delete(conversation);
-    this.#queue(conversation, '', false);
+    this.#stopWaiting(conversation);
+    this.#keep(conversation, '');
+    this.#queue(conversation, 'typing');
   }
 
-  #queue(conversation: ConversationId, text: string, keepalive: boolean): void {
-    const path = { conversation };
-    const send = async (): Promise<void> => {
-      try {
-        if (text === '') await call('DELETE /conversations/{conversation}/draft', { path, query: {} }, { keepalive });
-        else await call('PUT /conversations/{conversation}/draft', { path, query: {}, body: { text } }, { keepalive });
-      } catch {
-        if (!keepalive && text !== '') toasts.warn(t('composer.draftFailed'));
-      }
-    };
+  /** Sends again what did not arrive; the server is back. */
+  retry(): void {
+    for (const id of this.#unsaved.keys()) if (!this.#timers.has(id) && !this.#lines.has(id)) this.#queue(id, 'typing');
+  }
+
+  /** Leaves nothing in this tab for whoever comes next. */
+  forget(): void {
+    for (const id of this.#timers.keys()) this.#stopWaiting(id);
+    this.#unsaved.clear();
+    keepAll(this.#unsaved);
+  }
+
+  #stopWaiting(conversation: ConversationId): void {
+    clearTimeout(this.#timers.get(conversation));
+    this.#timers.delete(conversation);
+  }
+
+  #keep(conversation: ConversationId, text: string | undefined): void {
+    if (text === undefined) this.#unsaved.delete(conversation);
+    else this.#unsaved.set(conversation, text);
+    keepAll(this.#unsaved);
+  }
+
+  #queue(conversation: ConversationId, when: 'typing' | 'leaving'): void {
     const before = this.#lines.get(conversation);
     // A page that is going away cannot wait for its turn.
-    const line = keepalive || before === undefined ? send() : before.then(send);
+    const line = when === 'leaving' || before === undefined ? this.#send(conversation, when) : before.then(() => this.#send(conversation, when));
     this.#lines.set(conversation, line);
     void line.then(() => {
       if (this.#lines.get(conversation) === line) this.#lines.delete(conversation);
     });
   }
+
+  async #send(conversation: ConversationId, when: 'typing' | 'leaving'): Promise<void> {
+    const text = this.#unsaved.get(conversation);
+    if (text === undefined) return;
+    const path = { conversation };
+    const keepalive = when === 'leaving';
+    try {
+      if (text === '') await call('DELETE /conversations/{conversation}/draft', { path, query: {} }, { keepalive });
+      else await call('PUT /conversations/{conversation}/draft', { path, query: {}, body: { text } }, { keepalive });
+      this.#told = false;
+    } catch (error) {
+      if (text !== '' && !keepalive && !this.#told) toasts.warn(t('composer.draftFailed'));
+      this.#told = true;
+      if (mayArriveLater(Problem.thrown(error))) return;
+    }
+    // What was typed meanwhile has its own turn.
+    if (this.#unsaved.get(conversation) === text) this.#keep(conversation, undefined);
+  }
 }
 
 export const drafts = new Drafts();
+
+/** Says whether the same request can succeed later. A conversation that is gone stays gone. */
+function mayArriveLater(problem: Problem): boolean {
+  return problem.reach !== 'answer' || problem.status === 401 || problem.status >= 500;
+}
+
+function restored(): Map<ConversationId, string> {
+  try {
+    const kept: unknown = JSON.parse(sessionStorage.getItem(KEPT) ?? '{}');
+    return new Map(Object.entries(kept as object).filter(([, text]) => typeof text === 'string'));
+  } catch {
+    return new Map();
+  }
+}
+
+function keepAll(drafts: Map<ConversationId, string>): void {
+  try {
+    if (drafts.size === 0) sessionStorage.removeItem(KEPT);
+    else sessionStorage.setItem(KEPT, JSON.stringify(Object.fromEntries(drafts)));
+  } catch {
+    // A browser that keeps nothing has them as long as the page is open.
+  }
+}

@@ -2,6 +2,7 @@
 
 import { call, isAborted, Problem, type Conversation, type ConversationId, type ConversationStatus } from '../api';
 import { microsOf } from '../model/dates';
+import { toasts } from './toasts.svelte';
 
 export const STATUSES = ['active', 'archived', 'trashed'] as const;
 export type ListStatus = (typeof STATUSES)[number];
@@ -50,6 +51,7 @@ class List {
 
   /** Takes in a conversation that is new or has changed. */
   put(conversation: Conversation): void {
+    toasts.saw(conversation);
     const others = this.conversations.filter((one) => one.id !== conversation.id);
     const known = this.conversations.find((one) => one.id === conversation.id);
     if (known && known.version > conversation.version) return;
@@ -85,6 +87,7 @@ class List {
       const seen = new Set(page.conversations.map((one) => one.id));
       const kept = after === undefined ? [] : this.conversations.filter((one) => !seen.has(one.id));
       this.conversations = [...kept, ...page.conversations];
+      page.conversations.forEach((one) => toasts.saw(one));
       this.#next = page.next ?? undefined;
       this.problem = undefined;
     } catch (error) {

@@ -1,7 +1,10 @@
 // Brings what others change into the list and the open conversation.
 
 import { call, follow, isAborted, Problem, type ConversationId, type JournalEntry, type LiveState } from '../api';
+import { drafts } from './drafts';
 import { list } from './list.svelte';
+import { route } from './route.svelte';
+import { sending } from './sending.svelte';
 import { transcript } from './transcript.svelte';
 
 /** A stream writes many chunks; the page reads at this pace. */
@@ -17,8 +20,19 @@ class Live {
     return follow({
       changed: (entry) => this.#changed(entry),
       missed: () => void this.#missed(),
-      state: (state) => (this.state = state),
+      state: (state) => {
+        this.state = state;
+        if (state === 'open') this.#connected();
+      },
     });
+  }
+
+  /** What failed because the server was away is tried again. */
+  #connected(): void {
+    drafts.retry();
+    sending.connected();
+    if (list.problem) void list.refresh();
+    if (transcript.problem && transcript.problem.reach !== 'answer') void transcript.open(transcript.id, route.place.message);
   }
 
   #changed(entry: JournalEntry): void {

@@ -13,9 +13,19 @@ export interface Unsent {
   key: string;
 }
 
+/** What was not sent, and why. */
+export interface Failure {
+  unsent: Unsent;
+  problem: Problem;
+  /** Its text is in the input again. */
+  restored: boolean;
+  /** What stood in the way is over. It is kept for its key: the message may have arrived, and only the answer been lost. */
+  over: boolean;
+}
+
 class Sending {
   pending: Unsent | undefined = $state.raw();
-  failure: { unsent: Unsent; problem: Problem; restored: boolean } | undefined = $state.raw();
+  failure: Failure | undefined = $state.raw();
 
   #line: Promise<unknown> = Promise.resolve();
 
@@ -39,7 +49,7 @@ class Sending {
       return undefined;
     } catch (error) {
       const problem = Problem.thrown(error);
-      this.failure = { unsent, problem, restored: false };
+      this.failure = { unsent, problem, restored: false, over: false };
       return problem;
     } finally {
       this.pending = undefined;
@@ -48,6 +58,11 @@ class Sending {
 
   restored(): void {
     if (this.failure) this.failure = { ...this.failure, restored: true };
+  }
+
+  /** The server is back, so nothing says any more that it cannot be reached. */
+  connected(): void {
+    if (this.failure && this.failure.problem.reach !== 'answer') this.failure = { ...this.failure, over: true };
   }
 
   dismiss(): void {

@@ -1,6 +1,7 @@
 // Whether one is in. The token comes once, in the link or by hand, and is never kept by the page.
 
 import { call, onRefused, Problem } from '../api';
+import { drafts } from './drafts';
 
 export type SessionState = 'asking' | 'out' | 'in' | 'unreachable';
 
@@ -58,6 +59,7 @@ class Session {
     try {
       await call('DELETE /session', {});
     } finally {
+      drafts.forget();
       this.ended = false;
       this.state = 'out';
     }

@@ -1,6 +1,6 @@
 // Short notices at the edge of the page.
 
-import { isAborted, Problem } from '../api';
+import { isAborted, Problem, type Conversation, type ConversationId } from '../api';
 import { t } from '../i18n/index.svelte';
 import { isNameProblem } from '../model/names';
 
@@ -9,7 +9,15 @@ export interface Toast {
   id: number;
   text: string;
   tone: 'plain' | 'bad';
-  action?: { text: string; act: () => void };
+  action?: Action;
+}
+
+/** What a notice offers to do. */
+export interface Action {
+  text: string;
+  act: () => void;
+  /** The change that it takes back. Once something else happened to the conversation, it is offered no longer. */
+  change?: { conversation: ConversationId; version: number };
 }
 
 const SHOWN_MS = 4000;
@@ -19,7 +27,7 @@ class Toasts {
   all: Toast[] = $state([]);
   #last = 0;
 
-  say(text: string, action?: Toast['action']): void {
+  say(text: string, action?: Action): void {
     this.#show({ text, tone: 'plain', ...(action ? { action } : {}) });
   }
 
@@ -34,6 +42,13 @@ class Toasts {
 
   dismiss(id: number): void {
     this.all = this.all.filter((toast) => toast.id !== id);
+  }
+
+  /** Takes in how a conversation is now, and forgets what can no longer be taken back alone. */
+  saw(conversation: Conversation): void {
+    const isOld = ({ action }: Toast): boolean =>
+      action?.change?.conversation === conversation.id && action.change.version < conversation.version;
+    if (this.all.some(isOld)) this.all = this.all.filter((toast) => !isOld(toast));
   }
 
   #show(toast: Omit<Toast, 'id'>): void {

@@ -24,7 +24,7 @@ export interface Siblings {
 }
 
 /** Where the view is to stand after the next change: once, then it stays where it is. */
-export type Placement = { at: 'end' } | { at: 'message'; message: MessageId; offset_px: number | undefined };
+export type Placement = { at: 'start' } | { at: 'end' } | { at: 'message'; message: MessageId; offset_px: number | undefined };
 
 class Transcript {
   id: ConversationId | undefined = $state();
@@ -47,18 +47,7 @@ class Transcript {
   /** Opens a conversation at its end, or at a message. What was being read for another one is stopped. */
   async open(id: ConversationId | undefined, message?: MessageId): Promise<void> {
     this.#begin();
-    if (id !== this.id) {
-      this.id = id;
-      this.conversation = undefined;
-      this.messages = [];
-      this.siblings.clear();
-      this.#branches = [];
-      this.#branchesText = '';
-      this.moreBefore = this.moreAfter = false;
-    }
-    this.elsewhere = undefined;
-    this.problem = undefined;
-    this.reading = undefined;
+    this.#leaveFor(id);
     if (id === undefined) {
       this.opening = false;
       return;
@@ -74,6 +63,14 @@ class Transcript {
     });
   }
 
+  /** Shows a conversation that was just made, before anything of it is read: there is nothing to read. */
+  show(made: Conversation): void {
+    this.#begin();
+    this.#leaveFor(made.id);
+    this.conversation = made;
+    this.opening = false;
+  }
+
   /** Moves the window to a message that keeps its place on the screen. */
   async moveTo(message: MessageId, offset_px: number | undefined): Promise<void> {
     const id = this.id;
@@ -87,6 +84,11 @@ class Transcript {
   async toEnd(): Promise<void> {
     const id = this.id;
     if (id !== undefined) await this.#next((signal) => this.#atEnd(id, signal));
+  }
+
+  async toStart(): Promise<void> {
+    const id = this.id;
+    if (id !== undefined) await this.#next((signal) => this.#atStart(id, signal));
   }
 
   async readBefore(): Promise<void> {
@@ -153,6 +155,21 @@ class Transcript {
     this.problem = new Problem('answer', 404, 'not_found', '');
   }
 
+  #leaveFor(id: ConversationId | undefined): void {
+    if (id !== this.id) {
+      this.id = id;
+      this.conversation = undefined;
+      this.messages = [];
+      this.siblings.clear();
+      this.#branches = [];
+      this.#branchesText = '';
+      this.moreBefore = this.moreAfter = false;
+    }
+    this.elsewhere = undefined;
+    this.problem = undefined;
+    this.reading = undefined;
+  }
+
   #begin(): void {
     this.#controller.abort();
     this.#controller = new AbortController();
@@ -190,6 +207,15 @@ class Transcript {
     this.moreBefore = page.more;
     this.moreAfter = false;
     this.messages = page.messages;
+  }
+
+  async #atStart(id: ConversationId, signal: AbortSignal): Promise<void> {
+    const page = await this.#page(id, { direction: 'forward', limit: PAGE }, signal);
+    this.placement = { at: 'start' };
+    this.moreBefore = false;
+    this.moreAfter = page.more;
+    this.messages = page.messages;
+    await this.#readSiblings(signal);
   }
 
   async #at(id: ConversationId, message: MessageId, offset_px: number | undefined, signal: AbortSignal): Promise<void> {

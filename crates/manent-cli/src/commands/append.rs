@@ -14,9 +14,9 @@ use std::io::{BufRead, Read};
 pub struct Said {
     /// What is said; `-` reads standard input.
     text: Option<String>,
-    /// Who speaks: user, assistant, tool, or any word.
-    #[arg(long, short, default_value = "user")]
-    role: String,
+    /// Who speaks: user, assistant, tool, or any word; the user, or whoever spoke what is replaced, if it is not given.
+    #[arg(long, short)]
+    role: Option<String>,
     /// The author, as ID or ID=NAME.
     #[arg(long, value_name = "ID[=NAME]")]
     author: Option<String>,
@@ -44,11 +44,20 @@ pub struct Said {
 }
 
 impl Said {
+    /// Turns what is said in the place of another message into what the library takes.
+    pub async fn instead(mut self, desk: &Desk, of: MessageId) -> Result<MessageDraft> {
+        if self.role.is_none() {
+            self.role = Some(desk.database.message(of).await?.message.content.role);
+        }
+        self.draft(desk).await
+    }
+
     /// Turns it into what the library takes.
     pub async fn draft(self, desk: &Desk) -> Result<MessageDraft> {
+        let role = self.role.as_deref().unwrap_or("user");
         let mut draft = match (&self.text, &self.parts) {
-            (_, Some(parts)) => MessageDraft::from_json(self.role.as_str(), &read_text(parts)?).context("the parts")?,
-            (Some(text), None) => MessageDraft::new(self.role.as_str(), &[Part::text(said(&read_text(text)?))]),
+            (_, Some(parts)) => MessageDraft::from_json(role, &read_text(parts)?).context("the parts")?,
+            (Some(text), None) => MessageDraft::new(role, &[Part::text(said(&read_text(text)?))]),
             (None, None) => bail!("say something, or - to read standard input"),
         };
         draft.id = self.id;

@@ -276,7 +276,12 @@ pub struct Purge {
 impl Purge {
     pub async fn run(self, desk: &Desk) -> Result<()> {
         let id = desk.conversation(&self.one.conversation).await?;
-        desk.screen.confirm(&format!("Destroy {id}? This cannot be undone."))?;
+        let found = desk.database.conversation(id).await?;
+        if found.status != ConversationStatus::Trashed {
+            bail!("only a conversation in the trash can be purged; `manent rm {id}` puts it there");
+        }
+        let (title, messages) = (&found.title, found.messages);
+        desk.screen.confirm(&format!("Destroy “{title}” with {messages} messages ({id})? This cannot be undone."))?;
         desk.database.purge(id).await?;
         desk.screen.done(&format!("purged {id}"));
         Ok(())

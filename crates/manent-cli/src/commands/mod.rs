@@ -131,12 +131,23 @@ impl Command {
             Self::Man(command) => return command.run(&screen),
             command => command,
         };
+        if !command.begins() {
+            home.must_exist()?;
+        }
         let database = home.open()?;
         let desk = Desk { database, screen, now: jiff::Zoned::now() };
         let done = command.at(&desk).await;
         let closed = desk.database.close().await;
         done?;
         Ok(closed?)
+    }
+
+    /// Says whether it may be the first command that a store sees.
+    fn begins(&self) -> bool {
+        matches!(
+            self,
+            Self::New(_) | Self::Import(_) | Self::Project(_) | Self::Document(_) | Self::Memory(_) | Self::Blob(_)
+        )
     }
 
     async fn at(self, desk: &Desk) -> Result<()> {

@@ -123,7 +123,7 @@ impl Edit {
     pub async fn run(self, desk: &Desk) -> Result<()> {
         let (id, message) = (desk.conversation(&self.conversation).await?, desk.message(&self.message).await?);
         let tail = if self.keep_tail { Tail::Keep } else { Tail::Cut };
-        let with = self.said.draft(desk).await?;
+        let with = self.said.instead(desk, message).await?;
         desk.made(&[desk.database.edit(id, message, with, tail).await?])
     }
 }
@@ -142,7 +142,7 @@ pub struct Regenerate {
 impl Regenerate {
     pub async fn run(self, desk: &Desk) -> Result<()> {
         let (id, answer) = (desk.conversation(&self.conversation).await?, desk.message(&self.answer).await?);
-        let with = self.said.draft(desk).await?;
+        let with = self.said.instead(desk, answer).await?;
         desk.made(&[desk.database.regenerate(id, answer, with).await?])
     }
 }

@@ -4,7 +4,7 @@ use crate::desk::Desk;
 use crate::progress::{Reading, Spinner};
 use anyhow::{Context, Result};
 use clap::Args;
-use manent::ExportSelection;
+use manent::{ConversationStatus, ExportSelection, ListQuery};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::PathBuf;
@@ -83,6 +83,14 @@ impl Import {
             desk.screen.done(&format!(
                 "{conversations} conversations with {messages} messages, {unchanged} were here already"
             ));
+            let unfinished = ListQuery { statuses: vec![ConversationStatus::Importing], ..ListQuery::default() };
+            let unfinished = desk.database.count(unfinished).await?.n;
+            if unfinished > 0 {
+                desk.screen.warn(&format!(
+                    "{unfinished} not shown, because the file ends before they do: `manent list --status importing`; \
+                     import the whole file to finish them, or `manent rm` them"
+                ));
+            }
             for problem in &report.problems {
                 desk.screen.warn(&format!("line {}: {}", problem.line, problem.why));
             }

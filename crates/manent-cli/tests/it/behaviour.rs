@@ -129,3 +129,59 @@ fn programs_that_start_at_once_agree_on_one_token() {
         assert_eq!(tokens.len(), 1, "{tokens:?}");
     }
 }
+
+#[test]
+fn what_replaces_a_message_is_said_by_whoever_said_it() {
+    let home = Home::new();
+    let chat = home.good(&["new", "roles"]);
+    home.good(&["append", &chat, "question"]);
+    let answer = home.good(&["append", &chat, "answer", "--role", "assistant"]);
+    let better = home.good(&["edit", &chat, &answer, "better"]);
+    let again = home.good(&["regenerate", &chat, &better, "again"]);
+    let tool = home.good(&["regenerate", &chat, &again, "a tool", "--role", "tool"]);
+    for (message, role) in [(&better, "assistant"), (&again, "assistant"), (&tool, "tool")] {
+        let shown = home.good(&["message", message]).replace(": ", ":");
+        assert!(shown.contains(&format!("\"role\":\"{role}\"")), "{role}: {shown}");
+    }
+}
+
+#[test]
+fn a_store_that_is_not_there_is_made_only_by_what_begins_one() {
+    let home = Home::new();
+    let path = home.path().join("none/typo.db");
+    let path = path.to_str().expect("a path");
+    for command in [&["list"][..], &["stats"], &["show"], &["verify"]] {
+        let said = home.run(&[&["--db", path], command].concat());
+        assert_eq!(said.code, 1, "{command:?}");
+        assert!(said.err.contains("there is no store at"), "{}", said.err);
+    }
+    assert!(!home.path().join("none").exists(), "nothing was made");
+    home.good(&["--db", path, "new", "first"]);
+    assert_eq!(home.good(&["--db", path, "list"]).lines().count(), 1);
+}
+
+#[test]
+fn only_what_is_in_the_trash_is_asked_about_before_it_is_destroyed() {
+    let home = Home::new();
+    let chat = home.good(&["new", "keep me"]);
+    let refused = home.run(&["purge", &chat, "--yes"]);
+    assert_eq!(refused.code, 1);
+    assert!(refused.err.contains("manent rm"), "{}", refused.err);
+    home.good(&["rm", &chat]);
+    let asked = home.run(&["purge", &chat]).err;
+    assert!(asked.contains("keep me") && asked.contains("0 messages"), "{asked}");
+}
+
+#[test]
+fn an_import_that_stops_in_the_middle_says_what_is_not_shown() {
+    let home = Home::new();
+    let chat = home.good(&["new", "cut"]);
+    home.good(&["append", &chat, "one"]);
+    let whole = home.good(&["export"]);
+    let other = Home::new();
+    let lines: Vec<&str> = whole.lines().collect();
+    let cut = lines.iter().position(|line| line.contains("\"one\"")).expect("the message") + 1;
+    let said = other.fed(&["import", "-"], &format!("{}\n", lines[..cut].join("\n")));
+    assert_eq!(said.code, 3, "{said:?}");
+    assert!(said.err.contains("list --status importing"), "{}", said.err);
+}

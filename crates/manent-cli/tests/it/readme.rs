@@ -93,6 +93,19 @@ fn every_command_works_beside_a_running_server() {
 }
 
 #[test]
+fn the_examples_of_the_api_work() {
+    let home = Home::new();
+    let served = Served::start(&home);
+    let text = read("docs/http-api.md").replace("127.0.0.1:7317", &served.address.to_string());
+    let output = bash(&home, &blocks(&text, "sh").concat().join("\n"));
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && err.is_empty(), "{}\n{out}\n{err}", output.status);
+    assert!(!out.contains("\"code\""), "{out}");
+    assert!(out.contains("晴") && out.contains("Weather") && out.contains("messages_appended"), "{out}");
+    served.kill();
+}
+
+#[test]
 fn every_make_command_is_one_of_the_makefile() {
     let makefile = read("Makefile");
     for file in FILES {

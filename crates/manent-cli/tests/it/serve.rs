@@ -53,6 +53,14 @@ impl Served {
     }
 }
 
+impl Drop for Served {
+    fn drop(&mut self) {
+        // A test that fails must not leave a server behind.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 #[tokio::test]
 async fn commands_and_a_server_share_a_file() {
     let home = Home::new();
