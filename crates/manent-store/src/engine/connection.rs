@@ -30,6 +30,10 @@ pub(crate) enum EngineError {
     Column(usize),
     /// There is no row where there is always one.
     NoRow,
+    /// The server did not answer in time.
+    Silent,
+    /// A transaction was refused after it had written; it has to run alone, where all of it is taken back.
+    WroteAndRefused,
 }
 
 /// The outcome of a statement.
@@ -43,6 +47,8 @@ impl EngineError {
             Self::Postgres(error) => crate::postgres::failed(doing, error),
             Self::Column(place) => StoreError::altered("a column", format!("{place} while {doing}")),
             Self::NoRow => StoreError::altered("a row", doing),
+            Self::Silent => StoreError::Busy("the database server does not answer"),
+            Self::WroteAndRefused => StoreError::altered("a transaction", doing),
         }
     }
 }
@@ -115,7 +121,7 @@ fn bind(statement: &mut rusqlite::Statement<'_>, parameters: impl Parameters) ->
 pub(crate) fn begin_reading(connection: Connection<'_>) -> Ran<()> {
     match connection {
         Connection::Sqlite(_) => execute(connection, "begin", ()).map(drop),
-        Connection::Postgres(client) => Ok(client.begin_reading()?),
+        Connection::Postgres(client) => client.begin_reading(),
     }
 }
 
@@ -123,7 +129,7 @@ pub(crate) fn begin_reading(connection: Connection<'_>) -> Ran<()> {
 pub(crate) fn end_reading(connection: Connection<'_>) {
     match connection {
         Connection::Sqlite(_) => drop(execute(connection, "rollback", ())),
-        Connection::Postgres(client) => drop(client.run("rollback")),
+        Connection::Postgres(client) => client.end_reading(),
     }
 }
 
@@ -202,15 +208,27 @@ pub(crate) fn each<'c>(
     Ok(())
 }
 
+/// Runs a statement that changes rows. A server may say only later that it failed, but before the end of the transaction.
+pub(crate) fn execute<'c>(connection: impl Into<Connection<'c>>, sql: &str, parameters: impl Parameters) -> Ran<()> {
+    match connection.into() {
+        Connection::Sqlite(connection) => execute_counted(connection, sql, parameters).map(drop),
+        Connection::Postgres(client) => client.execute(sql, parameters),
+    }
+}
+
 /// Runs a statement that changes rows, and returns how many.
-pub(crate) fn execute<'c>(connection: impl Into<Connection<'c>>, sql: &str, parameters: impl Parameters) -> Ran<usize> {
+pub(crate) fn execute_counted<'c>(
+    connection: impl Into<Connection<'c>>,
+    sql: &str,
+    parameters: impl Parameters,
+) -> Ran<usize> {
     match connection.into() {
         Connection::Sqlite(connection) => {
             let mut statement = connection.prepare_cached(sql)?;
             bind(&mut statement, parameters)?;
             Ok(statement.raw_execute()?)
         }
-        Connection::Postgres(client) => Ok(client.execute(sql, parameters)?),
+        Connection::Postgres(client) => client.execute_counted(sql, parameters),
     }
 }
 

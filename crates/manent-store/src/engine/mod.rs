@@ -15,6 +15,7 @@ pub(crate) mod prepare;
 pub(crate) mod tx;
 pub(crate) mod apply;
 pub(crate) mod steps;
+pub(crate) mod ahead;
 pub(crate) mod read;
 pub(crate) mod verify;
 pub(crate) mod queue;

@@ -13,6 +13,28 @@ use manent_model::{
 };
 use std::sync::Arc;
 
+/// A conversation by its id.
+pub(crate) const CONVERSATION: &str =
+    "select no, status, version, head_branch_no, head_key, active_at, messages, words,
+        tokens, event_cursor, last_pos, digest, listed_at
+     from conversation
+     where id = $1 and withdrawn = 0";
+
+/// The last message between two addresses.
+pub(crate) const LAST_OWN: &str = "select key, visible_sum, words_sum, tokens_sum
+     from message
+     where key between $1 and $2
+     order by key desc
+     limit 1";
+
+/// An author by id and name.
+pub(crate) const AUTHOR: &str = "select no from author where external_id = $1 and name = $2";
+
+/// Returns the first and the last address that a branch may have.
+pub(crate) fn own_slots(no: BranchNo) -> (i64, i64) {
+    (no.slot(1).0, no.end().0)
+}
+
 /// The part of a conversation that most changes touch.
 #[derive(Debug, Clone)]
 pub(crate) struct ConversationRow {
@@ -76,6 +98,8 @@ pub(crate) struct Tx<'a> {
     pub first: Position,
     /// The next free position.
     pub next: Position,
+    /// The rows of the journal that were written.
+    pub written: Vec<(Position, Digest)>,
     /// Conversations that were read and perhaps changed; written when the transaction ends.
     touched: Vec<(ConversationRow, Touch)>,
 }
@@ -94,7 +118,17 @@ impl<'a> Tx<'a> {
         at: Micros,
         next: Position,
     ) -> Self {
-        Self { connection, caches, key, at, actor_no: None, first: next, next, touched: Vec::new() }
+        Self {
+            connection,
+            caches,
+            key,
+            at,
+            actor_no: None,
+            first: next,
+            next,
+            written: Vec::new(),
+            touched: Vec::new(),
+        }
     }
 
     /// Returns a conversation that can be changed.
@@ -102,11 +136,7 @@ impl<'a> Tx<'a> {
         if let Some((row, _)) = self.touched.iter().find(|(row, _)| row.id == id) {
             return Ok(row.clone());
         }
-        let sql = "select no, status, version, head_branch_no, head_key, active_at, messages, words, tokens,
-                event_cursor, last_pos, digest, listed_at
-             from conversation
-             where id = $1 and withdrawn = 0";
-        let row = maybe(self.connection, sql, [id.as_bytes()], |row| read_row(row, id))?;
+        let row = maybe(self.connection, CONVERSATION, [id.as_bytes()], |row| read_row(row, id))?;
         match row {
             Some(row) if row.status != STATUS_PURGED => {
                 self.touched.push((row.clone(), Touch::Read));
@@ -215,6 +245,7 @@ impl<'a> Tx<'a> {
             ),
         )?;
         self.next += entry.count;
+        self.written.push((position, digest));
         Ok((position, digest))
     }
 
@@ -257,8 +288,7 @@ impl<'a> Tx<'a> {
     pub(crate) fn author(&mut self, author: Option<&Author>) -> Outcome<Option<i64>> {
         let Some(author) = author else { return Ok(None) };
         let parameters = (&author.id, &author.name);
-        let sql = "select no from author where external_id = $1 and name = $2";
-        if let Some(no) = maybe(self.connection, sql, parameters, |row| row.get(0))? {
+        if let Some(no) = maybe(self.connection, AUTHOR, parameters, |row| row.get(0))? {
             return Ok(Some(no));
         }
         let no =
@@ -308,12 +338,7 @@ impl<'a> Tx<'a> {
 
     /// Returns the last own slot of a branch with the sums up to it.
     pub(crate) fn last_own(&self, no: BranchNo) -> Outcome<(i64, Sums)> {
-        let sql = "select key, visible_sum, words_sum, tokens_sum
-             from message
-             where key between $1 and $2
-             order by key desc
-             limit 1";
-        let found = maybe(self.connection, sql, (no.slot(1).0, no.end().0), |row| {
+        let found = maybe(self.connection, LAST_OWN, own_slots(no), |row| {
             let slot = Address(row.get(0)?).slot();
             Ok((slot, Sums { depth: slot, visible: row.get(1)?, words: row.get(2)?, tokens: row.get(3)? }))
         })?;

@@ -19,7 +19,7 @@ const ROWS: usize = 500;
 
 pub(super) fn backup(options: &PostgresOptions, to: &Path) -> Result<BackupReport> {
     sqlite::backup_of_copy(to, |file| {
-        let client = connect(options)?;
+        let client = connect(options)?.without_hurry();
         let copied = begin_reading((&client).into()).and_then(|()| copy(&client, file));
         end_reading((&client).into());
         copied.map_err(|error| error.said("copying the rows"))
@@ -60,7 +60,7 @@ fn copy_table(client: &Client, file: &rusqlite::Connection, table: &str) -> Ran<
             execute(file, &insertion, held?)?;
         }
         if found.len() < ROWS {
-            return Ok(client.run("close copying")?);
+            return client.run("close copying");
         }
     }
 }

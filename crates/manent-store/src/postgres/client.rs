@@ -1,29 +1,58 @@
-//! A connection to a PostgreSQL server, for one tenant: it waits on the thread that uses it.
+//! A connection to a PostgreSQL server, for one tenant: it waits on the thread that uses it, and as seldom as it can.
+//!
+//! What changes rows is sent without waiting for the answer, as are the begin and the end of a transaction. Whoever asks
+//! for rows waits for those, and with them for everything that was sent before, and is told what of it failed. So a
+//! batch costs a few round trips, however many statements it has.
 
+use super::options::PostgresOptions;
 use super::tenant;
 use super::value::Bound;
 use crate::engine::cell::{Column, Parameters};
 use crate::engine::connection::{EngineError, Ran};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, Error, NoTls, Row, Statement};
 
-/// Who works with the tables: not their owner, so that the policies hold.
-pub(super) const ROLE: &str = "manent_app";
+/// After so many statements the server gets what there is, so that it works while we do.
+const AT_ONCE: usize = 32;
 
-/// A connection and what it has prepared.
+/// A connection, what it has prepared, and what is under way.
 pub(crate) struct Client {
     runtime: Runtime,
-    client: tokio_postgres::Client,
+    client: Arc<tokio_postgres::Client>,
     tenant: i64,
+    /// How long an answer may take; for ever without one.
+    patience: Option<Duration>,
+    /// It did not answer in time; what comes of what it was told is unknown.
+    silent: Cell<bool>,
     statements: RefCell<HashMap<String, Statement>>,
+    sent: RefCell<Vec<Sent>>,
+    /// How many statements that change rows were sent.
+    changes: Cell<u64>,
+    ahead: RefCell<HashMap<String, HashMap<Vec<Bound>, Ahead>>>,
+    /// The next number of each table that was asked for, and whether any was given.
+    numbers: RefCell<HashMap<String, (i64, bool)>>,
+}
+
+/// A statement whose answer nobody has looked at.
+type Sent = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
+
+/// A question that was asked before anybody wanted the answer.
+enum Ahead {
+    Asked(Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send>>),
+    Heard(Vec<Row>),
 }
 
 impl Client {
     /// Connects.
-    pub(super) fn connect(config: &Config, tenant: i64) -> std::io::Result<Result<Self, Error>> {
+    pub(super) fn connect(config: &Config, options: &PostgresOptions) -> std::io::Result<Result<Self, Error>> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let connected = runtime.block_on(async {
             let (client, connection) = config.connect(NoTls).await?;
@@ -33,82 +62,320 @@ impl Client {
             });
             Ok(client)
         });
-        Ok(connected.map(|client| Self { runtime, client, tenant, statements: RefCell::default() }))
+        Ok(connected.map(|client| Self {
+            runtime,
+            client: Arc::new(client),
+            tenant: options.tenant,
+            patience: Some(options.patience),
+            silent: Cell::default(),
+            statements: RefCell::default(),
+            sent: RefCell::default(),
+            changes: Cell::default(),
+            ahead: RefCell::default(),
+            numbers: RefCell::default(),
+        }))
+    }
+
+    /// For work that takes as long as it takes.
+    pub(super) fn without_hurry(self) -> Self {
+        Self { patience: None, ..self }
+    }
+
+    /// Says whether the connection is gone, or no longer to be trusted.
+    pub(super) fn is_closed(&self) -> bool {
+        self.silent.get() || self.client.is_closed()
     }
 
     /// Runs statements that take nothing and give nothing, as they are.
-    pub(crate) fn run(&self, sql: &str) -> Result<(), Error> {
-        self.runtime.block_on(self.client.batch_execute(sql))
-    }
-
-    /// Says whether the connection is gone.
-    pub(super) fn is_closed(&self) -> bool {
-        self.client.is_closed()
+    pub(crate) fn run(&self, sql: &str) -> Ran<()> {
+        self.wait(async {
+            let (settled, outcome) = self.behind_others(self.client.batch_execute(sql)).await;
+            settled.and(outcome)
+        })
     }
 
     /// Begins a transaction of the tenant.
-    pub(super) fn begin(&self) -> Result<(), Error> {
-        self.run(&format!("begin; {}", self.as_tenant()))
+    pub(super) fn begin(&self) -> Ran<()> {
+        self.send_plain(format!("begin isolation level read committed; {}", self.as_tenant()))
     }
 
     /// Begins a transaction that sees one moment and changes nothing.
-    pub(crate) fn begin_reading(&self) -> Result<(), Error> {
-        self.run(&format!("begin isolation level repeatable read read only; {}", self.as_tenant()))
+    pub(crate) fn begin_reading(&self) -> Ran<()> {
+        self.send_plain(format!("begin isolation level repeatable read read only; {}", self.as_tenant()))
     }
 
-    /// Until the end of the transaction: the role that owns nothing, and the rows of one tenant.
+    /// Ends it; the server is told now, and nobody waits until it has heard.
+    pub(crate) fn end_reading(&self) {
+        self.forget_ahead();
+        // A connection that is gone has ended everything.
+        let _ = self.send_plain("rollback".to_owned());
+        self.push();
+    }
+
+    /// The rows of one tenant, until the end of the transaction.
     fn as_tenant(&self) -> String {
-        format!("set local role {ROLE}; select set_config('manent.tenant', '{}', true)", self.tenant)
+        format!("select set_config('manent.tenant', '{}', true)", self.tenant)
+    }
+
+    /// Sends statements that take nothing and give nothing, without waiting.
+    pub(super) fn send_plain(&self, sql: String) -> Ran<()> {
+        let client = self.client.clone();
+        self.send(async move { client.batch_execute(&sql).await })
+    }
+
+    /// Undoes what was sent since the transaction began.
+    pub(super) fn roll_back(&self) {
+        self.forget_ahead();
+        self.forget_numbers();
+        self.sent.borrow_mut().clear();
+        // A connection that is gone has rolled back by itself.
+        let _ = self.run("rollback");
+    }
+
+    /// Commits; an error says as well whether the server itself refused, and so whether nothing is stored.
+    pub(super) fn commit(&self) -> Result<(), (EngineError, Refused)> {
+        let numbers = std::mem::take(&mut *self.numbers.borrow_mut());
+        for (table, (next, given)) in &numbers {
+            if *given {
+                let sql = "update counter set next = $1 where name = $2";
+                self.execute(sql, (*next, table)).map_err(|error| (error, Refused::Yes))?;
+            }
+        }
+        let outcome = self.wait(async {
+            let (settled, outcome) = self.behind_others(self.client.batch_execute("commit")).await;
+            Ok((settled, outcome))
+        });
+        match outcome {
+            Ok((Ok(()), Ok(()))) => {
+                *self.numbers.borrow_mut() =
+                    numbers.into_iter().map(|(table, (next, _))| (table, (next, false))).collect();
+                Ok(())
+            }
+            // A server that ends a statement before the commit does not come to the commit.
+            Ok((Err(error), _)) if error.code().is_some() => Err((error.into(), Refused::Yes)),
+            // Others were first, or a rule does not hold; any other error may come behind the commit.
+            Ok((_, Err(error))) if error.code().is_some_and(|code| ["40", "23"].contains(&&code.code()[..2])) => {
+                Err((error.into(), Refused::Yes))
+            }
+            Ok((Err(error), _) | (_, Err(error))) => Err((error.into(), Refused::Perhaps)),
+            Err(error) => Err((error, Refused::Perhaps)),
+        }
+    }
+
+    /// Forgets what was asked ahead: it may no longer be true.
+    pub(super) fn forget_ahead(&self) {
+        self.ahead.borrow_mut().clear();
+    }
+
+    /// Forgets the numbers to give: somebody else may have given them.
+    pub(super) fn forget_numbers(&self) {
+        self.numbers.borrow_mut().clear();
+    }
+
+    /// How many statements that change rows were sent.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.get()
     }
 
     /// Returns the only number that a statement gives.
-    pub(super) fn number(&self, sql: &str) -> Result<i64, Error> {
-        self.runtime.block_on(self.client.query_one(sql, &[]))?.try_get(0)
+    pub(super) fn number(&self, sql: &str) -> Ran<i64> {
+        self.wait(async { self.client.query_one(sql, &[]).await?.try_get(0) })
     }
 
     /// Returns the only word that a statement gives.
-    pub(super) fn word(&self, sql: &str) -> Result<String, Error> {
-        self.runtime.block_on(self.client.query_one(sql, &[]))?.try_get(0)
+    pub(super) fn word(&self, sql: &str) -> Ran<String> {
+        self.wait(async { self.client.query_one(sql, &[]).await?.try_get(0) })
     }
 
     /// Begins to read many rows; [`Self::fetch`] brings them.
-    pub(super) fn open_cursor(&self, sql: &str) -> Result<(), Error> {
+    pub(super) fn open_cursor(&self, sql: &str) -> Ran<()> {
         // A cursor takes no parameters, so the tenant stands in the statement.
         let sql = tenant::named(sql).replace("$1", &self.tenant.to_string());
         self.run(&format!("declare copying no scroll cursor for {sql}"))
     }
 
-    pub(super) fn fetch(&self, rows: usize) -> Result<Vec<Row>, Error> {
-        self.runtime.block_on(self.client.query(&format!("fetch forward {rows} from copying"), &[]))
+    pub(super) fn fetch(&self, rows: usize) -> Ran<Vec<Row>> {
+        self.wait(self.client.query(&format!("fetch forward {rows} from copying"), &[]))
     }
 
-    pub(crate) fn query(&self, sql: &str, parameters: impl Parameters) -> Result<Vec<Row>, Error> {
-        self.rows(sql, tenant::named, parameters)
-    }
-
-    pub(crate) fn execute(&self, sql: &str, parameters: impl Parameters) -> Result<usize, Error> {
+    /// Runs a statement that gives rows.
+    pub(crate) fn query(&self, sql: &str, parameters: impl Parameters) -> Ran<Vec<Row>> {
         let bound = self.bound(parameters);
+        if let Some(rows) = self.heard(sql, &bound)? {
+            return Ok(rows);
+        }
+        let statement = self.statement(sql, tenant::named)?;
         let bound = references(&bound);
-        self.runtime.block_on(async {
-            let statement = self.statement(sql, tenant::named).await?;
-            let changed = self.client.execute(&statement, &bound[..statement.params().len()]).await?;
-            Ok(usize::try_from(changed).unwrap_or(usize::MAX))
+        self.wait(async {
+            let rows = self.client.query(&statement, &bound[..statement.params().len()]);
+            let (settled, rows) = self.behind_others(rows).await;
+            settled.and(rows)
         })
     }
 
+    /// Asks for rows that somebody will want. The answer is given once, to whoever asks the same.
+    pub(crate) fn ask(&self, sql: &str, parameters: impl Parameters) -> Ran<()> {
+        let bound = self.bound(parameters);
+        if self.ahead.borrow().get(sql).is_some_and(|asked| asked.contains_key(&bound)) {
+            return Ok(());
+        }
+        let statement = self.statement(sql, tenant::named)?;
+        let (client, parameters) = (self.client.clone(), bound.clone());
+        let mut answer = Box::pin(async move {
+            let bound = references(&parameters);
+            client.query(&statement, &bound[..statement.params().len()]).await
+        });
+        // The first look at it sends it; there is no answer yet.
+        let answer = match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(rows) => Ahead::Heard(rows?),
+            Poll::Pending => Ahead::Asked(answer),
+        };
+        self.ahead.borrow_mut().entry(sql.to_owned()).or_default().insert(bound, answer);
+        Ok(())
+    }
+
+    /// Looks at the first row of an answer that was asked for, and leaves it for whoever asks the same.
+    pub(crate) fn peek<T>(
+        &self,
+        sql: &str,
+        parameters: impl Parameters,
+        look: impl FnOnce(&Row) -> Ran<T>,
+    ) -> Ran<Option<T>> {
+        let bound = self.bound(parameters);
+        let Some(rows) = self.heard(sql, &bound)? else { return Ok(None) };
+        let looked = rows.first().map(look).transpose();
+        self.ahead.borrow_mut().entry(sql.to_owned()).or_default().insert(bound, Ahead::Heard(rows));
+        looked
+    }
+
+    /// Takes an answer that was asked for.
+    fn heard(&self, sql: &str, bound: &[Bound]) -> Ran<Option<Vec<Row>>> {
+        let asked = self.ahead.borrow_mut().get_mut(sql).and_then(|answers| answers.remove(bound));
+        match asked {
+            None => Ok(None),
+            Some(Ahead::Heard(rows)) => Ok(Some(rows)),
+            Some(Ahead::Asked(answer)) => self.wait(async {
+                let (settled, rows) = self.behind_others(answer).await;
+                settled.and(rows).map(Some)
+            }),
+        }
+    }
+
+    /// Sends a statement that changes rows; whoever waits next is told if it fails.
+    pub(crate) fn execute(&self, sql: &str, parameters: impl Parameters) -> Ran<()> {
+        let statement = self.statement(sql, tenant::named)?;
+        self.send_statement(statement, self.bound(parameters))
+    }
+
+    /// Runs a statement that changes rows, and returns how many.
+    pub(crate) fn execute_counted(&self, sql: &str, parameters: impl Parameters) -> Ran<usize> {
+        let statement = self.statement(sql, tenant::named)?;
+        let bound = self.bound(parameters);
+        let bound = references(&bound);
+        self.changes.set(self.changes.get() + 1);
+        let changed = self.wait(async {
+            let changed = self.client.execute(&statement, &bound[..statement.params().len()]);
+            let (settled, changed) = self.behind_others(changed).await;
+            settled.and(changed)
+        })?;
+        Ok(usize::try_from(changed).unwrap_or(usize::MAX))
+    }
+
+    /// Sends a statement that inserts one row, and returns the number that the row gets.
+    ///
+    /// Whoever writes for a tenant is alone, so the next number is known here until somebody else has written.
     pub(crate) fn insert_numbered(&self, sql: &str, parameters: impl Parameters) -> Ran<i64> {
-        let rows = self.rows(sql, tenant::numbered, parameters)?;
-        let row = rows.first().ok_or(EngineError::NoRow)?;
-        super::value::read(row, 0)?.ok_or(EngineError::Column(0))
+        let statement = self.statement(sql, tenant::numbered)?;
+        let no = self.next_number(tenant::table_of(sql))?;
+        let mut bound = self.bound(parameters);
+        bound.push(Bound::Integer(no));
+        self.send_statement(statement, bound)?;
+        Ok(no)
     }
 
-    fn rows(&self, sql: &str, named: fn(&str) -> String, parameters: impl Parameters) -> Result<Vec<Row>, Error> {
-        let bound = self.bound(parameters);
-        let bound = references(&bound);
-        self.runtime.block_on(async {
-            let statement = self.statement(sql, named).await?;
-            self.client.query(&statement, &bound[..statement.params().len()]).await
+    fn next_number(&self, table: &str) -> Ran<i64> {
+        let known = self.numbers.borrow().get(table).map(|(next, _)| *next);
+        let next = match known {
+            Some(next) => next,
+            None => {
+                let rows = self.query("select next from counter where name = $1", [table])?;
+                let row = rows.first().ok_or(EngineError::NoRow)?;
+                super::value::read(row, 0)?.ok_or(EngineError::Column(0))?
+            }
+        };
+        self.numbers.borrow_mut().insert(table.to_owned(), (next + 1, true));
+        Ok(next)
+    }
+
+    /// Lets what was sent go out, and what has come come in, without waiting.
+    pub(super) fn push(&self) {
+        self.runtime.block_on(tokio::task::yield_now());
+    }
+
+    fn send_statement(&self, statement: Statement, bound: Vec<Bound>) -> Ran<()> {
+        self.changes.set(self.changes.get() + 1);
+        let client = self.client.clone();
+        self.send(async move {
+            let bound = references(&bound);
+            client.execute(&statement, &bound[..statement.params().len()]).await.map(drop)
         })
+    }
+
+    fn send(&self, work: impl Future<Output = Result<(), Error>> + Send + 'static) -> Ran<()> {
+        let mut work: Sent = Box::pin(work);
+        // The first look at it sends it; there is no answer yet.
+        if let Poll::Ready(outcome) = work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            return Ok(outcome?);
+        }
+        let mut sent = self.sent.borrow_mut();
+        sent.push(work);
+        if sent.len().is_multiple_of(AT_ONCE) {
+            drop(sent);
+            self.push();
+        }
+        Ok(())
+    }
+
+    /// Sends work behind what was sent before, and returns what came of both.
+    async fn behind_others<T>(
+        &self,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> (Result<(), Error>, Result<T, Error>) {
+        let mut work = pin!(work);
+        let early = work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        let settled = self.settle().await;
+        match early {
+            Poll::Ready(outcome) => (settled, outcome),
+            Poll::Pending => (settled, work.await),
+        }
+    }
+
+    /// Waits for the answers to what was sent, and returns the first error.
+    async fn settle(&self) -> Result<(), Error> {
+        let sent = std::mem::take(&mut *self.sent.borrow_mut());
+        for work in sent {
+            work.await?;
+        }
+        Ok(())
+    }
+
+    fn wait<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Ran<T> {
+        if self.silent.get() {
+            return Err(EngineError::Silent);
+        }
+        let answered = self.runtime.block_on(async {
+            match self.patience {
+                Some(patience) => tokio::time::timeout(patience, work).await.ok(),
+                None => Some(work.await),
+            }
+        });
+        match answered {
+            Some(outcome) => Ok(outcome?),
+            None => {
+                self.silent.set(true);
+                Err(EngineError::Silent)
+            }
+        }
     }
 
     /// The parameters, and the tenant behind them.
@@ -122,14 +389,25 @@ impl Client {
         all
     }
 
-    async fn statement(&self, sql: &str, named: fn(&str) -> String) -> Result<Statement, Error> {
+    fn statement(&self, sql: &str, named: fn(&str) -> String) -> Ran<Statement> {
         if let Some(statement) = self.statements.borrow().get(sql) {
             return Ok(statement.clone());
         }
-        let statement = self.client.prepare(&named(sql)).await?;
+        let statement = self.wait(async {
+            // In a transaction that has failed nothing can be prepared, and its error is the one to tell.
+            self.settle().await?;
+            self.client.prepare(&named(sql)).await
+        })?;
         self.statements.borrow_mut().insert(sql.to_owned(), statement.clone());
         Ok(statement)
     }
+}
+
+/// Whether the server itself refused a commit, so that nothing is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    Yes,
+    Perhaps,
 }
 
 fn references(bound: &[Bound]) -> Vec<&(dyn ToSql + Sync)> {

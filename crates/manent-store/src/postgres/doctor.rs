@@ -13,7 +13,7 @@ const SETTINGS: [&str; 5] =
     ["server_version", "fsync", "synchronous_commit", "full_page_writes", "synchronous_standby_names"];
 
 pub(super) fn doctor(options: &PostgresOptions) -> Result<DoctorReport> {
-    let client = connect(options)?;
+    let client = connect(options)?.without_hurry();
     begin_reading((&client).into()).map_err(|error| error.said("looking at the server"))?;
     let report = look(&client).map_err(|error| error.said("looking at the server"));
     end_reading((&client).into());
@@ -27,7 +27,7 @@ fn look(client: &Client) -> Ran<DoctorReport> {
     }
     let sizes = "select c.relname::text, pg_total_relation_size(c.oid)
          from pg_class c
-         where c.relkind = 'r' and c.relnamespace = to_regnamespace('public')
+         where c.relkind = 'r' and c.relnamespace = to_regnamespace(current_schema())
          order by 2 desc";
     let tables = rows(client, sizes, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
     let largest = "select id, title, messages from conversation where withdrawn = 0 order by messages desc limit 5";

@@ -4,8 +4,7 @@ use super::Shared;
 use super::client::Client;
 use super::migrate::connect;
 use super::options::PostgresOptions;
-use crate::engine::connection::one;
-use crate::error::Result;
+use crate::engine::connection::{Ran, one};
 use crate::transaction::Position;
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -34,12 +33,9 @@ pub(super) fn serve(shared: &Shared, options: &PostgresOptions) {
     }
 }
 
-fn look(client: &Client) -> Result<Position> {
-    let work = || {
-        client.begin_reading()?;
-        let next: Position = one(client, "select next from counter where name = $1", ["journal"], |row| row.get(0))?;
-        client.run("rollback")?;
-        Ok(next - 1)
-    };
-    work().map_err(|error: crate::engine::connection::EngineError| error.said("looking"))
+fn look(client: &Client) -> Ran<Position> {
+    client.begin_reading()?;
+    let next: Ran<Position> = one(client, "select next from counter where name = $1", ["journal"], |row| row.get(0));
+    client.end_reading();
+    Ok(next? - 1)
 }

@@ -1,11 +1,12 @@
 //! Migrations: the numbers and names of the file's, each statement on its own, each applied once.
 
-use super::client::{Client, ROLE};
+use super::client::Client;
 use super::options::PostgresOptions;
 use super::tenant::TABLES;
-use crate::engine::connection::{execute, maybe, one};
+use crate::engine::connection::{EngineError, Ran, execute, maybe, one};
 use crate::error::{Result, StoreError};
 use crate::transaction::Position;
+use tokio_postgres::error::SqlState;
 
 const MIGRATIONS: [&str; 4] = [
     include_str!("migrations/0001_conversations.sql"),
@@ -17,30 +18,79 @@ const MIGRATIONS: [&str; 4] = [
 /// The newest schema that this program knows.
 pub(super) const NEWEST: i64 = MIGRATIONS.len() as i64;
 
+/// Who works with the tables: not their owner, so that the policies hold.
+const ROLE: &str = "manent_app";
+
 /// Connects, and brings the schema to its newest version.
+///
+/// Where it is there already, a login that may only become the role is enough.
 pub(super) fn open(options: &PostgresOptions) -> Result<Client> {
-    let client = connect(options)?;
-    let failed = |error| super::failed("migrating the schema", error);
+    let client = reach(options)?;
+    let migrated = match done(&client) {
+        Ok(Some(NEWEST)) => Ok(NEWEST),
+        Ok(_) => migrate(&client),
+        Err(error) => Err(error),
+    };
+    match migrated.and_then(|found| become_role(&client).map(|()| found)) {
+        Ok(NEWEST) => Ok(client),
+        Ok(found) => Err(StoreError::NewerSchema { found, known: NEWEST }),
+        Err(error) => Err(error.said("migrating the schema")),
+    }
+}
+
+/// Connects to a server whose schema is there.
+pub(super) fn connect(options: &PostgresOptions) -> Result<Client> {
+    let client = reach(options)?;
+    become_role(&client).map_err(|error| error.said("connecting"))?;
+    Ok(client)
+}
+
+fn reach(options: &PostgresOptions) -> Result<Client> {
+    let connected = Client::connect(&options.config()?, options);
+    let connected = connected.map_err(|error| StoreError::engine("connecting", error))?;
+    connected.map_err(|error| super::failed("connecting", error))
+}
+
+/// Works as the role from here on, and never with less than the disk behind a commit.
+fn become_role(client: &Client) -> Ran<()> {
+    client.run(&format!(
+        "set role {ROLE};
+         select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'"
+    ))
+}
+
+/// Returns the version of the schema, if there is one.
+fn done(client: &Client) -> Ran<Option<i64>> {
+    match client.number("select done from migration") {
+        Ok(done) => Ok(Some(done)),
+        Err(EngineError::Postgres(error)) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Applies what is missing, and returns the version that is then there.
+fn migrate(client: &Client) -> Ran<i64> {
     let table = "create table if not exists migration (one bigint primary key check (one = 1), done bigint not null)";
     // Two that make it at once meet in the catalogue; whoever comes second finds it when it looks again.
-    client.run(table).or_else(|_| client.run(table)).map_err(failed)?;
-    client.run("insert into migration (one, done) values (1, 0) on conflict do nothing").map_err(failed)?;
+    client.run(table).or_else(|_| client.run(table))?;
+    client.run("insert into migration (one, done) values (1, 0) on conflict do nothing")?;
     // The row is the lock: two programs that start at once follow each other.
-    client.run("begin; select done from migration for update").map_err(failed)?;
-    let done = client.number("select done from migration").map_err(failed)?;
-    if done > NEWEST {
-        return Err(StoreError::NewerSchema { found: done, known: NEWEST });
+    client.run("begin isolation level read committed; select done from migration for update")?;
+    let found = client.number("select done from migration")?;
+    if found >= NEWEST {
+        client.run("rollback")?;
+        return Ok(found);
     }
-    for sql in &MIGRATIONS[usize::try_from(done).unwrap_or(0)..] {
+    for sql in &MIGRATIONS[usize::try_from(found).unwrap_or(0)..] {
         for statement in statements(sql) {
-            client.run(statement).map_err(failed)?;
+            client.run(statement)?;
         }
     }
-    if done < NEWEST {
-        client.run(&format!("{}; {}", role(), grants())).map_err(failed)?;
-    }
-    client.run(&format!("update migration set done = {NEWEST}; commit")).map_err(failed)?;
-    Ok(client)
+    client.run(&role())?;
+    client.run(&grants())?;
+    client.run(&format!("update migration set done = {NEWEST}"))?;
+    client.run("commit")?;
+    Ok(NEWEST)
 }
 
 /// Makes the role that works with the tables, unless somebody has.
@@ -55,15 +105,11 @@ fn role() -> String {
 
 fn grants() -> String {
     let tables = TABLES.join(", ");
-    format!("grant {ROLE} to current_user; grant select, insert, update, delete on {tables} to {ROLE}")
-}
-
-/// Connects to the server.
-pub(super) fn connect(options: &PostgresOptions) -> Result<Client> {
-    let config = options.config()?;
-    let connected = Client::connect(&config, options.tenant);
-    let connected = connected.map_err(|error| StoreError::engine("connecting", error))?;
-    connected.map_err(|error| super::failed("connecting", error))
+    format!(
+        "grant {ROLE} to current_user;
+         grant select on migration to {ROLE};
+         grant select, insert, update, delete on {tables} to {ROLE}"
+    )
 }
 
 /// Statements end at a line that ends with a semicolon.
@@ -73,30 +119,50 @@ fn statements(sql: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the secret of a tenant and its last position; a new tenant gets its first rows.
 pub(super) fn of_tenant(client: &Client) -> Result<([u8; 32], Position)> {
-    let work = || {
-        client.begin()?;
-        let sql = "insert into counter (name, next) values ($1, 1) on conflict (name) do nothing";
-        for table in TABLES {
-            execute(client, sql, [table])?;
+    let found = known(client).and_then(|known| match known {
+        Some(known) => Ok(known),
+        None => {
+            found_tenant(client)?;
+            known_now(client)
         }
-        // Whoever comes second waits here for the first.
-        execute(client, "update counter set next = next where name = $1", ["journal"])?;
-        let secret = "select value from meta where name = $1";
-        let known: Option<[u8; 32]> = maybe(client, secret, ["digest_key"], |row| row.get(0))?;
-        let secret = match known {
-            Some(secret) => secret,
-            None => {
-                let mut secret = [0u8; 32];
-                getrandom::fill(&mut secret).expect("the system gives random bytes");
-                let sql = "insert into meta (name, value) values ($1, $2)";
-                execute(client, sql, ("digest_key", secret))?;
-                execute(client, sql, ("beside", [0u8; 24]))?;
-                secret
-            }
-        };
-        let next: Position = one(client, "select next from counter where name = $1", ["journal"], |row| row.get(0))?;
-        client.run("commit")?;
-        Ok((secret, next - 1))
+    });
+    found.map_err(|error| error.said("opening the store"))
+}
+
+fn known_now(client: &Client) -> Ran<([u8; 32], Position)> {
+    known(client)?.ok_or(EngineError::NoRow)
+}
+
+/// Returns what a tenant has, if it is there.
+fn known(client: &Client) -> Ran<Option<([u8; 32], Position)>> {
+    client.begin_reading()?;
+    let secret: Option<[u8; 32]> =
+        maybe(client, "select value from meta where name = $1", ["digest_key"], |row| row.get(0))?;
+    let found = match secret {
+        Some(secret) => {
+            let sql = "select next from counter where name = $1";
+            let next: Position = one(client, sql, ["journal"], |row| row.get(0))?;
+            Some((secret, next - 1))
+        }
+        None => None,
     };
-    work().map_err(|error: crate::engine::connection::EngineError| error.said("opening the store"))
+    client.end_reading();
+    Ok(found)
+}
+
+/// Gives a tenant its first rows.
+fn found_tenant(client: &Client) -> Ran<()> {
+    client.begin()?;
+    let sql = "insert into counter (name, next) values ($1, 1) on conflict (name) do nothing";
+    for table in TABLES {
+        execute(client, sql, [table])?;
+    }
+    // Whoever comes second waits here for the first.
+    execute(client, "update counter set next = next where name = $1", ["journal"])?;
+    let mut secret = [0u8; 32];
+    getrandom::fill(&mut secret).expect("the system gives random bytes");
+    let sql = "insert into meta (name, value) values ($1, $2) on conflict (name) do nothing";
+    execute(client, sql, ("digest_key", secret))?;
+    execute(client, sql, ("beside", [0u8; 24]))?;
+    client.run("commit")
 }

@@ -156,7 +156,11 @@ impl Engine for PostgresStore {
 
     async fn verify(&self) -> Result<VerifyReport> {
         let options = self.options.clone();
-        off_thread("manent-verify", move || crate::engine::verify::verify((&migrate::connect(&options)?).into())).await
+        off_thread("manent-verify", move || {
+            let client = migrate::connect(&options)?.without_hurry();
+            crate::engine::verify::verify((&client).into())
+        })
+        .await
     }
 
     async fn doctor(&self) -> Result<DoctorReport> {

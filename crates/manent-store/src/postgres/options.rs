@@ -3,17 +3,19 @@
 use crate::error::{Result, StoreError};
 use std::time::Duration;
 use tokio_postgres::Config;
+use tokio_postgres::config::TargetSessionAttrs;
 
 /// Where a store on PostgreSQL is, and whose it is.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct PostgresOptions {
-    /// The server: a URL or a list of settings, as libpq takes it. It may name several hosts.
+    /// The server: a URL or a list of settings, as libpq takes it. It may name several hosts; the one that takes writes
+    /// is used.
     pub server: String,
     /// Whose rows these are.
     pub tenant: i64,
     /// How many threads read.
     pub readers: usize,
-    /// How long to try to reach a server that is gone before callers are told.
+    /// How long a server may be gone or silent before callers are told.
     pub patience: Duration,
 }
 
@@ -29,7 +31,27 @@ impl PostgresOptions {
             .server
             .parse()
             .map_err(|_| StoreError::Invalid("that is not the address of a PostgreSQL".to_owned()))?;
-        config.application_name("manent").connect_timeout(Duration::from_secs(5));
+        config.application_name("manent");
+        if config.get_hosts().len() > 1 {
+            config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(Duration::from_secs(5));
+        }
+        // A host that vanished without a word is noticed, also where nobody waits for an answer.
+        config.keepalives_idle(Duration::from_secs(10)).tcp_user_timeout(Duration::from_secs(20));
         Ok(config)
+    }
+}
+
+impl std::fmt::Debug for PostgresOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Not the address: it may hold a password.
+        let Self { server: _, tenant, readers, patience } = self;
+        f.debug_struct("PostgresOptions")
+            .field("tenant", tenant)
+            .field("readers", readers)
+            .field("patience", patience)
+            .finish_non_exhaustive()
     }
 }

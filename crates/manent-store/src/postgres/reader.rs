@@ -12,13 +12,14 @@ use manent_model::DigestKey;
 
 /// A connection that reads, with what it remembers.
 pub(super) struct PostgresReader {
+    options: PostgresOptions,
     client: Client,
     caches: Caches,
 }
 
 impl PostgresReader {
     pub(super) fn open(options: &PostgresOptions) -> Result<Self> {
-        Ok(Self { client: connect(options)?, caches: Caches::default() })
+        Ok(Self { options: options.clone(), client: connect(options)?, caches: Caches::default() })
     }
 
     fn inside<T>(&mut self, key: &DigestKey, read: impl FnOnce(&mut Reading<'_>) -> Outcome<T>) -> Outcome<T> {
@@ -35,9 +36,13 @@ impl Reader for PostgresReader {
         doing: &'static str,
         read: impl FnOnce(&mut Reading<'_>) -> Outcome<T>,
     ) -> Result<T> {
+        // It may have gone while nobody asked.
+        self.client.push();
+        if self.client.is_closed() {
+            *self = Self::open(&self.options)?;
+        }
         let outcome = self.inside(key, read);
-        // Nothing was written; a connection that is gone is noticed by whoever uses it next.
-        let _ = self.client.run("rollback");
+        self.client.end_reading();
         outcome.map_err(|fault| fault.said(doing))
     }
 

@@ -73,17 +73,18 @@ pub(super) fn named(sql: &str) -> String {
     }
 }
 
-/// Returns an insertion that takes the next number of its table and returns it.
+/// Returns an insertion that takes its row's number as the parameter behind the tenant.
 pub(super) fn numbered(sql: &str) -> String {
-    let all = tokens(sql);
-    let tenant = format!("${}", last_parameter(&all) + 1);
-    let table = all.iter().find(|token| TABLES.contains(token)).copied().unwrap_or_default();
+    let last = last_parameter(&tokens(sql));
+    let (tenant, no) = (format!("${}", last + 1), format!("${}", last + 2));
     let insertion = named(sql).replacen("(tenant, ", "(tenant, no, ", 1);
-    let insertion = insertion.replacen(&format!("({tenant}, "), &format!("({tenant}, (select no from taken), "), 1);
-    format!(
-        "with taken as (update counter set next = next + 1 where tenant = {tenant} and name = '{table}' \
-         returning next - 1 as no) {insertion} returning no"
-    )
+    insertion.replacen(&format!("({tenant}, "), &format!("({tenant}, {no}, "), 1)
+}
+
+/// Returns the first table that a statement names.
+pub(super) fn table_of(sql: &str) -> &'static str {
+    let named = |token: &&str| TABLES.iter().find(|table| *table == token).copied();
+    tokens(sql).iter().find_map(named).unwrap_or_default()
 }
 
 /// Splits a statement into words, blanks, literals and signs; together they are the statement.
@@ -255,9 +256,9 @@ mod tests {
     fn what_is_numbered_takes_the_next_number() {
         assert_eq!(
             numbered("insert into name (kind, value) values ($1, $2)"),
-            "with taken as (update counter set next = next + 1 where tenant = $3 and name = 'name' returning next - 1 \
-             as no) insert into name (tenant, no, kind, value) values ($3, (select no from taken), $1, $2) returning no"
+            "insert into name (tenant, no, kind, value) values ($3, $4, $1, $2)"
         );
+        assert_eq!(table_of("insert into project (id, name) values ($1, $2)"), "project");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use tokio_postgres::{Error, Row};
 const SIGN: char = '\u{10FFFF}';
 
 /// A value on its way.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Bound {
     Null,
     Integer(i64),

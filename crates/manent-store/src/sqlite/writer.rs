@@ -3,7 +3,6 @@
 //! Nothing is answered before COMMIT has returned. What happens when something fails is in `batch`.
 
 use super::connection::{SqliteOptions, failed, open_again};
-use super::keeper::forget_requests;
 use super::shared::Shared;
 use super::wal;
 use crate::engine::answers::{Answer, Answers};
@@ -12,7 +11,7 @@ use crate::engine::connection::{EngineError, Ran, execute, maybe};
 use crate::engine::fault::{Fault, Outcome};
 use crate::engine::prepare::Prepared;
 use crate::engine::queue::{Job, Next};
-use crate::engine::steps::{answered_before, is_exclusive, refuses_before_it_writes, steps};
+use crate::engine::steps::{answered_before, forget_requests, is_exclusive, refuses_before_it_writes, steps};
 use crate::engine::tx::Tx;
 use crate::error::{Result, StoreError};
 use crate::transaction::{Committed, Position};
@@ -322,7 +321,7 @@ impl Writer {
                 } else if company == Company::Batch && connection.total_changes() != changes_before {
                     // A refusal after a write would leave half a change in the batch, so each one runs again alone,
                     // where the rollback takes everything back.
-                    return Err(Fault::Engine(EngineError::Sqlite(rusqlite::Error::StatementChangedRows(0))));
+                    return Err(Fault::Engine(EngineError::WroteAndRefused));
                 }
                 Err(Fault::Refused(error))
             }

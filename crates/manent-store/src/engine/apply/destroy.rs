@@ -1,7 +1,7 @@
 //! Purge and erase: the only changes that destroy. Both go in steps, so that none of them holds the lock for long.
 
 use super::super::codes::{Kind, STATUS_PURGED, status_code};
-use super::super::connection::{Connection, execute, maybe, one, rows};
+use super::super::connection::{Connection, execute, execute_counted, maybe, one, rows};
 use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
 use super::super::tx::{ConversationRow, Entry, Tx};
@@ -129,13 +129,13 @@ fn delete_attached(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budget:
     ];
     for sql in BY_CONVERSATION {
         if budget.left > 0 {
-            let gone = execute(tx.connection, sql, (row.no, budget.left))?;
+            let gone = execute_counted(tx.connection, sql, (row.no, budget.left))?;
             budget.receipt.attached += budget.spend(gone);
         }
     }
     if budget.left > 0 {
         let sql = "delete from event where key in (select key from event where key between $1 and $2 limit $3)";
-        let gone = execute(tx.connection, sql, (row.no << 32, (row.no + 1) << 32, budget.left))?;
+        let gone = execute_counted(tx.connection, sql, (row.no << 32, (row.no + 1) << 32, budget.left))?;
         budget.receipt.attached += budget.spend(gone);
     }
     let branches: Vec<i64> = branch_numbers(tx, row.no)?;
@@ -143,17 +143,17 @@ fn delete_attached(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budget:
         if budget.left > 0 {
             let sql = "delete from tool_step where no in
                  (select no from tool_step where key between $1 and $2 limit $3)";
-            let gone = execute(tx.connection, sql, (no.slot(0).0, no.end().0, budget.left))?;
+            let gone = execute_counted(tx.connection, sql, (no.slot(0).0, no.end().0, budget.left))?;
             budget.receipt.attached += budget.spend(gone);
         }
     }
     if depth == Depth::Erase && budget.left > 0 {
         let sql = "delete from memory where no in (select no from memory where conversation_no = $1 limit $2)";
-        let gone = execute(tx.connection, sql, (row.no, budget.left))?;
+        let gone = execute_counted(tx.connection, sql, (row.no, budget.left))?;
         budget.receipt.attached += budget.spend(gone);
         sweep_beside(tx, gone)?;
         let id = row.id.to_string();
-        budget.receipt.scratch += execute(tx.connection, "delete from scratch where id = $1", [&id])? as i64;
+        budget.receipt.scratch += execute_counted(tx.connection, "delete from scratch where id = $1", [&id])? as i64;
         forget_origin(tx, "conversation", &id, budget)?;
     }
     Ok(())
@@ -253,7 +253,7 @@ fn forget_uses(tx: &mut Tx<'_>, key: i64, budget: &mut Budget) -> Outcome<()> {
 
 /// Deletes what is tied to a message alone: memories, and what it was in its own program.
 fn forget_named(tx: &mut Tx<'_>, key: i64, id: MessageId, budget: &mut Budget) -> Outcome<()> {
-    let gone = execute(tx.connection, "delete from memory where key = $1", [key])?;
+    let gone = execute_counted(tx.connection, "delete from memory where key = $1", [key])?;
     budget.receipt.attached += budget.spend(gone);
     sweep_beside(tx, gone)?;
     forget_origin(tx, "message", &id.to_string(), budget)
@@ -261,7 +261,7 @@ fn forget_named(tx: &mut Tx<'_>, key: i64, id: MessageId, budget: &mut Budget) -
 
 fn forget_origin(tx: &mut Tx<'_>, kind: &str, object: &str, budget: &mut Budget) -> Outcome<()> {
     let sql = "delete from origin where kind = $1 and object = $2";
-    let gone = execute(tx.connection, sql, (kind, object))?;
+    let gone = execute_counted(tx.connection, sql, (kind, object))?;
     budget.receipt.attached += budget.spend(gone);
     sweep_beside(tx, gone)
 }
@@ -299,7 +299,7 @@ fn empty_message(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outc
         "delete from tool_step where key = $1",
     ];
     for sql in BY_KEY {
-        let gone = execute(tx.connection, sql, [address.0])?;
+        let gone = execute_counted(tx.connection, sql, [address.0])?;
         budget.receipt.attached += budget.spend(gone);
     }
     forget_uses(tx, address.0, budget)?;
@@ -346,7 +346,7 @@ fn remove_derived_in(tx: &mut Tx<'_>, conversation_no: i64, address: Address, bu
         let found: Vec<(i64, Vec<u8>, [u8; 16])> =
             rows(tx.connection, find, [conversation_no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         for (no, _, id) in found.into_iter().filter(|(_, ranges, _)| covers(ranges, address)) {
-            budget.receipt.attached += execute(tx.connection, delete, [no])? as i64;
+            budget.receipt.attached += execute_counted(tx.connection, delete, [no])? as i64;
             forget_origin(tx, "fold", &FoldId::from_bytes(id).to_string(), budget)?;
             sweep(tx, conversation_no)?;
         }
@@ -418,10 +418,10 @@ fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outco
         for conversation_no in rows(tx.connection, sql, [no], |row| row.get(0))? {
             sweep(tx, conversation_no)?;
         }
-        let gone = execute(tx.connection, "delete from note where actor_no = $1", [no])?;
+        let gone = execute_counted(tx.connection, "delete from note where actor_no = $1", [no])?;
         budget.receipt.attached += budget.spend(gone);
     }
-    let gone = execute(tx.connection, "delete from scratch where actor = $1", [external_id])?;
+    let gone = execute_counted(tx.connection, "delete from scratch where actor = $1", [external_id])?;
     budget.receipt.scratch += budget.spend(gone);
     leave_members(tx, external_id, budget)?;
     forget_members(tx, external_id, budget)?;

@@ -80,6 +80,12 @@ pub(crate) fn move_to(row: &mut ConversationRow, head: Head, sums: Sums) {
     row.tokens = sums.tokens;
 }
 
+/// A message by its id, to compare it.
+pub(crate) const STORED: &str = "select m.facts, b.conversation_no
+     from message m
+     join branch b on b.no = m.key >> 24
+     where m.id = $1";
+
 /// The ids of messages are their idempotency key: the same ones again are a retry, mixed or different ones a conflict.
 pub(crate) fn already_there(
     tx: &mut Tx<'_>,
@@ -89,12 +95,8 @@ pub(crate) fn already_there(
 ) -> Outcome<bool> {
     let mut found = 0;
     for (message, facts) in messages.iter().zip(facts) {
-        let sql = "select m.facts, b.conversation_no
-             from message m
-             join branch b on b.no = m.key >> 24
-             where m.id = $1";
         let row: Option<(Vec<u8>, i64)> =
-            maybe(tx.connection, sql, [message.id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            maybe(tx.connection, STORED, [message.id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let Some((stored, owner)) = row else { continue };
         let stored = MessageFacts::decode(&stored).ok_or_else(|| StoreError::altered("message", message.id))?;
         let streaming = message.content.status == MessageStatus::Streaming;

@@ -1,7 +1,7 @@
 //! Scrubbing: old values in the journal, and words that nothing has any more, go with what was purged or erased.
 
 use super::super::codes::NameKind;
-use super::super::connection::{execute, maybe, one, rows};
+use super::super::connection::{execute, execute_counted, maybe, one, rows};
 use super::super::fault::Outcome;
 use super::super::tx::{Tx, beside};
 use super::destroy::Budget;
@@ -103,7 +103,7 @@ pub(crate) fn forget_tags(tx: &mut Tx<'_>, tags: &[i64]) -> Outcome<()> {
          where no = $2 and kind = $3 and not exists (select 1 from tag where name_no = $2)";
     let mut forgotten = 0;
     for no in tags {
-        forgotten += execute(tx.connection, sql, (chance(), no, NameKind::Tag as i64))?;
+        forgotten += execute_counted(tx.connection, sql, (chance(), no, NameKind::Tag as i64))?;
     }
     if forgotten > 0 {
         tx.caches.clear();
