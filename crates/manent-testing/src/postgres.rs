@@ -54,6 +54,11 @@ impl Postgres {
         self.port
     }
 
+    /// Returns the folder of the cluster and its log.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Returns the address of its first database, as client libraries take it.
     pub fn url(&self) -> String {
         format!("postgres://{USER}@127.0.0.1:{}/postgres", self.port)

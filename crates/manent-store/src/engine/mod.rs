@@ -1,7 +1,11 @@
 //! What both engines do alike: how a change becomes rows, and how rows become answers.
 //!
 //! Everything here speaks through [`connection`], which is a file or a server. What differs between those (opening,
-//! locking, committing, recovering, backups) lives in the folders of the engines. In reading order:
+//! locking, committing, recovering, backups) lives in the folders of the engines.
+//!
+//! A table is joined by columns, not by what is worked out of the columns of another: under its policies PostgreSQL uses
+//! no index for that. So a number is worked out first, in a part of the statement that is done by itself: one
+//! that is `materialized`, has a limit, or gives a single value. In reading order:
 
 pub(crate) mod cell;
 pub(crate) mod connection;

@@ -415,10 +415,9 @@ pub(crate) fn listed_at(active_at: i64) -> i64 {
 /// The index alone would do, but one flipped bit in it leads to another message; the row itself knows its id.
 pub(crate) fn spot(connection: Connection<'_>, id: MessageId) -> Outcome<Option<Spot>> {
     let sql = "select m.key, b.conversation_no, r.id
-         from message m
+         from (select key, key >> 24 as branch_no from message where id = $1 limit 1) m
          join message r on r.key = m.key
-         join branch b on b.no = m.key >> 24
-         where m.id = $1";
+         join branch b on b.no = m.branch_no";
     let found = maybe(connection, sql, [id.as_bytes()], |row| {
         let own_id: [u8; 16] = row.get(2)?;
         Ok((Spot { address: Address(row.get(0)?), conversation_no: row.get(1)? }, own_id))

@@ -307,6 +307,15 @@ impl Client {
         Ok(next)
     }
 
+    /// Waits for the answers once so many statements are under way: what is under way is held in memory.
+    pub(super) fn settle_some(&self, many: usize) -> Ran<()> {
+        let under_way = self.sent.borrow().len();
+        match under_way < many {
+            true => Ok(()),
+            false => self.wait(self.settle()),
+        }
+    }
+
     /// Lets what was sent go out, and what has come come in, without waiting.
     pub(super) fn push(&self) {
         self.runtime.block_on(tokio::task::yield_now());

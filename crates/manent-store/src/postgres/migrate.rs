@@ -112,6 +112,13 @@ fn grants() -> String {
     )
 }
 
+/// Returns the tables in the order in which they are made, so that whatever one refers to comes before it.
+pub(super) fn tables_in_order() -> impl Iterator<Item = &'static str> {
+    let table = |statement: &'static str| statement.rsplit("create table ").next()?.split_whitespace().next();
+    let statements = MIGRATIONS.iter().flat_map(|sql| statements(sql));
+    statements.filter(|statement| statement.contains("create table ")).filter_map(table)
+}
+
 /// Statements end at a line that ends with a semicolon.
 fn statements(sql: &str) -> impl Iterator<Item = &str> {
     sql.split(";\n").map(str::trim).filter(|statement| !statement.is_empty())

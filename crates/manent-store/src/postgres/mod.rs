@@ -21,16 +21,18 @@ use crate::engine::fault::Outcome;
 use crate::engine::known::Known;
 use crate::engine::queue::Queue;
 use crate::engine::read::Reading;
-use crate::engine::readers::Readers;
+use crate::engine::readers::{Reader, Readers};
 use crate::engine::store::{Engine, WAITING_BYTES, off_thread};
 use crate::error::{Result, StoreError};
 use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
+use crate::query::WindowQuery;
 use crate::transaction::Position;
 use manent_model::DigestKey;
 use reader::PostgresReader;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, watch};
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
@@ -90,6 +92,31 @@ impl PostgresStore {
             spawn("manent-reader", Box::new(move || shared.readers.serve(|| PostgresReader::open(&options))))?;
         }
         Ok(Self { shared, options, waiting: Semaphore::new(WAITING_BYTES), position, threads: Mutex::new(threads) })
+    }
+
+    /// Puts a backup into a tenant that has no store yet, and checks what is then there.
+    pub async fn restore(options: &PostgresOptions, from: &Path) -> Result<()> {
+        let (options, from) = (options.clone(), from.to_owned());
+        off_thread("manent-restore", move || backup::restore(&options, &from)).await
+    }
+
+    /// Reads pages as bytes, each in a transaction of its own, and returns how long each took. For measuring alone.
+    #[doc(hidden)]
+    pub async fn time_windows(&self, queries: Vec<WindowQuery>) -> Result<Vec<Duration>> {
+        let (options, key) = (self.options.clone(), self.shared.key.clone());
+        off_thread("manent-timing", move || {
+            let mut reader = PostgresReader::open(&options)?;
+            let mut durations = Vec::with_capacity(queries.len());
+            for query in &queries {
+                let started = Instant::now();
+                let rows =
+                    reader.run(&key, "timing", |reading| crate::engine::read::path::window_rows(reading, query))?;
+                durations.push(started.elapsed());
+                std::hint::black_box(rows);
+            }
+            Ok(durations)
+        })
+        .await
     }
 
     fn ending(&self) -> impl FnOnce() + Send + 'static {

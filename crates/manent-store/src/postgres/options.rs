@@ -3,7 +3,7 @@
 use crate::error::{Result, StoreError};
 use std::time::Duration;
 use tokio_postgres::Config;
-use tokio_postgres::config::TargetSessionAttrs;
+use tokio_postgres::config::{Host, TargetSessionAttrs};
 
 /// Where a store on PostgreSQL is, and whose it is.
 #[derive(Clone)]
@@ -25,6 +25,21 @@ impl PostgresOptions {
         Self { server: server.into(), tenant: 1, readers: 4, patience: Duration::from_secs(10) }
     }
 
+    /// Returns the server as people may see it: without its password and its settings.
+    pub fn address(&self) -> String {
+        let Ok(config) = self.server.parse::<Config>() else { return "postgres://…".to_owned() };
+        let ports = config.get_ports();
+        let port = |place: usize| ports.get(place).or(ports.first()).copied().unwrap_or(5432);
+        let hosts = config.get_hosts().iter().enumerate().map(|(place, host)| match host {
+            Host::Tcp(name) => format!("{name}:{}", port(place)),
+            Host::Unix(folder) => folder.display().to_string(),
+        });
+        let hosts: Vec<String> = hosts.collect();
+        let user = config.get_user().map(|user| format!("{user}@")).unwrap_or_default();
+        let database = config.get_dbname().map(|name| format!("/{name}")).unwrap_or_default();
+        format!("postgres://{user}{}{database}", hosts.join(","))
+    }
+
     pub(super) fn config(&self) -> Result<Config> {
         // What is wrong with it is not repeated: it may hold a password.
         let mut config: Config = self
@@ -34,6 +49,11 @@ impl PostgresOptions {
         config.application_name("manent");
         if config.get_hosts().len() > 1 {
             config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        }
+        if config.get_password().is_none()
+            && let Some(password) = std::env::var_os("PGPASSWORD")
+        {
+            config.password(password.as_encoded_bytes());
         }
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(Duration::from_secs(5));

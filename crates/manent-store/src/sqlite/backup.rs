@@ -81,6 +81,11 @@ pub(crate) fn backup_of_copy(to: &Path, fill: impl FnOnce(&Connection) -> Result
     outcome
 }
 
+/// Opens a file that was checked, to copy its rows into another engine.
+pub(crate) fn open_copy(path: &Path) -> Result<Connection> {
+    open_reader(&SqliteOptions::new(path))
+}
+
 /// Verifies a restored copy and compares it with what the store had when the copy began.
 fn check(restored: &Path, before: &Counts) -> Result<Counts> {
     let connection = open_reader(&SqliteOptions::new(restored))?;

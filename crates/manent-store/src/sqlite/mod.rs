@@ -12,7 +12,7 @@ mod keeper;
 mod backup;
 mod doctor;
 
-pub(crate) use backup::backup_of_copy;
+pub(crate) use backup::{backup_of_copy, open_copy};
 pub(crate) use connection::said;
 pub use connection::{Durability, SQLITE_OLDEST, SqliteOptions};
 

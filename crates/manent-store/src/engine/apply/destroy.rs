@@ -316,11 +316,12 @@ fn remove_derived(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Out
          from branch b
          join branch o on o.parent_no = b.no
          where b.conversation_no = $1";
-    let splices = "select distinct o.conversation_no
-         from branch b
-         join piece p on p.from_key between b.no << 24 and (b.no << 24 | 16777215)
-         join branch o on o.no = p.branch_no
-         where b.conversation_no = $1";
+    let splices = "with b as materialized
+             (select no << 24 as first, no << 24 | 16777215 as last from branch where conversation_no = $1)
+         select distinct o.conversation_no
+         from b
+         join piece p on p.from_key between b.first and b.last
+         join branch o on o.no = p.branch_no";
     let mut place = 0;
     while let Some(&conversation_no) = reached.get(place) {
         for sql in [forks, splices] {

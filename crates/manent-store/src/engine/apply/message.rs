@@ -82,9 +82,8 @@ pub(crate) fn move_to(row: &mut ConversationRow, head: Head, sums: Sums) {
 
 /// A message by its id, to compare it.
 pub(crate) const STORED: &str = "select m.facts, b.conversation_no
-     from message m
-     join branch b on b.no = m.key >> 24
-     where m.id = $1";
+     from (select facts, key >> 24 as branch_no from message where id = $1 limit 1) m
+     join branch b on b.no = m.branch_no";
 
 /// The ids of messages are their idempotency key: the same ones again are a retry, mixed or different ones a conflict.
 pub(crate) fn already_there(
