@@ -1,7 +1,7 @@
 //! Values as PostgreSQL carries them.
 //!
-//! Its texts cannot hold NUL. A text that does, or that holds the sign we write for it, is written with that sign; both
-//! are so rare that no text anybody sees changes.
+//! Its texts cannot hold NUL. NUL is written as two signs, and so is the sign itself, in a way that keeps the order of
+//! texts; both are so rare that no text anybody sees changes.
 
 use crate::engine::cell::{Cell, Column};
 use bytes::{BufMut, BytesMut};
@@ -10,8 +10,12 @@ use std::error::Error as StdError;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Error, Row};
 
-/// Stands before what replaces a character; the last of Unicode, which no text uses.
-const SIGN: char = '\u{10FFFF}';
+/// Stands before what replaces a character; the one behind NUL.
+const SIGN: char = '\u{1}';
+/// What stands behind it for NUL.
+const NUL: char = '\u{1}';
+/// What stands behind it for itself.
+const ITSELF: char = '\u{2}';
 
 /// A value on its way.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -88,14 +92,30 @@ pub(super) fn read<T: Column>(row: &Row, place: usize) -> Result<Option<T>, Erro
 }
 
 fn written(text: &str) -> Cow<'_, str> {
-    match text.contains(['\0', SIGN]) {
-        true => text.replace(SIGN, &format!("{SIGN}1")).replace('\0', &format!("{SIGN}0")).into(),
-        false => text.into(),
+    if !text.contains(['\0', SIGN]) {
+        return text.into();
     }
+    let mut written = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        match character {
+            '\0' => written.extend([SIGN, NUL]),
+            SIGN => written.extend([SIGN, ITSELF]),
+            character => written.push(character),
+        }
+    }
+    written.into()
 }
 
 fn meant(text: &str) -> String {
-    text.replace(&format!("{SIGN}0"), "\0").replace(&format!("{SIGN}1"), &SIGN.to_string())
+    let mut characters = text.chars();
+    let mut meant = String::with_capacity(text.len());
+    while let Some(character) = characters.next() {
+        meant.push(match character {
+            SIGN if characters.next() == Some(NUL) => '\0',
+            character => character,
+        });
+    }
+    meant
 }
 
 #[cfg(test)]
@@ -104,12 +124,13 @@ mod tests {
 
     #[test]
     fn a_text_comes_back_whatever_it_holds() {
-        for text in
-            ["", "天气", "\0", "a\0b\0", "\u{10FFFF}", "\u{10FFFF}0", "\u{10FFFF}1\0", "\0\u{10FFFF}\u{10FFFF}10"]
-        {
+        let texts =
+            ["", "\0", "\0\0", "\0\u{1}", "\0a", "\u{1}", "\u{1}\0", "\u{1}\u{2}", "\u{2}", "a", "a\0b\0", "天气"];
+        for text in texts {
             let stored = written(text);
             assert!(!stored.contains('\0'));
             assert_eq!(meant(&stored), text);
         }
+        assert!(texts.is_sorted() && texts.map(written).is_sorted());
     }
 }

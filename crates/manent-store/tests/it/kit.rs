@@ -7,6 +7,7 @@ use manent_store::*;
 use manent_testing::not_run;
 use manent_testing::postgres::Postgres;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 
 /// A store of its own in a folder of its own.
 pub struct Opened {
@@ -239,4 +240,22 @@ pub async fn journal(store: &dyn Store, after: Position, limit: u32) -> Vec<Jour
 /// Returns a conversation that exists.
 pub async fn shown(store: &dyn Store, id: ConversationId) -> Conversation {
     store.conversation(ConversationRef::Id(id)).await.expect("it can be read").expect("it exists")
+}
+
+/// Waits for all of them at once; the answers are in their order.
+pub async fn together<T>(all: impl IntoIterator<Item = impl Future<Output = T>>) -> Vec<T> {
+    let mut waiting: Vec<_> = all.into_iter().map(|one| (Box::pin(one), None)).collect();
+    std::future::poll_fn(|context| {
+        for (one, answer) in waiting.iter_mut().filter(|(_, answer)| answer.is_none()) {
+            if let Poll::Ready(answered) = one.as_mut().poll(context) {
+                *answer = Some(answered);
+            }
+        }
+        match waiting.iter().all(|(_, answer)| answer.is_some()) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+    waiting.into_iter().map(|(_, answer)| answer.expect("all are done")).collect()
 }

@@ -153,20 +153,7 @@ pub async fn many_writers_get_one_order(store: &dyn Store) {
         let text = n.to_string();
         commit(store, append(conversation, vec![message("user", &text), message("user", &text)])).await.first
     });
-    let mut waiting: Vec<Pin<Box<dyn Future<Output = i64> + '_>>> =
-        writers.map(|writer| Box::pin(writer) as _).collect();
-    let mut firsts = Vec::new();
-    std::future::poll_fn(|context| {
-        waiting.retain_mut(|writer| match writer.as_mut().poll(context) {
-            Poll::Ready(first) => {
-                firsts.push(first);
-                false
-            }
-            Poll::Pending => true,
-        });
-        if waiting.is_empty() { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
+    let mut firsts = together(writers).await;
     firsts.sort_unstable();
     assert_eq!(firsts, (0..64).map(|n| start + 1 + 2 * n).collect::<Vec<_>>());
     let texts = texts(store, conversation).await;

@@ -15,6 +15,7 @@ mod erase;
 mod undo;
 mod random;
 mod backups;
+mod differences;
 
 /// Runs each function of the contract on every engine.
 macro_rules! contract {
@@ -150,4 +151,12 @@ contract! {
     undo::what_takes_back_or_destroys_stands_alone,
     backups::a_backup_is_a_store_of_its_own,
     random::random_changes_show_what_a_naive_model_shows,
+    differences::any_text_comes_back_and_is_found,
+    differences::texts_are_ordered_by_their_bytes,
+    differences::json_is_kept_as_it_was_written,
+    differences::a_time_keeps_its_microseconds_wherever_it_lies,
+    differences::nothing_asked_for_is_nothing_found,
+    differences::a_thousand_things_are_asked_for_at_once,
+    differences::a_refusal_does_not_depend_on_what_the_engine_notices_first,
+    differences::each_of_a_crowd_gets_its_own_answer,
 }
