@@ -96,31 +96,35 @@ impl Client {
 
     /// Begins a transaction of the tenant.
     pub(super) fn begin(&self) -> Ran<()> {
-        self.send_plain(format!("begin isolation level read committed; {}", self.as_tenant()))
+        self.send_plain("begin isolation level read committed")?;
+        self.as_tenant()
     }
 
     /// Begins a transaction that sees one moment and changes nothing.
     pub(crate) fn begin_reading(&self) -> Ran<()> {
-        self.send_plain(format!("begin isolation level repeatable read read only; {}", self.as_tenant()))
+        self.send_plain("begin isolation level repeatable read read only")?;
+        self.as_tenant()
     }
 
     /// Ends it; the server is told now, and nobody waits until it has heard.
     pub(crate) fn end_reading(&self) {
         self.forget_ahead();
+        self.sent.borrow_mut().clear();
         // A connection that is gone has ended everything.
-        let _ = self.send_plain("rollback".to_owned());
+        let _ = self.send_plain("rollback");
         self.push();
     }
 
     /// The rows of one tenant, until the end of the transaction.
-    fn as_tenant(&self) -> String {
-        format!("select set_config('manent.tenant', '{}', true)", self.tenant)
+    fn as_tenant(&self) -> Ran<()> {
+        let statement = self.statement("select set_config('manent.tenant', $1, true)", str::to_owned)?;
+        self.send_statement(statement, vec![Bound::Text(self.tenant.to_string())])
     }
 
-    /// Sends statements that take nothing and give nothing, without waiting.
-    pub(super) fn send_plain(&self, sql: String) -> Ran<()> {
-        let client = self.client.clone();
-        self.send(async move { client.batch_execute(&sql).await })
+    /// Sends a statement that takes nothing and gives nothing, without waiting.
+    pub(super) fn send_plain(&self, sql: &'static str) -> Ran<()> {
+        let statement = self.statement(sql, str::to_owned)?;
+        self.send_statement(statement, Vec::new())
     }
 
     /// Undoes what was sent since the transaction began.
@@ -141,12 +145,13 @@ impl Client {
                 self.execute(sql, (*next, table)).map_err(|error| (error, Refused::Yes))?;
             }
         }
+        let commit = self.statement("commit", str::to_owned).map_err(|error| (error, Refused::Yes))?;
         let outcome = self.wait(async {
-            let (settled, outcome) = self.behind_others(self.client.batch_execute("commit")).await;
+            let (settled, outcome) = self.behind_others(self.client.execute(&commit, &[])).await;
             Ok((settled, outcome))
         });
         match outcome {
-            Ok((Ok(()), Ok(()))) => {
+            Ok((Ok(()), Ok(_))) => {
                 *self.numbers.borrow_mut() =
                     numbers.into_iter().map(|(table, (next, _))| (table, (next, false))).collect();
                 Ok(())
@@ -264,6 +269,7 @@ impl Client {
     /// Sends a statement that changes rows; whoever waits next is told if it fails.
     pub(crate) fn execute(&self, sql: &str, parameters: impl Parameters) -> Ran<()> {
         let statement = self.statement(sql, tenant::named)?;
+        self.changes.set(self.changes.get() + 1);
         self.send_statement(statement, self.bound(parameters))
     }
 
@@ -289,6 +295,7 @@ impl Client {
         let no = self.next_number(tenant::table_of(sql))?;
         let mut bound = self.bound(parameters);
         bound.push(Bound::Integer(no));
+        self.changes.set(self.changes.get() + 1);
         self.send_statement(statement, bound)?;
         Ok(no)
     }
@@ -322,7 +329,6 @@ impl Client {
     }
 
     fn send_statement(&self, statement: Statement, bound: Vec<Bound>) -> Ran<()> {
-        self.changes.set(self.changes.get() + 1);
         let client = self.client.clone();
         self.send(async move {
             let bound = references(&bound);

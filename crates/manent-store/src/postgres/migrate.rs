@@ -88,7 +88,7 @@ fn migrate(client: &Client) -> Ran<i64> {
     }
     client.run(&role())?;
     client.run(&grants())?;
-    client.run(&format!("update migration set done = {NEWEST}"))?;
+    client.run(&["update migration set done = ", &NEWEST.to_string()].concat())?;
     client.run("commit")?;
     Ok(NEWEST)
 }

@@ -132,7 +132,8 @@ fn read(tokens: &[&str], tenant: &str) -> String {
         let is_alias =
             |word: &&&str| word.starts_with(|first: char| first.is_ascii_alphabetic()) && !NO_ALIAS.contains(*word);
         let alias = tokens.get(after).filter(is_alias);
-        text.push_str(&format!(" (select * from {name} where tenant = {tenant}) {}", alias.unwrap_or(name)));
+        let alias_or_name = alias.unwrap_or(name);
+        text.push_str(&[" (select * from ", name, " where tenant = ", tenant, ") ", alias_or_name].concat());
         place = match alias {
             Some(_) => after + 1,
             None => table + 1,

@@ -291,7 +291,7 @@ impl Writer {
         }
         let guarded = !refuses_before_it_writes(prepared);
         if guarded {
-            client.send_plain("savepoint one".to_owned())?;
+            client.send_plain("savepoint one")?;
         }
         let changes_before = client.changes();
         let mut tx = Tx::new(client.into(), &mut self.caches, &self.shared.key, prepared.transaction.at, work.next);
@@ -300,12 +300,13 @@ impl Writer {
                 work.next = tx.next;
                 work.rows.append(&mut tx.written);
                 if guarded {
-                    client.send_plain("release one".to_owned())?;
+                    client.send_plain("release one")?;
                 }
                 Ok(committed)
             }
             Err(Fault::Refused(error)) if guarded => {
-                client.send_plain("rollback to one; release one".to_owned())?;
+                client.send_plain("rollback to one")?;
+                client.send_plain("release one")?;
                 self.caches.clear();
                 Err(Fault::Refused(error))
             }

@@ -93,15 +93,15 @@ fn end_of_plain(
         return Ok(None);
     }
     let sql = "with h as materialized
-             (select c.head_branch_no << 24 as before, c.head_key - $2 as first, c.head_key as last
+             (select c.head_branch_no << 24 as before, c.head_key - $1 as first, c.head_key as last
               from conversation c
               join branch b on b.no = c.head_branch_no
-              where c.id = $1 and c.withdrawn = 0 and c.status <> 4 and b.parent_no is null and b.open_from = 1)
+              where c.id = $2 and c.withdrawn = 0 and c.status <> 4 and b.parent_no is null and b.open_from = 1)
          select m.key, m.id, m.arrival, m.facts, m.body
          from h
          join message m on m.key between h.first and h.last and m.key > h.before
          order by m.key";
-    let mut found = rows(connection, sql, (id.as_bytes(), limit as i64), read_row)?;
+    let mut found = rows(connection, sql, (limit as i64, id.as_bytes()), read_row)?;
     let more = found.len() > limit;
     if more {
         found.remove(0);

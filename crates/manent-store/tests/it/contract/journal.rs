@@ -3,8 +3,6 @@
 use crate::kit::*;
 use manent_model::*;
 use manent_store::*;
-use std::pin::Pin;
-use std::task::Poll;
 
 pub async fn every_commit_has_its_rows_in_order(store: &dyn Store) {
     let start = *store.position().borrow();
