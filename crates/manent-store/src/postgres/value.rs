@@ -1,7 +1,7 @@
 //! Values as PostgreSQL carries them.
 //!
 //! Its texts cannot hold NUL. A text that does, or that holds the sign we write for it, is written with that sign; both
-//! are so rare that no text anybody sees changes.
+//! are so rare that no text anybody sees changes. The sign is the character next to NUL, so texts keep their order.
 
 use crate::engine::cell::{Cell, Column};
 use bytes::{BufMut, BytesMut};
@@ -10,8 +10,11 @@ use std::error::Error as StdError;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Error, Row};
 
-/// Stands before what replaces a character; the last of Unicode, which no text uses.
-const SIGN: char = '\u{10FFFF}';
+/// Stands before what replaces a character.
+const SIGN: char = '\u{1}';
+/// What is written for NUL, and for the sign itself: in the order of the two.
+const NUL: &str = "\u{1}\u{1}";
+const ITSELF: &str = "\u{1}\u{2}";
 
 /// A value on its way.
 #[derive(Debug)]
@@ -89,27 +92,46 @@ pub(super) fn read<T: Column>(row: &Row, place: usize) -> Result<Option<T>, Erro
 
 fn written(text: &str) -> Cow<'_, str> {
     match text.contains(['\0', SIGN]) {
-        true => text.replace(SIGN, &format!("{SIGN}1")).replace('\0', &format!("{SIGN}0")).into(),
+        true => text.replace(SIGN, ITSELF).replace('\0', NUL).into(),
         false => text.into(),
     }
 }
 
 fn meant(text: &str) -> String {
-    text.replace(&format!("{SIGN}0"), "\0").replace(&format!("{SIGN}1"), &SIGN.to_string())
+    text.replace(NUL, "\0").replace(ITSELF, &SIGN.to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const TEXTS: [&str; 12] = [
+        "",
+        "\0",
+        "\0\0",
+        "\0\u{1}",
+        "\0\u{2}",
+        "\0a",
+        "\u{1}",
+        "\u{1}\0",
+        "\u{1}\u{1}\u{2}",
+        "\u{2}",
+        "a\0b\0",
+        "天气\u{10FFFF}",
+    ];
+
     #[test]
     fn a_text_comes_back_whatever_it_holds() {
-        for text in
-            ["", "天气", "\0", "a\0b\0", "\u{10FFFF}", "\u{10FFFF}0", "\u{10FFFF}1\0", "\0\u{10FFFF}\u{10FFFF}10"]
-        {
+        for text in TEXTS {
             let stored = written(text);
             assert!(!stored.contains('\0'));
             assert_eq!(meant(&stored), text);
         }
+    }
+
+    #[test]
+    fn texts_keep_their_order() {
+        let stored = TEXTS.map(|text| written(text).into_owned());
+        assert!(TEXTS.is_sorted() && stored.is_sorted());
     }
 }

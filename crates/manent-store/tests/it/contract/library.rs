@@ -307,3 +307,19 @@ pub async fn the_origin_of_a_message_comes_back_byte_for_byte(store: &dyn Store)
     assert_eq!(path(store, conversation, None).await.len(), 5);
     sound(store).await;
 }
+
+pub async fn what_is_sorted_by_its_name_is_sorted_by_every_character(store: &dyn Store) {
+    let names = ["", "\0", "\0a", "\u{1}", "\u{2}", "a", "a\0", "ab", "天", "\u{10FFFF}"];
+    for name in names.iter().rev() {
+        let scratch =
+            Scratch { kind: (*name).to_owned(), id: String::new(), actor: String::new(), body: json("1"), at: at(0) };
+        commit(store, Change::PutScratch { scratch }).await;
+        let document =
+            Change::PutDocument { kind: "k".to_owned(), id: (*name).to_owned(), project: None, body: Some(json("1")) };
+        commit(store, document).await;
+    }
+    let scratch = store.scratch(ScratchQuery::default()).await.expect("readable");
+    assert_eq!(scratch.iter().map(|one| one.kind.as_str()).collect::<Vec<_>>(), names);
+    let documents = store.documents(DocumentsQuery::Kind("k".to_owned())).await.expect("readable");
+    assert_eq!(documents.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), names);
+}
