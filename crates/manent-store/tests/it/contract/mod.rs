@@ -116,6 +116,7 @@ contract! {
     journal::every_commit_has_its_rows_in_order,
     journal::the_journal_of_one_conversation_is_read_in_pages,
     journal::a_long_journal_is_looked_at_in_bounded_pages,
+    journal::a_page_from_before_the_start_begins_at_the_start,
     journal::a_tail_ends_when_the_store_is_closed,
     journal::a_tail_hears_of_every_commit,
     journal::many_writers_get_one_order,
