@@ -151,7 +151,7 @@ pub(crate) struct FoldBody {
     pub covers: Vec<Stretch>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "seal::present", skip_serializing_if = "Option::is_none")]
     pub made_by: Option<Json>,
 }
 
@@ -210,7 +210,7 @@ pub(crate) fn set_fold_active(tx: &mut Tx<'_>, id: FoldId, active: bool) -> Outc
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct CallBody {
     pub sent: Vec<Stretch>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "seal::present", skip_serializing_if = "Option::is_none")]
     pub manifest: Option<Json>,
 }
 

@@ -323,3 +323,60 @@ pub async fn what_is_sorted_by_its_name_is_sorted_by_every_character(store: &dyn
     let documents = store.documents(DocumentsQuery::Kind("k".to_owned())).await.expect("readable");
     assert_eq!(documents.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), names);
 }
+
+pub async fn null_is_something_and_comes_back(store: &dyn Store) {
+    let null = Some(json("null"));
+    let (conversation, branch) = (id(ConversationId::new), id(BranchId::new));
+    let draft = ConversationDraft { metadata: null.clone(), ..Default::default() };
+    commit(store, Change::CreateConversation { id: conversation, branch, draft, importing: false }).await;
+    assert_eq!(shown(store, conversation).await.metadata, null);
+    let project = Project {
+        id: id(ProjectId::new),
+        kind: "project".to_owned(),
+        name: "p".to_owned(),
+        instructions: String::new(),
+        facts: Default::default(),
+        metadata: null.clone(),
+        version: 1,
+    };
+    commit(store, Change::CreateProject { project: project.clone() }).await;
+    assert_eq!(store.project(project.id).await.expect("readable"), Some(project));
+    let memory = Memory {
+        id: id(MemoryId::new),
+        collection: "c".to_owned(),
+        project: None,
+        conversation: None,
+        message: None,
+        external: None,
+        text: "t".to_owned(),
+        metadata: null.clone(),
+    };
+    commit(store, Change::PutMemory { memory: memory.clone() }).await;
+    assert_eq!(store.memories(MemoriesQuery::default()).await.expect("readable"), [memory]);
+    let after = say(store, conversation, &["one"]).await[0];
+    let fold = NewFold {
+        id: id(FoldId::new),
+        after,
+        kind: FoldKind::Drop,
+        covers: Vec::new(),
+        summary: None,
+        parent: None,
+        made_by: null.clone(),
+    };
+    commit(store, Change::AddFold { conversation, fold }).await;
+    let call = Call {
+        id: id(CallId::new),
+        after: None,
+        model: None,
+        outcome: CallOutcome::Answered,
+        tokens_in: None,
+        tokens_out: None,
+        cost_micros: None,
+        sent: Vec::new(),
+        manifest: null.clone(),
+        at: at(0),
+    };
+    commit(store, Change::RecordCall { conversation, call }).await;
+    let attached = store.attached(conversation).await.expect("readable");
+    assert_eq!((&attached.folds[0].made_by, &attached.calls[0].manifest), (&null, &null));
+}

@@ -109,6 +109,7 @@ contract! {
     library::sources_origins_and_quarantine_come_back_as_they_were,
     library::the_origin_of_a_message_comes_back_byte_for_byte,
     library::what_is_sorted_by_its_name_is_sorted_by_every_character,
+    library::null_is_something_and_comes_back,
     projects::a_project_is_made_edited_and_removed,
     projects::a_project_changes_only_at_the_version_that_was_read,
     projects::conversations_stay_when_their_project_goes,
