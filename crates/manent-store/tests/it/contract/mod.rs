@@ -93,6 +93,7 @@ contract! {
     attached::a_fold_covers_messages_of_its_path,
     attached::a_call_is_recorded_as_it_was,
     attached::nothing_is_attached_to_what_was_taken_back,
+    attached::what_is_attached_stays_with_what_was_taken_back,
     runs::a_tool_call_moves_only_as_it_may,
     runs::a_tool_call_keeps_its_record_and_its_trail,
     runs::events_are_read_after_a_cursor_by_channel,
