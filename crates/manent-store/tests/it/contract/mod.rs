@@ -86,6 +86,7 @@ contract! {
     branches::a_branch_from_elsewhere_is_opened_as_it_is_described,
     branches::a_path_holds_a_message_once,
     branches::a_branch_is_read_only_from_its_own_messages,
+    branches::a_branch_reaches_its_own_messages,
     attached::a_note_is_added_and_taken_back,
     attached::a_bookmark_is_set_moved_and_forgotten,
     attached::state_follows_the_branch,
