@@ -100,6 +100,7 @@ contract! {
     runs::events_are_read_after_a_cursor_by_channel,
     runs::an_input_is_taken_once,
     runs::a_lease_fences_off_the_owner_before,
+    runs::a_lease_that_was_given_back_is_free_at_any_time,
     runs::a_commit_that_expects_a_lease_happens_only_while_it_is_held,
     runs::a_trail_that_another_program_kept_is_taken_as_it_was,
     library::a_document_has_versions,
