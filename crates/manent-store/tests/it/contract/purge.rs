@@ -220,3 +220,24 @@ pub async fn a_tag_is_found_again_after_its_last_conversation_went(store: &dyn S
         assert_eq!(list().await.expect("readable").conversations.len(), 1);
     }
 }
+
+pub async fn an_undo_leaves_a_memory_without_its_purged_conversation(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let memory = |conversation, text: &str| Memory {
+        id: MemoryId::from_bytes([7; 16]),
+        collection: "c".to_owned(),
+        project: None,
+        conversation,
+        message: None,
+        external: None,
+        text: text.to_owned(),
+        metadata: None,
+    };
+    commit(store, Change::PutMemory { memory: memory(Some(conversation), "old") }).await;
+    commit(store, Change::PutMemory { memory: memory(None, "new") }).await;
+    trash(store, conversation).await;
+    purge(store, conversation).await;
+    undo(store, Scope::Beside).await;
+    assert_eq!(store.memories(MemoriesQuery::default()).await.expect("readable"), [memory(None, "old")]);
+    sound(store).await;
+}
