@@ -380,3 +380,31 @@ pub async fn null_is_something_and_comes_back(store: &dyn Store) {
     let attached = store.attached(conversation).await.expect("readable");
     assert_eq!((&attached.folds[0].made_by, &attached.calls[0].manifest), (&null, &null));
 }
+
+pub async fn the_origin_of_a_stream_outlives_its_first_body(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let from = source("chat.json");
+    commit(store, Change::PutSource { source: from.clone() }).await;
+    let mut stream = message("assistant", &"the same words over and over ".repeat(50));
+    stream.content.status = MessageStatus::Streaming;
+    let origin = MessageOrigin {
+        message: stream.id,
+        source: from.id,
+        ordinal: 1,
+        external: Some("x".to_owned()),
+        raw: Some(stream.content.body.text().to_owned()),
+    };
+    let append = Change::AppendMessages {
+        conversation,
+        at: At::Head { branch: id(BranchId::new) },
+        head: HeadMove::Follow,
+        why: Why::Import,
+        messages: vec![stream.clone()],
+        origins: vec![origin.clone()],
+    };
+    commit(store, append).await;
+    let body = Body::of(&[Part::text("other words")]);
+    let finish = Finish { status: MessageStatus::Complete, body, tokens: None, usage: None };
+    commit(store, Change::FinishMessage { message: stream.id, finish }).await;
+    assert_eq!(store.message_origin(stream.id).await.expect("readable"), Some(origin));
+}

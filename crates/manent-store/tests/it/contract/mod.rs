@@ -111,6 +111,7 @@ contract! {
     library::a_blob_can_be_staged_again_in_fewer_pieces,
     library::sources_origins_and_quarantine_come_back_as_they_were,
     library::the_origin_of_a_message_comes_back_byte_for_byte,
+    library::the_origin_of_a_stream_outlives_its_first_body,
     library::what_is_sorted_by_its_name_is_sorted_by_every_character,
     library::null_is_something_and_comes_back,
     projects::a_project_is_made_edited_and_removed,
