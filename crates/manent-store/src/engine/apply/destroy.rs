@@ -212,7 +212,14 @@ fn delete_messages(
             after = Address(*last);
             for (key, facts, id) in found {
                 let kept = needed.iter().any(|range| range.contains(Address(key)));
+                // What is counted in a run is the difference to the sums of the slot before it.
+                let before_run = needed.iter().any(|range| range.from.0 == key + 1);
                 match (kept, depth) {
+                    (false, _) if before_run => {
+                        if !is_erased(&facts) {
+                            empty_message(tx, Address(key), budget)?;
+                        }
+                    }
                     (false, _) => {
                         forget_uses(tx, key, budget)?;
                         if depth == Depth::Erase {

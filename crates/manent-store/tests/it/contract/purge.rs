@@ -241,3 +241,25 @@ pub async fn an_undo_leaves_a_memory_without_its_purged_conversation(store: &dyn
     assert_eq!(store.memories(MemoriesQuery::default()).await.expect("readable"), [memory(None, "old")]);
     sound(store).await;
 }
+
+pub async fn what_was_taken_from_a_purged_conversation_is_still_counted(store: &dyn Store) {
+    let old = conversation(store, "old").await;
+    let ids = say(store, old, &["one", "two words", "and three words"]).await;
+    let (new, branch) = (conversation(store, "new").await, id(BranchId::new));
+    let open = Change::OpenBranch {
+        conversation: new,
+        branch,
+        base: None,
+        own: Vec::new(),
+        pieces: vec![Stretch { first: ids[1], last: ids[2] }],
+        why: Why::Import,
+    };
+    commit(store, open).await;
+    trash(store, old).await;
+    purge(store, old).await;
+    commit(store, Change::MoveHead { conversation: new, to: HeadTo::End(branch) }).await;
+    counts_hold(store, new).await;
+    let found = store.messages(MessagesQuery::Ids(ids)).await.expect("readable");
+    assert!(found.is_empty(), "nothing shows what was purged");
+    sound(store).await;
+}
