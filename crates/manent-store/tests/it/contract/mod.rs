@@ -144,6 +144,7 @@ contract! {
     erase::an_erased_conversation_is_gone_with_what_came_from_it,
     erase::everything_an_author_wrote_is_erased,
     erase::an_erased_stream_is_over,
+    erase::what_was_taken_back_can_be_erased,
     erase::words_that_look_erased_do_not_stand_in_the_way,
     erase::an_erased_author_is_no_member_and_was_none,
     erase::an_erasure_reaches_what_forks_made_of_a_message,
