@@ -23,6 +23,7 @@ use generate::{Generator, Operation};
 use manent_store::*;
 use model::Model;
 use question::{Answer, Said, said};
+use std::collections::BTreeMap;
 
 /// How many operations one pair of stores sees; what a store holds stays small enough to be looked at often.
 const ROUND: usize = 20_000;
@@ -55,12 +56,14 @@ struct Run {
     model: Model,
     generator: Generator,
     done: Vec<Operation>,
+    /// How often each kind of change alone was done, and how often it was refused.
+    tally: BTreeMap<String, (u32, u32)>,
 }
 
 impl Run {
     fn new(seed: u64, server: &str) -> Self {
         let (engines, model, generator) = (Engines::open(server), Model::default(), Generator::new(seed));
-        Self { seed, engines, model, generator, done: Vec::new() }
+        Self { seed, engines, model, generator, done: Vec::new(), tally: BTreeMap::new() }
     }
 
     async fn go(mut self, operations: usize) {
@@ -84,6 +87,7 @@ impl Run {
         }
         self.verify().await;
         self.engines.close().await;
+        println!("done and refused: {:?}", self.tally);
     }
 
     async fn commit(&mut self, transaction: &Transaction, handle: usize) {
@@ -96,6 +100,14 @@ impl Run {
         let expected = self.model.commit(transaction);
         let [first, second, expected] = [first, second, expected].map(|outcome| said(outcome.map(Answer::Committed)));
         self.same(&first, &second, &expected);
+        self.count(transaction, first.is_ok());
+    }
+
+    fn count(&mut self, transaction: &Transaction, done: bool) {
+        let [change] = &transaction.changes[..] else { return };
+        let kind: String = format!("{change:?}").chars().take_while(|letter| letter.is_alphanumeric()).collect();
+        let (accepted, refused) = self.tally.entry(kind).or_default();
+        *(if done { accepted } else { refused }) += 1;
     }
 
     /// Sends a purge or an erasure until it is finished, and compares every step.
@@ -123,6 +135,7 @@ impl Run {
                 refused => break Some(refused),
             }
         };
+        self.count(transaction, refused.is_none());
         let predicted = self.model.destroy(transaction);
         match (refused, predicted) {
             (None, Ok((first, position))) => self.learn(transaction, handle, first, position, &steps).await,
