@@ -4,12 +4,12 @@ use super::message::sha256;
 use super::*;
 
 impl Generator {
-    pub(super) fn document(&mut self, _: &Model) -> (String, String) {
+    pub(super) fn document(&mut self) -> (String, String) {
         (self.chance.of(["character", "设置", "\0"]).to_owned(), self.chance.word())
     }
 
     pub(super) fn put_document(&mut self, model: &Model) -> Change {
-        let (kind, id) = self.document(model);
+        let (kind, id) = self.document();
         let project = self.chance.once_in(4).then(|| self.project(model));
         let body = (!self.chance.once_in(5)).then(|| self.chance.json());
         Change::PutDocument { kind, id, project, body }

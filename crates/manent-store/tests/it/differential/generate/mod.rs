@@ -29,7 +29,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Returns the conversations that it names, for people who look for what went wrong.
+    /// Says whether it changes something that names a conversation, for people who look for what went wrong.
     pub fn names(&self, conversation: ConversationId) -> bool {
         match self {
             Self::Commit(transaction) | Self::Destroy(transaction) => {
@@ -39,6 +39,7 @@ impl Operation {
         }
     }
 
+    /// Returns the conversation that it is about, if it is about one.
     pub fn conversation(&self) -> Option<ConversationId> {
         let (Self::Commit(transaction) | Self::Destroy(transaction)) = self else {
             let Self::Ask(question) = self else { return None };
@@ -155,7 +156,7 @@ impl Generator {
                 Expect::Project { id, version }
             }
             5 => {
-                let (kind, id) = self.document(model);
+                let (kind, id) = self.document();
                 let version = if right { model.data.library.document_version(&kind, &id) } else { 9 };
                 Expect::Document { kind, id, version }
             }

@@ -31,7 +31,7 @@ impl Generator {
                 let after = self.chance.of([0, 1, 5, -7, i64::MAX]);
                 Question::Events(EventsQuery { conversation, channels, after, limit: self.chance.limit() })
             }
-            42..44 => self.documents_query(model),
+            42..44 => self.documents_query(),
             44..46 => self.memories_query(model),
             46 => Question::Project(self.project(model)),
             47 => Question::Projects,
@@ -102,8 +102,8 @@ impl Generator {
         })
     }
 
-    fn documents_query(&mut self, model: &Model) -> Question {
-        let (kind, id) = self.document(model);
+    fn documents_query(&mut self) -> Question {
+        let (kind, id) = self.document();
         Question::Documents(match self.chance.number(..7) {
             0 => DocumentsQuery::All,
             1..3 => DocumentsQuery::Kind(kind),

@@ -178,7 +178,7 @@ fn has_metadata(metadata: &Option<Json>, key: &str, value: Option<&str>) -> bool
         (Some(_), None) => true,
         (Some(found), Some(value)) => match found.read::<serde_json::Value>() {
             Ok(serde_json::Value::String(text)) => text == value,
-            Ok(other) => other.to_string() == value,
+            Ok(other) => other.to_string().as_str() == value,
             Err(_) => found.text() == value,
         },
     }
