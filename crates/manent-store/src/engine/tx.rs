@@ -315,13 +315,15 @@ impl<'a> Tx<'a> {
 
     /// Returns the conversation that owns a message, if it is there to be changed.
     pub(crate) fn owner(&mut self, spot: &Spot, id: MessageId) -> Outcome<ConversationRow> {
+        self.seen_by_no(spot.conversation_no)?.ok_or_else(|| StoreError::not_found("message", id).into())
+    }
+
+    /// Returns a conversation by its number, unless it was taken back or purged.
+    pub(crate) fn seen_by_no(&mut self, no: i64) -> Outcome<Option<ConversationRow>> {
         let sql = "select withdrawn from conversation where no = $1";
-        let withdrawn: Option<bool> = maybe(self.connection, sql, [spot.conversation_no], |row| row.get(0))?;
-        let row = self.conversation_by_no(spot.conversation_no)?;
-        match withdrawn == Some(false) && row.status != STATUS_PURGED {
-            true => Ok(row),
-            false => Err(StoreError::not_found("message", id).into()),
-        }
+        let withdrawn: Option<bool> = maybe(self.connection, sql, [no], |row| row.get(0))?;
+        let row = self.conversation_by_no(no)?;
+        Ok(Some(row).filter(|row| withdrawn == Some(false) && row.status != STATUS_PURGED))
     }
 
     /// Returns the running sums up to and including a slot of a branch, and 0 before its first.

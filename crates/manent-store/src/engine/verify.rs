@@ -165,11 +165,11 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Only an undo hides a conversation, and nothing can happen to it after that.
+    /// Only an undo hides a conversation, and nothing but an erasure can happen to it after that.
     fn withdrawn(&mut self, id: ConversationId, last_pos: i64) -> Outcome<()> {
         let sql = "select kind from journal where pos = $1";
         let kind = maybe(self.connection, sql, [last_pos], |row| row.get(0))?.and_then(Kind::of);
-        if !matches!(kind, Some(Kind::Undone | Kind::Redone)) {
+        if !matches!(kind, Some(Kind::Undone | Kind::Redone | Kind::Erased)) {
             self.problem(VerifyProblem::Chain { conversation: Some(id), position: last_pos });
         }
         Ok(())

@@ -33,21 +33,24 @@ pub fn sqlite() -> Opened {
     Opened { store: Box::new(store), folder: Some(folder), server: None }
 }
 
+/// A server for this test: that of the test run, or one of its own that ends with what is returned beside it.
+pub fn postgres_server() -> Option<(String, Option<(Postgres, tempfile::TempDir)>)> {
+    if let Ok(server) = std::env::var("MANENT_TEST_POSTGRES") {
+        return Some((server, None));
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    match Postgres::start(folder.path(), &["fsync=off"]) {
+        Ok(server) => Some((server.url(), Some((server, folder)))),
+        Err(error) => {
+            not_run(&format!("PostgreSQL: {error}"));
+            None
+        }
+    }
+}
+
 /// Opens an empty store on PostgreSQL: a tenant of its own on the server of this test run, or a server of its own.
 pub fn postgres() -> Option<Opened> {
-    let (server, own) = match std::env::var("MANENT_TEST_POSTGRES") {
-        Ok(server) => (server, None),
-        Err(_) => {
-            let folder = tempfile::tempdir().expect("a temporary folder");
-            match Postgres::start(folder.path(), &["fsync=off"]) {
-                Ok(server) => (server.url(), Some((server, folder))),
-                Err(error) => {
-                    not_run(&format!("PostgreSQL: {error}"));
-                    return None;
-                }
-            }
-        }
-    };
+    let (server, own) = postgres_server()?;
     let options = PostgresOptions { tenant: fastrand::i64(1_000..), readers: 2, ..PostgresOptions::new(server) };
     let store = PostgresStore::open(options).expect("an empty tenant can hold a store");
     Some(Opened { store: Box::new(store), folder: None, server: own })

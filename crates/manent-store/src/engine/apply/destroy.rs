@@ -212,7 +212,14 @@ fn delete_messages(
             after = Address(*last);
             for (key, facts, id) in found {
                 let kept = needed.iter().any(|range| range.contains(Address(key)));
+                // What is counted in a run is the difference to the sums of the slot before it.
+                let before_run = needed.iter().any(|range| range.from.0 == key + 1);
                 match (kept, depth) {
+                    (false, _) if before_run => {
+                        if !is_erased(&facts) {
+                            empty_message(tx, Address(key), budget)?;
+                        }
+                    }
                     (false, _) => {
                         forget_uses(tx, key, budget)?;
                         if depth == Depth::Erase {
@@ -396,13 +403,13 @@ fn erase_message(tx: &mut Tx<'_>, id: MessageId, budget: &mut Budget) -> Outcome
 }
 
 fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<bool> {
-    let sql = "select no from author where external_id = $1";
+    let sql = "select no from author where external_id = $1 order by no";
     let authors: Vec<i64> = rows(tx.connection, sql, [external_id], |row| row.get(0))?;
     if authors.is_empty() {
         return Err(StoreError::not_found("author", external_id).into());
     }
     for no in &authors {
-        let sql = "select id from message where author_no = $1 limit 100";
+        let sql = "select id from message where author_no = $1 order by key limit 100";
         while budget.left > 0 {
             let found: Vec<[u8; 16]> = rows(tx.connection, sql, [no], |row| row.get(0))?;
             if found.is_empty() {

@@ -59,7 +59,7 @@ pub(crate) fn put_document(
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct MemoryBody {
     pub text: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "seal::present", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Json>,
 }
 

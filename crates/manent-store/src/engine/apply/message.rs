@@ -212,7 +212,9 @@ fn insert_one(
         streamed: streaming,
         erased: false,
     };
-    let kept = origin.map(|origin| raw::kept(tx, origin, content.body.text())).transpose()?;
+    // The body of a stream is not its last, so nothing can be packed against it.
+    let body = (!streaming).then(|| content.body.text());
+    let kept = origin.map(|origin| raw::kept(tx, origin, body)).transpose()?;
     let stored = MessageFacts {
         flags,
         at: content.time.at.0,

@@ -132,7 +132,10 @@ pub(crate) fn forget_words(tx: &mut Tx<'_>) -> Outcome<()> {
 
 /// Goes on with every journal that is still to be scrubbed.
 pub(crate) fn finish_scrubs(tx: &mut Tx<'_>, budget: &mut Budget) -> Outcome<()> {
-    let sql = "select cast(substr(name, 7) as bigint) from meta where name >= 'scrub:' and name < 'scrub;'";
+    let sql = "select cast(substr(name, 7) as bigint)
+         from meta
+         where name >= 'scrub:' and name < 'scrub;'
+         order by name";
     let pending: Vec<i64> = rows(tx.connection, sql, (), |row| row.get(0))?;
     for no in pending {
         scrub_journal(tx, no, budget)?;

@@ -159,3 +159,12 @@ pub async fn many_writers_get_one_order(store: &dyn Store) {
     counts_hold(store, conversation).await;
     sound(store).await;
 }
+
+pub async fn a_page_from_before_the_start_begins_at_the_start(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    for after in [0, -1, Position::MIN] {
+        let query = JournalQuery { after, conversation: Some(conversation), limit: 10 };
+        let page = store.journal(query).await.expect("readable");
+        assert_eq!((page.entries.len(), page.more), (1, false), "after {after}");
+    }
+}
