@@ -10,7 +10,7 @@
 //! straight to the default file system: neither outlives a crash.
 //!
 //! [`http`] talks to a server as a program on the other side would; [`terminal`] watches a program as a person would;
-//! [`postgres`] is a server to store in, [`SmallDisk`] a disk that is soon full.
+//! [`postgres`] is a server to store in, [`proxy`] a bad wire to it, [`SmallDisk`] a disk that is soon full.
 #![cfg(unix)]
 
 mod crash;
@@ -21,6 +21,7 @@ mod inode;
 mod log;
 mod not_run;
 pub mod postgres;
+pub mod proxy;
 mod recording;
 pub mod terminal;
 mod vfs;
