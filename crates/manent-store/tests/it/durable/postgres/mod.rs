@@ -9,6 +9,7 @@ mod load;
 mod kill;
 mod cut;
 mod order;
+mod silent;
 mod tenants;
 mod schema;
 
