@@ -3,6 +3,7 @@
 //! Each test has a server of its own, which it may kill. These variables change a run, besides those of the other engine:
 //! - `MANENT_OUTAGES`: how often the server is killed, emptied or cut off under load (20).
 //! - `MANENT_CUTS`: how many replies to a COMMIT are cut (2,000).
+//! - `MANENT_FAILOVERS`: how often the leader of a cluster is killed (10); only the long runs have a cluster.
 
 mod client;
 mod load;
@@ -12,6 +13,7 @@ mod order;
 mod silent;
 mod tenants;
 mod schema;
+mod failover;
 
 use manent_store::postgres::{PostgresOptions, PostgresStore};
 use manent_testing::not_run;

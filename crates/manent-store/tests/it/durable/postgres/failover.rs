@@ -1,0 +1,94 @@
+//! The server that leads is gone, and another leads.
+
+use super::client::check;
+use super::load::Load;
+use super::{open, owner};
+use crate::durable::{number, runtime};
+use manent_testing::not_run;
+use manent_testing::patroni::Cluster;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use tokio::time::timeout;
+use tokio_postgres::Client;
+
+/// Longer than another may take to lead, so that a program waits instead of being told.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// When the stores must commit again.
+const BACK: Duration = Duration::from_secs(90);
+/// An answer that was on its way when the leader died may come so much later.
+const ON_ITS_WAY: Duration = Duration::from_millis(300);
+
+#[test]
+fn a_leader_that_is_killed_loses_and_doubles_nothing() {
+    let failovers = number("MANENT_FAILOVERS", 10);
+    let Some((mut cluster, _folder)) = cluster() else { return };
+    let runtime = runtime();
+    let _inside = runtime.enter();
+    let load = Load::start(&runtime, &[cluster.url(), cluster.url()], PATIENCE);
+    for failover in 1..=failovers {
+        let leader = cluster.leader().expect("one leads");
+        let killed = Instant::now();
+        cluster.kill(leader).expect("it can be killed");
+        load.each_store_commits(killed + ON_ITS_WAY, BACK);
+        let gap = load.longest_gap(killed);
+        let next = cluster.leader();
+        cluster.start_again(leader).expect("it starts again");
+        cluster.wait_until_whole().expect("it follows");
+        let whole = killed.elapsed();
+        println!("kill {failover}: node {leader}, then {next:?}: no commit for {gap:.1?}, whole after {whole:.1?}");
+    }
+    let ledger = load.end(&runtime);
+    println!("{} stored, answers {:?}", ledger.stored(), ledger.answers);
+    runtime.block_on(check(&*open(cluster.url(), 1, PATIENCE), &ledger));
+}
+
+#[test]
+fn a_leader_that_is_frozen_and_comes_back_loses_and_doubles_nothing() {
+    let Some((cluster, _folder)) = cluster() else { return };
+    let runtime = runtime();
+    let _inside = runtime.enter();
+    let leader = cluster.leader().expect("one leads");
+    let old = runtime.block_on(owner(&cluster.url_of(leader)));
+    let table = "create schema apart; create table apart.written (n bigint primary key)";
+    runtime.block_on(old.batch_execute(table)).expect("a table");
+    let load = Load::start(&runtime, &[cluster.url(), cluster.url()], PATIENCE);
+    let frozen = Instant::now();
+    cluster.freeze(leader).expect("it can be stopped");
+    load.each_store_commits(frozen + ON_ITS_WAY, BACK);
+    println!("no commit for {:.1?}", load.longest_gap(frozen));
+    cluster.thaw(leader).expect("it goes on");
+    let written = runtime.block_on(written_to(&old));
+    cluster.wait_until_whole().expect("it follows");
+    let ledger = load.end(&runtime);
+    println!("{} stored, answers {:?}, {written:?} by the old leader", ledger.stored(), ledger.answers);
+    runtime.block_on(async {
+        check(&*open(cluster.url(), 1, PATIENCE), &ledger).await;
+        let rows = owner(&cluster.url()).await.query("select n from apart.written", &[]).await.expect("readable");
+        let kept: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
+        assert!(written.iter().all(|n| kept.contains(n)), "the old leader acknowledged {written:?}, kept is {kept:?}");
+    });
+}
+
+fn cluster() -> Option<(Cluster, TempDir)> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    match Cluster::start(folder.path()) {
+        Ok(cluster) => Some((cluster, folder)),
+        Err(error) => {
+            not_run(&format!("failover: {error}"));
+            None
+        }
+    }
+}
+
+/// Writes to a leader that has been gone for a while, for as long as it lets us; returns what it acknowledged.
+async fn written_to(old: &Client) -> Vec<i64> {
+    let mut written = Vec::new();
+    for n in 0..1_000 {
+        let insert = format!("insert into apart.written (n) values ({n})");
+        match timeout(Duration::from_secs(30), old.execute(&insert, &[])).await {
+            Ok(Ok(_)) => written.push(n),
+            _ => break,
+        }
+    }
+    written
+}
