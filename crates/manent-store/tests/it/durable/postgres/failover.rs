@@ -4,8 +4,10 @@ use super::client::check;
 use super::load::Load;
 use super::{open, owner};
 use crate::durable::{number, runtime};
+use crate::kit::{append, at, conversation, message, sound, texts};
+use manent_store::{Store, Transaction};
 use manent_testing::not_run;
-use manent_testing::patroni::Cluster;
+use manent_testing::patroni::{Cluster, NODES};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -66,6 +68,39 @@ fn a_leader_that_is_frozen_and_comes_back_loses_and_doubles_nothing() {
         let rows = owner(&cluster.url()).await.query("select n from apart.written", &[]).await.expect("readable");
         let kept: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
         assert!(written.iter().all(|n| kept.contains(n)), "the old leader acknowledged {written:?}, kept is {kept:?}");
+    });
+}
+
+#[test]
+fn nothing_is_acknowledged_that_only_the_leader_has() {
+    let Some((cluster, _folder)) = cluster() else { return };
+    let leader = cluster.leader().expect("one leads");
+    let followers = (0..NODES).filter(|node| *node != leader);
+    let runtime = runtime();
+    let _inside = runtime.enter();
+    runtime.block_on(async {
+        let store = open(cluster.url(), 1, PATIENCE);
+        let talk = conversation(&*store, "talk").await;
+        let watching = owner(&cluster.url_of(leader)).await;
+        followers.clone().for_each(|node| cluster.freeze(node).expect("it can be stopped"));
+        let said = Transaction::of(at(1), append(talk, vec![message("user", "one")]));
+        let (sending, sent) = (store.clone(), said.clone());
+        let mut answer = tokio::spawn(async move { sending.commit(sent).await });
+        // The commit is on the leader's disk and waits for a follower; whoever waits there is thrown out.
+        let throw_out = "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'";
+        while watching.query(throw_out, &[]).await.expect("it can be asked").is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let early = timeout(Duration::from_secs(8), &mut answer).await;
+        assert!(!matches!(early, Ok(Ok(Ok(_)))), "acknowledged, and no follower has it: {early:?}");
+        followers.for_each(|node| cluster.thaw(node).expect("it goes on"));
+        cluster.wait_until_whole().expect("they follow");
+        // Sent again until it is answered, as a program would.
+        while let Err(error) = store.commit(said.clone()).await {
+            println!("{error:?}");
+        }
+        assert_eq!(texts(&*store, talk).await, ["one"]);
+        sound(&*store).await;
     });
 }
 
