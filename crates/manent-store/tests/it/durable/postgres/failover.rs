@@ -57,12 +57,15 @@ fn a_leader_that_is_frozen_and_comes_back_loses_and_doubles_nothing() {
     let frozen = Instant::now();
     cluster.freeze(leader).expect("it can be stopped");
     load.each_store_commits(frozen + ON_ITS_WAY, BACK);
-    println!("no commit for {:.1?}", load.longest_gap(frozen));
+    let next = cluster.leader();
+    println!("frozen: node {leader}, then {next:?}: no commit for {:.1?}", load.longest_gap(frozen));
+    assert!(next.is_some_and(|next| next != leader), "another leads");
     cluster.thaw(leader).expect("it goes on");
     let written = runtime.block_on(written_to(&old));
     cluster.wait_until_whole().expect("it follows");
     let ledger = load.end(&runtime);
-    println!("{} stored, answers {:?}, {written:?} by the old leader", ledger.stored(), ledger.answers);
+    println!("{} stored, answers {:?}, {} by the old leader", ledger.stored(), ledger.answers, written.len());
+    println!("in the end {:?} leads", cluster.leader());
     runtime.block_on(async {
         check(&*open(cluster.url(), 1, PATIENCE), &ledger).await;
         let rows = owner(&cluster.url()).await.query("select n from apart.written", &[]).await.expect("readable");
