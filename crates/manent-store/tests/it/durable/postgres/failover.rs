@@ -23,7 +23,7 @@ const ON_ITS_WAY: Duration = Duration::from_millis(300);
 #[test]
 fn a_leader_that_is_killed_loses_and_doubles_nothing() {
     let failovers = number("MANENT_FAILOVERS", 10);
-    let Some((mut cluster, _folder)) = cluster() else { return };
+    let Some((_folder, mut cluster)) = cluster() else { return };
     let runtime = runtime();
     let _inside = runtime.enter();
     let load = Load::start(&runtime, &[cluster.url(), cluster.url()], PATIENCE);
@@ -46,7 +46,7 @@ fn a_leader_that_is_killed_loses_and_doubles_nothing() {
 
 #[test]
 fn a_leader_that_is_frozen_and_comes_back_loses_and_doubles_nothing() {
-    let Some((cluster, _folder)) = cluster() else { return };
+    let Some((_folder, cluster)) = cluster() else { return };
     let runtime = runtime();
     let _inside = runtime.enter();
     let leader = cluster.leader().expect("one leads");
@@ -76,7 +76,7 @@ fn a_leader_that_is_frozen_and_comes_back_loses_and_doubles_nothing() {
 
 #[test]
 fn nothing_is_acknowledged_that_only_the_leader_has() {
-    let Some((cluster, _folder)) = cluster() else { return };
+    let Some((_folder, cluster)) = cluster() else { return };
     let leader = cluster.leader().expect("one leads");
     let followers = (0..NODES).filter(|node| *node != leader);
     let runtime = runtime();
@@ -107,10 +107,11 @@ fn nothing_is_acknowledged_that_only_the_leader_has() {
     });
 }
 
-fn cluster() -> Option<(Cluster, TempDir)> {
+/// Starts a cluster. Its folder comes first, so that it is dropped last: whoever ends the servers looks there for them.
+fn cluster() -> Option<(TempDir, Cluster)> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     match Cluster::start(folder.path()) {
-        Ok(cluster) => Some((cluster, folder)),
+        Ok(cluster) => Some((folder, cluster)),
         Err(error) => {
             not_run(&format!("failover: {error}"));
             None
