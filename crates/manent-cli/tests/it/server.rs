@@ -2,7 +2,7 @@
 
 use crate::kit::Home;
 use crate::serve::Served;
-use manent_testing::postgres::Scratch;
+use manent_testing::scratch::Scratch;
 
 #[tokio::test]
 async fn an_address_is_taken_wherever_a_file_is() {

@@ -51,18 +51,22 @@ enum Ahead {
 }
 
 impl Client {
-    /// Connects.
-    pub(super) fn connect(config: &Config, options: &PostgresOptions) -> std::io::Result<Result<Self, Error>> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    /// Connects to a host.
+    pub(super) fn connect(config: &Config, options: &PostgresOptions) -> Ran<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.expect("a thread of ours may wait for the network");
+        // The setting limits the way to the host; this limits what the host then says as well.
+        let limit = config.get_connect_timeout().copied().unwrap_or(options.patience);
         let connected = runtime.block_on(async {
-            let (client, connection) = config.connect(NoTls).await?;
+            let connecting = tokio::time::timeout(limit, config.connect(NoTls));
+            let (client, connection) = connecting.await.map_err(|_| EngineError::Silent)??;
             tokio::spawn(async move {
                 // Whoever waits for an answer is told; there is nobody else to tell.
                 let _ = connection.await;
             });
             Ok(client)
         });
-        Ok(connected.map(|client| Self {
+        connected.map(|client| Self {
             runtime,
             client: Arc::new(client),
             tenant: options.tenant,
@@ -73,7 +77,7 @@ impl Client {
             changes: Cell::default(),
             ahead: RefCell::default(),
             numbers: RefCell::default(),
-        }))
+        })
     }
 
     /// For work that takes as long as it takes.

@@ -45,10 +45,16 @@ pub(super) fn connect(options: &PostgresOptions) -> Result<Client> {
     Ok(client)
 }
 
+/// Connects to the first host that answers and takes writes. One that says nothing does not keep us from the next.
 fn reach(options: &PostgresOptions) -> Result<Client> {
-    let connected = Client::connect(&options.config()?, options);
-    let connected = connected.map_err(|error| StoreError::engine("connecting", error))?;
-    connected.map_err(|error| super::failed("connecting", error))
+    let mut why = None;
+    for config in options.hosts()? {
+        match Client::connect(&config, options) {
+            Ok(client) => return Ok(client),
+            Err(error) => why = Some(error.said("connecting")),
+        }
+    }
+    Err(why.unwrap_or_else(|| StoreError::Invalid("the address names no host".to_owned())))
 }
 
 /// Works as the role from here on, and never with less than the disk behind a commit.

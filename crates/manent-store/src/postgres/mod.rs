@@ -29,6 +29,7 @@ use crate::query::WindowQuery;
 use crate::transaction::Position;
 use manent_model::DigestKey;
 use reader::PostgresReader;
+use std::error::Error as _;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -205,6 +206,15 @@ impl Engine for PostgresStore {
     }
 }
 
+/// Says whether an error means that the server is away, or no longer the one that takes writes.
+fn is_away(error: &Error) -> bool {
+    match error.code().map(SqlState::code) {
+        // 08: the connection; 57P: the server stops or starts; 25006: it no longer takes writes.
+        Some(code) => code.starts_with("08") || code.starts_with("57P") || code == "25006",
+        None => error.is_closed() || error.source().is_some_and(|source| source.is::<std::io::Error>()),
+    }
+}
+
 /// Turns an error of the server into what the caller can do about it.
 pub(crate) fn failed(doing: &'static str, error: Error) -> StoreError {
     match error.code() {
@@ -212,7 +222,7 @@ pub(crate) fn failed(doing: &'static str, error: Error) -> StoreError {
         Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED) => {
             StoreError::Busy("others are writing the same rows")
         }
-        None if error.is_closed() => StoreError::Busy("the database server cannot be reached"),
+        _ if is_away(&error) => StoreError::Busy("the database server cannot be reached"),
         _ => StoreError::engine(doing, error),
     }
 }

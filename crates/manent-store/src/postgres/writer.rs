@@ -4,10 +4,10 @@
 //! several programs, and positions are in the order of commits. A commit whose answer was lost is looked for in the
 //! journal, under that same lock: then it is known what came of it.
 
-use super::Shared;
 use super::client::{Client, Refused};
 use super::migrate::connect;
 use super::options::PostgresOptions;
+use super::{Shared, is_away};
 use crate::engine::ahead;
 use crate::engine::answers::{Answer, Answers};
 use crate::engine::cache::Caches;
@@ -171,10 +171,10 @@ impl Writer {
     fn was_stored(&mut self, work: &Work) -> Ran<Option<bool>> {
         let next = self.begin(&[])?;
         let sql = "select pos, digest from journal where pos >= $1 and pos < $2 order by pos";
-        let found: Ran<Vec<(Position, Digest)>> =
-            rows(self.client(), sql, (work.first, work.next), |row| Ok((row.get(0)?, Digest(row.get(1)?))));
-        self.roll_back();
-        let found = found?;
+        let found: Vec<(Position, Digest)> =
+            rows(self.client(), sql, (work.first, work.next), |row| Ok((row.get(0)?, Digest(row.get(1)?))))?;
+        // Not a rollback: the commit waits for the followers, as the lost one should have. What was read is then theirs.
+        self.client().run("commit")?;
         Ok(match (found.first(), work.rows.first()) {
             _ if next == work.first => Some(false),
             _ if found == work.rows => Some(true),
@@ -327,11 +327,7 @@ fn known_run(batch: &[Job]) -> Vec<&Prepared> {
 fn may_be_tried_again(error: &EngineError) -> bool {
     let lost = match error {
         EngineError::Silent => true,
-        EngineError::Postgres(error) => match error.code().map(SqlState::code) {
-            // 08: the connection; 57P: the server stops or starts; 25006: it no longer takes writes.
-            Some(code) => code.starts_with("08") || code.starts_with("57P") || code == "25006",
-            None => error.is_closed(),
-        },
+        EngineError::Postgres(error) => is_away(error),
         _ => false,
     };
     lost || is_conflict(error)

@@ -2,7 +2,7 @@
 
 use crate::kit::*;
 use manent::*;
-use manent_testing::postgres::Scratch;
+use manent_testing::scratch::Scratch;
 
 #[tokio::test]
 async fn a_store_moves_to_a_server_and_back_and_is_the_same() {
