@@ -20,8 +20,8 @@ pub(crate) fn is_known(prepared: &Prepared) -> bool {
 }
 
 /// Asks for what these transactions will read first.
-pub(crate) fn ask(client: &Client, batch: &[&Prepared]) -> Ran<()> {
-    batch.iter().try_for_each(|prepared| ask_for(client, prepared))
+pub(crate) fn ask(client: &Client, batch: &[&Prepared]) {
+    batch.iter().for_each(|prepared| ask_for(client, prepared));
 }
 
 /// Asks for what they will read then: the ends of the branches that they append to.
@@ -30,33 +30,32 @@ pub(crate) fn follow(client: &Client, caches: &Caches, batch: &[&Prepared]) -> R
         let Change::AppendMessages { conversation, at: At::Head { .. }, .. } = change else { continue };
         let head = client.peek(CONVERSATION, [conversation.as_bytes()], |row| Found::Postgres(row).get(3))?;
         let Some(no) = head.map(BranchNo) else { continue };
-        client.ask(LAST_OWN, own_slots(no))?;
+        client.ask(LAST_OWN, own_slots(no));
         if !caches.knows(no) {
-            client.ask(BRANCH, [no.0])?;
-            client.ask(PIECES, [no.0])?;
+            client.ask(BRANCH, [no.0]);
+            client.ask(PIECES, [no.0]);
         }
     }
     Ok(())
 }
 
-fn ask_for(client: &Client, prepared: &Prepared) -> Ran<()> {
+fn ask_for(client: &Client, prepared: &Prepared) {
     let transaction = &prepared.transaction;
     if let Some((key, _)) = &prepared.request {
-        client.ask(REQUEST, [key])?;
+        client.ask(REQUEST, [key]);
     }
     for change in &transaction.changes {
         let Change::AppendMessages { conversation, .. } = change else { continue };
-        client.ask(CONVERSATION, [conversation.as_bytes()])?;
+        client.ask(CONVERSATION, [conversation.as_bytes()]);
         for message in messages_of(change) {
-            client.ask(STORED, [message.id.as_bytes()])?;
+            client.ask(STORED, [message.id.as_bytes()]);
             if let Some(author) = &message.content.author {
-                client.ask(AUTHOR, (&author.id, &author.name))?;
+                client.ask(AUTHOR, (&author.id, &author.name));
             }
         }
     }
     let first = transaction.changes.iter().flat_map(messages_of).next();
     if let Some(message) = first.filter(|_| !transaction.expect.is_empty()) {
-        client.ask(ARRIVAL, [message.id.as_bytes()])?;
+        client.ask(ARRIVAL, [message.id.as_bytes()]);
     }
-    Ok(())
 }

@@ -216,6 +216,15 @@ pub(crate) fn execute<'c>(connection: impl Into<Connection<'c>>, sql: &str, para
     }
 }
 
+/// Runs a statement that changes rows, perhaps later and together with its like, but before anything that is not
+/// gathered. The gathered do not depend on each other.
+pub(crate) fn execute_gathered(connection: Connection<'_>, sql: &str, parameters: impl Parameters) -> Ran<()> {
+    match connection {
+        Connection::Sqlite(connection) => execute_counted(connection, sql, parameters).map(drop),
+        Connection::Postgres(client) => client.execute_gathered(sql, parameters),
+    }
+}
+
 /// Runs a statement that changes rows, and returns how many.
 pub(crate) fn execute_counted<'c>(
     connection: impl Into<Connection<'c>>,

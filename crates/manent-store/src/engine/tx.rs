@@ -2,7 +2,7 @@
 
 use super::cache::Caches;
 use super::codes::{Kind, NameKind, STATUS_PURGED};
-use super::connection::{Connection, Found, Ran, execute, insert_numbered, maybe, one};
+use super::connection::{Connection, Found, Ran, execute, execute_gathered, insert_numbered, maybe, one};
 use super::fault::Outcome;
 use crate::error::StoreError;
 use crate::image::{self, Image};
@@ -226,7 +226,7 @@ impl<'a> Tx<'a> {
         let sql = "insert into journal
                 (pos, first, prev, count, at, kind, conversation_no, key, actor_no, undoes, before, digest)
              values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
-        execute(
+        execute_gathered(
             self.connection,
             sql,
             (
@@ -268,11 +268,12 @@ impl<'a> Tx<'a> {
                 &row.digest.0[..],
                 row.no,
             );
-            execute(self.connection, sql, parameters)?;
+            execute_gathered(self.connection, sql, parameters)?;
             // Only this one is indexed; leaving it alone spares a page in most commits.
             let listed_at = listed_at(row.active_at);
             if listed_at != row.listed_at {
-                execute(self.connection, "update conversation set listed_at = $1 where no = $2", (listed_at, row.no))?;
+                let sql = "update conversation set listed_at = $1 where no = $2";
+                execute_gathered(self.connection, sql, (listed_at, row.no))?;
             }
         }
         self.touched.clear();

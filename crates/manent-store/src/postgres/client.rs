@@ -2,11 +2,12 @@
 //!
 //! What changes rows is sent without waiting for the answer, as are the begin and the end of a transaction. Whoever asks
 //! for rows waits for those, and with them for everything that was sent before, and is told what of it failed. So a
-//! batch costs a few round trips, however many statements it has.
+//! batch costs a few round trips, however many statements it has; and statements that differ only in their parameters
+//! become one with lists of them.
 
 use super::options::PostgresOptions;
 use super::tenant;
-use super::value::Bound;
+use super::value::{Bound, Parameter};
 use crate::engine::cell::{Column, Parameters};
 use crate::engine::connection::{EngineError, Ran};
 use std::cell::{Cell, RefCell};
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Config, Error, NoTls, Row, Statement};
 
 /// After so many statements the server gets what there is, so that it works while we do.
@@ -36,7 +37,12 @@ pub(crate) struct Client {
     sent: RefCell<Vec<Sent>>,
     /// How many statements that change rows were sent.
     changes: Cell<u64>,
-    ahead: RefCell<HashMap<String, HashMap<Vec<Bound>, Ahead>>>,
+    /// Statements that wait for their like, to be sent as one.
+    gathered: RefCell<Vec<Alike>>,
+    /// Questions that wait to be asked together.
+    questions: RefCell<Vec<Alike>>,
+    /// Answers that nobody has wanted yet.
+    answers: RefCell<HashMap<String, HashMap<Vec<Bound>, Vec<Row>>>>,
     /// The next number of each table that was asked for, and whether any was given.
     numbers: RefCell<HashMap<String, (i64, bool)>>,
 }
@@ -44,10 +50,10 @@ pub(crate) struct Client {
 /// A statement whose answer nobody has looked at.
 type Sent = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
 
-/// A question that was asked before anybody wanted the answer.
-enum Ahead {
-    Asked(Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send>>),
-    Heard(Vec<Row>),
+/// A statement, and its parameters each time it is to be run, with the tenant behind them.
+struct Alike {
+    sql: String,
+    times: Vec<Vec<Bound>>,
 }
 
 impl Client {
@@ -75,7 +81,9 @@ impl Client {
             statements: RefCell::default(),
             sent: RefCell::default(),
             changes: Cell::default(),
-            ahead: RefCell::default(),
+            gathered: RefCell::default(),
+            questions: RefCell::default(),
+            answers: RefCell::default(),
             numbers: RefCell::default(),
         })
     }
@@ -92,6 +100,7 @@ impl Client {
 
     /// Runs statements that take nothing and give nothing, as they are.
     pub(crate) fn run(&self, sql: &str) -> Ran<()> {
+        self.send_gathered()?;
         self.wait(async {
             let (settled, outcome) = self.behind_others(self.client.batch_execute(sql)).await;
             settled.and(outcome)
@@ -122,12 +131,13 @@ impl Client {
     /// The rows of one tenant, until the end of the transaction.
     fn as_tenant(&self) -> Ran<()> {
         let statement = self.statement("select set_config('manent.tenant', $1, true)", str::to_owned)?;
-        self.send_statement(statement, vec![Bound::Text(self.tenant.to_string())])
+        self.send_statement(statement, vec![Parameter::One(Bound::Text(self.tenant.to_string()))])
     }
 
     /// Sends a statement that takes nothing and gives nothing, without waiting.
     pub(super) fn send_plain(&self, sql: &'static str) -> Ran<()> {
         let statement = self.statement(sql, str::to_owned)?;
+        self.send_gathered()?;
         self.send_statement(statement, Vec::new())
     }
 
@@ -135,6 +145,7 @@ impl Client {
     pub(super) fn roll_back(&self) {
         self.forget_ahead();
         self.forget_numbers();
+        self.gathered.borrow_mut().clear();
         self.sent.borrow_mut().clear();
         // A connection that is gone has rolled back by itself.
         let _ = self.run("rollback");
@@ -149,6 +160,7 @@ impl Client {
                 self.execute(sql, (*next, table)).map_err(|error| (error, Refused::Yes))?;
             }
         }
+        self.send_gathered().map_err(|error| (error, Refused::Yes))?;
         let commit = self.statement("commit", str::to_owned).map_err(|error| (error, Refused::Yes))?;
         let outcome = self.wait(async {
             let (settled, outcome) = self.behind_others(self.client.execute(&commit, &[])).await;
@@ -173,7 +185,8 @@ impl Client {
 
     /// Forgets what was asked ahead: it may no longer be true.
     pub(super) fn forget_ahead(&self) {
-        self.ahead.borrow_mut().clear();
+        self.questions.borrow_mut().clear();
+        self.answers.borrow_mut().clear();
     }
 
     /// Forgets the numbers to give: somebody else may have given them.
@@ -210,9 +223,10 @@ impl Client {
     /// Runs a statement that gives rows.
     pub(crate) fn query(&self, sql: &str, parameters: impl Parameters) -> Ran<Vec<Row>> {
         let bound = self.bound(parameters);
-        if let Some(rows) = self.heard(sql, &bound)? {
+        if let Some(rows) = self.answer(sql, &bound)? {
             return Ok(rows);
         }
+        self.send_gathered()?;
         let statement = self.statement(sql, tenant::named)?;
         let bound = references(&bound);
         self.wait(async {
@@ -222,25 +236,18 @@ impl Client {
         })
     }
 
-    /// Asks for rows that somebody will want. The answer is given once, to whoever asks the same.
-    pub(crate) fn ask(&self, sql: &str, parameters: impl Parameters) -> Ran<()> {
+    /// Asks for rows that somebody will want. Questions are put when the first answer is wanted, all in one go and those
+    /// of one statement as one. Each answer is given once, to whoever asks the same.
+    pub(crate) fn ask(&self, sql: &str, parameters: impl Parameters) {
         let bound = self.bound(parameters);
-        if self.ahead.borrow().get(sql).is_some_and(|asked| asked.contains_key(&bound)) {
-            return Ok(());
+        if self.answers.borrow().get(sql).is_some_and(|answers| answers.contains_key(&bound)) {
+            return;
         }
-        let statement = self.statement(sql, tenant::named)?;
-        let (client, parameters) = (self.client.clone(), bound.clone());
-        let mut answer = Box::pin(async move {
-            let bound = references(&parameters);
-            client.query(&statement, &bound[..statement.params().len()]).await
-        });
-        // The first look at it sends it; there is no answer yet.
-        let answer = match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(rows) => Ahead::Heard(rows?),
-            Poll::Pending => Ahead::Asked(answer),
-        };
-        self.ahead.borrow_mut().entry(sql.to_owned()).or_default().insert(bound, answer);
-        Ok(())
+        let mut questions = self.questions.borrow_mut();
+        match questions.iter_mut().find(|alike| alike.sql == sql) {
+            Some(alike) => alike.times.push(bound),
+            None => questions.push(Alike { sql: sql.to_owned(), times: vec![bound] }),
+        }
     }
 
     /// Looks at the first row of an answer that was asked for, and leaves it for whoever asks the same.
@@ -251,30 +258,116 @@ impl Client {
         look: impl FnOnce(&Row) -> Ran<T>,
     ) -> Ran<Option<T>> {
         let bound = self.bound(parameters);
-        let Some(rows) = self.heard(sql, &bound)? else { return Ok(None) };
+        let Some(rows) = self.answer(sql, &bound)? else { return Ok(None) };
         let looked = rows.first().map(look).transpose();
-        self.ahead.borrow_mut().entry(sql.to_owned()).or_default().insert(bound, Ahead::Heard(rows));
+        self.answers.borrow_mut().entry(sql.to_owned()).or_default().insert(bound, rows);
         looked
     }
 
-    /// Takes an answer that was asked for.
-    fn heard(&self, sql: &str, bound: &[Bound]) -> Ran<Option<Vec<Row>>> {
-        let asked = self.ahead.borrow_mut().get_mut(sql).and_then(|answers| answers.remove(bound));
-        match asked {
-            None => Ok(None),
-            Some(Ahead::Heard(rows)) => Ok(Some(rows)),
-            Some(Ahead::Asked(answer)) => self.wait(async {
-                let (settled, rows) = self.behind_others(answer).await;
-                settled.and(rows).map(Some)
-            }),
+    /// Takes the answer to a question, if it was asked.
+    fn answer(&self, sql: &str, bound: &[Bound]) -> Ran<Option<Vec<Row>>> {
+        let is_asked = self.questions.borrow().iter().any(|alike| alike.sql == sql);
+        if is_asked {
+            self.put_questions()?;
         }
+        Ok(self.answers.borrow_mut().get_mut(sql).and_then(|answers| answers.remove(bound)))
+    }
+
+    fn put_questions(&self) -> Ran<()> {
+        let questions = std::mem::take(&mut *self.questions.borrow_mut());
+        self.send_gathered()?;
+        let mut put = Vec::with_capacity(questions.len());
+        for Alike { sql, mut times } in questions {
+            times.sort_unstable();
+            times.dedup();
+            let (statement, bound) = self.one_for_all(&sql, &times, tenant::named)?;
+            let client = self.client.clone();
+            let mut answer = Box::pin(async move { client.query(&statement, &references(&bound)).await });
+            // The first look at it sends it; there is no answer yet.
+            if let Poll::Ready(Err(error)) = answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                return Err(error.into());
+            }
+            put.push((sql, times, answer));
+        }
+        self.wait(async {
+            self.settle().await?;
+            for (sql, times, answer) in put {
+                let rows = answer.await?;
+                let mut sorted: Vec<Vec<Row>> = times.iter().map(|_| Vec::new()).collect();
+                for row in rows {
+                    // Behind the columns stands which question a row answers; a single one needs no such column.
+                    let question: i64 = if times.len() > 1 { row.try_get(row.len() - 1)? } else { 1 };
+                    sorted[question as usize - 1].push(row);
+                }
+                self.answers.borrow_mut().entry(sql).or_default().extend(times.into_iter().zip(sorted));
+            }
+            Ok(())
+        })
+    }
+
+    /// Returns a statement that does for all what another does for each, and its parameters: a list for each of the
+    /// other's, and the tenant.
+    fn one_for_all(
+        &self,
+        sql: &str,
+        times: &[Vec<Bound>],
+        named: fn(&str) -> String,
+    ) -> Ran<(Statement, Vec<Parameter>)> {
+        let single = self.statement(sql, named)?;
+        let count = single.params().len();
+        if let [only] = times {
+            return Ok((single, only[..count].iter().cloned().map(Parameter::One).collect()));
+        }
+        let key = format!("all {sql}");
+        let known = self.statements.borrow().get(&key).cloned();
+        let statement = match known {
+            Some(statement) => statement,
+            None => {
+                let kinds: Vec<&str> = single.params()[..count - 1].iter().map(Type::name).collect();
+                let statement = self.prepare(&tenant::for_all(&named(sql), &kinds))?;
+                self.statements.borrow_mut().insert(key, statement.clone());
+                statement
+            }
+        };
+        let list = |place: usize| Parameter::List(times.iter().map(|bound| bound[place].clone()).collect());
+        let lists = (0..count - 1).map(list);
+        Ok((statement, lists.chain([Parameter::One(Bound::Integer(self.tenant))]).collect()))
+    }
+
+    /// Sends a statement that changes rows, together with its like; nothing else that is gathered may depend on it.
+    pub(crate) fn execute_gathered(&self, sql: &str, parameters: impl Parameters) -> Ran<()> {
+        let bound = self.bound(parameters);
+        // An update names its row last; twice the same row in one statement would be changed once.
+        let again = |alike: &Alike| alike.sql == sql && alike.times.iter().any(|other| same_row(other, &bound));
+        let is_again = sql.starts_with("update") && self.gathered.borrow().iter().any(again);
+        if is_again {
+            self.send_gathered()?;
+        }
+        self.changes.set(self.changes.get() + 1);
+        let mut gathered = self.gathered.borrow_mut();
+        match gathered.iter_mut().find(|alike| alike.sql == sql) {
+            Some(alike) => alike.times.push(bound),
+            None => gathered.push(Alike { sql: sql.to_owned(), times: vec![bound] }),
+        }
+        Ok(())
+    }
+
+    fn send_gathered(&self) -> Ran<()> {
+        let gathered = std::mem::take(&mut *self.gathered.borrow_mut());
+        for Alike { sql, times } in gathered {
+            let (statement, bound) = self.one_for_all(&sql, &times, tenant::named)?;
+            self.send_statement(statement, bound)?;
+        }
+        Ok(())
     }
 
     /// Sends a statement that changes rows; whoever waits next is told if it fails.
     pub(crate) fn execute(&self, sql: &str, parameters: impl Parameters) -> Ran<()> {
         let statement = self.statement(sql, tenant::named)?;
         self.changes.set(self.changes.get() + 1);
-        self.send_statement(statement, self.bound(parameters))
+        self.send_gathered()?;
+        let count = statement.params().len();
+        self.send_statement(statement, self.bound(parameters).into_iter().take(count).map(Parameter::One).collect())
     }
 
     /// Runs a statement that changes rows, and returns how many.
@@ -283,6 +376,7 @@ impl Client {
         let bound = self.bound(parameters);
         let bound = references(&bound);
         self.changes.set(self.changes.get() + 1);
+        self.send_gathered()?;
         let changed = self.wait(async {
             let changed = self.client.execute(&statement, &bound[..statement.params().len()]);
             let (settled, changed) = self.behind_others(changed).await;
@@ -300,7 +394,8 @@ impl Client {
         let mut bound = self.bound(parameters);
         bound.push(Bound::Integer(no));
         self.changes.set(self.changes.get() + 1);
-        self.send_statement(statement, bound)?;
+        self.send_gathered()?;
+        self.send_statement(statement, bound.into_iter().map(Parameter::One).collect())?;
         Ok(no)
     }
 
@@ -332,12 +427,9 @@ impl Client {
         self.runtime.block_on(tokio::task::yield_now());
     }
 
-    fn send_statement(&self, statement: Statement, bound: Vec<Bound>) -> Ran<()> {
+    fn send_statement(&self, statement: Statement, bound: Vec<Parameter>) -> Ran<()> {
         let client = self.client.clone();
-        self.send(async move {
-            let bound = references(&bound);
-            client.execute(&statement, &bound[..statement.params().len()]).await.map(drop)
-        })
+        self.send(async move { client.execute(&statement, &references(&bound)).await.map(drop) })
     }
 
     fn send(&self, work: impl Future<Output = Result<(), Error>> + Send + 'static) -> Ran<()> {
@@ -412,13 +504,17 @@ impl Client {
         if let Some(statement) = self.statements.borrow().get(sql) {
             return Ok(statement.clone());
         }
-        let statement = self.wait(async {
-            // In a transaction that has failed nothing can be prepared, and its error is the one to tell.
-            self.settle().await?;
-            self.client.prepare(&named(sql)).await
-        })?;
+        let statement = self.prepare(&named(sql))?;
         self.statements.borrow_mut().insert(sql.to_owned(), statement.clone());
         Ok(statement)
+    }
+
+    fn prepare(&self, sql: &str) -> Ran<Statement> {
+        self.wait(async {
+            // In a transaction that has failed nothing can be prepared, and its error is the one to tell.
+            self.settle().await?;
+            self.client.prepare(sql).await
+        })
     }
 }
 
@@ -429,8 +525,13 @@ pub(super) enum Refused {
     Perhaps,
 }
 
-fn references(bound: &[Bound]) -> Vec<&(dyn ToSql + Sync)> {
+fn references<T: ToSql + Sync>(bound: &[T]) -> Vec<&(dyn ToSql + Sync)> {
     bound.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
+}
+
+/// Says whether two updates name the same row: it stands before the tenant.
+fn same_row(one: &[Bound], other: &[Bound]) -> bool {
+    one.iter().rev().nth(1) == other.iter().rev().nth(1)
 }
 
 /// Reads a column of a row.

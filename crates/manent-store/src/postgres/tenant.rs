@@ -81,6 +81,33 @@ pub(super) fn numbered(sql: &str) -> String {
     insertion.replacen(&format!("({tenant}, "), &format!("({tenant}, {no}, "), 1)
 }
 
+/// Returns a statement that does at once what another does for each of many parameters. The other names the tenant
+/// last, and its parameters before have these kinds; each becomes a list.
+pub(super) fn for_all(sql: &str, kinds: &[&str]) -> String {
+    let tenant = kinds.len() + 1;
+    let each = |token: &str| match token.strip_prefix('$').and_then(|number| number.parse::<usize>().ok()) {
+        Some(number) if number < tenant => ["q.p", &number.to_string()].concat(),
+        _ => token.to_owned(),
+    };
+    let body: String = tokens(sql).into_iter().map(each).collect();
+    let lists: Vec<String> = (1..tenant).map(|number| format!("${number}::{}[]", kinds[number - 1])).collect();
+    let names: Vec<String> = (1..tenant).map(|number| format!("p{number}")).collect();
+    let (lists, names) = (lists.join(", "), names.join(", "));
+    if let Some((head, row)) = body.split_once("values (") {
+        let row = row.trim_end().trim_end_matches(')');
+        return [head, "select ", row, " from unnest(", &lists, ") as q(", &names, ")"].concat();
+    }
+    match body.split_once("where tenant") {
+        Some((head, condition)) if body.starts_with("update") => {
+            [head, "from unnest(", &lists, ") as q(", &names, ") where tenant", condition].concat()
+        }
+        _ => {
+            let order = ["as q(", &names, ", question) cross join lateral ("].concat();
+            ["select s.*, q.question from unnest(", &lists, ") with ordinality ", &order, &body, ") s"].concat()
+        }
+    }
+}
+
 /// Returns the first table that a statement names.
 pub(super) fn table_of(sql: &str) -> &'static str {
     let named = |token: &&str| TABLES.iter().find(|table| *table == token).copied();
@@ -260,6 +287,25 @@ mod tests {
             "insert into name (tenant, no, kind, value) values ($3, $4, $1, $2)"
         );
         assert_eq!(table_of("insert into project (id, name) values ($1, $2)"), "project");
+    }
+
+    #[test]
+    fn one_statement_does_it_for_all() {
+        assert_eq!(
+            for_all(&named("insert into tag (name_no, conversation_no) values ($1, $2)"), &["int8", "int8"]),
+            "insert into tag (tenant, name_no, conversation_no) select $3, q.p1, q.p2 from unnest($1::int8[], \
+             $2::int8[]) as q(p1, p2)"
+        );
+        assert_eq!(
+            for_all(&named("update meta set value = $1 where name = $2"), &["bytea", "text"]).trim_end(),
+            "update meta set value = q.p1 from unnest($1::bytea[], $2::text[]) as q(p1, p2) where tenant = $3 and \
+             ( name = q.p2)"
+        );
+        assert_eq!(
+            for_all(&named("select no from name where value = $1"), &["text"]),
+            "select s.*, q.question from unnest($1::text[]) with ordinality as q(p1, question) cross join lateral \
+             (select no from (select * from name where tenant = $2) name where value = q.p1) s"
+        );
     }
 
     #[test]

@@ -18,7 +18,7 @@ const NUL: char = '\u{1}';
 const ITSELF: char = '\u{2}';
 
 /// A value on its way.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Bound {
     Null,
     Integer(i64),
@@ -49,6 +49,28 @@ impl ToSql for Bound {
             (value, kind) => return Err(format!("{value:?} is not a {kind}").into()),
         }
         Ok(IsNull::No)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+/// What a parameter of a statement stands for.
+#[derive(Debug)]
+pub(super) enum Parameter {
+    One(Bound),
+    List(Vec<Bound>),
+}
+
+impl ToSql for Parameter {
+    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn StdError + Sync + Send>> {
+        match self {
+            Self::One(bound) => bound.to_sql(kind, out),
+            Self::List(all) => all.to_sql(kind, out),
+        }
     }
 
     fn accepts(_: &Type) -> bool {

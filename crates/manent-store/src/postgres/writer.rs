@@ -208,7 +208,7 @@ impl Writer {
                 looked_ahead = place + run.len().max(1);
                 if place > 0 {
                     self.client().forget_ahead();
-                    ahead::ask(self.client(), &run)?;
+                    ahead::ask(self.client(), &run);
                 }
                 ahead::follow(self.client(), &self.caches, &run)?;
             }
@@ -242,8 +242,8 @@ impl Writer {
         let work = |client: &Client| {
             client.forget_ahead();
             client.begin()?;
-            client.ask(sql, ["journal"])?;
-            ahead::ask(client, &known_run(batch))?;
+            client.ask(sql, ["journal"]);
+            ahead::ask(client, &known_run(batch));
             one(client, sql, ["journal"], |row| row.get(0))
         };
         match work(self.client()) {

@@ -1,7 +1,7 @@
 //! Messages: appended, streamed, finished once.
 
 use super::super::codes::{Flags, Kind, NameKind};
-use super::super::connection::{execute, maybe, one};
+use super::super::connection::{execute, execute_gathered, maybe, one};
 use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
 use super::super::prepare::{Facts, blobs_of};
@@ -232,7 +232,7 @@ fn insert_one(
             (key, id, arrival, visible_sum, words_sum, tokens_sum, author_no, reply_to, source_no, ordinal, external,
              raw, facts, body)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
-    execute(
+    execute_gathered(
         tx.connection,
         sql,
         (
