@@ -44,8 +44,11 @@ pub(crate) struct Client {
     /// Answers that nobody has wanted yet.
     answers: RefCell<HashMap<String, HashMap<Vec<Bound>, Vec<Row>>>>,
     /// The next number of each table that was asked for, and whether any was given.
-    numbers: RefCell<HashMap<String, (i64, bool)>>,
+    numbers: RefCell<Numbers>,
 }
+
+/// The next number of each table, and whether one was given.
+pub(super) type Numbers = HashMap<&'static str, (i64, bool)>;
 
 /// A statement whose answer nobody has looked at.
 type Sent = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
@@ -192,6 +195,15 @@ impl Client {
     /// Forgets the numbers to give: somebody else may have given them.
     pub(super) fn forget_numbers(&self) {
         self.numbers.borrow_mut().clear();
+    }
+
+    /// Returns the numbers to give, to go back to them if what comes now is taken back.
+    pub(super) fn numbers(&self) -> Numbers {
+        self.numbers.borrow().clone()
+    }
+
+    pub(super) fn set_numbers(&self, numbers: Numbers) {
+        *self.numbers.borrow_mut() = numbers;
     }
 
     /// How many statements that change rows were sent.
@@ -399,7 +411,7 @@ impl Client {
         Ok(no)
     }
 
-    fn next_number(&self, table: &str) -> Ran<i64> {
+    fn next_number(&self, table: &'static str) -> Ran<i64> {
         let known = self.numbers.borrow().get(table).map(|(next, _)| *next);
         let next = match known {
             Some(next) => next,
@@ -409,7 +421,7 @@ impl Client {
                 super::value::read(row, 0)?.ok_or(EngineError::Column(0))?
             }
         };
-        self.numbers.borrow_mut().insert(table.to_owned(), (next + 1, true));
+        self.numbers.borrow_mut().insert(table, (next + 1, true));
         Ok(next)
     }
 

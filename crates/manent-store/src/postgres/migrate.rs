@@ -21,6 +21,9 @@ pub(super) const NEWEST: i64 = MIGRATIONS.len() as i64;
 /// Who works with the tables: not their owner, so that the policies hold.
 const ROLE: &str = "manent_app";
 
+/// The row of `counter` that says who wrote last: what a writer remembers is true while that is itself.
+pub(super) const WRITER: &str = "writer";
+
 /// Connects, and brings the schema to its newest version.
 ///
 /// Where it is there already, a login that may only become the role is enough.
@@ -103,8 +106,11 @@ fn migrate(client: &Client) -> Ran<i64> {
 fn role() -> String {
     format!(
         "do $$ begin
-           create role {ROLE} nologin;
-         exception when duplicate_object or unique_violation then null;
+           begin
+             create role {ROLE} nologin;
+           exception when duplicate_object or unique_violation then null;
+           end;
+           execute format('grant usage on schema %I to {ROLE}', current_schema());
          end $$"
     )
 }
@@ -167,8 +173,8 @@ fn known(client: &Client) -> Ran<Option<([u8; 32], Position)>> {
 fn found_tenant(client: &Client) -> Ran<()> {
     client.begin()?;
     let sql = "insert into counter (name, next) values ($1, 1) on conflict (name) do nothing";
-    for table in TABLES {
-        execute(client, sql, [table])?;
+    for name in TABLES.iter().chain(&[WRITER]) {
+        execute(client, sql, [*name])?;
     }
     // Whoever comes second waits here for the first.
     execute(client, "update counter set next = next where name = $1", ["journal"])?;

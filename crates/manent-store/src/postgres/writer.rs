@@ -5,7 +5,7 @@
 //! journal, under that same lock: then it is known what came of it.
 
 use super::client::{Client, Refused};
-use super::migrate::connect;
+use super::migrate::{WRITER, connect};
 use super::options::PostgresOptions;
 use super::{Shared, is_away};
 use crate::engine::ahead;
@@ -37,6 +37,12 @@ pub(super) struct Writer {
     caches: Caches,
     /// The next position after our last commit; another means that somebody else has written.
     expected: Position,
+    /// Who we are. What leaves no position, such as a blob, shows by this that somebody else has written.
+    id: i64,
+    /// Whether the row of the writer names us.
+    is_last: bool,
+    /// Whether every transaction gets a savepoint, also those that should refuse before they write.
+    careful: bool,
     answers: Answers,
 }
 
@@ -65,6 +71,9 @@ impl Writer {
             client: Some(client),
             caches: Caches::default(),
             expected: -1,
+            id: random(),
+            is_last: false,
+            careful: false,
             answers: Answers::start(),
         }
     }
@@ -119,14 +128,20 @@ impl Writer {
         }
     }
 
-    /// Runs each transaction of a batch alone.
+    /// Runs each transaction of a batch alone, so that all of it can be taken back.
     fn apart(&mut self, batch: Vec<Job>, error: EngineError) {
-        if batch.len() > 1 {
-            return batch.into_iter().for_each(|job| self.batch(vec![job]));
+        let is_known = self.careful || !matches!(error, EngineError::WroteAndRefused);
+        match <[Job; 1]>::try_from(batch) {
+            Ok([job]) if is_known => drop(job.answer.send(Err(error.said("writing")))),
+            Ok([job]) => self.alone(job),
+            Err(batch) => batch.into_iter().for_each(|job| self.alone(job)),
         }
-        if let Some(job) = batch.into_iter().next() {
-            let _ = job.answer.send(Err(error.said("writing")));
-        }
+    }
+
+    fn alone(&mut self, job: Job) {
+        self.careful = true;
+        self.batch(vec![job]);
+        self.careful = false;
     }
 
     /// Connects anew where the connection is gone, for as long as callers may wait.
@@ -198,6 +213,7 @@ impl Writer {
 
     fn fill(&mut self, batch: &[Job], work: &mut Work) -> Ran<()> {
         let started = Instant::now();
+        let changes_before = self.client().changes();
         let mut looked_ahead = 0;
         for (place, job) in batch.iter().enumerate() {
             if place > 0 && started.elapsed() > LOCK_MAX {
@@ -218,9 +234,12 @@ impl Writer {
                 Err(Fault::Engine(error)) => return Err(error),
             }
         }
+        let sql = "update counter set next = $1 where name = $2";
         if work.next != work.first {
-            let sql = "update counter set next = $1 where name = $2";
             execute(self.client(), sql, (work.next, "journal"))?;
+        }
+        if !self.is_last && self.client().changes() != changes_before {
+            execute(self.client(), sql, (self.id, WRITER))?;
         }
         Ok(())
     }
@@ -238,17 +257,22 @@ impl Writer {
 
     /// Takes the row of the journal and returns the next free position. What the batch reads is asked for behind it.
     fn begin(&mut self, batch: &[Job]) -> Ran<Position> {
-        let sql = "select next from counter where name = $1 for update";
+        let lock = "select next from counter where name = $1 for update";
+        let look = "select next from counter where name = $1";
         let work = |client: &Client| {
             client.forget_ahead();
             client.begin()?;
-            client.ask(sql, ["journal"]);
+            client.ask(lock, ["journal"]);
+            client.ask(look, [WRITER]);
             ahead::ask(client, &known_run(batch));
-            one(client, sql, ["journal"], |row| row.get(0))
+            let next = one(client, lock, ["journal"], |row| row.get(0))?;
+            let last: i64 = one(client, look, [WRITER], |row| row.get(0))?;
+            Ok((next, last))
         };
         match work(self.client()) {
-            Ok(next) => {
-                if next != self.expected {
+            Ok((next, last)) => {
+                self.is_last = last == self.id;
+                if next != self.expected || !self.is_last {
                     self.caches.clear();
                     self.client().forget_numbers();
                 }
@@ -289,11 +313,11 @@ impl Writer {
         {
             return Ok(committed);
         }
-        let guarded = !refuses_before_it_writes(prepared);
+        let guarded = self.careful || !refuses_before_it_writes(prepared);
         if guarded {
             client.send_plain("savepoint one")?;
         }
-        let changes_before = client.changes();
+        let (changes_before, numbers_before) = (client.changes(), client.numbers());
         let mut tx = Tx::new(client.into(), &mut self.caches, &self.shared.key, prepared.transaction.at, work.next);
         match steps(&mut tx, prepared) {
             Ok(committed) => {
@@ -307,6 +331,7 @@ impl Writer {
             Err(Fault::Refused(error)) if guarded => {
                 client.send_plain("rollback to one")?;
                 client.send_plain("release one")?;
+                client.set_numbers(numbers_before);
                 self.caches.clear();
                 Err(Fault::Refused(error))
             }
@@ -316,6 +341,13 @@ impl Writer {
             Err(fault) => Err(fault),
         }
     }
+}
+
+/// A number that no other writer has.
+fn random() -> i64 {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).expect("the system gives random bytes");
+    i64::from_le_bytes(bytes)
 }
 
 /// Returns the transactions at the start of a batch of which it is known what they will read.

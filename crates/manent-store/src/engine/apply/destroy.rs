@@ -422,7 +422,7 @@ fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outco
                 }
             }
         }
-        let sql = "select distinct conversation_no from note where actor_no = $1";
+        let sql = "select distinct conversation_no from note where actor_no = $1 order by conversation_no";
         for conversation_no in rows(tx.connection, sql, [no], |row| row.get(0))? {
             sweep(tx, conversation_no)?;
         }
@@ -448,9 +448,11 @@ fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outco
 /// Takes an author out of the members of every conversation.
 fn leave_members(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<()> {
     let sql = match tx.connection {
-        Connection::Sqlite(_) => "select no from conversation where body is not null and instr(body, $1) > 0 limit $2",
+        Connection::Sqlite(_) => {
+            "select no from conversation where body is not null and instr(body, $1) > 0 order by no limit $2"
+        }
         Connection::Postgres(_) => {
-            "select no from conversation where body is not null and position($1::bytea in body) > 0 limit $2"
+            "select no from conversation where body is not null and position($1::bytea in body) > 0 order by no limit $2"
         }
     };
     let parameters = (as_written(external_id), budget.left.max(0));
@@ -482,9 +484,11 @@ fn as_written(text: &str) -> Vec<u8> {
 /// Empties old values in which an author is still a member of a conversation.
 fn forget_members(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<()> {
     let sql = match tx.connection {
-        Connection::Sqlite(_) => "select pos, before from journal where before is not null and instr(before, $1) > 0",
+        Connection::Sqlite(_) => {
+            "select pos, before from journal where before is not null and instr(before, $1) > 0 order by pos"
+        }
         Connection::Postgres(_) => {
-            "select pos, before from journal where before is not null and position($1::bytea in before) > 0"
+            "select pos, before from journal where before is not null and position($1::bytea in before) > 0 order by pos"
         }
     };
     let found: Vec<(i64, Vec<u8>)> =
