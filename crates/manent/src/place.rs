@@ -54,6 +54,6 @@ mod tests {
         assert!(!format!("{place:?}").contains("secret"));
         assert_eq!(Place::of("postgres.db").to_string(), "postgres.db");
         assert_eq!(Place::of("postgresql://localhost").to_string(), "postgres://localhost:5432");
-        assert_eq!(Place::of("postgres://a b:secret@").to_string(), "postgres://…");
+        assert_eq!(Place::of("postgres://ada:secret@localhost:none/x").to_string(), "postgres://…");
     }
 }

@@ -94,12 +94,23 @@ fn migrate(client: &Client) -> Ran<i64> {
         for statement in statements(sql) {
             client.run(statement)?;
         }
+        for table in tables_of(sql) {
+            guard(client, table)?;
+        }
     }
     client.run(&role())?;
     client.run(&grants())?;
     client.run(&["update migration set done = ", &NEWEST.to_string()].concat())?;
     client.run("commit")?;
     Ok(NEWEST)
+}
+
+/// Lets whoever works with a table see the rows of the tenant that is set, and none if none is; its owner as well.
+fn guard(client: &Client, table: &str) -> Ran<()> {
+    let own = "(tenant = nullif(current_setting('manent.tenant', true), '')::bigint)";
+    client.run(&["alter table ", table, " enable row level security"].concat())?;
+    client.run(&["alter table ", table, " force row level security"].concat())?;
+    client.run(&["create policy tenant on ", table, " using ", own, " with check ", own].concat())
 }
 
 /// Makes the role that works with the tables, unless somebody has.
@@ -126,9 +137,13 @@ fn grants() -> String {
 
 /// Returns the tables in the order in which they are made, so that whatever one refers to comes before it.
 pub(super) fn tables_in_order() -> impl Iterator<Item = &'static str> {
-    let table = |statement: &'static str| statement.rsplit("create table ").next()?.split_whitespace().next();
-    let statements = MIGRATIONS.iter().flat_map(|sql| statements(sql));
-    statements.filter(|statement| statement.contains("create table ")).filter_map(table)
+    MIGRATIONS.iter().flat_map(|sql| tables_of(sql))
+}
+
+/// Returns the tables that a migration makes.
+fn tables_of(sql: &'static str) -> impl Iterator<Item = &'static str> {
+    let table = |line: &'static str| line.strip_prefix("create table ")?.split_whitespace().next();
+    sql.lines().filter_map(table)
 }
 
 /// Statements end at a line that ends with a semicolon.

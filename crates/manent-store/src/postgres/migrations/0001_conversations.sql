@@ -8,11 +8,6 @@ create table meta (
   value bytea not null,
   primary key (tenant, name)
 );
-alter table meta enable row level security;
-alter table meta force row level security;
-create policy tenant on meta
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 
 create table counter (
   -- The next number of each table, and the next position of the journal. Whoever writes for a tenant holds the row of the
@@ -22,11 +17,6 @@ create table counter (
   next bigint not null,
   primary key (tenant, name)
 );
-alter table counter enable row level security;
-alter table counter force row level security;
-create policy tenant on counter
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 
 create table journal (
   -- The append-only order of all changes. A row owns the positions pos .. pos + count - 1; a commit is the rows with the same first.
@@ -46,11 +36,6 @@ create table journal (
   digest bytea not null,
   primary key (tenant, pos)
 );
-alter table journal enable row level security;
-alter table journal force row level security;
-create policy tenant on journal
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 
 create table request (
   -- Idempotency: what a key asked for and what was answered.
@@ -61,11 +46,6 @@ create table request (
   at bigint not null,
   primary key (tenant, key)
 );
-alter table request enable row level security;
-alter table request force row level security;
-create policy tenant on request
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 create index request_at on request(tenant, at);
 
 create table name (
@@ -77,11 +57,6 @@ create table name (
   primary key (tenant, no),
   unique (tenant, kind, value)
 );
-alter table name enable row level security;
-alter table name force row level security;
-create policy tenant on name
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 
 create table author (
   -- Who speaks. The same external id with another name is another row; erase empties both.
@@ -92,11 +67,6 @@ create table author (
   primary key (tenant, no),
   unique (tenant, external_id, name)
 );
-alter table author enable row level security;
-alter table author force row level security;
-create policy tenant on author
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 
 create table project (
   tenant bigint not null,
@@ -110,11 +80,6 @@ create table project (
   primary key (tenant, no),
   unique (tenant, id)
 );
-alter table project enable row level security;
-alter table project force row level security;
-create policy tenant on project
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 
 create table conversation (
   -- seal covers title, external_id and body; messages, words and tokens are of the path that ends at the head.
@@ -152,11 +117,6 @@ create table conversation (
   foreign key (tenant, project_no) references project (tenant, no) on delete set null (project_no),
   foreign key (tenant, creator_no) references author (tenant, no) on delete set null (creator_no)
 );
-alter table conversation enable row level security;
-alter table conversation force row level security;
-create policy tenant on conversation
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 create unique index conversation_external on conversation(tenant, external_id) where external_id is not null;
 create index conversation_list on conversation(tenant, pinned desc, listed_at desc);
 create index conversation_project on conversation(tenant, project_no, active_at desc) where project_no is not null;
@@ -170,11 +130,6 @@ create table tag (
   foreign key (tenant, name_no) references name (tenant, no) on delete cascade,
   foreign key (tenant, conversation_no) references conversation (tenant, no) on delete cascade
 );
-alter table tag enable row level security;
-alter table tag force row level security;
-create policy tenant on tag
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 create index tag_conversation on tag(tenant, conversation_no);
 
 create table branch (
@@ -197,11 +152,6 @@ create table branch (
   foreign key (tenant, conversation_no) references conversation (tenant, no) on delete cascade,
   foreign key (tenant, parent_no) references branch (tenant, no) on delete restrict
 );
-alter table branch enable row level security;
-alter table branch force row level security;
-create policy tenant on branch
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 create index branch_fork on branch(tenant, fork_key, conversation_no);
 create index branch_parent on branch(tenant, parent_no) where parent_no is not null;
 create index branch_conversation on branch(tenant, conversation_no);
@@ -220,11 +170,6 @@ create table piece (
   primary key (tenant, branch_no, ordinal),
   foreign key (tenant, branch_no) references branch (tenant, no) on delete cascade
 );
-alter table piece enable row level security;
-alter table piece force row level security;
-create policy tenant on piece
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 create index piece_from on piece(tenant, from_key);
 
 create table message (
@@ -247,11 +192,6 @@ create table message (
   body bytea not null,
   primary key (tenant, key)
 );
-alter table message enable row level security;
-alter table message force row level security;
-create policy tenant on message
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 create unique index message_id on message(tenant, id);
 create index message_reply on message(tenant, reply_to) where reply_to is not null;
 create index message_author on message(tenant, author_no) where author_no is not null;
@@ -265,8 +205,3 @@ create table chunk (
   body bytea not null,
   primary key (tenant, key, n)
 );
-alter table chunk enable row level security;
-alter table chunk force row level security;
-create policy tenant on chunk
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);

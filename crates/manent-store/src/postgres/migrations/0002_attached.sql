@@ -17,11 +17,6 @@ create table note (
   foreign key (tenant, conversation_no) references conversation (tenant, no) on delete cascade,
   foreign key (tenant, actor_no) references author (tenant, no) on delete set null (actor_no)
 );
-alter table note enable row level security;
-alter table note force row level security;
-create policy tenant on note
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 create index note_key on note(tenant, key);
 create index note_conversation on note(tenant, conversation_no);
 create index note_actor on note(tenant, actor_no) where actor_no is not null;
@@ -38,11 +33,6 @@ create table bookmark (
   primary key (tenant, conversation_no, name),
   foreign key (tenant, conversation_no) references conversation (tenant, no) on delete cascade
 );
-alter table bookmark enable row level security;
-alter table bookmark force row level security;
-create policy tenant on bookmark
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 
 create table state (
   -- A named value set at a place; body null: unset there. The newest on a path holds.
@@ -58,11 +48,6 @@ create table state (
   foreign key (tenant, conversation_no) references conversation (tenant, no) on delete cascade,
   foreign key (tenant, name_no) references name (tenant, no) on delete restrict
 );
-alter table state enable row level security;
-alter table state force row level security;
-create policy tenant on state
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 create index state_at on state(tenant, key, name_no, no);
 create index state_name on state(tenant, name_no);
 create index state_conversation on state(tenant, conversation_no);
@@ -86,11 +71,6 @@ create table fold (
   unique (tenant, id),
   foreign key (tenant, conversation_no) references conversation (tenant, no) on delete cascade
 );
-alter table fold enable row level security;
-alter table fold force row level security;
-create policy tenant on fold
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 create index fold_key on fold(tenant, key);
 create index fold_conversation on fold(tenant, conversation_no);
 
@@ -116,10 +96,5 @@ create table model_call (
   foreign key (tenant, conversation_no) references conversation (tenant, no) on delete cascade,
   foreign key (tenant, model_no) references name (tenant, no) on delete set null (model_no)
 );
-alter table model_call enable row level security;
-alter table model_call force row level security;
-create policy tenant on model_call
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 create index model_call_conversation on model_call(tenant, conversation_no, no);
 create index model_call_model on model_call(tenant, model_no) where model_no is not null;

@@ -14,11 +14,6 @@ create table tool_call (
   primary key (tenant, key, part),
   foreign key (tenant, conversation_no) references conversation (tenant, no) on delete cascade
 );
-alter table tool_call enable row level security;
-alter table tool_call force row level security;
-create policy tenant on tool_call
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 create index tool_call_id on tool_call(tenant, conversation_no, call_id);
 create index tool_call_open on tool_call(tenant, conversation_no, key) where open = 1;
 
@@ -36,11 +31,6 @@ create table tool_step (
   primary key (tenant, no),
   foreign key (tenant, actor_no) references author (tenant, no) on delete set null (actor_no)
 );
-alter table tool_step enable row level security;
-alter table tool_step force row level security;
-create policy tenant on tool_step
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 create index tool_step_call on tool_step(tenant, key, part);
 create index tool_step_actor on tool_step(tenant, actor_no) where actor_no is not null;
 
@@ -55,11 +45,6 @@ create table event (
   primary key (tenant, key),
   foreign key (tenant, channel_no) references name (tenant, no) on delete restrict
 );
-alter table event enable row level security;
-alter table event force row level security;
-create policy tenant on event
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 create index event_channel on event(tenant, channel_no, key);
 
 create table input (
@@ -76,11 +61,6 @@ create table input (
   unique (tenant, id),
   foreign key (tenant, conversation_no) references conversation (tenant, no) on delete cascade
 );
-alter table input enable row level security;
-alter table input force row level security;
-create policy tenant on input
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 create index input_conversation on input(tenant, conversation_no, no);
 
 create table lease (
@@ -93,8 +73,3 @@ create table lease (
   primary key (tenant, conversation_no),
   foreign key (tenant, conversation_no) references conversation (tenant, no) on delete cascade
 );
-alter table lease enable row level security;
-alter table lease force row level security;
-create policy tenant on lease
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);

@@ -15,11 +15,6 @@ create table document (
   unique (tenant, kind, id, version),
   foreign key (tenant, project_no) references project (tenant, no) on delete set null (project_no)
 );
-alter table document enable row level security;
-alter table document force row level security;
-create policy tenant on document
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 create index document_project on document(tenant, project_no) where project_no is not null;
 
 create table memory (
@@ -40,11 +35,6 @@ create table memory (
   foreign key (tenant, project_no) references project (tenant, no) on delete set null (project_no),
   foreign key (tenant, conversation_no) references conversation (tenant, no) on delete set null (conversation_no)
 );
-alter table memory enable row level security;
-alter table memory force row level security;
-create policy tenant on memory
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 create index memory_collection on memory(tenant, collection_no, project_no, no);
 create index memory_external on memory(tenant, collection_no, external) where external is not null;
 create index memory_project on memory(tenant, project_no) where project_no is not null;
@@ -62,11 +52,6 @@ create table vector (
   foreign key (tenant, memory_no) references memory (tenant, no) on delete cascade,
   foreign key (tenant, model_no) references name (tenant, no) on delete restrict
 );
-alter table vector enable row level security;
-alter table vector force row level security;
-create policy tenant on vector
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 create index vector_model on vector(tenant, model_no);
 
 create table scratch (
@@ -79,11 +64,6 @@ create table scratch (
   body bytea not null,
   primary key (tenant, kind, id, actor)
 );
-alter table scratch enable row level security;
-alter table scratch force row level security;
-create policy tenant on scratch
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 
 create table blob (
   -- Bytes by their SHA-256; complete once every piece is there. codec: 0 plain, 1 zstd (each piece alone).
@@ -97,11 +77,6 @@ create table blob (
   primary key (tenant, no),
   unique (tenant, sha256)
 );
-alter table blob enable row level security;
-alter table blob force row level security;
-create policy tenant on blob
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 
 create table blob_piece (
   tenant bigint not null,
@@ -111,11 +86,6 @@ create table blob_piece (
   primary key (tenant, blob_no, n),
   foreign key (tenant, blob_no) references blob (tenant, no) on delete cascade
 );
-alter table blob_piece enable row level security;
-alter table blob_piece force row level security;
-create policy tenant on blob_piece
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 
 create table blob_use (
   -- Which message shows which blob.
@@ -125,11 +95,6 @@ create table blob_use (
   primary key (tenant, blob_no, key),
   foreign key (tenant, blob_no) references blob (tenant, no) on delete restrict
 );
-alter table blob_use enable row level security;
-alter table blob_use force row level security;
-create policy tenant on blob_use
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 create index blob_use_key on blob_use(tenant, key);
 
 create table source (
@@ -147,11 +112,6 @@ create table source (
   primary key (tenant, no),
   unique (tenant, id)
 );
-alter table source enable row level security;
-alter table source force row level security;
-create policy tenant on source
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 
 create table origin (
   -- What an imported object was in its own program; of everything but messages, which carry theirs.
@@ -168,11 +128,6 @@ create table origin (
   unique (tenant, kind, object, source_no),
   foreign key (tenant, source_no) references source (tenant, no) on delete cascade
 );
-alter table origin enable row level security;
-alter table origin force row level security;
-create policy tenant on origin
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 create index origin_external on origin(tenant, source_no, external);
 
 create table quarantine (
@@ -187,9 +142,4 @@ create table quarantine (
   primary key (tenant, no),
   foreign key (tenant, source_no) references source (tenant, no) on delete cascade
 );
-alter table quarantine enable row level security;
-alter table quarantine force row level security;
-create policy tenant on quarantine
-  using (tenant = nullif(current_setting('manent.tenant', true), '')::bigint)
-  with check (tenant = nullif(current_setting('manent.tenant', true), '')::bigint);
 create index quarantine_source on quarantine(tenant, source_no);
