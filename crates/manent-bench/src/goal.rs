@@ -3,7 +3,7 @@
 use crate::measure::{LENGTHS, Measure};
 use crate::rounds::{Answer, Measured, Results};
 use crate::summary::{Summary, median};
-use crate::{lmdb, peer, pgbench, raw_log, web};
+use crate::{lmdb, peer, pgbench, raw_log, select, web};
 
 /// A ratio between one of our figures and another, and what it should be.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,6 +105,8 @@ pub fn all() -> Vec<Goal> {
         goal(Measure::HttpAppend, Against::Subject(pgbench::NAME), PerSecond, Ratio::Faster { at_least: Some(0.9) }),
         goal(Measure::HttpAppend, Against::Subject(web::FASTAPI), PerSecond, Ratio::Faster { at_least: Some(25.0) }),
         goal(Measure::HttpPage, Against::Subject(web::FASTAPI), PerSecond, Ratio::Faster { at_least: None }),
+        goal(Measure::ServerAppend, Against::Subject(pgbench::NAME), PerSecond, Ratio::Faster { at_least: Some(1.0) }),
+        goal(Measure::ServerPage, Against::Subject(select::NAME), P50, Ratio::Longer { at_most: 1.5 }),
     ]);
     goals
 }

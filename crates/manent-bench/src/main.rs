@@ -3,7 +3,8 @@
 //! Absolute numbers depend on the machine and the minute, so nothing here is compared with a number from another run:
 //! every round measures every subject once, and the table holds ratios between neighbours.
 //!
-//! In reading order: what is asked ([`measure`]), who answers ([`subject`], then [`raw_log`], [`lmdb`], [`peer`], [`web`], [`pgbench`]), what
+//! In reading order: what is asked ([`measure`]), who answers ([`subject`], then [`raw_log`], [`lmdb`], [`peer`], [`web`],
+//! [`server`], [`select`], [`pgbench`]), what
 //! they are fed ([`corpus`]), how it is timed ([`drive`], [`summary`]), how rounds go ([`rounds`]), what is expected
 //! ([`goal`]) and how it is shown ([`table`], [`machine`]).
 
@@ -23,6 +24,8 @@ mod pgbench;
 mod python;
 mod raw_log;
 mod rounds;
+mod select;
+mod server;
 mod subject;
 mod summary;
 mod table;
@@ -86,6 +89,9 @@ fn subjects(directory: &Path, corpus: &Corpus, store: manent::Manent) -> Result<
     for server in web::all(directory)? {
         subjects.push(Box::new(server));
     }
-    subjects.push(Box::new(pgbench::Pgbench::start(directory)));
+    let server = server::start(directory);
+    subjects.push(Box::new(server::OnServer::load(&server, corpus)));
+    subjects.push(Box::new(select::Select::prepare(&server)));
+    subjects.push(Box::new(pgbench::Pgbench::prepare(server)));
     Ok(subjects)
 }

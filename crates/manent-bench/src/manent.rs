@@ -134,7 +134,7 @@ impl Manent {
     }
 }
 
-fn page(conversation: ConversationId, limit: u32) -> WindowQuery {
+pub fn page(conversation: ConversationId, limit: u32) -> WindowQuery {
     WindowQuery { conversation, branch: None, from: None, direction: Direction::Backward, limit }
 }
 
@@ -230,7 +230,7 @@ impl Subject for Manent {
                 })
             }
             Measure::EndOfBranches(1) => self.pages(window, |_| self.one_branch, LAST as u32),
-            Measure::HttpAppend | Measure::HttpPage => return None,
+            Measure::HttpAppend | Measure::HttpPage | Measure::ServerAppend | Measure::ServerPage => return None,
             Measure::EndOfBranches(_) => self.pages(window, |_| self.many_branches, LAST as u32),
         })
     }

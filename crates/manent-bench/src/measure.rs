@@ -37,6 +37,10 @@ pub enum Measure {
     HttpAppend,
     /// The [`LAST`] messages of a conversation over HTTP, on as many connections.
     HttpPage,
+    /// A message sent to PostgreSQL, committed before the answer, from many callers at once.
+    ServerAppend,
+    /// The [`LAST`] messages of a random conversation out of a warm PostgreSQL, in a transaction, as owned bytes.
+    ServerPage,
 }
 
 impl Measure {
@@ -47,6 +51,7 @@ impl Measure {
         all.extend([Measure::LastMessages, Measure::LastThroughDatabase, Measure::WholeConversation]);
         all.extend([Measure::EndOfBranches(1), Measure::EndOfBranches(1_000)]);
         all.extend([Measure::HttpAppend, Measure::HttpPage]);
+        all.extend([Measure::ServerAppend, Measure::ServerPage]);
         all
     }
 }
@@ -65,6 +70,8 @@ impl fmt::Display for Measure {
             Measure::WholeConversation => write!(formatter, "whole conversation"),
             Measure::HttpAppend => write!(formatter, "durable POST, {CONNECTIONS} connections"),
             Measure::HttpPage => write!(formatter, "GET of the last {LAST}, {CONNECTIONS} connections"),
+            Measure::ServerAppend => write!(formatter, "durable append to PostgreSQL, {WRITERS} callers"),
+            Measure::ServerPage => write!(formatter, "last {LAST} out of PostgreSQL"),
         }
     }
 }

@@ -9,6 +9,7 @@ use manent_testing::postgres::Postgres;
 use crate::corpus::{Corpus, SEED};
 use crate::load::CONNECTIONS;
 use crate::measure::Measure;
+use crate::server::Server;
 use crate::subject::{Side, Subject};
 use crate::summary::Summary;
 
@@ -21,23 +22,21 @@ const TABLE: &str = "CREATE TABLE messages (id bigserial PRIMARY KEY, conversati
 /// A PostgreSQL that is inserted into.
 pub struct Pgbench {
     /// Why it cannot run, if so.
-    server: Result<(Postgres, PathBuf), String>,
+    server: Result<(Server, PathBuf), String>,
 }
 
 impl Pgbench {
-    /// Starts a PostgreSQL with its default settings.
-    pub fn start(directory: &Path) -> Pgbench {
-        let start = || {
-            let folder = directory.join("pgbench");
-            std::fs::create_dir_all(&folder)?;
-            let postgres = Postgres::start(&folder, &[])?;
+    /// Makes a table of its own.
+    pub fn prepare(server: Result<Server, String>) -> Pgbench {
+        let prepare = |postgres: Server| {
             let made = connect(&postgres, "psql").args(["--quiet", "--command", TABLE]).status()?;
             ensure!(made.success(), "psql could not make the table");
-            let script = folder.join("postgres/insert.sql");
+            let script = postgres.folder().join("insert.sql");
             std::fs::write(&script, insert())?;
             Ok((postgres, script))
         };
-        Pgbench { server: start().map_err(|error: anyhow::Error| format!("{error:#}")) }
+        let prepared = |postgres| prepare(postgres).map_err(|error: anyhow::Error| format!("{error:#}"));
+        Pgbench { server: server.and_then(prepared) }
     }
 }
 
@@ -75,7 +74,7 @@ impl Subject for Pgbench {
     }
 
     fn measure(&mut self, measure: Measure, window: Duration) -> Option<Result<Summary>> {
-        if measure != Measure::HttpAppend {
+        if !matches!(measure, Measure::HttpAppend | Measure::ServerAppend) {
             return None;
         }
         Some(match &self.server {

@@ -2,9 +2,9 @@
 
 use anyhow::{Context, Result, bail};
 use etcetera::{BaseStrategy, choose_base_strategy};
-use manent::Database;
+use manent::{Database, Place};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The folder of this installation, and its store.
 pub struct Home {
@@ -12,8 +12,8 @@ pub struct Home {
     pub folder: PathBuf,
     /// Who said so.
     pub folder_from: &'static str,
-    /// The file of the store.
-    pub store: PathBuf,
+    /// Where the store is.
+    pub store: Place,
     /// Who said so.
     pub store_from: &'static str,
 }
@@ -34,23 +34,24 @@ impl Home {
             (None, Some(db)) => (db, "MANENT_DB"),
             (None, None) => (folder.join("manent.db"), "home"),
         };
-        Ok(Self { folder, folder_from, store, store_from })
+        Ok(Self { folder, folder_from, store: Place::of(store), store_from })
     }
 
     /// Refuses a store that somebody named and that is not there: it is misspelt more often than new.
     pub fn must_exist(&self) -> Result<()> {
         let is_named = self.store_from != "home";
-        if is_named && !self.store.exists() {
-            bail!("there is no store at {}; `manent new` or `manent import` makes one", self.store.display());
+        if is_named && self.store.file().is_some_and(|file| !file.exists()) {
+            bail!("there is no store at {}; `manent new` or `manent import` makes one", self.store);
         }
         Ok(())
     }
 
     /// Opens the store; makes it and its folder at the first time.
     pub fn open(&self) -> Result<Database> {
-        if let Some(parent) = self.store.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        let folder = self.store.file().and_then(Path::parent);
+        if let Some(parent) = folder.filter(|parent| !parent.as_os_str().is_empty()) {
             manent_server::make_private_folder(parent).with_context(|| format!("making {}", parent.display()))?;
         }
-        Database::open(&self.store).with_context(|| format!("opening {}", self.store.display()))
+        Database::open_at(&self.store).with_context(|| format!("opening {}", self.store))
     }
 }

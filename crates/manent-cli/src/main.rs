@@ -21,8 +21,8 @@ use std::process::ExitCode;
 #[command(after_help = "Ids may be shortened to any beginning that is unique; @last is the conversation used last.\n\
                         Exit codes: 0 done, 1 failed, 2 wrong usage, 3 imported in part, 4 not found.")]
 pub struct Cli {
-    /// The store, a file; else MANENT_DB, else manent.db in MANENT_HOME or in the data folder of the user.
-    #[arg(long, global = true, value_name = "FILE")]
+    /// The store, a file or postgres://…; else MANENT_DB, else manent.db in MANENT_HOME or in the data folder of the user.
+    #[arg(long, global = true, value_name = "STORE")]
     db: Option<PathBuf>,
     /// Answer with one JSON document.
     #[arg(long, global = true)]

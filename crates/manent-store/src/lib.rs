@@ -12,6 +12,7 @@ pub mod maintenance;
 pub mod store;
 mod image;
 mod engine;
+pub mod postgres;
 pub mod sqlite;
 
 pub use error::{Conflict, Result, StoreError};

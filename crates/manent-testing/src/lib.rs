@@ -10,7 +10,8 @@
 //! straight to the default file system: neither outlives a crash.
 //!
 //! [`http`] talks to a server as a program on the other side would; [`terminal`] watches a program as a person would;
-//! [`postgres`] is a server to store in, [`SmallDisk`] a disk that is soon full.
+//! [`postgres`] is a server to store in, [`scratch`] an empty database on one, [`patroni`] three of them, [`proxy`] a bad wire to one; [`SmallDisk`] is a disk
+//! that is soon full.
 #![cfg(unix)]
 
 mod crash;
@@ -20,8 +21,11 @@ pub mod http;
 mod inode;
 mod log;
 mod not_run;
+pub mod patroni;
 pub mod postgres;
+pub mod proxy;
 mod recording;
+pub mod scratch;
 pub mod terminal;
 mod vfs;
 

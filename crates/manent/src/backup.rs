@@ -2,7 +2,9 @@
 
 use crate::database::Database;
 use crate::error::{Error, Result};
+use crate::place::Place;
 use manent_store::BackupReport;
+use manent_store::postgres::PostgresStore;
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
 use manent_store::{Store, StoreError};
 use std::path::{Path, PathBuf};
@@ -54,51 +56,76 @@ impl Database {
     }
 
     /// Puts a backup in the place of a store that is not there, after checking it. Never overwrites.
-    pub async fn restore_backup(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<()> {
-        let (from, to) = (from.as_ref(), to.as_ref());
-        // A WAL without its file is played over whatever file comes to lie beside it; and it may be all that is left of
-        // what was acknowledged. So it is neither ignored nor removed.
-        for there in [to.to_owned(), beside(to, "-wal"), beside(to, "-journal")] {
-            if std::fs::symlink_metadata(&there).is_ok() {
-                return Err(StoreError::Invalid(format!("{} exists already", there.display())).into());
+    ///
+    /// The place may be a server, whichever engine the backup was made on: so a store moves from one to the other.
+    pub async fn restore_backup(from: impl AsRef<Path>, to: &Place) -> Result<()> {
+        let from = from.as_ref();
+        let partial = match to {
+            Place::File(to) => {
+                refuse_to_overwrite(to)?;
+                beside(to, ".partial")
             }
-        }
+            Place::Server(_) => std::env::temp_dir().join(format!("manent-{}.partial", std::process::id())),
+        };
         let wal = beside(from, "-wal");
         if std::fs::metadata(&wal).is_ok_and(|metadata| metadata.len() > 0) {
             let why = format!("{} is not a backup: {} holds a part of it", from.display(), wal.display());
             return Err(StoreError::Invalid(why).into());
         }
         // What an earlier try left is removed, and a link that somebody put there is not written through.
-        let partial = beside(to, ".partial");
-        for suffix in ["", "-wal", "-shm"] {
-            let left = beside(&partial, suffix);
-            if std::fs::symlink_metadata(&left).is_ok() {
-                std::fs::remove_file(&left).map_err(|error| Error::file("removing", &left, error))?;
-            }
-        }
+        remove(&partial)?;
         std::fs::copy(from, &partial).map_err(|error| Error::file("copying", from, error))?;
-        let sound = async {
-            let store = SqliteStore::open(SqliteOptions::new(&partial))?;
-            let report = store.verify().await?;
-            store.close().await?;
-            match report.problems.first() {
-                None => Ok(()),
-                Some(problem) => Err(StoreError::Altered { what: "backup", id: format!("{problem:?}") }),
-            }
+        let placed = match (check(&partial).await, to) {
+            (Ok(()), Place::File(to)) => place_file(&partial, to),
+            (Ok(()), Place::Server(options)) => PostgresStore::restore(options, &partial).await.map_err(Error::from),
+            (Err(error), _) => Err(error),
         };
-        if let Err(error) = sound.await {
-            let _ = std::fs::remove_file(&partial);
-            return Err(error.into());
-        }
-        let placed = std::fs::File::open(&partial)
-            .and_then(|file| file.sync_all())
-            .and_then(|()| std::fs::rename(&partial, to))
-            .and_then(|()| match to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-                Some(folder) => std::fs::File::open(folder)?.sync_all(),
-                None => Ok(()),
-            });
-        placed.map_err(|error| Error::file("placing", to, error))
+        remove(&partial)?;
+        placed
     }
+}
+
+fn refuse_to_overwrite(to: &Path) -> Result<()> {
+    // A WAL without its file is played over whatever file comes to lie beside it; and it may be all that is left of
+    // what was acknowledged. So it is neither ignored nor removed.
+    for there in [to.to_owned(), beside(to, "-wal"), beside(to, "-journal")] {
+        if std::fs::symlink_metadata(&there).is_ok() {
+            return Err(StoreError::Invalid(format!("{} exists already", there.display())).into());
+        }
+    }
+    Ok(())
+}
+
+/// Removes a file and what SQLite puts beside it.
+fn remove(partial: &Path) -> Result<()> {
+    for suffix in ["", "-wal", "-shm"] {
+        let left = beside(partial, suffix);
+        if std::fs::symlink_metadata(&left).is_ok() {
+            std::fs::remove_file(&left).map_err(|error| Error::file("removing", &left, error))?;
+        }
+    }
+    Ok(())
+}
+
+async fn check(copy: &Path) -> Result<()> {
+    let store = SqliteStore::open(SqliteOptions::new(copy))?;
+    let report = store.verify().await?;
+    store.close().await?;
+    match report.problems.first() {
+        None => Ok(()),
+        Some(problem) => Err(StoreError::Altered { what: "backup", id: format!("{problem:?}") }.into()),
+    }
+}
+
+fn place_file(partial: &Path, to: &Path) -> Result<()> {
+    let placed = std::fs::File::open(partial)
+        .and_then(|file| file.sync_all())
+        .and_then(|()| std::fs::rename(partial, to))
+        .and_then(|()| match to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            Some(folder) => std::fs::File::open(folder)?.sync_all(),
+            None => Ok(()),
+        });
+    placed.map_err(|error| Error::file("placing", to, error))
 }
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {

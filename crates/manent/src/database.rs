@@ -2,7 +2,9 @@
 
 use crate::error::{Error, Result};
 use crate::ids::{Ids, fresh_key, made_at, now};
+use crate::place::Place;
 use manent_model::{Author, Micros};
+use manent_store::postgres::PostgresStore;
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
 use manent_store::{Change, Committed, Done, Expect, Lane, Store, StoreError, Transaction};
 use std::path::Path;
@@ -32,12 +34,20 @@ struct Request {
 const TRIES: usize = 4;
 
 impl Database {
-    /// Opens a file, or makes it. Everything acknowledged is on disk.
+    /// Opens a file, or makes it; or the store on a server, if that is what the path says: `postgres://…`.
     ///
-    /// This reads the file before it returns and may migrate it; in an async program call it where waiting is allowed.
+    /// Everything acknowledged is on disk. This reads the store before it returns and may migrate it; in an async program
+    /// call it where waiting is allowed.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let store = SqliteStore::open(SqliteOptions::new(path.as_ref()))?;
-        Ok(Self::over(Arc::new(store)))
+        Self::open_at(&Place::of(path))
+    }
+
+    /// Opens the store at a place, or makes it.
+    pub fn open_at(place: &Place) -> Result<Self> {
+        Ok(Self::over(match place {
+            Place::File(path) => Arc::new(SqliteStore::open(SqliteOptions::new(path))?),
+            Place::Server(options) => Arc::new(PostgresStore::open(options.clone())?),
+        }))
     }
 
     /// Puts a database over any store.

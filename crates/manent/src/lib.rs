@@ -32,6 +32,7 @@
 mod error;
 mod ids;
 mod message_draft;
+mod place;
 mod database;
 mod conversation;
 mod message;
@@ -71,4 +72,5 @@ pub use manent_store::{
 };
 pub use message::Tail;
 pub use message_draft::MessageDraft;
+pub use place::Place;
 pub use run::CallDraft;

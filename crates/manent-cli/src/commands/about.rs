@@ -14,7 +14,7 @@ pub struct Config {}
 impl Config {
     pub fn run(self, home: &Home, screen: &Screen) -> Result<()> {
         let settings = [
-            ("store", home.store.display().to_string(), home.store_from),
+            ("store", home.store.to_string(), home.store_from),
             ("home", home.folder.display().to_string(), home.folder_from),
             ("token", home.folder.join("token").display().to_string(), "home"),
             ("backups", home.folder.join("backups").display().to_string(), "home"),

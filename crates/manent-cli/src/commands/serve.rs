@@ -60,7 +60,7 @@ impl Serve {
         let token = std::env::var("MANENT_TOKEN").ok().filter(|token| !token.is_empty()).map(Secret::given);
         let server = Server::bind(database, options, token).await?;
         let link = server.login_link();
-        let store = home.store.display();
+        let store = &home.store;
         print(&format!("Manent keeps {store}\nOpen {link}\nAPI  http://{}/docs/api\n", server.address()))?;
         if self.open {
             open_browser(&link);

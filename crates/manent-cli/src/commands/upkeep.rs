@@ -8,9 +8,9 @@ use crate::progress::Spinner;
 use crate::screen::{BOLD, Cell, DIM, Screen, Table, print};
 use anyhow::{Result, bail};
 use clap::Args;
-use manent::Database;
 use manent::model::stats::Tally;
 use manent::store::{JournalQuery, StatsQuery};
+use manent::{Database, Place};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -160,18 +160,18 @@ impl Backup {
 pub struct RestoreBackup {
     /// The backup.
     from: PathBuf,
-    /// The new file; the store of this installation if it is not given.
+    /// The new file, or postgres://… with no store in it; the store of this installation if it is not given.
     to: Option<PathBuf>,
 }
 
 impl RestoreBackup {
     pub async fn run(self, home: &Home, screen: &Screen) -> Result<()> {
-        let to = self.to.unwrap_or_else(|| home.store.clone());
+        let to = self.to.map_or_else(|| home.store.clone(), Place::of);
         let spinner = Spinner::start(screen, "copying and checking");
         let restored = Database::restore_backup(&self.from, &to).await;
         spinner.end();
         restored?;
-        screen.done(&format!("restored {}", to.display()));
+        screen.done(&format!("restored {to}"));
         Ok(())
     }
 }

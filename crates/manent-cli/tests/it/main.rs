@@ -4,4 +4,5 @@ mod kit;
 mod commands;
 mod behaviour;
 mod serve;
+mod server;
 mod readme;

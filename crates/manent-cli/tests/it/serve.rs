@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// A server in a process of its own.
@@ -19,8 +19,13 @@ pub struct Served {
 
 impl Served {
     pub fn start(home: &Home) -> Self {
-        let mut child = home
-            .command(&["serve", "--listen", "127.0.0.1:0", "--no-backups"])
+        Self::start_with(home.command(&[]))
+    }
+
+    /// Starts it with a command that was prepared.
+    pub fn start_with(mut command: Command) -> Self {
+        let mut child = command
+            .args(["serve", "--listen", "127.0.0.1:0", "--no-backups"])
             .env("MANENT_LOG", "error")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -35,7 +40,7 @@ impl Served {
         Self { address: address.parse().expect("an address"), token: token.to_owned(), child }
     }
 
-    async fn client(&self) -> Option<Client> {
+    pub async fn client(&self) -> Option<Client> {
         let token = format!("Bearer {}", self.token);
         Client::connect(self.address, &[("authorization", &token), ("content-type", "application/json")]).await.ok()
     }

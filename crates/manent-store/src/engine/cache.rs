@@ -12,6 +12,18 @@ use std::sync::Arc;
 const BRANCHES_MAX: usize = 20_000;
 const NAMES_MAX: usize = 20_000;
 
+/// A branch by its number.
+pub(crate) const BRANCH: &str =
+    "select parent_no, fork_key, open_from, before_depth, before_visible, before_words, before_tokens
+     from branch
+     where no = $1";
+
+/// The pieces of a branch.
+pub(crate) const PIECES: &str = "select from_key, to_key, before_depth, before_visible, before_words, before_tokens
+     from piece
+     where branch_no = $1
+     order by ordinal";
+
 #[derive(Default)]
 pub(crate) struct Caches {
     words: HashMap<(NameKind, String), i64>,
@@ -73,6 +85,11 @@ impl Caches {
         Ok(no)
     }
 
+    /// Says whether a branch is known.
+    pub(crate) fn knows(&self, no: BranchNo) -> bool {
+        self.branches.contains_key(&no)
+    }
+
     /// Lets the path rules look at branches.
     pub(crate) fn branches<'a>(&'a mut self, connection: Connection<'a>) -> BranchReader<'a> {
         BranchReader { caches: self, connection }
@@ -106,10 +123,7 @@ impl Branches for BranchReader<'_> {
 }
 
 fn read_branch(connection: Connection<'_>, no: BranchNo) -> Outcome<Option<Branch>> {
-    let sql = "select parent_no, fork_key, open_from, before_depth, before_visible, before_words, before_tokens
-         from branch
-         where no = $1";
-    let found = maybe(connection, sql, [no.0], |row| {
+    let found = maybe(connection, BRANCH, [no.0], |row| {
         let parent: Option<i64> = row.get(0)?;
         let fork = Address(row.get(1)?);
         Ok(Branch {
@@ -121,11 +135,7 @@ fn read_branch(connection: Connection<'_>, no: BranchNo) -> Outcome<Option<Branc
         })
     })?;
     let Some(mut branch) = found else { return Ok(None) };
-    let sql = "select from_key, to_key, before_depth, before_visible, before_words, before_tokens
-         from piece
-         where branch_no = $1
-         order by ordinal";
-    branch.pieces = rows(connection, sql, [no.0], |row| {
+    branch.pieces = rows(connection, PIECES, [no.0], |row| {
         Ok(Piece { range: Range { from: Address(row.get(0)?), to: Address(row.get(1)?) }, before: sums_at(row, 2)? })
     })?;
     Ok(Some(branch))

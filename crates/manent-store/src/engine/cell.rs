@@ -83,6 +83,43 @@ impl<T: Column> Column for Option<T> {
     }
 }
 
+/// Whatever a cell held, to be put into another one.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Held {
+    Null,
+    Integer(i64),
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl Column for Held {
+    fn read(cell: Cell<'_>) -> Option<Self> {
+        Some(match cell {
+            Cell::Null => Self::Null,
+            Cell::Integer(number) => Self::Integer(number),
+            Cell::Text(text) => Self::Text(text.to_owned()),
+            Cell::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
+        })
+    }
+}
+
+impl Value for Held {
+    fn cell(&self) -> Cell<'_> {
+        match self {
+            Self::Null => Cell::Null,
+            Self::Integer(number) => Cell::Integer(*number),
+            Self::Text(text) => Cell::Text(text),
+            Self::Bytes(bytes) => Cell::Bytes(bytes),
+        }
+    }
+}
+
+impl Parameters for Vec<Held> {
+    fn each<E>(&self, mut bind: impl FnMut(Cell<'_>) -> Result<(), E>) -> Result<(), E> {
+        self.iter().try_for_each(|value| bind(value.cell()))
+    }
+}
+
 macro_rules! integers {
     ($($integer:ty),*) => {$(
         impl Value for $integer {

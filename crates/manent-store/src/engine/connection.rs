@@ -1,25 +1,69 @@
 //! A connection to either engine, and the few ways in which statements run on it.
 
 use super::cell::{Cell, Column, Parameters};
+use crate::error::StoreError;
+use crate::postgres::Client;
+use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{OptionalExtension, ToSql};
 
 /// Where statements run.
 #[derive(Clone, Copy)]
 pub(crate) enum Connection<'a> {
     /// A file.
     Sqlite(&'a rusqlite::Connection),
+    /// A server, for one tenant.
+    Postgres(&'a Client),
 }
 
 /// A row that a statement found.
 pub(crate) enum Found<'a> {
     Sqlite(&'a rusqlite::Row<'a>),
+    Postgres(&'a tokio_postgres::Row),
 }
 
 /// What an engine says when a statement fails.
-pub(crate) type EngineError = rusqlite::Error;
+#[derive(Debug)]
+pub(crate) enum EngineError {
+    Sqlite(rusqlite::Error),
+    Postgres(tokio_postgres::Error),
+    /// A column of a row holds something else than what belongs there.
+    Column(usize),
+    /// There is no row where there is always one.
+    NoRow,
+    /// The server did not answer in time.
+    Silent,
+    /// A transaction was refused after it had written; it has to run alone, where all of it is taken back.
+    WroteAndRefused,
+}
+
 /// The outcome of a statement.
 pub(crate) type Ran<T> = Result<T, EngineError>;
+
+impl EngineError {
+    /// Turns it into what the caller can do about it.
+    pub(crate) fn said(self, doing: &'static str) -> StoreError {
+        match self {
+            Self::Sqlite(error) => crate::sqlite::said(doing, error),
+            Self::Postgres(error) => crate::postgres::failed(doing, error),
+            Self::Column(place) => StoreError::altered("a column", format!("{place} while {doing}")),
+            Self::NoRow => StoreError::altered("a row", doing),
+            Self::Silent => StoreError::Busy("the database server does not answer"),
+            Self::WroteAndRefused => StoreError::altered("a transaction", doing),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for EngineError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl From<tokio_postgres::Error> for EngineError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Postgres(error)
+    }
+}
 
 impl<'a> From<&'a rusqlite::Connection> for Connection<'a> {
     fn from(connection: &'a rusqlite::Connection) -> Self {
@@ -27,20 +71,30 @@ impl<'a> From<&'a rusqlite::Connection> for Connection<'a> {
     }
 }
 
+impl<'a> From<&'a Client> for Connection<'a> {
+    fn from(client: &'a Client) -> Self {
+        Self::Postgres(client)
+    }
+}
+
 impl Found<'_> {
     /// Returns the value at a place, counted from 0.
     pub(crate) fn get<T: Column>(&self, place: usize) -> Ran<T> {
-        let Self::Sqlite(row) = self;
-        let found = row.get_ref(place)?;
-        let cell = match found {
-            ValueRef::Null => Some(Cell::Null),
-            ValueRef::Integer(number) => Some(Cell::Integer(number)),
-            ValueRef::Text(text) => Some(Cell::Text(std::str::from_utf8(text)?)),
-            ValueRef::Blob(bytes) => Some(Cell::Bytes(bytes)),
-            ValueRef::Real(_) => None,
+        let read = match self {
+            Self::Sqlite(row) => cell_of(row.get_ref(place)?).and_then(T::read),
+            Self::Postgres(row) => crate::postgres::read(row, place)?,
         };
-        let name = || row.as_ref().column_name(place).unwrap_or_default().to_owned();
-        cell.and_then(T::read).ok_or_else(|| EngineError::InvalidColumnType(place, name(), found.data_type()))
+        read.ok_or(EngineError::Column(place))
+    }
+}
+
+fn cell_of(value: ValueRef<'_>) -> Option<Cell<'_>> {
+    match value {
+        ValueRef::Null => Some(Cell::Null),
+        ValueRef::Integer(number) => Some(Cell::Integer(number)),
+        ValueRef::Text(text) => std::str::from_utf8(text).ok().map(Cell::Text),
+        ValueRef::Blob(bytes) => Some(Cell::Bytes(bytes)),
+        ValueRef::Real(_) => None,
     }
 }
 
@@ -55,12 +109,28 @@ impl ToSql for Cell<'_> {
     }
 }
 
-fn bind(statement: &mut rusqlite::Statement<'_>, parameters: impl Parameters) -> Ran<()> {
+fn bind(statement: &mut rusqlite::Statement<'_>, parameters: impl Parameters) -> rusqlite::Result<()> {
     let mut place = 0;
     parameters.each(|cell| {
         place += 1;
         statement.raw_bind_parameter(place, cell)
     })
+}
+
+/// Begins to read: everything until [`end_reading`] is of one moment.
+pub(crate) fn begin_reading(connection: Connection<'_>) -> Ran<()> {
+    match connection {
+        Connection::Sqlite(_) => execute(connection, "begin", ()).map(drop),
+        Connection::Postgres(client) => client.begin_reading(),
+    }
+}
+
+/// Ends it. Nothing was written; what fails here is noticed by whoever reads next.
+pub(crate) fn end_reading(connection: Connection<'_>) {
+    match connection {
+        Connection::Sqlite(_) => drop(execute(connection, "rollback", ())),
+        Connection::Postgres(client) => client.end_reading(),
+    }
 }
 
 /// Runs a query that gives exactly one row.
@@ -70,12 +140,7 @@ pub(crate) fn one<'c, T>(
     parameters: impl Parameters,
     read: impl FnOnce(&Found<'_>) -> Ran<T>,
 ) -> Ran<T> {
-    let Connection::Sqlite(connection) = connection.into();
-    let mut statement = connection.prepare_cached(sql)?;
-    bind(&mut statement, parameters)?;
-    let mut found = statement.raw_query();
-    let row = found.next()?.ok_or(EngineError::QueryReturnedNoRows)?;
-    read(&Found::Sqlite(row))
+    maybe(connection, sql, parameters, read)?.ok_or(EngineError::NoRow)
 }
 
 /// Runs a query that gives one row or none.
@@ -85,7 +150,18 @@ pub(crate) fn maybe<'c, T>(
     parameters: impl Parameters,
     read: impl FnOnce(&Found<'_>) -> Ran<T>,
 ) -> Ran<Option<T>> {
-    one(connection, sql, parameters, read).optional()
+    match connection.into() {
+        Connection::Sqlite(connection) => {
+            let mut statement = connection.prepare_cached(sql)?;
+            bind(&mut statement, parameters)?;
+            let mut found = statement.raw_query();
+            found.next()?.map(|row| read(&Found::Sqlite(row))).transpose()
+        }
+        Connection::Postgres(client) => {
+            let found = client.query(sql, parameters)?;
+            found.first().map(|row| read(&Found::Postgres(row))).transpose()
+        }
+    }
 }
 
 /// Runs a query and collects its rows.
@@ -110,24 +186,59 @@ pub(crate) fn each<'c>(
     parameters: impl Parameters,
     mut look: impl FnMut(&Found<'_>) -> Ran<bool>,
 ) -> Ran<()> {
-    let Connection::Sqlite(connection) = connection.into();
-    let mut statement = connection.prepare_cached(sql)?;
-    bind(&mut statement, parameters)?;
-    let mut found = statement.raw_query();
-    while let Some(row) = found.next()? {
-        if !look(&Found::Sqlite(row))? {
-            break;
+    match connection.into() {
+        Connection::Sqlite(connection) => {
+            let mut statement = connection.prepare_cached(sql)?;
+            bind(&mut statement, parameters)?;
+            let mut found = statement.raw_query();
+            while let Some(row) = found.next()? {
+                if !look(&Found::Sqlite(row))? {
+                    break;
+                }
+            }
+        }
+        Connection::Postgres(client) => {
+            for row in &client.query(sql, parameters)? {
+                if !look(&Found::Postgres(row))? {
+                    break;
+                }
+            }
         }
     }
     Ok(())
 }
 
+/// Runs a statement that changes rows. A server may say only later that it failed, but before the end of the transaction.
+pub(crate) fn execute<'c>(connection: impl Into<Connection<'c>>, sql: &str, parameters: impl Parameters) -> Ran<()> {
+    match connection.into() {
+        Connection::Sqlite(connection) => execute_counted(connection, sql, parameters).map(drop),
+        Connection::Postgres(client) => client.execute(sql, parameters),
+    }
+}
+
+/// Runs a statement that changes rows, perhaps later and together with its like, but before anything that is not
+/// gathered. The gathered do not depend on each other.
+pub(crate) fn execute_gathered(connection: Connection<'_>, sql: &str, parameters: impl Parameters) -> Ran<()> {
+    match connection {
+        Connection::Sqlite(connection) => execute_counted(connection, sql, parameters).map(drop),
+        Connection::Postgres(client) => client.execute_gathered(sql, parameters),
+    }
+}
+
 /// Runs a statement that changes rows, and returns how many.
-pub(crate) fn execute<'c>(connection: impl Into<Connection<'c>>, sql: &str, parameters: impl Parameters) -> Ran<usize> {
-    let Connection::Sqlite(connection) = connection.into();
-    let mut statement = connection.prepare_cached(sql)?;
-    bind(&mut statement, parameters)?;
-    statement.raw_execute()
+pub(crate) fn execute_counted<'c>(
+    connection: impl Into<Connection<'c>>,
+    sql: &str,
+    parameters: impl Parameters,
+) -> Ran<usize> {
+    match connection.into() {
+        Connection::Sqlite(connection) => {
+            let mut statement = connection.prepare_cached(sql)?;
+            bind(&mut statement, parameters)?;
+            Ok(statement.raw_execute()?)
+        }
+        Connection::Postgres(client) => client.execute_counted(sql, parameters),
+    }
 }
 
 /// Runs a statement that inserts one row, and returns the number that the row got.
@@ -136,7 +247,11 @@ pub(crate) fn insert_numbered<'c>(
     sql: &str,
     parameters: impl Parameters,
 ) -> Ran<i64> {
-    let Connection::Sqlite(connection) = connection.into();
-    execute(connection, sql, parameters)?;
-    Ok(connection.last_insert_rowid())
+    match connection.into() {
+        Connection::Sqlite(connection) => {
+            execute(connection, sql, parameters)?;
+            Ok(connection.last_insert_rowid())
+        }
+        Connection::Postgres(client) => client.insert_numbered(sql, parameters),
+    }
 }

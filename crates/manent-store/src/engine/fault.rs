@@ -1,5 +1,6 @@
 //! What goes wrong inside a transaction: a refusal that left no trace, or an engine error that may have.
 
+use super::connection::EngineError;
 use crate::error::{Conflict, StoreError};
 
 #[derive(Debug)]
@@ -7,11 +8,23 @@ pub(crate) enum Fault {
     /// The request was refused; the caller is told why.
     Refused(StoreError),
     /// SQLite failed; the whole batch must be looked at.
-    Engine(rusqlite::Error),
+    Engine(EngineError),
+}
+
+impl From<tokio_postgres::Error> for Fault {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Engine(error.into())
+    }
 }
 
 impl From<rusqlite::Error> for Fault {
     fn from(error: rusqlite::Error) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+impl From<EngineError> for Fault {
+    fn from(error: EngineError) -> Self {
         Self::Engine(error)
     }
 }
@@ -33,7 +46,7 @@ impl Fault {
     pub(crate) fn said(self, doing: &'static str) -> StoreError {
         match self {
             Self::Refused(error) => error,
-            Self::Engine(error) => crate::sqlite::failed(doing, error),
+            Self::Engine(error) => error.said(doing),
         }
     }
 }

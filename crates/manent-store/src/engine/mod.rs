@@ -1,7 +1,11 @@
 //! What both engines do alike: how a change becomes rows, and how rows become answers.
 //!
 //! Everything here speaks through [`connection`], which is a file or a server. What differs between those (opening,
-//! locking, committing, recovering, backups) lives in the folders of the engines. In reading order:
+//! locking, committing, recovering, backups) lives in the folders of the engines.
+//!
+//! A table is joined by columns, not by what is worked out of the columns of another: under its policies PostgreSQL uses
+//! no index for that. So a number is worked out first, in a part of the statement that is done by itself: one
+//! that is `materialized`, has a limit, or gives a single value. In reading order:
 
 pub(crate) mod cell;
 pub(crate) mod connection;
@@ -15,7 +19,9 @@ pub(crate) mod prepare;
 pub(crate) mod tx;
 pub(crate) mod apply;
 pub(crate) mod steps;
+pub(crate) mod ahead;
 pub(crate) mod read;
+pub(crate) mod verify;
 pub(crate) mod queue;
 pub(crate) mod answers;
 pub(crate) mod known;

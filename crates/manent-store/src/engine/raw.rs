@@ -40,17 +40,16 @@ fn split(text: &[u8]) -> Option<(Option<String>, Option<String>)> {
     Some(((length >= 0).then_some(external), (*present == 1).then_some(raw)))
 }
 
-/// Packs an origin; what does not come back equal at once is kept whole.
-pub(crate) fn kept(tx: &Tx<'_>, origin: &MessageOrigin, body: &str) -> Outcome<Kept> {
+/// Packs an origin against a body that will stay; what does not come back equal at once is kept whole.
+pub(crate) fn kept(tx: &Tx<'_>, origin: &MessageOrigin, body: Option<&str>) -> Outcome<Kept> {
     let text = joined(origin);
-    let packed = zstd::bulk::Compressor::with_dictionary(3, body.as_bytes())
-        .and_then(|mut compressor| compressor.compress(&text))
-        .ok()
-        .map(|delta| [&[AGAINST_BODY], &(text.len() as u32).to_le_bytes()[..], &delta].concat());
-    let raw = match packed {
-        Some(packed) if unpack(&packed, body).as_deref() == Some(&text[..]) && packed.len() < text.len() => packed,
-        _ => [&[PLAIN], &text[..]].concat(),
-    };
+    let packed = body.and_then(|body| {
+        let mut compressor = zstd::bulk::Compressor::with_dictionary(3, body.as_bytes()).ok()?;
+        let delta = compressor.compress(&text).ok()?;
+        let packed = [&[AGAINST_BODY], &(text.len() as u32).to_le_bytes()[..], &delta].concat();
+        (unpack(&packed, body).as_deref() == Some(&text[..]) && packed.len() < text.len()).then_some(packed)
+    });
+    let raw = packed.unwrap_or_else(|| [&[PLAIN], &text[..]].concat());
     Ok(Kept {
         source_no: source_no(tx.connection, origin.source)?,
         external: origin.external.as_deref().map(|external| external_hash(tx.key, external)),

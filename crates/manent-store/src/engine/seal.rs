@@ -2,8 +2,8 @@
 
 use crate::error::{Result, StoreError};
 use manent_model::{DigestKey, Json};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
 
 fn mark(key: &DigestKey, what: &str, id: &[u8], body: &[u8]) -> [u8; 8] {
     let mut short = [0; 8];
@@ -41,4 +41,9 @@ pub(crate) fn open_json<T: DeserializeOwned>(
 ) -> Result<T> {
     let body = open(key, what, id, sealed)?;
     serde_json::from_slice(body).map_err(|_| StoreError::altered(what, manent_model::hex::encode(id)))
+}
+
+/// Reads JSON that somebody gave; `null` is something, absent is nothing. serde alone takes one for the other.
+pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<Json>, D::Error> {
+    Json::deserialize(deserializer).map(Some)
 }

@@ -1,7 +1,7 @@
 //! One transaction inside the open one of its engine: asked before, expected, applied, answered.
 
 use super::apply;
-use super::connection::{Connection, execute, maybe, one};
+use super::connection::{Connection, Ran, execute, maybe, one};
 use super::fault::Outcome;
 use super::prepare::{Prepared, messages_of};
 use super::tx::Tx;
@@ -9,6 +9,9 @@ use crate::error::{Conflict, StoreError};
 use crate::transaction::{Change, Committed, Position};
 use manent_model::Digest;
 use std::time::{SystemTime, UNIX_EPOCH};
+
+/// How long a key answers what it answered before.
+const REQUESTS_KEPT_MICROS: i64 = 7 * 86_400_000_000;
 
 /// The frequent kinds check everything before their first write, so a refusal of one leaves nothing to take back.
 pub(crate) fn refuses_before_it_writes(prepared: &Prepared) -> bool {
@@ -32,9 +35,14 @@ pub(crate) fn is_exclusive(prepared: &Prepared) -> bool {
     prepared.transaction.changes.iter().any(|change| matches!(change, Change::Erase { .. }))
 }
 
+/// A request by its key.
+pub(crate) const REQUEST: &str = "select digest, answer from request where key = $1";
+
+/// When a message came.
+pub(crate) const ARRIVAL: &str = "select arrival from message where id = $1";
+
 pub(crate) fn answered_before(connection: Connection<'_>, key: &[u8], digest: Digest) -> Outcome<Option<Committed>> {
-    let sql = "select digest, answer from request where key = $1";
-    let found: Option<([u8; 16], Vec<u8>)> = maybe(connection, sql, [key], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let found: Option<([u8; 16], Vec<u8>)> = maybe(connection, REQUEST, [key], |row| Ok((row.get(0)?, row.get(1)?)))?;
     match found {
         None => Ok(None),
         Some((earlier, _)) if earlier != digest.0 => Err(Conflict::Key.into()),
@@ -96,6 +104,12 @@ fn commit_of(tx: &Tx<'_>, arrival: Position) -> Outcome<(Position, Position)> {
 fn stored_at(tx: &Tx<'_>, prepared: &Prepared) -> Outcome<Option<Position>> {
     let first = prepared.transaction.changes.iter().flat_map(messages_of).next();
     let Some(message) = first else { return Ok(None) };
-    let sql = "select arrival from message where id = $1";
-    Ok(maybe(tx.connection, sql, [message.id.as_bytes()], |row| row.get(0))?)
+    Ok(maybe(tx.connection, ARRIVAL, [message.id.as_bytes()], |row| row.get(0))?)
+}
+
+/// Forgets some of the requests whose callers have long had their answer.
+pub(crate) fn forget_requests<'c>(connection: impl Into<Connection<'c>>) -> Ran<()> {
+    let sql = "delete from request
+         where key in (select key from request where at < (select max(at) from request) - $1 limit 500)";
+    execute(connection, sql, [REQUESTS_KEPT_MICROS])
 }

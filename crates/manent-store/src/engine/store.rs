@@ -222,3 +222,16 @@ async fn count<E: Engine>(engine: &E, ids: Vec<ConversationId>, mut stats: Stats
     };
     engine.read("counting", counting).await
 }
+
+/// Runs long work on a thread of its own; the caller's runtime goes on.
+pub(crate) async fn off_thread<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let (answer, answered) = oneshot::channel();
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(move || drop(answer.send(work())))
+        .map_err(|error| StoreError::engine("starting a thread", error))?;
+    answered.await.map_err(|_| StoreError::Closed)?
+}

@@ -2,7 +2,7 @@
 
 use super::cache::Caches;
 use super::codes::{Kind, NameKind, STATUS_PURGED};
-use super::connection::{Connection, Found, Ran, execute, insert_numbered, maybe, one};
+use super::connection::{Connection, Found, Ran, execute, execute_gathered, insert_numbered, maybe, one};
 use super::fault::Outcome;
 use crate::error::StoreError;
 use crate::image::{self, Image};
@@ -12,6 +12,28 @@ use manent_model::{
     Address, Author, Branch, BranchId, BranchNo, ConversationId, Digest, DigestKey, Head, MessageId, Micros, Sums,
 };
 use std::sync::Arc;
+
+/// A conversation by its id.
+pub(crate) const CONVERSATION: &str =
+    "select no, status, version, head_branch_no, head_key, active_at, messages, words,
+        tokens, event_cursor, last_pos, digest, listed_at
+     from conversation
+     where id = $1 and withdrawn = 0";
+
+/// The last message between two addresses.
+pub(crate) const LAST_OWN: &str = "select key, visible_sum, words_sum, tokens_sum
+     from message
+     where key between $1 and $2
+     order by key desc
+     limit 1";
+
+/// An author by id and name.
+pub(crate) const AUTHOR: &str = "select no from author where external_id = $1 and name = $2";
+
+/// Returns the first and the last address that a branch may have.
+pub(crate) fn own_slots(no: BranchNo) -> (i64, i64) {
+    (no.slot(1).0, no.end().0)
+}
 
 /// The part of a conversation that most changes touch.
 #[derive(Debug, Clone)]
@@ -76,6 +98,8 @@ pub(crate) struct Tx<'a> {
     pub first: Position,
     /// The next free position.
     pub next: Position,
+    /// The rows of the journal that were written.
+    pub written: Vec<(Position, Digest)>,
     /// Conversations that were read and perhaps changed; written when the transaction ends.
     touched: Vec<(ConversationRow, Touch)>,
 }
@@ -94,7 +118,17 @@ impl<'a> Tx<'a> {
         at: Micros,
         next: Position,
     ) -> Self {
-        Self { connection, caches, key, at, actor_no: None, first: next, next, touched: Vec::new() }
+        Self {
+            connection,
+            caches,
+            key,
+            at,
+            actor_no: None,
+            first: next,
+            next,
+            written: Vec::new(),
+            touched: Vec::new(),
+        }
     }
 
     /// Returns a conversation that can be changed.
@@ -102,11 +136,7 @@ impl<'a> Tx<'a> {
         if let Some((row, _)) = self.touched.iter().find(|(row, _)| row.id == id) {
             return Ok(row.clone());
         }
-        let sql = "select no, status, version, head_branch_no, head_key, active_at, messages, words, tokens,
-                event_cursor, last_pos, digest, listed_at
-             from conversation
-             where id = $1 and withdrawn = 0";
-        let row = maybe(self.connection, sql, [id.as_bytes()], |row| read_row(row, id))?;
+        let row = maybe(self.connection, CONVERSATION, [id.as_bytes()], |row| read_row(row, id))?;
         match row {
             Some(row) if row.status != STATUS_PURGED => {
                 self.touched.push((row.clone(), Touch::Read));
@@ -196,7 +226,7 @@ impl<'a> Tx<'a> {
         let sql = "insert into journal
                 (pos, first, prev, count, at, kind, conversation_no, key, actor_no, undoes, before, digest)
              values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
-        execute(
+        execute_gathered(
             self.connection,
             sql,
             (
@@ -215,6 +245,7 @@ impl<'a> Tx<'a> {
             ),
         )?;
         self.next += entry.count;
+        self.written.push((position, digest));
         Ok((position, digest))
     }
 
@@ -237,11 +268,12 @@ impl<'a> Tx<'a> {
                 &row.digest.0[..],
                 row.no,
             );
-            execute(self.connection, sql, parameters)?;
+            execute_gathered(self.connection, sql, parameters)?;
             // Only this one is indexed; leaving it alone spares a page in most commits.
             let listed_at = listed_at(row.active_at);
             if listed_at != row.listed_at {
-                execute(self.connection, "update conversation set listed_at = $1 where no = $2", (listed_at, row.no))?;
+                let sql = "update conversation set listed_at = $1 where no = $2";
+                execute_gathered(self.connection, sql, (listed_at, row.no))?;
             }
         }
         self.touched.clear();
@@ -257,8 +289,7 @@ impl<'a> Tx<'a> {
     pub(crate) fn author(&mut self, author: Option<&Author>) -> Outcome<Option<i64>> {
         let Some(author) = author else { return Ok(None) };
         let parameters = (&author.id, &author.name);
-        let sql = "select no from author where external_id = $1 and name = $2";
-        if let Some(no) = maybe(self.connection, sql, parameters, |row| row.get(0))? {
+        if let Some(no) = maybe(self.connection, AUTHOR, parameters, |row| row.get(0))? {
             return Ok(Some(no));
         }
         let no =
@@ -285,13 +316,15 @@ impl<'a> Tx<'a> {
 
     /// Returns the conversation that owns a message, if it is there to be changed.
     pub(crate) fn owner(&mut self, spot: &Spot, id: MessageId) -> Outcome<ConversationRow> {
+        self.seen_by_no(spot.conversation_no)?.ok_or_else(|| StoreError::not_found("message", id).into())
+    }
+
+    /// Returns a conversation by its number, unless it was taken back or purged.
+    pub(crate) fn seen_by_no(&mut self, no: i64) -> Outcome<Option<ConversationRow>> {
         let sql = "select withdrawn from conversation where no = $1";
-        let withdrawn: Option<bool> = maybe(self.connection, sql, [spot.conversation_no], |row| row.get(0))?;
-        let row = self.conversation_by_no(spot.conversation_no)?;
-        match withdrawn == Some(false) && row.status != STATUS_PURGED {
-            true => Ok(row),
-            false => Err(StoreError::not_found("message", id).into()),
-        }
+        let withdrawn: Option<bool> = maybe(self.connection, sql, [no], |row| row.get(0))?;
+        let row = self.conversation_by_no(no)?;
+        Ok(Some(row).filter(|row| withdrawn == Some(false) && row.status != STATUS_PURGED))
     }
 
     /// Returns the running sums up to and including a slot of a branch, and 0 before its first.
@@ -308,12 +341,7 @@ impl<'a> Tx<'a> {
 
     /// Returns the last own slot of a branch with the sums up to it.
     pub(crate) fn last_own(&self, no: BranchNo) -> Outcome<(i64, Sums)> {
-        let sql = "select key, visible_sum, words_sum, tokens_sum
-             from message
-             where key between $1 and $2
-             order by key desc
-             limit 1";
-        let found = maybe(self.connection, sql, (no.slot(1).0, no.end().0), |row| {
+        let found = maybe(self.connection, LAST_OWN, own_slots(no), |row| {
             let slot = Address(row.get(0)?).slot();
             Ok((slot, Sums { depth: slot, visible: row.get(1)?, words: row.get(2)?, tokens: row.get(3)? }))
         })?;
@@ -390,10 +418,9 @@ pub(crate) fn listed_at(active_at: i64) -> i64 {
 /// The index alone would do, but one flipped bit in it leads to another message; the row itself knows its id.
 pub(crate) fn spot(connection: Connection<'_>, id: MessageId) -> Outcome<Option<Spot>> {
     let sql = "select m.key, b.conversation_no, r.id
-         from message m
+         from (select key, key >> 24 as branch_no from message where id = $1 limit 1) m
          join message r on r.key = m.key
-         join branch b on b.no = m.key >> 24
-         where m.id = $1";
+         join branch b on b.no = m.branch_no";
     let found = maybe(connection, sql, [id.as_bytes()], |row| {
         let own_id: [u8; 16] = row.get(2)?;
         Ok((Spot { address: Address(row.get(0)?), conversation_no: row.get(1)? }, own_id))

@@ -1,7 +1,8 @@
 //! Backups: written, restored, checked and compared before anybody calls them done.
 
-use super::connection::{SqliteOptions, failed, make_private, open_reader, sync_folder};
-use super::verify::verify_connection;
+use super::connection::{SqliteOptions, failed, make_private, open_first, open_reader, sync_folder};
+use super::migrate::NEWEST;
+use crate::engine::verify::verify;
 use crate::error::{Result, StoreError};
 use crate::maintenance::BackupReport;
 use rusqlite::Connection;
@@ -65,6 +66,26 @@ pub(super) fn backup(options: &SqliteOptions, to: &Path) -> Result<BackupReport>
     outcome
 }
 
+/// Backs up what `fill` puts into an empty file: the rows of another engine.
+pub(crate) fn backup_of_copy(to: &Path, fill: impl FnOnce(&Connection) -> Result<()>) -> Result<BackupReport> {
+    let options = SqliteOptions::new(beside(to, ".copying"));
+    let forget = || {
+        for suffix in ["", "-wal", "-shm"] {
+            let _ = std::fs::remove_file(beside(&options.path, suffix));
+        }
+    };
+    forget();
+    let filled = open_first(&options, NEWEST).and_then(|file| fill(&file));
+    let outcome = filled.and_then(|()| backup(&options, to));
+    forget();
+    outcome
+}
+
+/// Opens a file that was checked, to copy its rows into another engine.
+pub(crate) fn open_copy(path: &Path) -> Result<Connection> {
+    open_reader(&SqliteOptions::new(path))
+}
+
 /// Verifies a restored copy and compares it with what the store had when the copy began.
 fn check(restored: &Path, before: &Counts) -> Result<Counts> {
     let connection = open_reader(&SqliteOptions::new(restored))?;
@@ -72,7 +93,7 @@ fn check(restored: &Path, before: &Counts) -> Result<Counts> {
     if found.position < before.position || found.messages < before.messages {
         return Err(StoreError::altered("backup", restored.display()));
     }
-    let report = verify_connection(connection)?;
+    let report = verify((&connection).into())?;
     match report.problems.first() {
         None => Ok(found),
         Some(problem) => Err(StoreError::altered("backup", format!("{problem:?}"))),

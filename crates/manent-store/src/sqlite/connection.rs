@@ -1,6 +1,7 @@
 //! Connections: how a file is opened, and the settings that keep what was promised.
 
 use super::migrate;
+use crate::engine::connection::EngineError;
 use crate::error::{Result, StoreError};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -234,7 +235,12 @@ fn needs_rollback(error: &rusqlite::Error) -> bool {
 }
 
 /// Turns an engine error into what the caller can do about it.
-pub(crate) fn failed(doing: &'static str, error: rusqlite::Error) -> StoreError {
+pub(super) fn failed(doing: &'static str, error: impl Into<EngineError>) -> StoreError {
+    error.into().said(doing)
+}
+
+/// Turns an error of SQLite into what the caller can do about it.
+pub(crate) fn said(doing: &'static str, error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::DiskFull,
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy("another process holds the file"),

@@ -1,6 +1,7 @@
 //! Doctor: versions, settings, sizes.
 
 use super::connection::{SqliteOptions, failed, open_reader, user_version};
+use crate::engine::connection::Ran;
 use crate::engine::connection::rows;
 use crate::error::Result;
 use crate::maintenance::DoctorReport;
@@ -20,7 +21,7 @@ const SETTINGS: [&str; 9] = [
 
 pub(super) fn doctor(options: &SqliteOptions) -> Result<DoctorReport> {
     let connection = open_reader(options)?;
-    let look = || -> rusqlite::Result<DoctorReport> {
+    let look = || -> Ran<DoctorReport> {
         let mut settings = Vec::new();
         for name in SETTINGS {
             let value = connection.pragma_query_value(None, name, |row| {

@@ -3,15 +3,13 @@
 use super::connection::{SqliteOptions, failed, open_again};
 use super::shared::Shared;
 use super::wal;
-use crate::engine::connection::{execute, maybe};
+use crate::engine::connection::{Ran, maybe};
 use rusqlite::Connection;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How often other processes are looked for; a tail promises one second.
 const LOOK: Duration = Duration::from_millis(200);
-/// How long a key answers what it answered before.
-const REQUESTS_KEPT_MICROS: i64 = 7 * 86_400_000_000;
 
 #[derive(Default)]
 struct State {
@@ -65,7 +63,7 @@ impl Keeper {
     }
 }
 
-fn look(connection: &Connection, shared: &Shared, copy: bool) -> rusqlite::Result<()> {
+fn look(connection: &Connection, shared: &Shared, copy: bool) -> Ran<()> {
     if copy {
         wal::copy(connection)?;
     }
@@ -74,11 +72,4 @@ fn look(connection: &Connection, shared: &Shared, copy: bool) -> rusqlite::Resul
         shared.publish(position);
     }
     Ok(())
-}
-
-/// Forgets requests whose callers have long had their answer.
-pub(super) fn forget_requests(connection: &Connection) -> rusqlite::Result<usize> {
-    let sql = "delete from request
-         where key in (select key from request where at < (select max(at) from request) - $1 limit 500)";
-    execute(connection, sql, [REQUESTS_KEPT_MICROS])
 }

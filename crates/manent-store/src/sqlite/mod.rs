@@ -10,10 +10,10 @@ mod wal;
 mod reader;
 mod keeper;
 mod backup;
-mod verify;
 mod doctor;
 
-pub(crate) use connection::failed;
+pub(crate) use backup::{backup_of_copy, open_copy};
+pub(crate) use connection::said;
 pub use connection::{Durability, SQLITE_OLDEST, SqliteOptions};
 
 use crate::engine;
@@ -22,7 +22,7 @@ use crate::engine::known::Known;
 use crate::engine::queue::Queue;
 use crate::engine::read::Reading;
 use crate::engine::readers::Readers;
-use crate::engine::store::{Engine, WAITING_BYTES};
+use crate::engine::store::{Engine, WAITING_BYTES, off_thread};
 use crate::error::{Result, StoreError};
 use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
 use crate::query::WindowQuery;
@@ -33,7 +33,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{Semaphore, watch};
 
 /// Returns the version of the SQLite library.
 pub fn version() -> &'static str {
@@ -186,7 +186,7 @@ impl Engine for SqliteStore {
 
     async fn verify(&self) -> Result<VerifyReport> {
         let options = self.options.clone();
-        off_thread("manent-verify", move || verify::verify(&options)).await
+        off_thread("manent-verify", move || engine::verify::verify((&connection::open_reader(&options)?).into())).await
     }
 
     async fn doctor(&self) -> Result<DoctorReport> {
@@ -202,14 +202,4 @@ impl Engine for SqliteStore {
         })
         .await
     }
-}
-
-/// Runs long work on a thread of its own; the caller's runtime goes on.
-async fn off_thread<T: Send + 'static>(name: &str, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    let (answer, answered) = oneshot::channel();
-    std::thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(move || drop(answer.send(work())))
-        .map_err(|error| StoreError::engine("starting a thread", error))?;
-    answered.await.map_err(|_| StoreError::Closed)?
 }

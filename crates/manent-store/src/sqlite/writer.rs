@@ -3,16 +3,15 @@
 //! Nothing is answered before COMMIT has returned. What happens when something fails is in `batch`.
 
 use super::connection::{SqliteOptions, failed, open_again};
-use super::keeper::forget_requests;
 use super::shared::Shared;
 use super::wal;
 use crate::engine::answers::{Answer, Answers};
 use crate::engine::cache::Caches;
-use crate::engine::connection::{execute, maybe};
+use crate::engine::connection::{EngineError, Ran, execute, maybe};
 use crate::engine::fault::{Fault, Outcome};
 use crate::engine::prepare::Prepared;
 use crate::engine::queue::{Job, Next};
-use crate::engine::steps::{answered_before, is_exclusive, refuses_before_it_writes, steps};
+use crate::engine::steps::{answered_before, forget_requests, is_exclusive, refuses_before_it_writes, steps};
 use crate::engine::tx::Tx;
 use crate::error::{Result, StoreError};
 use crate::transaction::{Committed, Position};
@@ -45,7 +44,7 @@ enum Company {
 enum Ended {
     Committed,
     /// The transaction is gone; nothing of it is on disk.
-    Gone(rusqlite::Error),
+    Gone(EngineError),
     /// It may or may not be on disk.
     Unknown,
 }
@@ -239,10 +238,10 @@ impl Writer {
     }
 
     /// Takes the write lock and returns the next free position.
-    fn begin(&mut self) -> rusqlite::Result<Position> {
+    fn begin(&mut self) -> Ran<Position> {
         let connection = self.connection();
         execute(connection, "begin immediate", ())?;
-        let look = || -> rusqlite::Result<(i64, Position)> {
+        let look = || -> Ran<(i64, Position)> {
             let version = connection.prepare_cached("pragma data_version")?.query_row([], |row| row.get(0))?;
             let sql = "select pos + count from journal order by pos desc limit 1";
             Ok((version, maybe(connection, sql, (), |row| row.get(0))?.unwrap_or(1)))
@@ -276,7 +275,8 @@ impl Writer {
             Ok(_) => return Ended::Committed,
             Err(error) => error,
         };
-        let full = error.sqlite_error_code() == Some(ErrorCode::DiskFull);
+        let full =
+            matches!(&error, EngineError::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull));
         self.roll_back();
         match full {
             // A full disk cut the commit frame short, so it can never be read back as one.
@@ -321,7 +321,7 @@ impl Writer {
                 } else if company == Company::Batch && connection.total_changes() != changes_before {
                     // A refusal after a write would leave half a change in the batch, so each one runs again alone,
                     // where the rollback takes everything back.
-                    return Err(Fault::Engine(rusqlite::Error::StatementChangedRows(0)));
+                    return Err(Fault::Engine(EngineError::WroteAndRefused));
                 }
                 Err(Fault::Refused(error))
             }

@@ -1,15 +1,21 @@
 //! What the tests of the store are made with: ids, times, messages, and an open store.
 
 use manent_model::*;
+use manent_store::postgres::{PostgresOptions, PostgresStore};
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
 use manent_store::*;
+use manent_testing::not_run;
+use manent_testing::postgres::Postgres;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 
 /// A store of its own in a folder of its own.
 pub struct Opened {
     pub store: Box<dyn Store>,
     #[expect(dead_code, reason = "removes the folder when the test ends")]
     folder: Option<tempfile::TempDir>,
+    #[expect(dead_code, reason = "ends with the test")]
+    server: Option<(Postgres, tempfile::TempDir)>,
 }
 
 impl std::ops::Deref for Opened {
@@ -24,7 +30,30 @@ pub fn sqlite() -> Opened {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let options = SqliteOptions { readers: 2, ..SqliteOptions::new(folder.path().join("store.db")) };
     let store = SqliteStore::open(options).expect("an empty folder can hold a store");
-    Opened { store: Box::new(store), folder: Some(folder) }
+    Opened { store: Box::new(store), folder: Some(folder), server: None }
+}
+
+/// A server for this test: that of the test run, or one of its own that ends with what is returned beside it.
+pub fn postgres_server() -> Option<(String, Option<(Postgres, tempfile::TempDir)>)> {
+    if let Ok(server) = std::env::var("MANENT_TEST_POSTGRES") {
+        return Some((server, None));
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    match Postgres::start(folder.path(), &["fsync=off"]) {
+        Ok(server) => Some((server.url(), Some((server, folder)))),
+        Err(error) => {
+            not_run(&format!("PostgreSQL: {error}"));
+            None
+        }
+    }
+}
+
+/// Opens an empty store on PostgreSQL: a tenant of its own on the server of this test run, or a server of its own.
+pub fn postgres() -> Option<Opened> {
+    let (server, own) = postgres_server()?;
+    let options = PostgresOptions { tenant: fastrand::i64(1_000..), readers: 2, ..PostgresOptions::new(server) };
+    let store = PostgresStore::open(options).expect("an empty tenant can hold a store");
+    Some(Opened { store: Box::new(store), folder: None, server: own })
 }
 
 /// Numbers that are never given twice in a test run, so that ids never meet.
@@ -214,4 +243,22 @@ pub async fn journal(store: &dyn Store, after: Position, limit: u32) -> Vec<Jour
 /// Returns a conversation that exists.
 pub async fn shown(store: &dyn Store, id: ConversationId) -> Conversation {
     store.conversation(ConversationRef::Id(id)).await.expect("it can be read").expect("it exists")
+}
+
+/// Waits for all of them at once; the answers are in their order.
+pub async fn together<T>(all: impl IntoIterator<Item = impl Future<Output = T>>) -> Vec<T> {
+    let mut waiting: Vec<_> = all.into_iter().map(|one| (Box::pin(one), None)).collect();
+    std::future::poll_fn(|context| {
+        for (one, answer) in waiting.iter_mut().filter(|(_, answer)| answer.is_none()) {
+            if let Poll::Ready(answered) = one.as_mut().poll(context) {
+                *answer = Some(answered);
+            }
+        }
+        match waiting.iter().all(|(_, answer)| answer.is_some()) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+    waiting.into_iter().map(|(_, answer)| answer.expect("all are done")).collect()
 }

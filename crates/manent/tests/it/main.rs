@@ -5,6 +5,7 @@ mod operations;
 mod attached;
 mod handles;
 mod resolve;
+mod server;
 mod json;
 mod jsonl;
 mod backup;

@@ -50,7 +50,7 @@ pub(crate) fn remove_note(tx: &mut Tx<'_>, id: NoteId) -> Outcome<Done> {
     let found: Option<(i64, i64, i64)> =
         maybe(tx.connection, sql, [id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let (no, conversation_no, key) = found.ok_or_else(|| StoreError::not_found("note", id))?;
-    tx.conversation_by_no(conversation_no)?;
+    tx.seen_by_no(conversation_no)?.ok_or_else(|| StoreError::not_found("note", id))?;
     execute(tx.connection, "update note set withdrawn = 1 where no = $1", [no])?;
     let images = [Image::Flag { table: Flagged::Note, key: no, withdrawn: false }];
     tx.journal(conversation_no, &Entry { key: Some(key), ..Entry::of(Kind::NoteRemoved, &images) })?;
@@ -151,7 +151,7 @@ pub(crate) struct FoldBody {
     pub covers: Vec<Stretch>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "seal::present", skip_serializing_if = "Option::is_none")]
     pub made_by: Option<Json>,
 }
 
@@ -200,7 +200,7 @@ pub(crate) fn set_fold_active(tx: &mut Tx<'_>, id: FoldId, active: bool) -> Outc
     let found: Option<(i64, i64, i64, bool)> =
         maybe(tx.connection, sql, [id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
     let (no, conversation_no, key, earlier) = found.ok_or_else(|| StoreError::not_found("fold", id))?;
-    tx.conversation_by_no(conversation_no)?;
+    tx.seen_by_no(conversation_no)?.ok_or_else(|| StoreError::not_found("fold", id))?;
     execute(tx.connection, "update fold set active = $1 where no = $2", (active, no))?;
     let images = [Image::FoldActive { no, active: earlier }];
     tx.journal(conversation_no, &Entry { key: Some(key), ..Entry::of(Kind::FoldSwitched, &images) })?;
@@ -210,7 +210,7 @@ pub(crate) fn set_fold_active(tx: &mut Tx<'_>, id: FoldId, active: bool) -> Outc
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct CallBody {
     pub sent: Vec<Stretch>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "seal::present", skip_serializing_if = "Option::is_none")]
     pub manifest: Option<Json>,
 }
 

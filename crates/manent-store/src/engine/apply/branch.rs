@@ -139,6 +139,11 @@ pub(crate) fn open_given(tx: &mut Tx<'_>, conversation: ConversationId, open: &O
     }
     if !pieces.is_empty() {
         refuse_overlap(tx, base, &pieces)?;
+        // A message that no piece names would belong to a branch whose path does not reach it.
+        let named = |slot: i64| pieces.iter().any(|range| range.contains(no.slot(slot)));
+        if !(1..=own_in_pieces).all(named) {
+            return Err(StoreError::Invalid("the pieces of a branch hold its own messages".to_owned()).into());
+        }
         insert_pieces(tx, no, before, &pieces)?;
     }
     journal_opened(tx, row.no, no, open.own.len(), added, &[])?;

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Body {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Author>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "seal::present", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Json>,
 }
 

@@ -1,13 +1,13 @@
 //! Purge and erase: the only changes that destroy. Both go in steps, so that none of them holds the lock for long.
 
 use super::super::codes::{Kind, STATUS_PURGED, status_code};
-use super::super::connection::{execute, maybe, one, rows};
+use super::super::connection::{Connection, execute, execute_counted, maybe, one, rows};
 use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
 use super::super::tx::{ConversationRow, Entry, Tx};
 use super::conversation::{Body, image_of, put_image, seal_of};
 use super::message::facts_at;
-use super::scrub::{finish_scrubs, forget_tags, forget_words, set_scrub, sweep, sweep_beside};
+use super::scrub::{chance, finish_scrubs, forget_tags, forget_words, set_scrub, sweep, sweep_beside};
 use crate::error::{Conflict, StoreError};
 use crate::image::{self, Image};
 use crate::transaction::{Done, Erase, Receipt};
@@ -129,13 +129,13 @@ fn delete_attached(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budget:
     ];
     for sql in BY_CONVERSATION {
         if budget.left > 0 {
-            let gone = execute(tx.connection, sql, (row.no, budget.left))?;
+            let gone = execute_counted(tx.connection, sql, (row.no, budget.left))?;
             budget.receipt.attached += budget.spend(gone);
         }
     }
     if budget.left > 0 {
         let sql = "delete from event where key in (select key from event where key between $1 and $2 limit $3)";
-        let gone = execute(tx.connection, sql, (row.no << 32, (row.no + 1) << 32, budget.left))?;
+        let gone = execute_counted(tx.connection, sql, (row.no << 32, (row.no + 1) << 32, budget.left))?;
         budget.receipt.attached += budget.spend(gone);
     }
     let branches: Vec<i64> = branch_numbers(tx, row.no)?;
@@ -143,17 +143,17 @@ fn delete_attached(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budget:
         if budget.left > 0 {
             let sql = "delete from tool_step where no in
                  (select no from tool_step where key between $1 and $2 limit $3)";
-            let gone = execute(tx.connection, sql, (no.slot(0).0, no.end().0, budget.left))?;
+            let gone = execute_counted(tx.connection, sql, (no.slot(0).0, no.end().0, budget.left))?;
             budget.receipt.attached += budget.spend(gone);
         }
     }
     if depth == Depth::Erase && budget.left > 0 {
         let sql = "delete from memory where no in (select no from memory where conversation_no = $1 limit $2)";
-        let gone = execute(tx.connection, sql, (row.no, budget.left))?;
+        let gone = execute_counted(tx.connection, sql, (row.no, budget.left))?;
         budget.receipt.attached += budget.spend(gone);
         sweep_beside(tx, gone)?;
         let id = row.id.to_string();
-        budget.receipt.scratch += execute(tx.connection, "delete from scratch where id = $1", [&id])? as i64;
+        budget.receipt.scratch += execute_counted(tx.connection, "delete from scratch where id = $1", [&id])? as i64;
         forget_origin(tx, "conversation", &id, budget)?;
     }
     Ok(())
@@ -212,7 +212,14 @@ fn delete_messages(
             after = Address(*last);
             for (key, facts, id) in found {
                 let kept = needed.iter().any(|range| range.contains(Address(key)));
+                // What is counted in a run is the difference to the sums of the slot before it.
+                let before_run = needed.iter().any(|range| range.from.0 == key + 1);
                 match (kept, depth) {
+                    (false, _) if before_run => {
+                        if !is_erased(&facts) {
+                            empty_message(tx, Address(key), budget)?;
+                        }
+                    }
                     (false, _) => {
                         forget_uses(tx, key, budget)?;
                         if depth == Depth::Erase {
@@ -253,7 +260,7 @@ fn forget_uses(tx: &mut Tx<'_>, key: i64, budget: &mut Budget) -> Outcome<()> {
 
 /// Deletes what is tied to a message alone: memories, and what it was in its own program.
 fn forget_named(tx: &mut Tx<'_>, key: i64, id: MessageId, budget: &mut Budget) -> Outcome<()> {
-    let gone = execute(tx.connection, "delete from memory where key = $1", [key])?;
+    let gone = execute_counted(tx.connection, "delete from memory where key = $1", [key])?;
     budget.receipt.attached += budget.spend(gone);
     sweep_beside(tx, gone)?;
     forget_origin(tx, "message", &id.to_string(), budget)
@@ -261,7 +268,7 @@ fn forget_named(tx: &mut Tx<'_>, key: i64, id: MessageId, budget: &mut Budget) -
 
 fn forget_origin(tx: &mut Tx<'_>, kind: &str, object: &str, budget: &mut Budget) -> Outcome<()> {
     let sql = "delete from origin where kind = $1 and object = $2";
-    let gone = execute(tx.connection, sql, (kind, object))?;
+    let gone = execute_counted(tx.connection, sql, (kind, object))?;
     budget.receipt.attached += budget.spend(gone);
     sweep_beside(tx, gone)
 }
@@ -281,9 +288,9 @@ fn empty_message(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outc
     facts.usage = None;
     facts.metadata = None;
     let sql = "update message
-         set facts = $1, author_no = null, source_no = null, ordinal = null, external = null, raw = null, body = x'5B5D'
-         where key = $2";
-    execute(tx.connection, sql, (facts.encode(), address.0))?;
+         set facts = $1, author_no = null, source_no = null, ordinal = null, external = null, raw = null, body = $2
+         where key = $3";
+    execute(tx.connection, sql, (facts.encode(), &b"[]"[..], address.0))?;
 
     budget.receipt.messages += budget.spend(1);
     forget_named(tx, address.0, id, budget)?;
@@ -299,7 +306,7 @@ fn empty_message(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outc
         "delete from tool_step where key = $1",
     ];
     for sql in BY_KEY {
-        let gone = execute(tx.connection, sql, [address.0])?;
+        let gone = execute_counted(tx.connection, sql, [address.0])?;
         budget.receipt.attached += budget.spend(gone);
     }
     forget_uses(tx, address.0, budget)?;
@@ -309,23 +316,31 @@ fn empty_message(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outc
 /// Summaries and manifests that were made from a message may repeat it: those that cover it go as well, also those of
 /// conversations that took it from here.
 fn remove_derived(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outcome<()> {
-    let sql = "with recursive reached (no) as (
-             select conversation_no from branch where no = $1
-             union
-             select o.conversation_no
-             from reached r
-             join branch b on b.conversation_no = r.no
-             join branch o on o.parent_no = b.no
-             union
-             select o.conversation_no
-             from reached r
-             join branch b on b.conversation_no = r.no
-             join piece p on p.from_key between b.no << 24 and (b.no << 24 | 16777215)
-             join branch o on o.no = p.branch_no
-         )
-         select no from reached";
-    for conversation_no in rows(tx.connection, sql, [address.branch().0], |row| row.get(0))? {
+    let sql = "select conversation_no from branch where no = $1";
+    let own: Option<i64> = maybe(tx.connection, sql, [address.branch().0], |row| row.get(0))?;
+    let mut reached: Vec<i64> = own.into_iter().collect();
+    let forks = "select distinct o.conversation_no
+         from branch b
+         join branch o on o.parent_no = b.no
+         where b.conversation_no = $1";
+    let splices = "with b as materialized
+             (select no << 24 as first, no << 24 | 16777215 as last from branch where conversation_no = $1)
+         select distinct o.conversation_no
+         from b
+         join piece p on p.from_key between b.first and b.last
+         join branch o on o.no = p.branch_no";
+    let mut place = 0;
+    while let Some(&conversation_no) = reached.get(place) {
+        for sql in [forks, splices] {
+            let found: Vec<i64> = rows(tx.connection, sql, [conversation_no], |row| row.get(0))?;
+            for no in found {
+                if !reached.contains(&no) {
+                    reached.push(no);
+                }
+            }
+        }
         remove_derived_in(tx, conversation_no, address, budget)?;
+        place += 1;
     }
     Ok(())
 }
@@ -339,7 +354,7 @@ fn remove_derived_in(tx: &mut Tx<'_>, conversation_no: i64, address: Address, bu
         let found: Vec<(i64, Vec<u8>, [u8; 16])> =
             rows(tx.connection, find, [conversation_no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         for (no, _, id) in found.into_iter().filter(|(_, ranges, _)| covers(ranges, address)) {
-            budget.receipt.attached += execute(tx.connection, delete, [no])? as i64;
+            budget.receipt.attached += execute_counted(tx.connection, delete, [no])? as i64;
             forget_origin(tx, "fold", &FoldId::from_bytes(id).to_string(), budget)?;
             sweep(tx, conversation_no)?;
         }
@@ -388,13 +403,13 @@ fn erase_message(tx: &mut Tx<'_>, id: MessageId, budget: &mut Budget) -> Outcome
 }
 
 fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<bool> {
-    let sql = "select no from author where external_id = $1";
+    let sql = "select no from author where external_id = $1 order by no";
     let authors: Vec<i64> = rows(tx.connection, sql, [external_id], |row| row.get(0))?;
     if authors.is_empty() {
         return Err(StoreError::not_found("author", external_id).into());
     }
     for no in &authors {
-        let sql = "select id from message where author_no = $1 limit 100";
+        let sql = "select id from message where author_no = $1 order by key limit 100";
         while budget.left > 0 {
             let found: Vec<[u8; 16]> = rows(tx.connection, sql, [no], |row| row.get(0))?;
             if found.is_empty() {
@@ -407,14 +422,14 @@ fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outco
                 }
             }
         }
-        let sql = "select distinct conversation_no from note where actor_no = $1";
+        let sql = "select distinct conversation_no from note where actor_no = $1 order by conversation_no";
         for conversation_no in rows(tx.connection, sql, [no], |row| row.get(0))? {
             sweep(tx, conversation_no)?;
         }
-        let gone = execute(tx.connection, "delete from note where actor_no = $1", [no])?;
+        let gone = execute_counted(tx.connection, "delete from note where actor_no = $1", [no])?;
         budget.receipt.attached += budget.spend(gone);
     }
-    let gone = execute(tx.connection, "delete from scratch where actor = $1", [external_id])?;
+    let gone = execute_counted(tx.connection, "delete from scratch where actor = $1", [external_id])?;
     budget.receipt.scratch += budget.spend(gone);
     leave_members(tx, external_id, budget)?;
     forget_members(tx, external_id, budget)?;
@@ -423,9 +438,8 @@ fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outco
         return Ok(false);
     }
     for no in &authors {
-        let sql = "update author set external_id = 'erased:' || no || ':' || hex(randomblob(8)), name = ''
-             where no = $1";
-        execute(tx.connection, sql, [no])?;
+        let sql = "update author set external_id = 'erased:' || no || ':' || $1, name = '' where no = $2";
+        execute(tx.connection, sql, (chance(), no))?;
     }
     tx.journal_beside(&Entry::of(Kind::Erased, &[]))?;
     Ok(true)
@@ -433,7 +447,14 @@ fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outco
 
 /// Takes an author out of the members of every conversation.
 fn leave_members(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<()> {
-    let sql = "select no from conversation where body is not null and instr(body, $1) > 0 limit $2";
+    let sql = match tx.connection {
+        Connection::Sqlite(_) => {
+            "select no from conversation where body is not null and instr(body, $1) > 0 order by no limit $2"
+        }
+        Connection::Postgres(_) => {
+            "select no from conversation where body is not null and position($1::bytea in body) > 0 order by no limit $2"
+        }
+    };
     let parameters = (as_written(external_id), budget.left.max(0));
     let found: Vec<i64> = rows(tx.connection, sql, parameters, |row| row.get(0))?;
     for no in found {
@@ -462,7 +483,14 @@ fn as_written(text: &str) -> Vec<u8> {
 
 /// Empties old values in which an author is still a member of a conversation.
 fn forget_members(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<()> {
-    let sql = "select pos, before from journal where before is not null and instr(before, $1) > 0";
+    let sql = match tx.connection {
+        Connection::Sqlite(_) => {
+            "select pos, before from journal where before is not null and instr(before, $1) > 0 order by pos"
+        }
+        Connection::Postgres(_) => {
+            "select pos, before from journal where before is not null and position($1::bytea in before) > 0 order by pos"
+        }
+    };
     let found: Vec<(i64, Vec<u8>)> =
         rows(tx.connection, sql, [as_written(external_id)], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let is_member = |image: &Image| match image {

@@ -28,10 +28,10 @@ pub(crate) fn document_id(kind: &str, id: &str, version: i64) -> Vec<u8> {
 
 /// Returns the version of a document that holds, 0 where there is none or it was removed.
 pub(crate) fn version(tx: &Tx<'_>, kind: &str, id: &str) -> Outcome<i64> {
-    let sql = "select iif(body is null, 0, version)
+    let sql = "select case when body is null then 0 else version end
          from document
          where kind = $1 and id = $2 and withdrawn = 0
-         order by version desc
+         order by document.version desc
          limit 1";
     Ok(maybe(tx.connection, sql, (kind, id), |row| row.get(0))?.unwrap_or(0))
 }
@@ -59,7 +59,7 @@ pub(crate) fn put_document(
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct MemoryBody {
     pub text: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "seal::present", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Json>,
 }
 

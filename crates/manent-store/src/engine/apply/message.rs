@@ -1,7 +1,7 @@
 //! Messages: appended, streamed, finished once.
 
 use super::super::codes::{Flags, Kind, NameKind};
-use super::super::connection::{execute, maybe, one};
+use super::super::connection::{execute, execute_gathered, maybe, one};
 use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
 use super::super::prepare::{Facts, blobs_of};
@@ -80,6 +80,11 @@ pub(crate) fn move_to(row: &mut ConversationRow, head: Head, sums: Sums) {
     row.tokens = sums.tokens;
 }
 
+/// A message by its id, to compare it.
+pub(crate) const STORED: &str = "select m.facts, b.conversation_no
+     from (select facts, key >> 24 as branch_no from message where id = $1 limit 1) m
+     join branch b on b.no = m.branch_no";
+
 /// The ids of messages are their idempotency key: the same ones again are a retry, mixed or different ones a conflict.
 pub(crate) fn already_there(
     tx: &mut Tx<'_>,
@@ -89,12 +94,8 @@ pub(crate) fn already_there(
 ) -> Outcome<bool> {
     let mut found = 0;
     for (message, facts) in messages.iter().zip(facts) {
-        let sql = "select m.facts, b.conversation_no
-             from message m
-             join branch b on b.no = m.key >> 24
-             where m.id = $1";
         let row: Option<(Vec<u8>, i64)> =
-            maybe(tx.connection, sql, [message.id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            maybe(tx.connection, STORED, [message.id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let Some((stored, owner)) = row else { continue };
         let stored = MessageFacts::decode(&stored).ok_or_else(|| StoreError::altered("message", message.id))?;
         let streaming = message.content.status == MessageStatus::Streaming;
@@ -211,7 +212,9 @@ fn insert_one(
         streamed: streaming,
         erased: false,
     };
-    let kept = origin.map(|origin| raw::kept(tx, origin, content.body.text())).transpose()?;
+    // The body of a stream is not its last, so nothing can be packed against it.
+    let body = (!streaming).then(|| content.body.text());
+    let kept = origin.map(|origin| raw::kept(tx, origin, body)).transpose()?;
     let stored = MessageFacts {
         flags,
         at: content.time.at.0,
@@ -229,7 +232,7 @@ fn insert_one(
             (key, id, arrival, visible_sum, words_sum, tokens_sum, author_no, reply_to, source_no, ordinal, external,
              raw, facts, body)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
-    execute(
+    execute_gathered(
         tx.connection,
         sql,
         (
@@ -253,10 +256,11 @@ fn insert_one(
 }
 
 fn use_blob(tx: &mut Tx<'_>, sha256: &[u8; 32], key: i64) -> Outcome<()> {
-    let sql = "insert into blob_use (blob_no, key)
-         select no, $1 from blob where sha256 = $2
-         on conflict do nothing";
-    execute(tx.connection, sql, (key, &sha256[..]))?;
+    let found: Option<i64> = maybe(tx.connection, "select no from blob where sha256 = $1", [sha256], |row| row.get(0))?;
+    if let Some(no) = found {
+        let sql = "insert into blob_use (blob_no, key) values ($1, $2) on conflict do nothing";
+        execute(tx.connection, sql, (no, key))?;
+    }
     Ok(())
 }
 

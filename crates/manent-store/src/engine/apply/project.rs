@@ -19,7 +19,7 @@ pub(crate) struct Body {
     pub instructions: String,
     #[serde(default)]
     pub facts: BTreeMap<String, String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "seal::present", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Json>,
 }
 

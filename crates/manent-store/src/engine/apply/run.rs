@@ -219,6 +219,6 @@ pub(crate) fn renew_lease(tx: &mut Tx<'_>, conversation: ConversationId, token: 
 pub(crate) fn release_lease(tx: &mut Tx<'_>, conversation: ConversationId, token: i64) -> Outcome<Done> {
     let row = tx.conversation(conversation)?;
     held_lease(tx, row.no, token)?;
-    // The row stays, so that the next owner's token is larger.
-    put_lease(tx, row.no, "", token, Micros(0))
+    // The row stays, so that the next owner's token is larger. It has run out, whatever the time of the next owner.
+    put_lease(tx, row.no, "", token, Micros(i64::MIN))
 }

@@ -1,7 +1,7 @@
 //! Scrubbing: old values in the journal, and words that nothing has any more, go with what was purged or erased.
 
 use super::super::codes::NameKind;
-use super::super::connection::{execute, maybe, one, rows};
+use super::super::connection::{execute, execute_counted, maybe, one, rows};
 use super::super::fault::Outcome;
 use super::super::tx::{Tx, beside};
 use super::destroy::Budget;
@@ -89,14 +89,21 @@ fn is_of_gone(tx: &Tx<'_>, images: &[Image]) -> Outcome<bool> {
     Ok(false)
 }
 
+/// Returns a word that nobody could have guessed, so that nobody can have used it.
+pub(crate) fn chance() -> String {
+    let mut bytes = [0u8; 8];
+    getrandom::fill(&mut bytes).expect("the system gives random bytes");
+    manent_model::hex::encode(&bytes)
+}
+
 /// Tags are words that people write. One that no conversation has any more goes; its number stays, since old values
 /// of other conversations may name it.
 pub(crate) fn forget_tags(tx: &mut Tx<'_>, tags: &[i64]) -> Outcome<()> {
-    let sql = "update name set value = 'erased:' || no || ':' || hex(randomblob(8))
-         where no = $1 and kind = $2 and not exists (select 1 from tag where name_no = $1)";
+    let sql = "update name set value = 'erased:' || no || ':' || $1
+         where no = $2 and kind = $3 and not exists (select 1 from tag where name_no = $2)";
     let mut forgotten = 0;
     for no in tags {
-        forgotten += execute(tx.connection, sql, (no, NameKind::Tag as i64))?;
+        forgotten += execute_counted(tx.connection, sql, (chance(), no, NameKind::Tag as i64))?;
     }
     if forgotten > 0 {
         tx.caches.clear();
@@ -114,10 +121,10 @@ pub(crate) fn forget_words(tx: &mut Tx<'_>) -> Outcome<()> {
     ];
     for (kind, unused) in UNUSED {
         let sql = format!(
-            "update name set value = 'erased:' || no || ':' || hex(randomblob(8))
-             where kind = $1 and value not like 'erased:%' and {unused}"
+            "update name set value = 'erased:' || no || ':' || $1
+             where kind = $2 and value not like 'erased:%' and {unused}"
         );
-        execute(tx.connection, &sql, [kind as i64])?;
+        execute(tx.connection, &sql, (chance(), kind as i64))?;
     }
     tx.caches.clear();
     Ok(())
@@ -125,7 +132,10 @@ pub(crate) fn forget_words(tx: &mut Tx<'_>) -> Outcome<()> {
 
 /// Goes on with every journal that is still to be scrubbed.
 pub(crate) fn finish_scrubs(tx: &mut Tx<'_>, budget: &mut Budget) -> Outcome<()> {
-    let sql = "select cast(substr(name, 7) as integer) from meta where name >= 'scrub:' and name < 'scrub;'";
+    let sql = "select cast(substr(name, 7) as bigint)
+         from meta
+         where name >= 'scrub:' and name < 'scrub;'
+         order by name";
     let pending: Vec<i64> = rows(tx.connection, sql, (), |row| row.get(0))?;
     for no in pending {
         scrub_journal(tx, no, budget)?;

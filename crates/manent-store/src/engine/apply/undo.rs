@@ -229,7 +229,13 @@ fn swap(tx: &mut Tx<'_>, image: &Image) -> Outcome<Image> {
         }
         Image::Memory { no, row } => {
             let now = library::memory_row(tx, *no)?;
-            library::put_memory_row(tx, *no, row)?;
+            let mut row = row.clone();
+            if let Some(conversation_no) = row.conversation_no {
+                // A purge may have taken the conversation.
+                let sql = "select no from conversation where no = $1";
+                row.conversation_no = maybe(tx.connection, sql, [conversation_no], |row| row.get(0))?;
+            }
+            library::put_memory_row(tx, *no, &row)?;
             Ok(Image::Memory { no: *no, row: now })
         }
     }

@@ -271,10 +271,11 @@ fn lease(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<Lease>> {
 
 /// Joins the chunks of messages that are still streaming.
 fn streams(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<(MessageId, String)>> {
-    let sql = "select h.key, h.n, h.body
-         from branch b
-         join chunk h on h.key between b.no << 24 and (b.no << 24 | 16777215)
-         where b.conversation_no = $1
+    let sql = "with b as materialized
+             (select no << 24 as first, no << 24 | 16777215 as last from branch where conversation_no = $1)
+         select h.key, h.n, h.body
+         from b
+         join chunk h on h.key between b.first and b.last
          order by h.key, h.n";
     let found: Vec<(i64, i64, Vec<u8>)> =
         rows(reading.connection, sql, [no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;

@@ -120,9 +120,12 @@ pub(crate) fn one(reading: &mut Reading<'_>, which: &ConversationRef) -> Outcome
     found.map(|row| complete(reading, row)).transpose()
 }
 
+/// How many statuses there are; a list asks for some of them, and names one of these several times for the rest.
+const STATUSES: usize = 4;
+
 /// What a list is narrowed by, in the numbers of this file.
 struct Narrowed {
-    mask: i64,
+    statuses: [i64; STATUSES],
     project_no: Option<i64>,
     tag_no: Option<i64>,
 }
@@ -133,7 +136,11 @@ fn narrowed(reading: &mut Reading<'_>, query: &ListQuery) -> Outcome<Option<Narr
         true => vec![ConversationStatus::Active],
         false => query.statuses.clone(),
     };
-    let mask: i64 = statuses.iter().map(|status| 1 << status_code(*status)).fold(0, |mask, bit| mask | bit);
+    let mut codes = [status_code(statuses[0]); STATUSES];
+    for status in &statuses {
+        let code = status_code(*status);
+        codes[code as usize % STATUSES] = code;
+    }
     let project_no: Option<i64> = match query.project {
         Some(project) => {
             let sql = "select no from project where id = $1 and withdrawn = 0";
@@ -149,7 +156,7 @@ fn narrowed(reading: &mut Reading<'_>, query: &ListQuery) -> Outcome<Option<Narr
         },
         None => None,
     };
-    Ok(Some(Narrowed { mask, project_no, tag_no }))
+    Ok(Some(Narrowed { statuses: codes, project_no, tag_no }))
 }
 
 /// Reads the rows behind a place in the order of a list.
@@ -168,17 +175,16 @@ fn rows_after(
           where (c.pinned, c.listed_at) <= ($1, $2)
             and (c.pinned, c.active_at, c.id) < ($1, $3, $4)
             and c.withdrawn = 0
-            and c.status < 4
-            and (1 << c.status) & $5
-            and ($6 is null or c.kind = $6)
-            and ($7 is null or c.project_no = $7)
-            and ($8 is null or exists (select 1 from tag t where t.name_no = $8 and t.conversation_no = c.no))
-            and ($9 is null or c.creator_no in (select a.no from author a where a.external_id = $9))
-            and ($10 is null or c.active_at >= $10)
-            and ($11 is null or c.active_at < $11)
-            and ($12 is null or c.pinned = $12)
+            and c.status in ($5, $6, $7, $8)
+            and (c.kind = $9 or $9 is null)
+            and (c.project_no = $10 or $10 is null)
+            and (exists (select 1 from tag t where t.name_no = $11 and t.conversation_no = c.no) or $11 is null)
+            and (c.creator_no in (select a.no from author a where a.external_id = $12) or $12 is null)
+            and (c.active_at >= $13 or $13 is null)
+            and (c.active_at < $14 or $14 is null)
+            and (c.pinned = $15 or $15 is null)
           order by c.pinned desc, c.listed_at desc, c.active_at desc, c.id desc
-          limit $13"
+          limit $16"
     );
     let by_id = concat!(
         "select ",
@@ -187,19 +193,18 @@ fn rows_after(
           left join project p on p.no = c.project_no and p.withdrawn = 0
           where c.id < $1
             and c.withdrawn = 0
-            and c.status < 4
-            and (1 << c.status) & $2
-            and ($3 is null or c.kind = $3)
-            and ($4 is null or c.project_no = $4)
-            and ($5 is null or exists (select 1 from tag t where t.name_no = $5 and t.conversation_no = c.no))
-            and ($6 is null or c.creator_no in (select a.no from author a where a.external_id = $6))
-            and ($7 is null or c.active_at >= $7)
-            and ($8 is null or c.active_at < $8)
-            and ($9 is null or c.pinned = $9)
+            and c.status in ($2, $3, $4, $5)
+            and (c.kind = $6 or $6 is null)
+            and (c.project_no = $7 or $7 is null)
+            and (exists (select 1 from tag t where t.name_no = $8 and t.conversation_no = c.no) or $8 is null)
+            and (c.creator_no in (select a.no from author a where a.external_id = $9) or $9 is null)
+            and (c.active_at >= $10 or $10 is null)
+            and (c.active_at < $11 or $11 is null)
+            and (c.pinned = $12 or $12 is null)
           order by c.id desc
-          limit $10"
+          limit $13"
     );
-    let Narrowed { mask, project_no, tag_no } = narrowed;
+    let Narrowed { statuses: [first, second, third, fourth], project_no, tag_no } = narrowed;
     let (kind, limit) = (query.kind.map(kind_code), limit as i64);
     let (since, until) = (query.since.map(|at| at.0), query.until.map(|at| at.0));
     let id = after.id.as_bytes();
@@ -212,7 +217,10 @@ fn rows_after(
                 listed_at,
                 active_at,
                 id,
-                mask,
+                first,
+                second,
+                third,
+                fourth,
                 kind,
                 project_no,
                 tag_no,
@@ -225,7 +233,21 @@ fn rows_after(
             rows(reading.connection, by_activity, parameters, read_row)?
         }
         ListOrder::Created => {
-            let parameters = (id, mask, kind, project_no, tag_no, &query.creator, since, until, query.pinned, limit);
+            let parameters = (
+                id,
+                first,
+                second,
+                third,
+                fourth,
+                kind,
+                project_no,
+                tag_no,
+                &query.creator,
+                since,
+                until,
+                query.pinned,
+                limit,
+            );
             rows(reading.connection, by_id, parameters, read_row)?
         }
     })

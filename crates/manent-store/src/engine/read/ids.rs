@@ -25,9 +25,11 @@ pub(crate) fn by_prefix(reading: &mut Reading<'_>, kind: IdKind, prefix: &str, l
         IdKind::Message => (
             "select m.id
              from message m
-             join branch b on b.no = m.key >> 24
-             join conversation c on c.no = b.conversation_no
-             where m.id between $1 and $2 and c.withdrawn = 0 and c.status <> 4
+             where m.id between $1 and $2
+               and 0 = (select case c.status when 4 then 1 else c.withdrawn end
+                        from branch b
+                        join conversation c on c.no = b.conversation_no
+                        where b.no = m.key >> 24)
              order by m.id
              limit $3",
             ends!(MessageId),

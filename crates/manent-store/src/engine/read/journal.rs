@@ -85,7 +85,7 @@ fn of_conversation(reading: &Reading<'_>, id: ConversationId, after: Position, l
     let last: Position = maybe(reading.connection, last, (), |row| row.get(0))?.unwrap_or(0);
     let sql = "select prev from journal where pos = $1";
     let mut positions = Vec::new();
-    while at > after {
+    while at > after.max(0) {
         if positions.len() == LOOKED_AT_MAX {
             return looked_through(reading, no, after, limit);
         }

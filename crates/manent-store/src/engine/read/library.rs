@@ -95,9 +95,9 @@ pub(crate) fn memories(reading: &mut Reading<'_>, query: &MemoriesQuery) -> Outc
          left join conversation c on c.no = m.conversation_no
          where m.no > $1
            and m.withdrawn = 0
-           and ($2 is null or m.collection_no = $2)
-           and ($3 is null or p.id = $3)
-           and ($4 is null or m.external = $4)
+           and (m.collection_no = $2 or $2 is null)
+           and (p.id = $3 or $3 is null)
+           and (m.external = $4 or $4 is null)
          order by m.no
          limit $5";
     let project = query.project.as_ref().map(|project| &project.as_bytes()[..]);
@@ -160,15 +160,15 @@ pub(crate) fn scratch(reading: &mut Reading<'_>, query: &ScratchQuery) -> Outcom
     // A draft is looked for with every conversation that is opened, and only a plain comparison uses the key.
     let by_kind_and_id = "select kind, id, actor, at, body
          from scratch
-         where kind = $1 and id = $2 and ($3 is null or actor = $3)
+         where kind = $1 and id = $2 and (actor = $3 or $3 is null)
          order by kind, id, actor";
     let by_kind = "select kind, id, actor, at, body
          from scratch
-         where kind = $1 and ($2 is null or id = $2) and ($3 is null or actor = $3)
+         where kind = $1 and (id = $2 or $2 is null) and (actor = $3 or $3 is null)
          order by kind, id, actor";
     let all = "select kind, id, actor, at, body
          from scratch
-         where ($1 is null or kind = $1) and ($2 is null or id = $2) and ($3 is null or actor = $3)
+         where (kind = $1 or $1 is null) and (id = $2 or $2 is null) and (actor = $3 or $3 is null)
          order by kind, id, actor";
     let sql = match (&query.kind, &query.id) {
         (Some(_), Some(_)) => by_kind_and_id,

@@ -25,7 +25,7 @@ pub(crate) struct MessageRow {
     pub body: Vec<u8>,
 }
 
-fn read_row(row: &Found<'_>) -> Ran<MessageRow> {
+pub(crate) fn read_row(row: &Found<'_>) -> Ran<MessageRow> {
     Ok(MessageRow { key: row.get(0)?, id: row.get(1)?, arrival: row.get(2)?, facts: row.get(3)?, body: row.get(4)? })
 }
 

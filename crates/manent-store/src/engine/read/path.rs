@@ -6,7 +6,7 @@ use super::super::fault::Outcome;
 use super::super::seal;
 use super::super::tx::{Spot, spot};
 use super::Reading;
-use super::message::{MessageRow, in_ranges, message_of};
+use super::message::{MessageRow, in_ranges, message_of, read_row};
 use crate::error::StoreError;
 use crate::query::{BranchInfo, Direction, PAGE_MAX, Window, WindowQuery};
 use manent_model::path::{self, Backward};
@@ -47,8 +47,13 @@ pub(crate) fn window(reading: &mut Reading<'_>, query: &WindowQuery) -> Outcome<
 
 /// Reads the rows of a page as bytes, in reading order.
 pub(crate) fn window_rows(reading: &mut Reading<'_>, query: &WindowQuery) -> Outcome<(Vec<MessageRow>, bool)> {
-    let (conversation_no, shown) = head_of(reading.connection, query.conversation)?;
     let limit = query.limit.clamp(1, PAGE_MAX) as usize;
+    if let (None, None, Direction::Backward) = (query.branch, query.from, query.direction)
+        && let Some(page) = end_of_plain(reading.connection, query.conversation, limit)?
+    {
+        return Ok(page);
+    }
+    let (conversation_no, shown) = head_of(reading.connection, query.conversation)?;
     let from = match query.from {
         Some(id) => {
             let spot = spot(reading.connection, id)?.ok_or_else(|| StoreError::not_found("message", id))?;
@@ -76,6 +81,32 @@ pub(crate) fn window_rows(reading: &mut Reading<'_>, query: &WindowQuery) -> Out
         Direction::Backward => backward(reading, head, from, limit),
         Direction::Forward => forward(reading, head, from, limit),
     }
+}
+
+/// Reads the end of a conversation that has never been forked in one go, where a way to the rows is long.
+fn end_of_plain(
+    connection: Connection<'_>,
+    id: ConversationId,
+    limit: usize,
+) -> Outcome<Option<(Vec<MessageRow>, bool)>> {
+    if let Connection::Sqlite(_) = connection {
+        return Ok(None);
+    }
+    let sql = "with h as materialized
+             (select c.head_branch_no << 24 as before, c.head_key - $1 as first, c.head_key as last
+              from conversation c
+              join branch b on b.no = c.head_branch_no
+              where c.id = $2 and c.withdrawn = 0 and c.status <> 4 and b.parent_no is null and b.open_from = 1)
+         select m.key, m.id, m.arrival, m.facts, m.body
+         from h
+         join message m on m.key between h.first and h.last and m.key > h.before
+         order by m.key";
+    let mut found = rows(connection, sql, (limit as i64, id.as_bytes()), read_row)?;
+    let more = found.len() > limit;
+    if more {
+        found.remove(0);
+    }
+    Ok((!found.is_empty()).then_some((found, more)))
 }
 
 /// Refuses a message that neither belongs to a conversation nor lies on the path it was asked for with.

@@ -221,3 +221,25 @@ pub async fn nothing_is_attached_to_what_was_taken_back(store: &dyn Store) {
     assert_eq!(attached(store, conversation).await.notes.len(), 1);
     sound(store).await;
 }
+
+pub async fn what_is_attached_stays_with_what_was_taken_back(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let message = say(store, conversation, &["one"]).await[0];
+    let (note, fold) = (id(NoteId::new), id(FoldId::new));
+    let covers = vec![Stretch { first: message, last: message }];
+    let new =
+        NewFold { id: fold, after: message, kind: FoldKind::Drop, covers, summary: None, parent: None, made_by: None };
+    commit(store, Change::AddFold { conversation, fold: new }).await;
+    commit(store, Change::AddNote { id: note, message, kind: "k".to_owned(), value: json("1") }).await;
+    for _ in 0..4 {
+        undo(store, Scope::Conversation(conversation)).await;
+    }
+    refused(store, Change::RemoveNote { id: note }, "not_found").await;
+    refused(store, Change::SetFoldActive { fold, active: false }, "not_found").await;
+    for _ in 0..4 {
+        redo(store, Scope::Conversation(conversation)).await;
+    }
+    let found = attached(store, conversation).await;
+    assert_eq!((found.notes.len(), found.folds[0].active), (1, true));
+    sound(store).await;
+}

@@ -343,3 +343,23 @@ pub async fn a_branch_is_read_only_from_its_own_messages(store: &dyn Store) {
     let refused = store.messages(query).await.expect_err("a message of another branch");
     assert_eq!(refused.code(), "not_found");
 }
+
+pub async fn a_branch_reaches_its_own_messages(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let ids = say(store, conversation, &["a", "b"]).await;
+    let own = message("user", "own");
+    let taken = Stretch { first: ids[0], last: ids[1] };
+    let open = |pieces| Change::OpenBranch {
+        conversation,
+        branch: id(BranchId::new),
+        base: None,
+        own: vec![own.clone()],
+        pieces,
+        why: Why::Import,
+    };
+    refused(store, open(vec![taken.clone()]), "invalid").await;
+    commit(store, open(vec![Stretch { first: own.id, last: own.id }, taken])).await;
+    commit(store, head_to(conversation, own.id)).await;
+    assert_eq!(texts(store, conversation).await, ["own"]);
+    sound(store).await;
+}

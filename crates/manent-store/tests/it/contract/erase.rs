@@ -338,3 +338,12 @@ pub async fn an_erased_conversation_takes_along_what_only_its_messages_are_named
     assert_eq!(store.memories(memories).await.expect("readable"), []);
     assert_eq!(store.origins(OriginsQuery::Source(source.id)).await.expect("readable"), []);
 }
+
+pub async fn what_was_taken_back_can_be_erased(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let message = say(store, conversation, &["secret"]).await[0];
+    undo(store, Scope::Conversation(conversation)).await;
+    undo(store, Scope::Conversation(conversation)).await;
+    commit(store, Change::Erase { target: Erase::Message(message) }).await;
+    sound(store).await;
+}

@@ -3,8 +3,6 @@
 use crate::kit::*;
 use manent_model::*;
 use manent_store::*;
-use std::pin::Pin;
-use std::task::Poll;
 
 pub async fn every_commit_has_its_rows_in_order(store: &dyn Store) {
     let start = *store.position().borrow();
@@ -153,24 +151,20 @@ pub async fn many_writers_get_one_order(store: &dyn Store) {
         let text = n.to_string();
         commit(store, append(conversation, vec![message("user", &text), message("user", &text)])).await.first
     });
-    let mut waiting: Vec<Pin<Box<dyn Future<Output = i64> + '_>>> =
-        writers.map(|writer| Box::pin(writer) as _).collect();
-    let mut firsts = Vec::new();
-    std::future::poll_fn(|context| {
-        waiting.retain_mut(|writer| match writer.as_mut().poll(context) {
-            Poll::Ready(first) => {
-                firsts.push(first);
-                false
-            }
-            Poll::Pending => true,
-        });
-        if waiting.is_empty() { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
+    let mut firsts = together(writers).await;
     firsts.sort_unstable();
     assert_eq!(firsts, (0..64).map(|n| start + 1 + 2 * n).collect::<Vec<_>>());
     let texts = texts(store, conversation).await;
     assert!(texts.chunks(2).all(|pair| pair[0] == pair[1]), "a commit is not torn apart");
     counts_hold(store, conversation).await;
     sound(store).await;
+}
+
+pub async fn a_page_from_before_the_start_begins_at_the_start(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    for after in [0, -1, Position::MIN] {
+        let query = JournalQuery { after, conversation: Some(conversation), limit: 10 };
+        let page = store.journal(query).await.expect("readable");
+        assert_eq!((page.entries.len(), page.more), (1, false), "after {after}");
+    }
 }

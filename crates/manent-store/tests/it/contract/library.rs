@@ -307,3 +307,104 @@ pub async fn the_origin_of_a_message_comes_back_byte_for_byte(store: &dyn Store)
     assert_eq!(path(store, conversation, None).await.len(), 5);
     sound(store).await;
 }
+
+pub async fn what_is_sorted_by_its_name_is_sorted_by_every_character(store: &dyn Store) {
+    let names = ["", "\0", "\0a", "\u{1}", "\u{2}", "a", "a\0", "ab", "天", "\u{10FFFF}"];
+    for name in names.iter().rev() {
+        let scratch =
+            Scratch { kind: (*name).to_owned(), id: String::new(), actor: String::new(), body: json("1"), at: at(0) };
+        commit(store, Change::PutScratch { scratch }).await;
+        let document =
+            Change::PutDocument { kind: "k".to_owned(), id: (*name).to_owned(), project: None, body: Some(json("1")) };
+        commit(store, document).await;
+    }
+    let scratch = store.scratch(ScratchQuery::default()).await.expect("readable");
+    assert_eq!(scratch.iter().map(|one| one.kind.as_str()).collect::<Vec<_>>(), names);
+    let documents = store.documents(DocumentsQuery::Kind("k".to_owned())).await.expect("readable");
+    assert_eq!(documents.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), names);
+}
+
+pub async fn null_is_something_and_comes_back(store: &dyn Store) {
+    let null = Some(json("null"));
+    let (conversation, branch) = (id(ConversationId::new), id(BranchId::new));
+    let draft = ConversationDraft { metadata: null.clone(), ..Default::default() };
+    commit(store, Change::CreateConversation { id: conversation, branch, draft, importing: false }).await;
+    assert_eq!(shown(store, conversation).await.metadata, null);
+    let project = Project {
+        id: id(ProjectId::new),
+        kind: "project".to_owned(),
+        name: "p".to_owned(),
+        instructions: String::new(),
+        facts: Default::default(),
+        metadata: null.clone(),
+        version: 1,
+    };
+    commit(store, Change::CreateProject { project: project.clone() }).await;
+    assert_eq!(store.project(project.id).await.expect("readable"), Some(project));
+    let memory = Memory {
+        id: id(MemoryId::new),
+        collection: "c".to_owned(),
+        project: None,
+        conversation: None,
+        message: None,
+        external: None,
+        text: "t".to_owned(),
+        metadata: null.clone(),
+    };
+    commit(store, Change::PutMemory { memory: memory.clone() }).await;
+    assert_eq!(store.memories(MemoriesQuery::default()).await.expect("readable"), [memory]);
+    let after = say(store, conversation, &["one"]).await[0];
+    let fold = NewFold {
+        id: id(FoldId::new),
+        after,
+        kind: FoldKind::Drop,
+        covers: Vec::new(),
+        summary: None,
+        parent: None,
+        made_by: null.clone(),
+    };
+    commit(store, Change::AddFold { conversation, fold }).await;
+    let call = Call {
+        id: id(CallId::new),
+        after: None,
+        model: None,
+        outcome: CallOutcome::Answered,
+        tokens_in: None,
+        tokens_out: None,
+        cost_micros: None,
+        sent: Vec::new(),
+        manifest: null.clone(),
+        at: at(0),
+    };
+    commit(store, Change::RecordCall { conversation, call }).await;
+    let attached = store.attached(conversation).await.expect("readable");
+    assert_eq!((&attached.folds[0].made_by, &attached.calls[0].manifest), (&null, &null));
+}
+
+pub async fn the_origin_of_a_stream_outlives_its_first_body(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let from = source("chat.json");
+    commit(store, Change::PutSource { source: from.clone() }).await;
+    let mut stream = message("assistant", &"the same words over and over ".repeat(50));
+    stream.content.status = MessageStatus::Streaming;
+    let origin = MessageOrigin {
+        message: stream.id,
+        source: from.id,
+        ordinal: 1,
+        external: Some("x".to_owned()),
+        raw: Some(stream.content.body.text().to_owned()),
+    };
+    let append = Change::AppendMessages {
+        conversation,
+        at: At::Head { branch: id(BranchId::new) },
+        head: HeadMove::Follow,
+        why: Why::Import,
+        messages: vec![stream.clone()],
+        origins: vec![origin.clone()],
+    };
+    commit(store, append).await;
+    let body = Body::of(&[Part::text("other words")]);
+    let finish = Finish { status: MessageStatus::Complete, body, tokens: None, usage: None };
+    commit(store, Change::FinishMessage { message: stream.id, finish }).await;
+    assert_eq!(store.message_origin(stream.id).await.expect("readable"), Some(origin));
+}

@@ -14,6 +14,8 @@ mod purge;
 mod erase;
 mod undo;
 mod random;
+mod backups;
+mod differences;
 
 /// Runs each function of the contract on every engine.
 macro_rules! contract {
@@ -23,6 +25,16 @@ macro_rules! contract {
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $name() {
                     super::$module::$name(&*crate::kit::sqlite().store).await;
+                }
+            )*
+        }
+
+        mod postgres {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $name() {
+                    let Some(opened) = crate::kit::postgres() else { return };
+                    super::$module::$name(&*opened.store).await;
                 }
             )*
         }
@@ -75,6 +87,7 @@ contract! {
     branches::a_branch_from_elsewhere_is_opened_as_it_is_described,
     branches::a_path_holds_a_message_once,
     branches::a_branch_is_read_only_from_its_own_messages,
+    branches::a_branch_reaches_its_own_messages,
     attached::a_note_is_added_and_taken_back,
     attached::a_bookmark_is_set_moved_and_forgotten,
     attached::state_follows_the_branch,
@@ -82,11 +95,13 @@ contract! {
     attached::a_fold_covers_messages_of_its_path,
     attached::a_call_is_recorded_as_it_was,
     attached::nothing_is_attached_to_what_was_taken_back,
+    attached::what_is_attached_stays_with_what_was_taken_back,
     runs::a_tool_call_moves_only_as_it_may,
     runs::a_tool_call_keeps_its_record_and_its_trail,
     runs::events_are_read_after_a_cursor_by_channel,
     runs::an_input_is_taken_once,
     runs::a_lease_fences_off_the_owner_before,
+    runs::a_lease_that_was_given_back_is_free_at_any_time,
     runs::a_commit_that_expects_a_lease_happens_only_while_it_is_held,
     runs::a_trail_that_another_program_kept_is_taken_as_it_was,
     library::a_document_has_versions,
@@ -97,6 +112,9 @@ contract! {
     library::a_blob_can_be_staged_again_in_fewer_pieces,
     library::sources_origins_and_quarantine_come_back_as_they_were,
     library::the_origin_of_a_message_comes_back_byte_for_byte,
+    library::the_origin_of_a_stream_outlives_its_first_body,
+    library::what_is_sorted_by_its_name_is_sorted_by_every_character,
+    library::null_is_something_and_comes_back,
     projects::a_project_is_made_edited_and_removed,
     projects::a_project_changes_only_at_the_version_that_was_read,
     projects::conversations_stay_when_their_project_goes,
@@ -104,6 +122,7 @@ contract! {
     journal::every_commit_has_its_rows_in_order,
     journal::the_journal_of_one_conversation_is_read_in_pages,
     journal::a_long_journal_is_looked_at_in_bounded_pages,
+    journal::a_page_from_before_the_start_begins_at_the_start,
     journal::a_tail_ends_when_the_store_is_closed,
     journal::a_tail_hears_of_every_commit,
     journal::many_writers_get_one_order,
@@ -119,11 +138,14 @@ contract! {
     purge::a_fork_of_a_fork_outlives_the_one_between,
     purge::nothing_before_a_purge_can_be_undone,
     purge::a_tag_is_found_again_after_its_last_conversation_went,
+    purge::an_undo_leaves_a_memory_without_its_purged_conversation,
+    purge::what_was_taken_from_a_purged_conversation_is_still_counted,
     erase::an_erased_message_leaves_only_its_place,
     erase::nothing_before_an_erasure_can_be_undone,
     erase::an_erased_conversation_is_gone_with_what_came_from_it,
     erase::everything_an_author_wrote_is_erased,
     erase::an_erased_stream_is_over,
+    erase::what_was_taken_back_can_be_erased,
     erase::words_that_look_erased_do_not_stand_in_the_way,
     erase::an_erased_author_is_no_member_and_was_none,
     erase::an_erasure_reaches_what_forks_made_of_a_message,
@@ -137,5 +159,14 @@ contract! {
     undo::a_step_takes_the_last_change_of_its_scope_whichever_that_is,
     undo::what_leaves_no_old_value_is_stepped_over,
     undo::what_takes_back_or_destroys_stands_alone,
+    backups::a_backup_is_a_store_of_its_own,
     random::random_changes_show_what_a_naive_model_shows,
+    differences::any_text_comes_back_and_is_found,
+    differences::texts_are_ordered_by_their_bytes,
+    differences::json_is_kept_as_it_was_written,
+    differences::a_time_keeps_its_microseconds_wherever_it_lies,
+    differences::nothing_asked_for_is_nothing_found,
+    differences::a_thousand_things_are_asked_for_at_once,
+    differences::a_refusal_does_not_depend_on_what_the_engine_notices_first,
+    differences::each_of_a_crowd_gets_its_own_answer,
 }

@@ -220,3 +220,46 @@ pub async fn a_tag_is_found_again_after_its_last_conversation_went(store: &dyn S
         assert_eq!(list().await.expect("readable").conversations.len(), 1);
     }
 }
+
+pub async fn an_undo_leaves_a_memory_without_its_purged_conversation(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let memory = |conversation, text: &str| Memory {
+        id: MemoryId::from_bytes([7; 16]),
+        collection: "c".to_owned(),
+        project: None,
+        conversation,
+        message: None,
+        external: None,
+        text: text.to_owned(),
+        metadata: None,
+    };
+    commit(store, Change::PutMemory { memory: memory(Some(conversation), "old") }).await;
+    commit(store, Change::PutMemory { memory: memory(None, "new") }).await;
+    trash(store, conversation).await;
+    purge(store, conversation).await;
+    undo(store, Scope::Beside).await;
+    assert_eq!(store.memories(MemoriesQuery::default()).await.expect("readable"), [memory(None, "old")]);
+    sound(store).await;
+}
+
+pub async fn what_was_taken_from_a_purged_conversation_is_still_counted(store: &dyn Store) {
+    let old = conversation(store, "old").await;
+    let ids = say(store, old, &["one", "two words", "and three words"]).await;
+    let (new, branch) = (conversation(store, "new").await, id(BranchId::new));
+    let open = Change::OpenBranch {
+        conversation: new,
+        branch,
+        base: None,
+        own: Vec::new(),
+        pieces: vec![Stretch { first: ids[1], last: ids[2] }],
+        why: Why::Import,
+    };
+    commit(store, open).await;
+    trash(store, old).await;
+    purge(store, old).await;
+    commit(store, Change::MoveHead { conversation: new, to: HeadTo::End(branch) }).await;
+    counts_hold(store, new).await;
+    let found = store.messages(MessagesQuery::Ids(ids)).await.expect("readable");
+    assert!(found.is_empty(), "nothing shows what was purged");
+    sound(store).await;
+}

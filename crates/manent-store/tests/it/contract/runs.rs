@@ -197,3 +197,12 @@ pub async fn a_trail_that_another_program_kept_is_taken_as_it_was(store: &dyn St
     assert!(store.attached(conversation).await.expect("readable").tool_calls.is_empty());
     sound(store).await;
 }
+
+pub async fn a_lease_that_was_given_back_is_free_at_any_time(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let take = |owner: &str| Change::TakeLease { conversation, owner: owner.to_owned(), until: Micros(-1) };
+    let long_ago = async |change: Change| store.commit(Transaction::of(Micros(-10), change)).await.expect("free").done;
+    assert_eq!(long_ago(take("ann")).await, [Done::Lease(1)]);
+    long_ago(Change::ReleaseLease { conversation, token: 1 }).await;
+    assert_eq!(long_ago(take("bob")).await, [Done::Lease(2)]);
+}

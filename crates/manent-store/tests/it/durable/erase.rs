@@ -178,7 +178,7 @@ fn places(folder: &Path) -> Vec<String> {
 }
 
 /// Makes a conversation with the word wherever a conversation can hold one.
-async fn everywhere(store: &SqliteStore) -> ConversationId {
+pub(super) async fn everywhere(store: &dyn Store) -> ConversationId {
     let author = Author { id: "user-1".to_owned(), name: "Somebody".to_owned() };
     let draft = ConversationDraft {
         external_id: Some(format!("external {WORD}")),
@@ -220,7 +220,7 @@ async fn everywhere(store: &SqliteStore) -> ConversationId {
 }
 
 /// A message whose text, metadata and blob hold the word.
-async fn media_message(store: &SqliteStore) -> NewMessage {
+async fn media_message(store: &dyn Store) -> NewMessage {
     // Bytes that cannot be packed, so that the word would be seen as it is.
     let mut bytes: Vec<u8> = (0..3_000).map(|_| fastrand::u8(..)).collect();
     bytes.splice(1_000..1_000, WORD.bytes());
@@ -238,7 +238,7 @@ async fn media_message(store: &SqliteStore) -> NewMessage {
 }
 
 /// Attaches to a message whatever can be attached, with the word in it.
-async fn attach(store: &SqliteStore, conversation: ConversationId, message: MessageId) {
+async fn attach(store: &dyn Store, conversation: ConversationId, message: MessageId) {
     let note = id(NoteId::new);
     commit(store, Change::AddNote { id: note, message, kind: "remark".to_owned(), value: json_word() }).await;
     commit(store, Change::RemoveNote { id: note }).await;
@@ -295,7 +295,7 @@ async fn attach(store: &SqliteStore, conversation: ConversationId, message: Mess
 }
 
 /// Streams the word into a message that is not finished.
-async fn stream(store: &SqliteStore, talk: ConversationId) -> MessageId {
+async fn stream(store: &dyn Store, talk: ConversationId) -> MessageId {
     let mut streamed = message("assistant", "");
     streamed.content.status = MessageStatus::Streaming;
     let id = streamed.id;

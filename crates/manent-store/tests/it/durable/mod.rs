@@ -1,4 +1,4 @@
-//! Durability of the SQLite engine: what was answered is there, whatever happens to the machine.
+//! Durability: what was answered is there, whatever happens to the machine. The SQLite engine; [`postgres`] is the other.
 //!
 //! Every random choice comes from a seed that is printed. These variables change a run:
 //! - `MANENT_SEED`: the seed, to see a failure again.
@@ -20,6 +20,7 @@ mod flip;
 mod erase;
 mod backup;
 mod migrate;
+mod postgres;
 
 use manent_model::*;
 use manent_store::sqlite::SqliteStore;

@@ -1,45 +1,41 @@
 //! Verify: walks digests and chains and says what is not as it was written.
 
-use super::connection::{SqliteOptions, failed, open_reader};
-use crate::engine::apply::library::blob_bytes;
-use crate::engine::cache::Caches;
-use crate::engine::codes::{Kind, STATUS_PURGED};
-use crate::engine::connection::{execute, maybe, rows};
-use crate::engine::facts::MessageFacts;
-use crate::engine::fault::{Fault, Outcome};
-use crate::engine::prepare::streaming_digest;
-use crate::engine::read::message::{MessageRow, in_ranges, message_of};
-use crate::engine::read::{Reading, attached, conversation, library};
-use crate::engine::tx::{beside, chain_next};
+use super::apply::library::blob_bytes;
+use super::cache::Caches;
+use super::codes::{Kind, STATUS_PURGED};
+use super::connection::{Connection, begin_reading, end_reading, maybe, one, rows};
+use super::facts::MessageFacts;
+use super::fault::{Fault, Outcome};
+use super::prepare::streaming_digest;
+use super::read::message::{MessageRow, in_ranges, message_of};
+use super::read::{Reading, attached, conversation, library};
+use super::tx::{beside, chain_next};
 use crate::error::{Result, StoreError};
 use crate::image;
 use crate::maintenance::{VerifyProblem, VerifyReport};
 use crate::query::{ConversationRef, DocumentsQuery, EventsQuery, MemoriesQuery, PAGE_MAX, ScratchQuery};
 use manent_model::{Address, ConversationId, Digest, DigestKey, MessageId, Range, Stats};
-use rusqlite::Connection;
 use sha2::{Digest as _, Sha256};
 
 /// More problems than this say nothing new.
 const PROBLEMS_MAX: usize = 100;
 
-struct Verifier {
-    connection: Connection,
+struct Verifier<'a> {
+    connection: Connection<'a>,
     caches: Caches,
     key: DigestKey,
     report: VerifyReport,
 }
 
-pub(super) fn verify(options: &SqliteOptions) -> Result<VerifyReport> {
-    let connection = open_reader(options)?;
-    verify_connection(connection)
-}
-
-/// Verifies whatever a connection shows: a live file or a restored backup.
-pub(super) fn verify_connection(connection: Connection) -> Result<VerifyReport> {
-    let secret: [u8; 32] = connection
-        .query_row("select value from meta where name = 'digest_key'", [], |row| row.get(0))
-        .map_err(|error| failed("verifying", error))?;
-    let key = DigestKey::new(secret);
+/// Verifies whatever a connection shows: a live store or a restored backup.
+pub(crate) fn verify(connection: Connection<'_>) -> Result<VerifyReport> {
+    let secret = || {
+        begin_reading(connection)?;
+        let secret = one(connection, "select value from meta where name = 'digest_key'", (), |row| row.get(0));
+        end_reading(connection);
+        secret
+    };
+    let key = DigestKey::new(secret().map_err(|error| error.said("verifying"))?);
     let mut verifier = Verifier { connection, caches: Caches::default(), key, report: VerifyReport::default() };
     verifier.file();
     verifier.conversations()?;
@@ -48,7 +44,7 @@ pub(super) fn verify_connection(connection: Connection) -> Result<VerifyReport> 
     Ok(verifier.report)
 }
 
-impl Verifier {
+impl Verifier<'_> {
     fn problem(&mut self, problem: VerifyProblem) {
         if self.report.problems.len() < PROBLEMS_MAX {
             self.report.problems.push(problem);
@@ -59,9 +55,8 @@ impl Verifier {
     ///
     /// Everything that one check sees is of one moment, so that a commit in between is not taken for damage.
     fn check(&mut self, what: &str, check: impl FnOnce(&mut Self) -> Outcome<()>) {
-        let _ = execute(&self.connection, "begin", ());
-        let outcome = check(self);
-        let _ = execute(&self.connection, "rollback", ());
+        let outcome = begin_reading(self.connection).map_err(Fault::from).and_then(|()| check(self));
+        end_reading(self.connection);
         if let Err(fault) = outcome {
             let problem = match fault.said("verifying") {
                 StoreError::Altered { what, id } => VerifyProblem::Beside { what: format!("{what} {id}") },
@@ -72,12 +67,14 @@ impl Verifier {
     }
 
     fn file(&mut self) {
+        // A server looks after its own files.
+        let Connection::Sqlite(_) = self.connection else { return };
         self.check("integrity", |this| {
-            let found: Vec<String> = rows(&this.connection, "pragma integrity_check(20)", (), |row| row.get(0))?;
+            let found: Vec<String> = rows(this.connection, "pragma integrity_check(20)", (), |row| row.get(0))?;
             for what in found.into_iter().filter(|line| line != "ok") {
                 this.problem(VerifyProblem::File { what });
             }
-            let broken: Vec<String> = rows(&this.connection, "pragma foreign_key_check", (), |row| row.get(0))?;
+            let broken: Vec<String> = rows(this.connection, "pragma foreign_key_check", (), |row| row.get(0))?;
             for table in broken {
                 this.problem(VerifyProblem::File { what: format!("a row of {table} refers to nothing") });
             }
@@ -89,8 +86,10 @@ impl Verifier {
         let mut after = 0;
         loop {
             let sql = "select no from conversation where no > $1 order by no limit 100";
-            let page: Vec<i64> =
-                rows(&self.connection, sql, [after], |row| row.get(0)).map_err(|error| failed("verifying", error))?;
+            let page =
+                begin_reading(self.connection).and_then(|()| rows(self.connection, sql, [after], |row| row.get(0)));
+            end_reading(self.connection);
+            let page: Vec<i64> = page.map_err(|error| error.said("verifying"))?;
             let Some(last) = page.last() else { return Ok(()) };
             after = *last;
             for no in page {
@@ -113,7 +112,7 @@ impl Verifier {
     /// Reads what is checked of a conversation: id, status, last position, digest of its chain, whether it is withdrawn.
     fn row(&self, no: i64) -> Outcome<Option<(ConversationId, i64, i64, Digest, bool)>> {
         let sql = "select id, status, last_pos, digest, withdrawn from conversation where no = $1";
-        Ok(maybe(&self.connection, sql, [no], |row| {
+        Ok(maybe(self.connection, sql, [no], |row| {
             let id = ConversationId::from_bytes(row.get(0)?);
             Ok((id, row.get(1)?, row.get(2)?, Digest(row.get(3)?), row.get(4)?))
         })?)
@@ -125,7 +124,7 @@ impl Verifier {
         let mut at = last_pos;
         while at > 0 {
             positions.push(at);
-            let prev = maybe(&self.connection, "select prev from journal where pos = $1", [at], |row| row.get(0))?;
+            let prev = maybe(self.connection, "select prev from journal where pos = $1", [at], |row| row.get(0))?;
             match prev {
                 Some(prev) if prev < at => at = prev,
                 _ => {
@@ -139,10 +138,9 @@ impl Verifier {
             let broken = VerifyProblem::Chain { conversation: Some(id), position };
             let sql = "select kind, key, count, before, digest, conversation_no from journal where pos = $1";
             type Row = (i64, Option<i64>, i64, Option<Vec<u8>>, [u8; 16], Option<i64>);
-            let (kind, key, count, before, stored, owner): Row =
-                self.connection.prepare_cached(sql)?.query_row([position], |row| {
-                    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
-                })?;
+            let (kind, key, count, before, stored, owner): Row = one(self.connection, sql, [position], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
+            })?;
             let Some(kind) = Kind::of(kind).filter(|_| owner == Some(no)) else {
                 self.problem(broken);
                 return Ok(());
@@ -167,11 +165,11 @@ impl Verifier {
         Ok(())
     }
 
-    /// Only an undo hides a conversation, and nothing can happen to it after that.
+    /// Only an undo hides a conversation, and nothing but an erasure can happen to it after that.
     fn withdrawn(&mut self, id: ConversationId, last_pos: i64) -> Outcome<()> {
         let sql = "select kind from journal where pos = $1";
-        let kind = maybe(&self.connection, sql, [last_pos], |row| row.get(0))?.and_then(Kind::of);
-        if !matches!(kind, Some(Kind::Undone | Kind::Redone)) {
+        let kind = maybe(self.connection, sql, [last_pos], |row| row.get(0))?.and_then(Kind::of);
+        if !matches!(kind, Some(Kind::Undone | Kind::Redone | Kind::Erased)) {
             self.problem(VerifyProblem::Chain { conversation: Some(id), position: last_pos });
         }
         Ok(())
@@ -187,7 +185,7 @@ impl Verifier {
         count: i64,
     ) -> Outcome<Option<Digest>> {
         let range = Range { from: first, to: Address(first.0 + count - 1) };
-        let found = in_ranges((&self.connection).into(), &[range], count as usize)?;
+        let found = in_ranges(self.connection, &[range], count as usize)?;
         let mut digests = Vec::new();
         let mut sound = true;
         let mut expected_key = first.0;
@@ -230,7 +228,7 @@ impl Verifier {
         position: i64,
     ) -> Outcome<Option<Digest>> {
         let sql = "select facts from message where key = $1";
-        let found: Option<Vec<u8>> = maybe(&self.connection, sql, [address.0], |row| row.get(0))?;
+        let found: Option<Vec<u8>> = maybe(self.connection, sql, [address.0], |row| row.get(0))?;
         match found.as_deref().map(MessageFacts::decode) {
             Some(Some(MessageFacts { digest: Some(digest), .. })) => Ok(Some(self.key.digest(&[b"added", &digest.0]))),
             // Reading its content will say what is wrong with it.
@@ -246,7 +244,7 @@ impl Verifier {
     /// Compares one message with its digest.
     fn content(&mut self, conversation: ConversationId, row: MessageRow) -> Outcome<bool> {
         let (id, arrival) = (MessageId::from_bytes(row.id), row.arrival);
-        match message_of((&self.connection).into(), &mut self.caches, &self.key, row) {
+        match message_of(self.connection, &mut self.caches, &self.key, row) {
             Ok(message) if message.erased => self.report.erased += 1,
             Ok(_) => self.report.messages += 1,
             Err(Fault::Refused(_)) => {
@@ -263,7 +261,7 @@ impl Verifier {
     }
 
     fn reading<T>(&mut self, read: impl FnOnce(&mut Reading<'_>) -> Outcome<T>) -> Outcome<T> {
-        let mut reading = Reading { connection: (&self.connection).into(), caches: &mut self.caches, key: &self.key };
+        let mut reading = Reading { connection: self.connection, caches: &mut self.caches, key: &self.key };
         read(&mut reading)
     }
 
@@ -324,9 +322,9 @@ impl Verifier {
 
     fn blobs(&mut self) -> Outcome<()> {
         let sql = "select no, sha256 from blob where complete = 1 order by no";
-        let found: Vec<(i64, [u8; 32])> = rows(&self.connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let found: Vec<(i64, [u8; 32])> = rows(self.connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
         for (no, sha256) in found {
-            let sound = match blob_bytes((&self.connection).into(), no) {
+            let sound = match blob_bytes(self.connection, no) {
                 Ok(bytes) => <[u8; 32]>::from(Sha256::digest(&bytes)) == sha256,
                 Err(Fault::Refused(_)) => false,
                 Err(fault) => return Err(fault),
@@ -344,12 +342,12 @@ impl Verifier {
 
     /// Walks the chain of what belongs to no conversation, newest first; each row knows the one before it.
     fn beside_chain(&mut self) -> Outcome<()> {
-        let (mut at, mut expected) = beside((&self.connection).into())?;
+        let (mut at, mut expected) = beside(self.connection)?;
         while at > 0 {
             let sql = "select kind, before, digest, prev from journal where pos = $1 and conversation_no is null";
             type Row = (i64, Option<Vec<u8>>, [u8; 16], i64);
             let found: Option<Row> =
-                maybe(&self.connection, sql, [at], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
+                maybe(self.connection, sql, [at], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
             let broken = VerifyProblem::Chain { conversation: None, position: at };
             let Some((kind, before, digest, prev)) = found.filter(|(_, _, _, prev)| *prev < at) else {
                 self.problem(broken);
@@ -358,7 +356,7 @@ impl Verifier {
             let sql = "select digest from journal where pos = $1";
             let earlier: Option<[u8; 16]> = match prev {
                 0 => Some([0; 16]),
-                prev => maybe(&self.connection, sql, [prev], |row| row.get(0))?,
+                prev => maybe(self.connection, sql, [prev], |row| row.get(0))?,
             };
             let sound = match (Kind::of(kind), earlier) {
                 (Some(kind), Some(earlier)) => {
@@ -390,7 +388,7 @@ impl Verifier {
                     or m.key <> j.key + (m.arrival - j.pos) or m.arrival >= j.pos + j.count
                  limit 20";
             let found: Vec<([u8; 16], Option<[u8; 16]>)> =
-                rows(&this.connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+                rows(this.connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
             for (message, conversation) in found {
                 this.problem(VerifyProblem::Doubled {
                     conversation: conversation.map(ConversationId::from_bytes),

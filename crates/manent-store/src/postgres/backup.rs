@@ -1,0 +1,136 @@
+//! Backups: the rows of a tenant as a file, which is a store of its own that any program of ours opens; and back.
+//!
+//! Numbers, positions, digests and the key of the digests are the same on both engines, so the copy is checked as any
+//! file is: restored, verified and compared before anybody calls it done.
+
+use super::client::Client;
+use super::migrate::{self, connect};
+use super::options::PostgresOptions;
+use super::tenant::TABLES;
+use crate::engine::cell::Held;
+use crate::engine::connection::{Found, Ran, begin_reading, each, end_reading, execute, one, rows};
+use crate::engine::verify::verify;
+use crate::error::{Result, StoreError};
+use crate::maintenance::BackupReport;
+use crate::sqlite;
+use std::path::Path;
+
+/// How many rows travel at a time.
+const ROWS: usize = 500;
+
+pub(super) fn backup(options: &PostgresOptions, to: &Path) -> Result<BackupReport> {
+    sqlite::backup_of_copy(to, |file| {
+        let client = connect(options)?.without_hurry();
+        let copied = begin_reading((&client).into()).and_then(|()| copy(&client, file));
+        end_reading((&client).into());
+        copied.map_err(|error| error.said("copying the rows"))
+    })
+}
+
+/// Copies every row of the tenant. Tables that others refer to come in any order: the file looks at the end.
+fn copy(client: &Client, file: &rusqlite::Connection) -> Ran<()> {
+    execute(file, "pragma foreign_keys = off", ())?;
+    execute(file, "begin immediate", ())?;
+    for table in TABLES.iter().filter(|table| **table != "counter") {
+        execute(file, &["delete from ", table].concat(), ())?;
+        copy_table(client, file, table)?;
+    }
+    // A number that was given once is not given again, also where its row is gone.
+    let counted: Vec<(String, i64)> =
+        rows(client, "select name, next - 1 from counter", (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    for (table, last) in counted {
+        let sql = "update sqlite_sequence set seq = $1 where name = $2 and seq < $1";
+        execute(file, sql, (last, table))?;
+    }
+    execute(file, "commit", ())?;
+    Ok(())
+}
+
+fn copy_table(client: &Client, file: &rusqlite::Connection, table: &str) -> Ran<()> {
+    let columns = columns_of(file, table)?;
+    let insertion = insertion_of(table, &columns);
+    client.open_cursor(&["select ", &columns.join(", "), " from ", table].concat())?;
+    loop {
+        let found = client.fetch(ROWS)?;
+        for row in &found {
+            let row = Found::Postgres(row);
+            let held: Ran<Vec<Held>> = (0..columns.len()).map(|place| row.get(place)).collect();
+            execute(file, &insertion, held?)?;
+        }
+        if found.len() < ROWS {
+            return client.run("close copying");
+        }
+    }
+}
+
+/// Puts the rows of a file into a tenant that has none, and checks what is then there.
+pub(super) fn restore(options: &PostgresOptions, from: &Path) -> Result<()> {
+    let file = sqlite::open_copy(from)?;
+    let client = migrate::open(options)?.without_hurry();
+    migrate::of_tenant(&client)?;
+    match fill(&client, &file) {
+        Ok(true) => {}
+        Ok(false) => {
+            client.roll_back();
+            return Err(StoreError::Invalid(format!("there is a store at {} already", options.address())));
+        }
+        Err(error) => {
+            client.roll_back();
+            return Err(error.said("restoring the rows"));
+        }
+    }
+    match verify((&client).into())?.problems.first() {
+        None => Ok(()),
+        Some(problem) => Err(StoreError::altered("restored store", format!("{problem:?}"))),
+    }
+}
+
+/// Copies every row in one transaction; does nothing and says no if the tenant has written before.
+fn fill(client: &Client, file: &rusqlite::Connection) -> Ran<bool> {
+    client.begin()?;
+    let sql = "select next from counter where name = $1 for update";
+    let next: i64 = one(client, sql, ["journal"], |row| row.get(0))?;
+    if next != 1 {
+        return Ok(false);
+    }
+    execute(client, "delete from meta", ())?;
+    for table in migrate::tables_in_order().filter(|table| *table != "counter") {
+        fill_table(client, file, table)?;
+    }
+    for (table, last) in given_numbers(file)? {
+        execute(client, "update counter set next = $1 where name = $2", (last + 1, table))?;
+    }
+    client.run("commit")?;
+    Ok(true)
+}
+
+fn fill_table(client: &Client, file: &rusqlite::Connection, table: &str) -> Ran<()> {
+    let columns = columns_of(file, table)?;
+    let insertion = insertion_of(table, &columns);
+    // In the order in which they were made: a branch comes after its parent.
+    let sql = ["select ", &columns.join(", "), " from ", table, " order by 1"].concat();
+    each(file, &sql, (), |row| {
+        let held: Ran<Vec<Held>> = (0..columns.len()).map(|place| row.get(place)).collect();
+        execute(client, &insertion, held?)?;
+        client.settle_some(ROWS)?;
+        Ok(true)
+    })
+}
+
+/// Returns the last number of each table and the last position, also those whose rows are gone.
+fn given_numbers(file: &rusqlite::Connection) -> Ran<Vec<(String, i64)>> {
+    let mut given: Vec<(String, i64)> =
+        rows(file, "select name, seq from sqlite_sequence", (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let sql = "select coalesce(max(pos + count - 1), 0) from journal";
+    given.push(("journal".to_owned(), one(file, sql, (), |row| row.get(0))?));
+    Ok(given)
+}
+
+fn columns_of(file: &rusqlite::Connection, table: &str) -> Ran<Vec<String>> {
+    rows(file, "select name from pragma_table_info($1) order by cid", [table], |row| row.get(0))
+}
+
+fn insertion_of(table: &str, columns: &[String]) -> String {
+    let places: Vec<String> = (1..=columns.len()).map(|place| ["$", &place.to_string()].concat()).collect();
+    ["insert into ", table, " (", &columns.join(", "), ") values (", &places.join(", "), ")"].concat()
+}

@@ -1,0 +1,41 @@
+//! The keeper: looks whether other programs have written.
+
+use super::Shared;
+use super::client::Client;
+use super::migrate::connect;
+use super::options::PostgresOptions;
+use crate::engine::connection::{Ran, one};
+use crate::transaction::Position;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+/// How often it looks.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The life of the thread.
+pub(super) fn serve(shared: &Shared, options: &PostgresOptions) {
+    let mut client: Option<Client> = None;
+    let (ended, changed) = &shared.ended;
+    loop {
+        let state = ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let (state, _) = changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner);
+        if *state {
+            return;
+        }
+        drop(state);
+        // What fails here is tried again at the next look; the writer reports what matters.
+        if client.as_ref().is_none_or(Client::is_closed) {
+            client = connect(options).ok();
+        }
+        if let Some(position) = client.as_ref().and_then(|client| look(client).ok()) {
+            shared.position.publish(position);
+        }
+    }
+}
+
+fn look(client: &Client) -> Ran<Position> {
+    client.begin_reading()?;
+    let next: Ran<Position> = one(client, "select next from counter where name = $1", ["journal"], |row| row.get(0));
+    client.end_reading();
+    Ok(next? - 1)
+}

@@ -1,0 +1,202 @@
+//! Migrations: the numbers and names of the file's, each statement on its own, each applied once.
+
+use super::client::Client;
+use super::options::PostgresOptions;
+use super::tenant::TABLES;
+use crate::engine::connection::{EngineError, Ran, execute, maybe, one};
+use crate::error::{Result, StoreError};
+use crate::transaction::Position;
+use tokio_postgres::error::SqlState;
+
+const MIGRATIONS: [&str; 4] = [
+    include_str!("migrations/0001_conversations.sql"),
+    include_str!("migrations/0002_attached.sql"),
+    include_str!("migrations/0003_runs.sql"),
+    include_str!("migrations/0004_library.sql"),
+];
+
+/// The newest schema that this program knows.
+pub(super) const NEWEST: i64 = MIGRATIONS.len() as i64;
+
+/// Who works with the tables: not their owner, so that the policies hold.
+const ROLE: &str = "manent_app";
+
+/// The row of `counter` that says who wrote last: what a writer remembers is true while that is itself.
+pub(super) const WRITER: &str = "writer";
+
+/// Connects, and brings the schema to its newest version.
+///
+/// Where it is there already, a login that may only become the role is enough.
+pub(super) fn open(options: &PostgresOptions) -> Result<Client> {
+    let client = reach(options)?;
+    let migrated = match done(&client) {
+        Ok(Some(NEWEST)) => Ok(NEWEST),
+        Ok(_) => migrate(&client),
+        Err(error) => Err(error),
+    };
+    match migrated.and_then(|found| become_role(&client).map(|()| found)) {
+        Ok(NEWEST) => Ok(client),
+        Ok(found) => Err(StoreError::NewerSchema { found, known: NEWEST }),
+        Err(error) => Err(error.said("migrating the schema")),
+    }
+}
+
+/// Connects to a server whose schema is there.
+pub(super) fn connect(options: &PostgresOptions) -> Result<Client> {
+    let client = reach(options)?;
+    become_role(&client).map_err(|error| error.said("connecting"))?;
+    Ok(client)
+}
+
+/// Connects to the first host that answers and takes writes. One that says nothing does not keep us from the next.
+fn reach(options: &PostgresOptions) -> Result<Client> {
+    let mut why = None;
+    for config in options.hosts()? {
+        match Client::connect(&config, options) {
+            Ok(client) => return Ok(client),
+            Err(error) => why = Some(error.said("connecting")),
+        }
+    }
+    Err(why.unwrap_or_else(|| StoreError::Invalid("the address names no host".to_owned())))
+}
+
+/// Works as the role from here on, and never with less than the disk behind a commit.
+fn become_role(client: &Client) -> Ran<()> {
+    client.run(&format!(
+        "set role {ROLE};
+         select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'"
+    ))
+}
+
+/// Returns the version of the schema, if there is one.
+fn done(client: &Client) -> Ran<Option<i64>> {
+    match client.number("select done from migration") {
+        Ok(done) => Ok(Some(done)),
+        Err(EngineError::Postgres(error)) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Applies what is missing, and returns the version that is then there.
+fn migrate(client: &Client) -> Ran<i64> {
+    let table = "create table if not exists migration (one bigint primary key check (one = 1), done bigint not null)";
+    // Two that make it at once meet in the catalogue; whoever comes second finds it when it looks again.
+    client.run(table).or_else(|_| client.run(table))?;
+    client.run("insert into migration (one, done) values (1, 0) on conflict do nothing")?;
+    // The row is the lock: two programs that start at once follow each other.
+    client.run("begin isolation level read committed; select done from migration for update")?;
+    let found = client.number("select done from migration")?;
+    if found >= NEWEST {
+        client.run("rollback")?;
+        return Ok(found);
+    }
+    for sql in &MIGRATIONS[usize::try_from(found).unwrap_or(0)..] {
+        for statement in statements(sql) {
+            client.run(statement)?;
+        }
+        for table in tables_of(sql) {
+            guard(client, table)?;
+        }
+    }
+    client.run(&role())?;
+    client.run(&grants())?;
+    client.run(&["update migration set done = ", &NEWEST.to_string()].concat())?;
+    client.run("commit")?;
+    Ok(NEWEST)
+}
+
+/// Lets whoever works with a table see the rows of the tenant that is set, and none if none is; its owner as well.
+fn guard(client: &Client, table: &str) -> Ran<()> {
+    let own = "(tenant = nullif(current_setting('manent.tenant', true), '')::bigint)";
+    client.run(&["alter table ", table, " enable row level security"].concat())?;
+    client.run(&["alter table ", table, " force row level security"].concat())?;
+    client.run(&["create policy tenant on ", table, " using ", own, " with check ", own].concat())
+}
+
+/// Makes the role that works with the tables, unless somebody has.
+fn role() -> String {
+    format!(
+        "do $$ begin
+           begin
+             create role {ROLE} nologin;
+           exception when duplicate_object or unique_violation then null;
+           end;
+           execute format('grant usage on schema %I to {ROLE}', current_schema());
+         end $$"
+    )
+}
+
+fn grants() -> String {
+    let tables = TABLES.join(", ");
+    format!(
+        "grant {ROLE} to current_user;
+         grant select on migration to {ROLE};
+         grant select, insert, update, delete on {tables} to {ROLE}"
+    )
+}
+
+/// Returns the tables in the order in which they are made, so that whatever one refers to comes before it.
+pub(super) fn tables_in_order() -> impl Iterator<Item = &'static str> {
+    MIGRATIONS.iter().flat_map(|sql| tables_of(sql))
+}
+
+/// Returns the tables that a migration makes.
+fn tables_of(sql: &'static str) -> impl Iterator<Item = &'static str> {
+    let table = |line: &'static str| line.strip_prefix("create table ")?.split_whitespace().next();
+    sql.lines().filter_map(table)
+}
+
+/// Statements end at a line that ends with a semicolon.
+fn statements(sql: &str) -> impl Iterator<Item = &str> {
+    sql.split(";\n").map(str::trim).filter(|statement| !statement.is_empty())
+}
+
+/// Returns the secret of a tenant and its last position; a new tenant gets its first rows.
+pub(super) fn of_tenant(client: &Client) -> Result<([u8; 32], Position)> {
+    let found = known(client).and_then(|known| match known {
+        Some(known) => Ok(known),
+        None => {
+            found_tenant(client)?;
+            known_now(client)
+        }
+    });
+    found.map_err(|error| error.said("opening the store"))
+}
+
+fn known_now(client: &Client) -> Ran<([u8; 32], Position)> {
+    known(client)?.ok_or(EngineError::NoRow)
+}
+
+/// Returns what a tenant has, if it is there.
+fn known(client: &Client) -> Ran<Option<([u8; 32], Position)>> {
+    client.begin_reading()?;
+    let secret: Option<[u8; 32]> =
+        maybe(client, "select value from meta where name = $1", ["digest_key"], |row| row.get(0))?;
+    let found = match secret {
+        Some(secret) => {
+            let sql = "select next from counter where name = $1";
+            let next: Position = one(client, sql, ["journal"], |row| row.get(0))?;
+            Some((secret, next - 1))
+        }
+        None => None,
+    };
+    client.end_reading();
+    Ok(found)
+}
+
+/// Gives a tenant its first rows.
+fn found_tenant(client: &Client) -> Ran<()> {
+    client.begin()?;
+    let sql = "insert into counter (name, next) values ($1, 1) on conflict (name) do nothing";
+    for name in TABLES.iter().chain(&[WRITER]) {
+        execute(client, sql, [*name])?;
+    }
+    // Whoever comes second waits here for the first.
+    execute(client, "update counter set next = next where name = $1", ["journal"])?;
+    let mut secret = [0u8; 32];
+    getrandom::fill(&mut secret).expect("the system gives random bytes");
+    let sql = "insert into meta (name, value) values ($1, $2) on conflict (name) do nothing";
+    execute(client, sql, ("digest_key", secret))?;
+    execute(client, sql, ("beside", [0u8; 24]))?;
+    client.run("commit")
+}

@@ -1,0 +1,228 @@
+//! The PostgreSQL engine: the same store on a server, for those who have outgrown one machine.
+//!
+//! One writer thread for each store commits in groups, a few threads read, a keeper looks whether others have written.
+//! The modules, in reading order:
+
+mod tenant;
+mod value;
+mod client;
+mod options;
+mod migrate;
+mod writer;
+mod reader;
+mod keeper;
+mod backup;
+mod doctor;
+
+pub(crate) use client::{Client, read};
+pub use options::PostgresOptions;
+
+use crate::engine::fault::Outcome;
+use crate::engine::known::Known;
+use crate::engine::queue::Queue;
+use crate::engine::read::Reading;
+use crate::engine::readers::{Reader, Readers};
+use crate::engine::store::{Engine, WAITING_BYTES, off_thread};
+use crate::error::{Result, StoreError};
+use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
+use crate::query::WindowQuery;
+use crate::transaction::Position;
+use manent_model::DigestKey;
+use reader::PostgresReader;
+use std::error::Error as _;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio::sync::{Semaphore, watch};
+use tokio_postgres::Error;
+use tokio_postgres::error::SqlState;
+
+/// A store on a PostgreSQL server, for one tenant.
+pub struct PostgresStore {
+    shared: Arc<Shared>,
+    options: PostgresOptions,
+    waiting: Semaphore,
+    position: watch::Receiver<Position>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// What the threads of one store share.
+struct Shared {
+    key: DigestKey,
+    queue: Queue,
+    readers: Readers<PostgresReader>,
+    position: Known,
+    /// The keeper ends when this says so.
+    ended: (Mutex<bool>, Condvar),
+}
+
+impl PostgresStore {
+    /// Opens the store of a tenant, or makes it.
+    pub fn open(options: PostgresOptions) -> Result<Self> {
+        // On a thread of its own: the caller may be inside a runtime, where nothing may wait.
+        let opened = std::thread::scope(|scope| {
+            let opening = scope.spawn(|| {
+                let client = migrate::open(&options)?;
+                let (secret, last) = migrate::of_tenant(&client)?;
+                Ok((client, secret, last))
+            });
+            opening.join().unwrap_or(Err(StoreError::Closed))
+        });
+        let (client, secret, last) = opened?;
+        let shared = Arc::new(Shared {
+            key: DigestKey::new(secret),
+            queue: Queue::default(),
+            readers: Readers::default(),
+            position: Known::new(last),
+            ended: Default::default(),
+        });
+        let position = shared.position.subscribe();
+        let mut threads = Vec::new();
+        let mut spawn = |name: &str, work: Box<dyn FnOnce() + Send>| -> Result<()> {
+            let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+            threads.push(thread.map_err(|error| StoreError::engine("starting a thread", error))?);
+            Ok(())
+        };
+        let writer = writer::Writer::new(shared.clone(), options.clone(), client);
+        spawn("manent-writer", Box::new(move || writer.run()))?;
+        let (kept, keeping) = (shared.clone(), options.clone());
+        spawn("manent-keeper", Box::new(move || keeper::serve(&kept, &keeping)))?;
+        for _ in 0..options.readers.max(1) {
+            let (shared, options) = (shared.clone(), options.clone());
+            spawn("manent-reader", Box::new(move || shared.readers.serve(|| PostgresReader::open(&options))))?;
+        }
+        Ok(Self { shared, options, waiting: Semaphore::new(WAITING_BYTES), position, threads: Mutex::new(threads) })
+    }
+
+    /// Puts a backup into a tenant that has no store yet, and checks what is then there.
+    pub async fn restore(options: &PostgresOptions, from: &Path) -> Result<()> {
+        let (options, from) = (options.clone(), from.to_owned());
+        off_thread("manent-restore", move || backup::restore(&options, &from)).await
+    }
+
+    /// Reads pages as bytes, each in a transaction of its own, and returns how long each took. For measuring alone.
+    #[doc(hidden)]
+    pub async fn time_windows(&self, queries: Vec<WindowQuery>) -> Result<Vec<Duration>> {
+        let (options, key) = (self.options.clone(), self.shared.key.clone());
+        off_thread("manent-timing", move || {
+            let mut reader = PostgresReader::open(&options)?;
+            let mut durations = Vec::with_capacity(queries.len());
+            for query in &queries {
+                let started = Instant::now();
+                let rows =
+                    reader.run(&key, "timing", |reading| crate::engine::read::path::window_rows(reading, query))?;
+                durations.push(started.elapsed());
+                std::hint::black_box(rows);
+            }
+            Ok(durations)
+        })
+        .await
+    }
+
+    fn ending(&self) -> impl FnOnce() + Send + 'static {
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let shared = self.shared.clone();
+        move || {
+            shared.queue.close();
+            let mut threads = threads.into_iter();
+            // The writer first: what was accepted is finished before anything else ends.
+            if let Some(writer) = threads.next() {
+                let _ = writer.join();
+            }
+            *shared.ended.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            shared.ended.1.notify_all();
+            shared.readers.close();
+            for thread in threads {
+                let _ = thread.join();
+            }
+            shared.position.close();
+        }
+    }
+}
+
+impl Drop for PostgresStore {
+    fn drop(&mut self) {
+        let ending = self.ending();
+        match tokio::runtime::Handle::try_current() {
+            // Waiting here would hold up everything else that the worker of a runtime has to do.
+            Ok(_) => drop(std::thread::Builder::new().name("manent-close".to_owned()).spawn(ending)),
+            Err(_) => ending(),
+        }
+    }
+}
+
+impl Engine for PostgresStore {
+    fn key(&self) -> &DigestKey {
+        &self.shared.key
+    }
+
+    fn queue(&self) -> &Queue {
+        &self.shared.queue
+    }
+
+    fn waiting(&self) -> &Semaphore {
+        &self.waiting
+    }
+
+    fn position(&self) -> watch::Receiver<Position> {
+        self.position.clone()
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        read: impl FnOnce(&mut Reading<'_>) -> Outcome<T> + Send + 'static,
+    ) -> Result<T> {
+        self.shared.readers.read(self.shared.key.clone(), doing, read).await
+    }
+
+    async fn backup(&self, to: &Path) -> Result<BackupReport> {
+        let (options, to) = (self.options.clone(), to.to_owned());
+        off_thread("manent-backup", move || backup::backup(&options, &to)).await
+    }
+
+    async fn verify(&self) -> Result<VerifyReport> {
+        let options = self.options.clone();
+        off_thread("manent-verify", move || {
+            let client = migrate::connect(&options)?.without_hurry();
+            crate::engine::verify::verify((&client).into())
+        })
+        .await
+    }
+
+    async fn doctor(&self) -> Result<DoctorReport> {
+        let options = self.options.clone();
+        off_thread("manent-doctor", move || doctor::doctor(&options)).await
+    }
+
+    async fn close(&self) -> Result<()> {
+        let ending = self.ending();
+        off_thread("manent-close", move || {
+            ending();
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// Says whether an error means that the server is away, or no longer the one that takes writes.
+fn is_away(error: &Error) -> bool {
+    match error.code().map(SqlState::code) {
+        // 08: the connection; 57P: the server stops or starts; 25006: it no longer takes writes.
+        Some(code) => code.starts_with("08") || code.starts_with("57P") || code == "25006",
+        None => error.is_closed() || error.source().is_some_and(|source| source.is::<std::io::Error>()),
+    }
+}
+
+/// Turns an error of the server into what the caller can do about it.
+pub(crate) fn failed(doing: &'static str, error: Error) -> StoreError {
+    match error.code() {
+        Some(&SqlState::DISK_FULL) => StoreError::DiskFull,
+        Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED) => {
+            StoreError::Busy("others are writing the same rows")
+        }
+        _ if is_away(&error) => StoreError::Busy("the database server cannot be reached"),
+        _ => StoreError::engine(doing, error),
+    }
+}

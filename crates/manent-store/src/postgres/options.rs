@@ -1,0 +1,115 @@
+//! Where a store on PostgreSQL is, and whose it is.
+
+use crate::error::{Result, StoreError};
+use std::time::Duration;
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, TargetSessionAttrs};
+
+/// How long a host may take to let us in, where the address does not say.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// Where a store on PostgreSQL is, and whose it is.
+#[derive(Clone)]
+pub struct PostgresOptions {
+    /// The server: a URL or a list of settings, as libpq takes it. It may name several hosts; the one that takes writes
+    /// is used.
+    pub server: String,
+    /// Whose rows these are.
+    pub tenant: i64,
+    /// How many threads read.
+    pub readers: usize,
+    /// How long a server may be gone or silent before callers are told.
+    pub patience: Duration,
+}
+
+impl PostgresOptions {
+    /// The first tenant of a server.
+    pub fn new(server: impl Into<String>) -> Self {
+        Self { server: server.into(), tenant: 1, readers: 4, patience: Duration::from_secs(10) }
+    }
+
+    /// Returns the server as people may see it: without its password and its settings.
+    pub fn address(&self) -> String {
+        let Ok(config) = self.server.parse::<Config>() else { return "postgres://…".to_owned() };
+        let ports = config.get_ports();
+        let port = |place: usize| ports.get(place).or(ports.first()).copied().unwrap_or(5432);
+        let hosts = config.get_hosts().iter().enumerate().map(|(place, host)| match host {
+            Host::Tcp(name) => format!("{name}:{}", port(place)),
+            Host::Unix(folder) => folder.display().to_string(),
+        });
+        let hosts: Vec<String> = hosts.collect();
+        let user = config.get_user().map(|user| format!("{user}@")).unwrap_or_default();
+        let database = config.get_dbname().map(|name| format!("/{name}")).unwrap_or_default();
+        format!("postgres://{user}{}{database}", hosts.join(","))
+    }
+
+    /// Returns how each of the hosts is reached.
+    pub(super) fn hosts(&self) -> Result<Vec<Config>> {
+        let given = self.config()?;
+        let count = given.get_hosts().len().max(given.get_hostaddrs().len());
+        Ok((0..count).map(|place| of_host(&given, place)).collect())
+    }
+
+    fn config(&self) -> Result<Config> {
+        // What is wrong with it is not repeated: it may hold a password.
+        let config = self.server.parse();
+        config.map_err(|_| StoreError::Invalid("that is not the address of a PostgreSQL".to_owned()))
+    }
+}
+
+/// Returns what an address says about one of its hosts.
+fn of_host(given: &Config, place: usize) -> Config {
+    let mut config = Config::new();
+    match given.get_hosts().get(place) {
+        Some(Host::Tcp(name)) => drop(config.host(name)),
+        Some(Host::Unix(folder)) => drop(config.host_path(folder)),
+        None => {}
+    }
+    if let Some(address) = given.get_hostaddrs().get(place) {
+        config.hostaddr(*address);
+    }
+    if let Some(port) = given.get_ports().get(place).or(given.get_ports().first()) {
+        config.port(*port);
+    }
+    if let Some(user) = given.get_user() {
+        config.user(user);
+    }
+    let password = given.get_password().map(<[u8]>::to_vec);
+    let password = password.or_else(|| std::env::var_os("PGPASSWORD").map(std::ffi::OsString::into_encoded_bytes));
+    if let Some(password) = password {
+        config.password(password);
+    }
+    if let Some(database) = given.get_dbname() {
+        config.dbname(database);
+    }
+    if let Some(options) = given.get_options() {
+        config.options(options);
+    }
+    let several = given.get_hosts().len().max(given.get_hostaddrs().len()) > 1;
+    config.target_session_attrs(match several {
+        true => TargetSessionAttrs::ReadWrite,
+        false => given.get_target_session_attrs(),
+    });
+    config
+        .application_name(given.get_application_name().unwrap_or("manent"))
+        .ssl_mode(given.get_ssl_mode())
+        .ssl_negotiation(given.get_ssl_negotiation())
+        .channel_binding(given.get_channel_binding())
+        .connect_timeout(given.get_connect_timeout().copied().unwrap_or(CONNECT))
+        // A host that vanished without a word is noticed, also where nobody waits for an answer.
+        .keepalives_idle(Duration::from_secs(10))
+        .tcp_user_timeout(Duration::from_secs(20));
+    config
+}
+
+impl std::fmt::Debug for PostgresOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Not the address: it may hold a password.
+        let Self { server: _, tenant, readers, patience } = self;
+        f.debug_struct("PostgresOptions")
+            .field("tenant", tenant)
+            .field("readers", readers)
+            .field("patience", patience)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,158 @@
+//! Values as PostgreSQL carries them.
+//!
+//! Its texts cannot hold NUL. NUL is written as two signs, and so is the sign itself, in a way that keeps the order of
+//! texts; both are so rare that no text anybody sees changes.
+
+use crate::engine::cell::{Cell, Column};
+use bytes::{BufMut, BytesMut};
+use std::borrow::Cow;
+use std::error::Error as StdError;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::{Error, Row};
+
+/// Stands before what replaces a character; the one behind NUL.
+const SIGN: char = '\u{1}';
+/// What stands behind it for NUL.
+const NUL: char = '\u{1}';
+/// What stands behind it for itself.
+const ITSELF: char = '\u{2}';
+
+/// A value on its way.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Bound {
+    Null,
+    Integer(i64),
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl Bound {
+    pub(super) fn of(cell: Cell<'_>) -> Self {
+        match cell {
+            Cell::Null => Self::Null,
+            Cell::Integer(number) => Self::Integer(number),
+            Cell::Text(text) => Self::Text(written(text).into_owned()),
+            Cell::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
+        }
+    }
+}
+
+impl ToSql for Bound {
+    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn StdError + Sync + Send>> {
+        match (self, kind) {
+            (Self::Null, _) => return Ok(IsNull::Yes),
+            (Self::Integer(number), &Type::INT8) => out.put_i64(*number),
+            (Self::Integer(number), &Type::INT4) => out.put_i32(i32::try_from(*number)?),
+            (Self::Integer(number), &Type::BOOL) => out.put_u8(u8::from(*number != 0)),
+            (Self::Text(text), &Type::TEXT | &Type::VARCHAR) => out.put_slice(text.as_bytes()),
+            (Self::Bytes(bytes), &Type::BYTEA) => out.put_slice(bytes),
+            (value, kind) => return Err(format!("{value:?} is not a {kind}").into()),
+        }
+        Ok(IsNull::No)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+/// What a parameter of a statement stands for.
+#[derive(Debug)]
+pub(super) enum Parameter {
+    One(Bound),
+    List(Vec<Bound>),
+}
+
+impl ToSql for Parameter {
+    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn StdError + Sync + Send>> {
+        match self {
+            Self::One(bound) => bound.to_sql(kind, out),
+            Self::List(all) => all.to_sql(kind, out),
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+/// A column as it came.
+struct Raw<'a>(Option<Cell<'a>>);
+
+impl<'a> FromSql<'a> for Raw<'a> {
+    fn from_sql(kind: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn StdError + Sync + Send>> {
+        Ok(Self(Some(match *kind {
+            Type::INT8 => Cell::Integer(i64::from_sql(kind, raw)?),
+            Type::INT4 => Cell::Integer(i64::from(i32::from_sql(kind, raw)?)),
+            Type::BOOL => Cell::Integer(i64::from(bool::from_sql(kind, raw)?)),
+            Type::TEXT | Type::VARCHAR | Type::NAME => Cell::Text(std::str::from_utf8(raw)?),
+            Type::BYTEA => Cell::Bytes(raw),
+            _ => return Ok(Self(None)),
+        })))
+    }
+
+    fn from_sql_null(_: &Type) -> Result<Self, Box<dyn StdError + Sync + Send>> {
+        Ok(Self(Some(Cell::Null)))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+/// Reads a column; none if it holds something else.
+pub(super) fn read<T: Column>(row: &Row, place: usize) -> Result<Option<T>, Error> {
+    let Raw(cell) = row.try_get(place)?;
+    Ok(match cell {
+        Some(Cell::Text(text)) if text.contains(SIGN) => T::read(Cell::Text(&meant(text))),
+        cell => cell.and_then(T::read),
+    })
+}
+
+fn written(text: &str) -> Cow<'_, str> {
+    if !text.contains(['\0', SIGN]) {
+        return text.into();
+    }
+    let mut written = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        match character {
+            '\0' => written.extend([SIGN, NUL]),
+            SIGN => written.extend([SIGN, ITSELF]),
+            character => written.push(character),
+        }
+    }
+    written.into()
+}
+
+fn meant(text: &str) -> String {
+    let mut characters = text.chars();
+    let mut meant = String::with_capacity(text.len());
+    while let Some(character) = characters.next() {
+        meant.push(match character {
+            SIGN if characters.next() == Some(NUL) => '\0',
+            character => character,
+        });
+    }
+    meant
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_comes_back_whatever_it_holds() {
+        let texts =
+            ["", "\0", "\0\0", "\0\u{1}", "\0a", "\u{1}", "\u{1}\0", "\u{1}\u{2}", "\u{2}", "a", "a\0b\0", "天气"];
+        for text in texts {
+            let stored = written(text);
+            assert!(!stored.contains('\0'));
+            assert_eq!(meant(&stored), text);
+        }
+        assert!(texts.is_sorted() && texts.map(written).is_sorted());
+    }
+}

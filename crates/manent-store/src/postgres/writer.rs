@@ -1,0 +1,382 @@
+//! The writer: one thread for each store that commits whatever waits, many transactions to one commit of the server.
+//!
+//! Whoever writes for a tenant holds its row in `counter`, so commits of a tenant follow each other, also those of
+//! several programs, and positions are in the order of commits. A commit whose answer was lost is looked for in the
+//! journal, under that same lock: then it is known what came of it.
+
+use super::client::{Client, Refused};
+use super::migrate::{WRITER, connect};
+use super::options::PostgresOptions;
+use super::{Shared, is_away};
+use crate::engine::ahead;
+use crate::engine::answers::{Answer, Answers};
+use crate::engine::cache::Caches;
+use crate::engine::connection::{EngineError, Ran, execute, one, rows};
+use crate::engine::fault::{Fault, Outcome};
+use crate::engine::prepare::Prepared;
+use crate::engine::queue::{Job, Next};
+use crate::engine::steps::{answered_before, forget_requests, refuses_before_it_writes, steps};
+use crate::engine::tx::Tx;
+use crate::error::{Result, StoreError};
+use crate::transaction::{Committed, Position};
+use manent_model::Digest;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio_postgres::error::SqlState;
+
+/// How long a batch may hold the lock before it commits what it has.
+const LOCK_MAX: Duration = Duration::from_millis(20);
+/// How long to wait before the server is tried again.
+const PAUSE: Duration = Duration::from_millis(20);
+
+pub(super) struct Writer {
+    shared: Arc<Shared>,
+    options: PostgresOptions,
+    client: Option<Client>,
+    caches: Caches,
+    /// The next position after our last commit; another means that somebody else has written.
+    expected: Position,
+    /// Who we are. What leaves no position, such as a blob, shows by this that somebody else has written.
+    id: i64,
+    /// Whether the row of the writer names us.
+    is_last: bool,
+    /// Whether every transaction gets a savepoint, also those that should refuse before they write.
+    careful: bool,
+    answers: Answers,
+}
+
+/// What a batch asked the server to store, and how to find it there.
+struct Work {
+    outcomes: Vec<Result<Committed>>,
+    first: Position,
+    next: Position,
+    /// The rows of the journal.
+    rows: Vec<(Position, Digest)>,
+}
+
+/// Why a batch did not commit.
+enum Ended {
+    /// Nothing of it is stored.
+    Gone(EngineError),
+    /// It may or may not be stored.
+    Unknown(Work),
+}
+
+impl Writer {
+    pub(super) fn new(shared: Arc<Shared>, options: PostgresOptions, client: Client) -> Self {
+        Self {
+            shared,
+            options,
+            client: Some(client),
+            caches: Caches::default(),
+            expected: -1,
+            id: random(),
+            is_last: false,
+            careful: false,
+            answers: Answers::start(),
+        }
+    }
+
+    /// Runs until the queue is closed and empty.
+    pub(super) fn run(mut self) {
+        // Old requests cost space, not truth; what fails here is tried again at the next start.
+        let _ = self.begin(&[]).and_then(|_| forget_requests(self.client())).and_then(|()| self.client().run("commit"));
+        loop {
+            match self.shared.queue.next() {
+                Next::Closed => return,
+                Next::Nudge => {}
+                Next::Batch(batch) => {
+                    // A panic drops the callers' ends, which tells them that the outcome is unknown.
+                    if catch_unwind(AssertUnwindSafe(|| self.batch(batch))).is_err() {
+                        self.client = None;
+                    }
+                }
+            }
+        }
+    }
+
+    fn batch(&mut self, batch: Vec<Job>) {
+        let until = Instant::now() + self.options.patience;
+        let mut unknown = None;
+        loop {
+            let outcome = match self.ensure_open(until) {
+                Ok(()) => self.attempt(&batch, unknown.take()),
+                Err(_) => return unreached(batch, unknown.is_some()),
+            };
+            match outcome {
+                Ok(work) => return self.answer(batch, work),
+                Err(Ended::Unknown(work)) => {
+                    self.client = None;
+                    unknown = Some(work);
+                    if Instant::now() > until {
+                        return unreached(batch, true);
+                    }
+                }
+                Err(Ended::Gone(error)) if may_be_tried_again(&error) => {
+                    if Instant::now() > until {
+                        return unreached(batch, false);
+                    }
+                    if !is_conflict(&error) {
+                        self.client = None;
+                    }
+                    std::thread::sleep(PAUSE);
+                }
+                // One of them cannot be stored: each alone, each with its own outcome.
+                Err(Ended::Gone(error)) => return self.apart(batch, error),
+            }
+        }
+    }
+
+    /// Runs each transaction of a batch alone, so that all of it can be taken back.
+    fn apart(&mut self, batch: Vec<Job>, error: EngineError) {
+        let is_known = self.careful || !matches!(error, EngineError::WroteAndRefused);
+        match <[Job; 1]>::try_from(batch) {
+            Ok([job]) if is_known => drop(job.answer.send(Err(error.said("writing")))),
+            Ok([job]) => self.alone(job),
+            Err(batch) => batch.into_iter().for_each(|job| self.alone(job)),
+        }
+    }
+
+    fn alone(&mut self, job: Job) {
+        self.careful = true;
+        self.batch(vec![job]);
+        self.careful = false;
+    }
+
+    /// Connects anew where the connection is gone, for as long as callers may wait.
+    fn ensure_open(&mut self, until: Instant) -> Result<()> {
+        if let Some(client) = &self.client {
+            // It may have gone while nobody asked.
+            client.push();
+            if !client.is_closed() {
+                return Ok(());
+            }
+        }
+        self.caches.clear();
+        self.expected = -1;
+        loop {
+            match connect(&self.options) {
+                Ok(client) => {
+                    self.client = Some(client);
+                    return Ok(());
+                }
+                Err(error) if Instant::now() > until => return Err(error),
+                Err(_) => std::thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    /// Finds out what came of an earlier try, if there was one; then tries.
+    fn attempt(&mut self, batch: &[Job], earlier: Option<Work>) -> std::result::Result<Work, Ended> {
+        let Some(work) = earlier else { return self.together(batch) };
+        match self.was_stored(&work) {
+            Ok(Some(true)) => Ok(work),
+            Ok(Some(false)) => self.together(batch),
+            // It is there in part, or others have changed it since: nobody can tell.
+            Ok(None) => {
+                let outcomes = work.outcomes.iter().map(|_| Err(StoreError::OutcomeUnknown)).collect();
+                Ok(Work { outcomes, ..work })
+            }
+            Err(_) => Err(Ended::Unknown(work)),
+        }
+    }
+
+    /// Looks for the rows of a batch in the journal. The lock waits for a server that still works on it.
+    fn was_stored(&mut self, work: &Work) -> Ran<Option<bool>> {
+        let next = self.begin(&[])?;
+        let sql = "select pos, digest from journal where pos >= $1 and pos < $2 order by pos";
+        let found: Vec<(Position, Digest)> =
+            rows(self.client(), sql, (work.first, work.next), |row| Ok((row.get(0)?, Digest(row.get(1)?))))?;
+        // Not a rollback: the commit waits for the followers, as the lost one should have. What was read is then theirs.
+        self.client().run("commit")?;
+        Ok(match (found.first(), work.rows.first()) {
+            _ if next == work.first => Some(false),
+            _ if found == work.rows => Some(true),
+            (Some(found), Some(ours)) if found.1 != ours.1 => Some(false),
+            _ => None,
+        })
+    }
+
+    /// Commits a batch, or as much of it as the time allows.
+    fn together(&mut self, batch: &[Job]) -> std::result::Result<Work, Ended> {
+        let first = self.begin(batch).map_err(Ended::Gone)?;
+        let mut work = Work { outcomes: Vec::with_capacity(batch.len()), first, next: first, rows: Vec::new() };
+        match self.fill(batch, &mut work) {
+            Ok(()) => self.commit(work),
+            Err(error) => {
+                self.roll_back();
+                Err(Ended::Gone(error))
+            }
+        }
+    }
+
+    fn fill(&mut self, batch: &[Job], work: &mut Work) -> Ran<()> {
+        let started = Instant::now();
+        let changes_before = self.client().changes();
+        let mut looked_ahead = 0;
+        for (place, job) in batch.iter().enumerate() {
+            if place > 0 && started.elapsed() > LOCK_MAX {
+                break;
+            }
+            if place >= looked_ahead {
+                let run = known_run(&batch[place..]);
+                looked_ahead = place + run.len().max(1);
+                if place > 0 {
+                    self.client().forget_ahead();
+                    ahead::ask(self.client(), &run);
+                }
+                ahead::follow(self.client(), &self.caches, &run)?;
+            }
+            match self.one(&job.prepared, work) {
+                Ok(committed) => work.outcomes.push(Ok(committed)),
+                Err(Fault::Refused(error)) => work.outcomes.push(Err(error)),
+                Err(Fault::Engine(error)) => return Err(error),
+            }
+        }
+        let sql = "update counter set next = $1 where name = $2";
+        if work.next != work.first {
+            execute(self.client(), sql, (work.next, "journal"))?;
+        }
+        if !self.is_last && self.client().changes() != changes_before {
+            execute(self.client(), sql, (self.id, WRITER))?;
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, mut batch: Vec<Job>, work: Work) {
+        self.shared.queue.put_back(batch.split_off(work.outcomes.len()));
+        self.shared.position.publish(work.next - 1);
+        let answers: Vec<Answer> = batch.into_iter().map(|job| job.answer).zip(work.outcomes).collect();
+        self.answers.give(answers);
+    }
+
+    fn client(&self) -> &Client {
+        self.client.as_ref().expect("ensure_open came before")
+    }
+
+    /// Takes the row of the journal and returns the next free position. What the batch reads is asked for behind it.
+    fn begin(&mut self, batch: &[Job]) -> Ran<Position> {
+        let lock = "select next from counter where name = $1 for update";
+        let look = "select next from counter where name = $1";
+        let work = |client: &Client| {
+            client.forget_ahead();
+            client.begin()?;
+            client.ask(lock, ["journal"]);
+            client.ask(look, [WRITER]);
+            ahead::ask(client, &known_run(batch));
+            let next = one(client, lock, ["journal"], |row| row.get(0))?;
+            let last: i64 = one(client, look, [WRITER], |row| row.get(0))?;
+            Ok((next, last))
+        };
+        match work(self.client()) {
+            Ok((next, last)) => {
+                self.is_last = last == self.id;
+                if next != self.expected || !self.is_last {
+                    self.caches.clear();
+                    self.client().forget_numbers();
+                }
+                Ok(next)
+            }
+            Err(error) => {
+                self.roll_back();
+                Err(error)
+            }
+        }
+    }
+
+    fn commit(&mut self, work: Work) -> std::result::Result<Work, Ended> {
+        match self.client().commit() {
+            Ok(()) => {
+                self.expected = work.next;
+                Ok(work)
+            }
+            Err((error, Refused::Yes)) => {
+                self.roll_back();
+                Err(Ended::Gone(error))
+            }
+            Err((_, Refused::Perhaps)) => Err(Ended::Unknown(work)),
+        }
+    }
+
+    fn roll_back(&mut self) {
+        self.client().roll_back();
+        self.caches.clear();
+        self.expected = -1;
+    }
+
+    /// Applies one transaction inside the open one. A refusal leaves no trace.
+    fn one(&mut self, prepared: &Prepared, work: &mut Work) -> Outcome<Committed> {
+        let client = self.client.as_ref().expect("ensure_open came before");
+        if let Some((key, digest)) = &prepared.request
+            && let Some(committed) = answered_before(client.into(), key, *digest)?
+        {
+            return Ok(committed);
+        }
+        let guarded = self.careful || !refuses_before_it_writes(prepared);
+        if guarded {
+            client.send_plain("savepoint one")?;
+        }
+        let (changes_before, numbers_before) = (client.changes(), client.numbers());
+        let mut tx = Tx::new(client.into(), &mut self.caches, &self.shared.key, prepared.transaction.at, work.next);
+        match steps(&mut tx, prepared) {
+            Ok(committed) => {
+                work.next = tx.next;
+                work.rows.append(&mut tx.written);
+                if guarded {
+                    client.send_plain("release one")?;
+                }
+                Ok(committed)
+            }
+            Err(Fault::Refused(error)) if guarded => {
+                client.send_plain("rollback to one")?;
+                client.send_plain("release one")?;
+                client.set_numbers(numbers_before);
+                self.caches.clear();
+                Err(Fault::Refused(error))
+            }
+            Err(Fault::Refused(_)) if client.changes() != changes_before => {
+                Err(Fault::Engine(EngineError::WroteAndRefused))
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+}
+
+/// A number that no other writer has.
+fn random() -> i64 {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).expect("the system gives random bytes");
+    i64::from_le_bytes(bytes)
+}
+
+/// Returns the transactions at the start of a batch of which it is known what they will read.
+fn known_run(batch: &[Job]) -> Vec<&Prepared> {
+    batch.iter().map(|job| &job.prepared).take_while(|prepared| ahead::is_known(prepared)).collect()
+}
+
+/// Others were in the way, or the connection broke before the commit: nothing is stored, and it may go well now.
+fn may_be_tried_again(error: &EngineError) -> bool {
+    let lost = match error {
+        EngineError::Silent => true,
+        EngineError::Postgres(error) => is_away(error),
+        _ => false,
+    };
+    lost || is_conflict(error)
+}
+
+fn is_conflict(error: &EngineError) -> bool {
+    let EngineError::Postgres(error) = error else { return false };
+    matches!(error.code(), Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED))
+}
+
+/// Tells everybody that the server was not reached in time.
+fn unreached(batch: Vec<Job>, perhaps_stored: bool) {
+    for job in batch {
+        let error = match perhaps_stored {
+            true => StoreError::OutcomeUnknown,
+            false => StoreError::Busy("the database server cannot be reached"),
+        };
+        let _ = job.answer.send(Err(error));
+    }
+}

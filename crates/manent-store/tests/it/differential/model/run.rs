@@ -1,0 +1,173 @@
+//! Agent runs: tool calls, events, inputs, leases.
+
+use super::*;
+
+/// A tool call as it is now.
+#[derive(Debug, Clone)]
+pub struct Tool {
+    pub call_id: String,
+    pub name: String,
+    pub state: ToolState,
+    pub record: Json,
+}
+
+/// A step of the trail of a tool call.
+#[derive(Debug, Clone)]
+pub struct Trailed {
+    pub number: u64,
+    pub withdrawn: bool,
+    pub message: MessageId,
+    pub part: u32,
+    pub step: ToolStep,
+}
+
+/// A lease; nobody's where there is no owner.
+#[derive(Debug, Clone)]
+pub struct Held {
+    pub owner: Option<String>,
+    pub token: i64,
+    pub until: Micros,
+}
+
+impl Thread {
+    /// Returns the owner of a lease that a token still holds.
+    pub fn held_lease(&self, token: i64) -> Result<String> {
+        match &self.lease {
+            Some(Held { owner: Some(owner), token: held, .. }) if *held == token => Ok(owner.clone()),
+            _ => Err(Conflict::Lease.into()),
+        }
+    }
+}
+
+impl Tx<'_> {
+    fn add_step(&mut self, serial: Serial, message: MessageId, part: u32, step: ToolStep) -> Old {
+        let number = self.data.number();
+        self.data.meet(step.actor.as_ref());
+        self.data.thread_mut(serial).steps.push(Trailed { number, withdrawn: false, message, part, step });
+        Old::Flag { number, withdrawn: true }
+    }
+
+    pub(super) fn put_tool_call(&mut self, call: ToolCall, steps: Vec<ToolStep>) -> Result<Done> {
+        let ToolCall { message, part, call_id, name, state, record } = call;
+        let thread = self.owned(message)?.0;
+        let serial = thread.serial;
+        if thread.tools.contains_key(&(message, part)) {
+            return Err(exists("tool call", format!("{part} of {message}")));
+        }
+        self.data.thread_mut(serial).tools.insert((message, part), Tool { call_id, name, state, record });
+        let mut olds = vec![Old::Tool { thread: serial, message, part, tool: None }];
+        for step in steps {
+            olds.push(self.add_step(serial, message, part, step));
+        }
+        self.journal(Some(serial), JournalKind::ToolCallPut, olds);
+        Ok(Done::Plain)
+    }
+
+    pub(super) fn move_tool_call(
+        &mut self,
+        message: MessageId,
+        part: u32,
+        to: ToolState,
+        record: Option<Json>,
+        note: String,
+    ) -> Result<Done> {
+        let thread = self.owned(message)?.0;
+        let serial = thread.serial;
+        let found = thread.tools.get(&(message, part)).cloned();
+        let earlier = found.ok_or_else(|| not_found("tool call", format!("{part} of {message}")))?;
+        if !earlier.state.may_become(to) {
+            return Err(Conflict::ToolState { from: earlier.state, to }.into());
+        }
+        let now = Tool { state: to, record: record.unwrap_or(earlier.record.clone()), ..earlier.clone() };
+        self.data.thread_mut(serial).tools.insert((message, part), now);
+        let step = ToolStep { state: to, at: self.at, actor: self.actor.clone(), note };
+        let step = self.add_step(serial, message, part, step);
+        let olds = vec![Old::Tool { thread: serial, message, part, tool: Some(earlier) }, step];
+        self.journal(Some(serial), JournalKind::ToolCallMoved, olds);
+        Ok(Done::Plain)
+    }
+
+    pub(super) fn append_events(&mut self, conversation: ConversationId, events: Vec<NewEvent>) -> Result<Done> {
+        let serial = self.data.seen(conversation)?.serial;
+        if events.is_empty() {
+            return invalid("an append has at least one event");
+        }
+        let mut olds = Vec::new();
+        for NewEvent { channel, at, body } in events {
+            let cursor = self.data.thread(serial).last_event + 1;
+            let (event, old) = self.fasten(Event { cursor, channel, at, body }, Vec::new());
+            let thread = self.data.thread_mut(serial);
+            thread.last_event = cursor;
+            thread.events.push(event);
+            olds.push(old);
+        }
+        self.journal(Some(serial), JournalKind::EventsAppended, olds);
+        Ok(Done::Events(self.data.thread(serial).last_event))
+    }
+
+    pub(super) fn put_input(&mut self, conversation: ConversationId, id: InputId, body: Json) -> Result<Done> {
+        let serial = self.data.seen(conversation)?.serial;
+        if self.data.threads.iter().flat_map(|thread| &thread.inputs).any(|input| input.value.id == id) {
+            return Err(exists("input", id));
+        }
+        let (input, old) = self.fasten(Input { id, at: self.at, body, taken: false }, Vec::new());
+        self.data.thread_mut(serial).inputs.push(input);
+        self.journal(Some(serial), JournalKind::InputPut, vec![old]);
+        Ok(Done::Plain)
+    }
+
+    pub(super) fn take_inputs(&mut self, conversation: ConversationId, ids: &[InputId]) -> Result<Done> {
+        let thread = self.data.seen(conversation)?;
+        let serial = thread.serial;
+        let mut olds = Vec::new();
+        for id in ids {
+            let found = thread.inputs.iter().find(|input| input.value.id == *id && !input.withdrawn);
+            let input = found.ok_or_else(|| not_found("input", id))?;
+            if input.value.taken {
+                return Err(Conflict::Taken.into());
+            }
+            olds.push(Old::InputTaken { thread: serial, number: input.number, taken: false });
+        }
+        for input in &mut self.data.thread_mut(serial).inputs {
+            input.value.taken |= ids.contains(&input.value.id);
+        }
+        self.journal(Some(serial), JournalKind::InputsTaken, olds);
+        Ok(Done::Plain)
+    }
+
+    fn put_lease(&mut self, serial: Serial, lease: Held) -> Result<Done> {
+        let token = lease.token;
+        self.data.thread_mut(serial).lease = Some(lease);
+        self.journal(Some(serial), JournalKind::LeaseChanged, Vec::new());
+        Ok(Done::Lease(token))
+    }
+
+    pub(super) fn take_lease(&mut self, conversation: ConversationId, owner: String, until: Micros) -> Result<Done> {
+        if owner.is_empty() {
+            return invalid("the owner of a lease has a name");
+        }
+        let thread = self.data.seen(conversation)?;
+        let serial = thread.serial;
+        let token = match &thread.lease {
+            None => 1,
+            Some(Held { owner: Some(holder), until, .. }) if *until > self.at && *holder != owner => {
+                return Err(Conflict::Lease.into());
+            }
+            Some(Held { token, .. }) => token + 1,
+        };
+        self.put_lease(serial, Held { owner: Some(owner), token, until })
+    }
+
+    pub(super) fn renew_lease(&mut self, conversation: ConversationId, token: i64, until: Micros) -> Result<Done> {
+        let thread = self.data.seen(conversation)?;
+        let (serial, owner) = (thread.serial, thread.held_lease(token)?);
+        self.put_lease(serial, Held { owner: Some(owner), token, until })
+    }
+
+    pub(super) fn release_lease(&mut self, conversation: ConversationId, token: i64) -> Result<Done> {
+        let thread = self.data.seen(conversation)?;
+        let serial = thread.serial;
+        thread.held_lease(token)?;
+        self.put_lease(serial, Held { owner: None, token, until: Micros(i64::MIN) })
+    }
+}

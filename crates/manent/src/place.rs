@@ -1,0 +1,59 @@
+//! Where a database is: a file, or a server.
+
+use manent_store::postgres::PostgresOptions;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Where a database is.
+#[derive(Debug, Clone)]
+pub enum Place {
+    /// A file of SQLite.
+    File(PathBuf),
+    /// A PostgreSQL server, and whose rows.
+    Server(PostgresOptions),
+}
+
+impl Place {
+    /// Reads a place as people write it: `postgres://…` is a server, everything else is a file.
+    pub fn of(text: impl AsRef<Path>) -> Self {
+        let path = text.as_ref();
+        let is_server = |text: &&str| text.starts_with("postgres://") || text.starts_with("postgresql://");
+        match path.to_str().filter(is_server) {
+            Some(server) => Self::Server(PostgresOptions::new(server)),
+            None => Self::File(path.to_owned()),
+        }
+    }
+
+    /// Returns the file, if it is one.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Server(_) => None,
+        }
+    }
+}
+
+/// Shows it to people, without the password of a server.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Server(options) => f.write_str(&options.address()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_told_from_a_file_and_keeps_its_password_to_itself() {
+        let place = Place::of("postgres://ada:secret@db1,db2:6543/chats?sslmode=require");
+        assert_eq!(place.to_string(), "postgres://ada@db1:5432,db2:6543/chats");
+        assert!(!format!("{place:?}").contains("secret"));
+        assert_eq!(Place::of("postgres.db").to_string(), "postgres.db");
+        assert_eq!(Place::of("postgresql://localhost").to_string(), "postgres://localhost:5432");
+        assert_eq!(Place::of("postgres://ada:secret@localhost:none/x").to_string(), "postgres://…");
+    }
+}
