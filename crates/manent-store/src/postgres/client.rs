@@ -288,11 +288,17 @@ impl Client {
     fn put_questions(&self) -> Ran<()> {
         let questions = std::mem::take(&mut *self.questions.borrow_mut());
         self.send_gathered()?;
-        let mut put = Vec::with_capacity(questions.len());
+        let mut prepared = Vec::with_capacity(questions.len());
         for Alike { sql, mut times } in questions {
             times.sort_unstable();
             times.dedup();
             let (statement, bound) = self.one_for_all(&sql, &times, tenant::named)?;
+            prepared.push((sql, times, statement, bound));
+        }
+        // From here on nobody waits for anything but the answers in their order: a connection hands on no answer while an
+        // earlier one is not taken.
+        let mut put = Vec::with_capacity(prepared.len());
+        for (sql, times, statement, bound) in prepared {
             let client = self.client.clone();
             let mut answer = Box::pin(async move { client.query(&statement, &references(&bound)).await });
             // The first look at it sends it; there is no answer yet.

@@ -57,6 +57,29 @@ async fn two_handles_on_a_server_see_what_the_other_does() {
     assert_sound(&two).await;
 }
 
+#[tokio::test]
+async fn a_new_handle_serves_a_crowd_at_once() {
+    let Some(scratch) = Scratch::make() else { return };
+    let one = Database::open(&scratch.url).expect("opens");
+    let mut chats = Vec::new();
+    for number in 0..128 {
+        let chat = conversation(&one, &number.to_string()).await;
+        say(&one, chat, &["x".repeat(500).as_str()]).await;
+        chats.push(chat);
+    }
+    // What it asks before it has prepared anything is more than a connection holds back.
+    let two = Database::open(&scratch.url).expect("opens");
+    let crowd = chats.iter().map(|chat| {
+        let (two, chat) = (two.clone(), *chat);
+        tokio::spawn(async move { two.append(chat, MessageDraft::user("y")).await.map(drop) })
+    });
+    for answer in crowd.collect::<Vec<_>>() {
+        answer.await.expect("it ends").expect("stored");
+    }
+    assert_eq!(texts(&two, chats[127]).await.len(), 2);
+    assert_sound(&two).await;
+}
+
 #[test]
 fn an_address_that_is_none_is_refused_without_its_password() {
     let Err(refused) = Database::open("postgres://ada:secret@localhost:none/x") else { panic!("it is no address") };
