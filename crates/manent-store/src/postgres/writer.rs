@@ -27,6 +27,10 @@ use tokio_postgres::error::SqlState;
 
 /// How long a batch may hold the lock before it commits what it has.
 const LOCK_MAX: Duration = Duration::from_millis(20);
+/// From so many callers on, a batch waits a moment for those that were answered last.
+const CROWD: usize = 16;
+/// How long; the round trips of a batch take several times as long.
+const GATHER: Duration = Duration::from_micros(300);
 /// How long to wait before the server is tried again.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -82,11 +86,17 @@ impl Writer {
     pub(super) fn run(mut self) {
         // Old requests cost space, not truth; what fails here is tried again at the next start.
         let _ = self.begin(&[]).and_then(|_| forget_requests(self.client())).and_then(|()| self.client().run("commit"));
+        let mut crowd = 0;
         loop {
+            if crowd >= CROWD {
+                // Those who were just answered come again; with them the next commit serves all, not half of them.
+                std::thread::sleep(GATHER);
+            }
             match self.shared.queue.next() {
                 Next::Closed => return,
                 Next::Nudge => {}
                 Next::Batch(batch) => {
+                    crowd = batch.len();
                     // A panic drops the callers' ends, which tells them that the outcome is unknown.
                     if catch_unwind(AssertUnwindSafe(|| self.batch(batch))).is_err() {
                         self.client = None;

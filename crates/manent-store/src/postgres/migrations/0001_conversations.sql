@@ -83,7 +83,8 @@ create table project (
 
 create table conversation (
   -- seal covers title, external_id and body; messages, words and tokens are of the path that ends at the head.
-  -- listed_at: active_at without its seconds. The list is indexed by it, so that an append seldom moves an entry.
+  -- listed_at: active_at without its seconds. The lists are indexed by it, so that an append seldom moves an entry; with room
+  -- in its page, a row is then replaced without touching any index.
   tenant bigint not null,
   no bigint not null,
   id bytea not null,
@@ -116,10 +117,10 @@ create table conversation (
   unique (tenant, id),
   foreign key (tenant, project_no) references project (tenant, no) on delete set null (project_no),
   foreign key (tenant, creator_no) references author (tenant, no) on delete set null (creator_no)
-);
+) with (fillfactor = 80);
 create unique index conversation_external on conversation(tenant, external_id) where external_id is not null;
 create index conversation_list on conversation(tenant, pinned desc, listed_at desc);
-create index conversation_project on conversation(tenant, project_no, active_at desc) where project_no is not null;
+create index conversation_project on conversation(tenant, project_no, listed_at desc) where project_no is not null;
 create index conversation_creator on conversation(tenant, creator_no) where creator_no is not null;
 
 create table tag (
