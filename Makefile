@@ -28,6 +28,6 @@ bench: page ## Measures against the limit and the peers; writes docs/performance
 	cargo build --release --package manent-cli --package manent-bench
 	cargo run --release --quiet --package manent-bench --bin manent-bench -- --write docs/performance.md
 
-soak: ## The long runs: 10,000 kills, 100,000 crash states; 1,000 outages and 10 failovers of PostgreSQL.
-	@MANENT_CYCLES=10000 MANENT_STATES=100000 MANENT_OUTAGES=1000 MANENT_CUTS=100000 MANENT_FAILOVERS=10 \
+soak: ## The long runs: 1,000,000 operations, 10,000 kills, 100,000 crash states; 1,000 outages and 10 failovers of PostgreSQL.
+	@MANENT_OPERATIONS=1000000 MANENT_CYCLES=10000 MANENT_STATES=100000 MANENT_OUTAGES=1000 MANENT_CUTS=100000 MANENT_FAILOVERS=10 \
 		scripts/run-tests soak
