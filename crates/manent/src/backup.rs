@@ -2,6 +2,7 @@
 
 use crate::database::Database;
 use crate::error::{Error, Result};
+use crate::ids::fresh_key;
 use crate::place::Place;
 use manent_store::BackupReport;
 use manent_store::postgres::PostgresStore;
@@ -60,29 +61,49 @@ impl Database {
     /// The place may be a server, whichever engine the backup was made on: so a store moves from one to the other.
     pub async fn restore_backup(from: impl AsRef<Path>, to: &Place) -> Result<()> {
         let from = from.as_ref();
-        let partial = match to {
-            Place::File(to) => {
-                refuse_to_overwrite(to)?;
-                beside(to, ".partial")
-            }
-            Place::Server(_) => std::env::temp_dir().join(format!("manent-{}.partial", std::process::id())),
-        };
         let wal = beside(from, "-wal");
         if std::fs::metadata(&wal).is_ok_and(|metadata| metadata.len() > 0) {
             let why = format!("{} is not a backup: {} holds a part of it", from.display(), wal.display());
             return Err(StoreError::Invalid(why).into());
         }
-        // What an earlier try left is removed, and a link that somebody put there is not written through.
-        remove(&partial)?;
-        std::fs::copy(from, &partial).map_err(|error| Error::file("copying", from, error))?;
-        let placed = match (check(&partial).await, to) {
-            (Ok(()), Place::File(to)) => place_file(&partial, to),
-            (Ok(()), Place::Server(options)) => PostgresStore::restore(options, &partial).await.map_err(Error::from),
-            (Err(error), _) => Err(error),
-        };
-        remove(&partial)?;
-        placed
+        match to {
+            Place::File(file) => {
+                refuse_to_overwrite(file)?;
+                let partial = beside(file, ".partial");
+                let restored = restore_by_copy(from, &partial, to).await;
+                remove(&partial)?;
+                restored
+            }
+            Place::Server(_) => {
+                let folder = private_folder()?;
+                let restored = restore_by_copy(from, &folder.join("copy"), to).await;
+                std::fs::remove_dir_all(&folder).map_err(|error| Error::file("removing", &folder, error))?;
+                restored
+            }
+        }
     }
+}
+
+/// Copies a backup, checks the copy, and puts it where it belongs.
+async fn restore_by_copy(from: &Path, partial: &Path, to: &Place) -> Result<()> {
+    // What an earlier try left is removed, and a link that somebody put there is not written through.
+    remove(partial)?;
+    std::fs::copy(from, partial).map_err(|error| Error::file("copying", from, error))?;
+    check(partial).await?;
+    match to {
+        Place::File(file) => place_file(partial, file),
+        Place::Server(options) => Ok(PostgresStore::restore(options, partial).await?),
+    }
+}
+
+/// Makes a folder for a copy that nobody else can look into, or have put something into.
+fn private_folder() -> Result<PathBuf> {
+    let folder = std::env::temp_dir().join(format!("manent-{}", manent_model::hex::encode(&fresh_key())));
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(&folder).map_err(|error| Error::file("making", &folder, error))?;
+    Ok(folder)
 }
 
 fn refuse_to_overwrite(to: &Path) -> Result<()> {

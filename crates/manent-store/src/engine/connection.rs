@@ -32,6 +32,8 @@ pub(crate) enum EngineError {
     NoRow,
     /// The server did not answer in time.
     Silent,
+    /// The system gives us nothing to wait with: too many open files, no memory.
+    System(std::io::Error),
     /// A transaction was refused after it had written; it has to run alone, where all of it is taken back.
     WroteAndRefused,
 }
@@ -47,6 +49,7 @@ impl EngineError {
             Self::Postgres(error) => crate::postgres::failed(doing, error),
             Self::Column(place) => StoreError::altered("a column", format!("{place} while {doing}")),
             Self::NoRow => StoreError::altered("a row", doing),
+            Self::System(error) => StoreError::engine(doing, error),
             Self::Silent => StoreError::Busy("the database server does not answer"),
             Self::WroteAndRefused => StoreError::altered("a transaction", doing),
         }

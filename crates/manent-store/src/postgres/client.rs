@@ -63,7 +63,7 @@ impl Client {
     /// Connects to a host.
     pub(super) fn connect(config: &Config, options: &PostgresOptions) -> Ran<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.expect("a thread of ours may wait for the network");
+        let runtime = runtime.map_err(EngineError::System)?;
         // The setting limits the way to the host; this limits what the host then says as well.
         let limit = config.get_connect_timeout().copied().unwrap_or(options.patience);
         let connected = runtime.block_on(async {

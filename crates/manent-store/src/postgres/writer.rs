@@ -85,7 +85,10 @@ impl Writer {
     /// Runs until the queue is closed and empty.
     pub(super) fn run(mut self) {
         // Old requests cost space, not truth; what fails here is tried again at the next start.
-        let _ = self.begin(&[]).and_then(|_| forget_requests(self.client())).and_then(|()| self.client().run("commit"));
+        let forgotten = self.begin(&[]).and_then(|_| forget_requests(self.client()));
+        if forgotten.and_then(|()| self.client().run("commit")).is_err() {
+            self.roll_back();
+        }
         let mut crowd = 0;
         loop {
             if crowd >= CROWD {
@@ -100,6 +103,7 @@ impl Writer {
                     // A panic drops the callers' ends, which tells them that the outcome is unknown.
                     if catch_unwind(AssertUnwindSafe(|| self.batch(batch))).is_err() {
                         self.client = None;
+                        self.careful = false;
                     }
                 }
             }
