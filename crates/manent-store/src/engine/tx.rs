@@ -13,12 +13,12 @@ use manent_model::{
 };
 use std::sync::Arc;
 
-/// A conversation by its id.
+/// A conversation by its id. A flipped bit in the index leads to another one; the row itself knows its id.
 pub(crate) const CONVERSATION: &str =
     "select no, status, version, head_branch_no, head_key, active_at, messages, words,
-        tokens, event_cursor, last_pos, digest, listed_at
+        tokens, event_cursor, last_pos, digest, listed_at, id
      from conversation
-     where id = $1 and withdrawn = 0";
+     where no = (select i.no from conversation i where i.id = $1) and withdrawn = 0";
 
 /// The last message between two addresses.
 pub(crate) const LAST_OWN: &str = "select key, visible_sum, words_sum, tokens_sum
@@ -136,8 +136,9 @@ impl<'a> Tx<'a> {
         if let Some((row, _)) = self.touched.iter().find(|(row, _)| row.id == id) {
             return Ok(row.clone());
         }
-        let row = maybe(self.connection, CONVERSATION, [id.as_bytes()], |row| read_row(row, id))?;
+        let row = maybe(self.connection, CONVERSATION, [id.as_bytes()], read_row)?;
         match row {
+            Some(row) if row.id != id => Err(StoreError::altered("conversation", id).into()),
             Some(row) if row.status != STATUS_PURGED => {
                 self.touched.push((row.clone(), Touch::Read));
                 Ok(row)
@@ -155,7 +156,7 @@ impl<'a> Tx<'a> {
                 event_cursor, last_pos, digest, listed_at, id
              from conversation
              where no = $1";
-        let row = maybe(self.connection, sql, [no], |row| read_row(row, ConversationId::from_bytes(row.get(13)?)))?;
+        let row = maybe(self.connection, sql, [no], read_row)?;
         let row = row.ok_or_else(|| StoreError::not_found("conversation", no))?;
         self.touched.push((row.clone(), Touch::Read));
         Ok(row)
@@ -390,10 +391,10 @@ impl<'a> Tx<'a> {
     }
 }
 
-fn read_row(row: &Found<'_>, id: ConversationId) -> Ran<ConversationRow> {
+fn read_row(row: &Found<'_>) -> Ran<ConversationRow> {
     Ok(ConversationRow {
         no: row.get(0)?,
-        id,
+        id: ConversationId::from_bytes(row.get(13)?),
         status: row.get(1)?,
         version: row.get(2)?,
         head: Head { branch: BranchNo(row.get(3)?), at: Address(row.get(4)?) },

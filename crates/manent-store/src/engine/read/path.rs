@@ -12,13 +12,20 @@ use crate::query::{BranchInfo, Direction, PAGE_MAX, Window, WindowQuery};
 use manent_model::path::{self, Backward};
 use manent_model::{Address, BranchId, BranchNo, Branches, ConversationId, Head, Json, MessageId, Range, Stretch};
 
-/// A conversation that can be read: its number and its head.
+/// A conversation that can be read: its number and its head. The row itself knows its id, whatever the index says.
 pub(crate) fn head_of(connection: Connection<'_>, id: ConversationId) -> Outcome<(i64, Head)> {
-    let sql = "select no, head_branch_no, head_key from conversation where id = $1 and withdrawn = 0 and status <> 4";
+    let sql = "select no, head_branch_no, head_key, id
+         from conversation
+         where no = (select i.no from conversation i where i.id = $1) and withdrawn = 0 and status <> 4";
     let found = maybe(connection, sql, [id.as_bytes()], |row| {
-        Ok((row.get(0)?, Head { branch: BranchNo(row.get(1)?), at: Address(row.get(2)?) }))
+        let head = Head { branch: BranchNo(row.get(1)?), at: Address(row.get(2)?) };
+        Ok((row.get(0)?, head, ConversationId::from_bytes(row.get(3)?)))
     })?;
-    found.ok_or_else(|| StoreError::not_found("conversation", id).into())
+    match found {
+        Some((no, head, own)) if own == id => Ok((no, head)),
+        Some(_) => Err(StoreError::altered("conversation", id).into()),
+        None => Err(StoreError::not_found("conversation", id).into()),
+    }
 }
 
 /// The start of every path of a conversation: slot 0 of its first branch.

@@ -22,12 +22,22 @@ fn a_flipped_byte_never_shows_as_another_text() {
     drop(store);
     let bytes = std::fs::read(&path).expect("a file");
     let mut tally: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut places: Vec<(usize, u8)> = Vec::new();
     for _ in 0..flips {
         // Most of a young file is empty pages, where nothing can be harmed; those are tried less often.
         let (mut at, bit) = (rng.usize(..bytes.len()), rng.u8(..8));
         while bytes[at] == 0 && rng.u8(..20) > 0 {
             at = rng.usize(..bytes.len());
         }
+        places.push((at, bit));
+    }
+    // Behind an id in its index stands the number of the row that it leads to.
+    for talk in &known.talks {
+        let id = talk.as_bytes();
+        let ends = bytes.windows(id.len()).enumerate().filter(|(_, window)| window == id);
+        places.extend(ends.flat_map(|(at, _)| (0..8).map(move |bit| (at + id.len(), bit))));
+    }
+    for (at, bit) in places {
         let mut flipped = bytes.clone();
         flipped[at] ^= 1 << bit;
         let copy = fast_folder();
@@ -39,7 +49,7 @@ fn a_flipped_byte_never_shows_as_another_text() {
         };
         *tally.entry(outcome).or_default() += 1;
     }
-    println!("{flips} flips in {} bytes: {tally:?}", bytes.len());
+    println!("flips in {} bytes: {tally:?}", bytes.len());
 }
 
 fn open(path: &Path) -> Result<SqliteStore> {
