@@ -8,29 +8,58 @@ use super::apply::message::STORED;
 use super::cache::{BRANCH, Caches, PIECES};
 use super::connection::{Found, Ran};
 use super::prepare::{Prepared, messages_of};
-use super::steps::{ARRIVAL, REQUEST};
+use super::steps::{ARRIVAL, REQUEST, refuses_before_it_writes};
 use super::tx::{AUTHOR, CONVERSATION, LAST_OWN, own_slots};
 use crate::postgres::Client;
-use crate::transaction::{At, Change};
-use manent_model::BranchNo;
+use crate::transaction::{At, Change, Transaction};
+use manent_model::{BranchNo, NewMessage};
 
-/// Says whether it is known what a transaction will read.
-pub(crate) fn is_known(prepared: &Prepared) -> bool {
-    prepared.transaction.changes.iter().all(|change| matches!(change, Change::AppendMessages { .. }))
+/// Says whether transactions can be written without reading: they append to what was written last, and expect nothing.
+pub(crate) fn is_known(caches: &Caches, batch: &[&Prepared]) -> bool {
+    let known_end = |change: &Change| match change {
+        Change::AppendMessages { conversation, at: At::Head { .. }, .. } => {
+            let head = caches.recent.conversation(*conversation).map(|row| row.head.branch);
+            head.is_some_and(|no| caches.recent.end(no).is_some() && caches.knows(no))
+        }
+        _ => false,
+    };
+    let plain = |message: &NewMessage| message.content.author.is_none();
+    batch.iter().all(|prepared| {
+        let Transaction { changes, expect, .. } = &prepared.transaction;
+        let without_blobs = prepared.facts.iter().flatten().all(|facts| facts.blobs.is_empty());
+        refuses_before_it_writes(prepared)
+            && expect.is_empty()
+            && without_blobs
+            && changes.iter().all(|change| known_end(change) && messages_of(change).iter().all(plain))
+    })
+}
+
+/// Takes their messages for new ones. A server refuses the ids of those that are not.
+pub(crate) fn assume_new(client: &Client, batch: &[&Prepared]) {
+    for message in batch.iter().flat_map(|prepared| &prepared.transaction.changes).flat_map(messages_of) {
+        client.assume_none(STORED, [message.id.as_bytes()]);
+    }
 }
 
 /// Asks for what these transactions will read first.
-pub(crate) fn ask(client: &Client, batch: &[&Prepared]) {
-    batch.iter().for_each(|prepared| ask_for(client, prepared));
+pub(crate) fn ask(client: &Client, caches: &Caches, batch: &[&Prepared]) {
+    batch.iter().for_each(|prepared| ask_for(client, caches, prepared));
 }
 
 /// Asks for what they will read then: the ends of the branches that they append to.
 pub(crate) fn follow(client: &Client, caches: &Caches, batch: &[&Prepared]) -> Ran<()> {
     for change in batch.iter().flat_map(|prepared| &prepared.transaction.changes) {
         let Change::AppendMessages { conversation, at: At::Head { .. }, .. } = change else { continue };
-        let head = client.peek(CONVERSATION, [conversation.as_bytes()], |row| Found::Postgres(row).get(3))?;
-        let Some(no) = head.map(BranchNo) else { continue };
-        client.ask(LAST_OWN, own_slots(no));
+        let head = match caches.recent.conversation(*conversation) {
+            Some(row) => Some(row.head.branch),
+            None => {
+                client.peek(CONVERSATION, [conversation.as_bytes()], |row| Found::Postgres(row).get(3).map(BranchNo))?
+            }
+        };
+        let Some(no) = head else { continue };
+        if caches.recent.end(no).is_none() {
+            client.ask(LAST_OWN, own_slots(no));
+        }
         if !caches.knows(no) {
             client.ask(BRANCH, [no.0]);
             client.ask(PIECES, [no.0]);
@@ -39,14 +68,16 @@ pub(crate) fn follow(client: &Client, caches: &Caches, batch: &[&Prepared]) -> R
     Ok(())
 }
 
-fn ask_for(client: &Client, prepared: &Prepared) {
+fn ask_for(client: &Client, caches: &Caches, prepared: &Prepared) {
     let transaction = &prepared.transaction;
     if let Some((key, _)) = &prepared.request {
         client.ask(REQUEST, [key]);
     }
     for change in &transaction.changes {
         let Change::AppendMessages { conversation, .. } = change else { continue };
-        client.ask(CONVERSATION, [conversation.as_bytes()]);
+        if caches.recent.conversation(*conversation).is_none() {
+            client.ask(CONVERSATION, [conversation.as_bytes()]);
+        }
         for message in messages_of(change) {
             client.ask(STORED, [message.id.as_bytes()]);
             if let Some(author) = &message.content.author {

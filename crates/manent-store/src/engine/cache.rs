@@ -3,6 +3,7 @@
 use super::codes::NameKind;
 use super::connection::{Connection, Found, Ran, insert_numbered, maybe, rows};
 use super::fault::{Fault, Outcome};
+use super::recent::Recent;
 use crate::error::StoreError;
 use manent_model::{Address, Base, Branch, BranchNo, Branches, Piece, Range, Sums};
 use std::collections::HashMap;
@@ -29,6 +30,8 @@ pub(crate) struct Caches {
     words: HashMap<(NameKind, String), i64>,
     names: HashMap<i64, Arc<str>>,
     branches: HashMap<BranchNo, Arc<Branch>>,
+    /// Unlike the rest this changes, with every append of the writer.
+    pub recent: Recent,
 }
 
 impl Caches {

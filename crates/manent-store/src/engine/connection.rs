@@ -32,6 +32,8 @@ pub(crate) enum EngineError {
     NoRow,
     /// The server did not answer in time.
     Silent,
+    /// A commit is under way; nothing can be asked before it is known what came of it.
+    UnderWay,
     /// The system gives us nothing to wait with: too many open files, no memory.
     System(std::io::Error),
     /// A transaction was refused after it had written; it has to run alone, where all of it is taken back.
@@ -50,6 +52,7 @@ impl EngineError {
             Self::Column(place) => StoreError::altered("a column", format!("{place} while {doing}")),
             Self::NoRow => StoreError::altered("a row", doing),
             Self::System(error) => StoreError::engine(doing, error),
+            Self::UnderWay => StoreError::Busy("the database server has not answered yet"),
             Self::Silent => StoreError::Busy("the database server does not answer"),
             Self::WroteAndRefused => StoreError::altered("a transaction", doing),
         }

@@ -14,6 +14,7 @@ pub(crate) mod seal;
 pub(crate) mod raw;
 pub(crate) mod facts;
 pub(crate) mod fault;
+pub(crate) mod recent;
 pub(crate) mod cache;
 pub(crate) mod prepare;
 pub(crate) mod tx;

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::transaction::{Committed, Lane};
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// A transaction that waits for its turn, and who waits for its answer.
@@ -19,6 +20,8 @@ struct Lanes {
     low: VecDeque<Job>,
     closed: bool,
     nudged: bool,
+    /// The writer waits for so many; before them it need not be woken.
+    gathering: usize,
 }
 
 #[derive(Default)]
@@ -56,8 +59,11 @@ impl Queue {
             Lane::Normal => lanes.normal.push_back(job),
             Lane::Low => lanes.low.push_back(job),
         }
+        let is_enough = lanes.normal.len() >= lanes.gathering;
         drop(lanes);
-        self.changed.notify_one();
+        if is_enough {
+            self.changed.notify_one();
+        }
         None
     }
 
@@ -70,6 +76,20 @@ impl Queue {
                 Lane::Low => lanes.low.push_front(job),
             }
         }
+    }
+
+    /// How many wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.lock().normal.len()
+    }
+
+    /// Waits until so many wait, but not for long.
+    pub(crate) fn gather(&self, many: usize, limit: Duration) {
+        let mut lanes = self.lock();
+        lanes.gathering = many;
+        let too_few = |lanes: &mut Lanes| lanes.normal.len() < many && !lanes.closed && !lanes.nudged;
+        let waited = self.changed.wait_timeout_while(lanes, limit, too_few);
+        waited.unwrap_or_else(PoisonError::into_inner).0.gathering = 0;
     }
 
     pub(crate) fn nudge(&self) {

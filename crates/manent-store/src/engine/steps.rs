@@ -55,8 +55,17 @@ pub(crate) fn answered_before(connection: Connection<'_>, key: &[u8], digest: Di
     }
 }
 
+/// Says whether a transaction does nothing but append messages.
+pub(crate) fn appends_only(prepared: &Prepared) -> bool {
+    prepared.transaction.changes.iter().all(|change| matches!(change, Change::AppendMessages { .. }))
+}
+
 pub(crate) fn steps(tx: &mut Tx<'_>, prepared: &Prepared) -> Outcome<Committed> {
     let transaction = &prepared.transaction;
+    tx.appends_only = appends_only(prepared);
+    if !tx.appends_only {
+        tx.caches.recent.forget();
+    }
     // A retry of an append must not fail because the first try moved the head: its messages are looked for first.
     if !transaction.expect.is_empty() && stored_at(tx, prepared)?.is_none() {
         apply::check(tx, transaction)?;

@@ -100,6 +100,8 @@ pub(crate) struct Tx<'a> {
     pub next: Position,
     /// The rows of the journal that were written.
     pub written: Vec<(Position, Digest)>,
+    /// Whether the next transaction may build upon the rows that this one leaves.
+    pub appends_only: bool,
     /// Conversations that were read and perhaps changed; written when the transaction ends.
     touched: Vec<(ConversationRow, Touch)>,
 }
@@ -127,6 +129,7 @@ impl<'a> Tx<'a> {
             first: next,
             next,
             written: Vec::new(),
+            appends_only: false,
             touched: Vec::new(),
         }
     }
@@ -134,6 +137,10 @@ impl<'a> Tx<'a> {
     /// Returns a conversation that can be changed.
     pub(crate) fn conversation(&mut self, id: ConversationId) -> Outcome<ConversationRow> {
         if let Some((row, _)) = self.touched.iter().find(|(row, _)| row.id == id) {
+            return Ok(row.clone());
+        }
+        if let Some(row) = self.caches.recent.conversation(id) {
+            self.touched.push((row.clone(), Touch::Read));
             return Ok(row.clone());
         }
         let row = maybe(self.connection, CONVERSATION, [id.as_bytes()], read_row)?;
@@ -256,7 +263,8 @@ impl<'a> Tx<'a> {
              set version = version + 1, head_branch_no = $1, head_key = $2, active_at = $3, messages = $4, words = $5,
                  tokens = $6, event_cursor = $7, last_pos = $8, digest = $9
              where no = $10";
-        for (row, _) in self.touched.iter().filter(|(_, touch)| *touch == Touch::Changed) {
+        for (mut row, _) in std::mem::take(&mut self.touched).into_iter().filter(|(_, touch)| *touch == Touch::Changed)
+        {
             let parameters = (
                 row.head.branch.0,
                 row.head.at.0,
@@ -276,8 +284,12 @@ impl<'a> Tx<'a> {
                 let sql = "update conversation set listed_at = $1 where no = $2";
                 execute_gathered(self.connection, sql, (listed_at, row.no))?;
             }
+            if self.appends_only {
+                row.version += 1;
+                row.listed_at = listed_at;
+                self.caches.recent.keep_conversation(row);
+            }
         }
-        self.touched.clear();
         Ok(())
     }
 
@@ -342,6 +354,9 @@ impl<'a> Tx<'a> {
 
     /// Returns the last own slot of a branch with the sums up to it.
     pub(crate) fn last_own(&self, no: BranchNo) -> Outcome<(i64, Sums)> {
+        if let Some(end) = self.caches.recent.end(no) {
+            return Ok(end);
+        }
         let found = maybe(self.connection, LAST_OWN, own_slots(no), |row| {
             let slot = Address(row.get(0)?).slot();
             Ok((slot, Sums { depth: slot, visible: row.get(1)?, words: row.get(2)?, tokens: row.get(3)? }))

@@ -45,6 +45,13 @@ pub(crate) struct Client {
     answers: RefCell<HashMap<String, HashMap<Vec<Bound>, Vec<Row>>>>,
     /// The next number of each table that was asked for, and whether any was given.
     numbers: RefCell<Numbers>,
+    /// How many commits nobody has waited for yet.
+    under_way: Cell<usize>,
+}
+
+/// A commit that was sent, and what was sent before it.
+pub(super) struct Commit {
+    sent: Vec<Sent>,
 }
 
 /// The next number of each table, and whether one was given.
@@ -88,6 +95,7 @@ impl Client {
             questions: RefCell::default(),
             answers: RefCell::default(),
             numbers: RefCell::default(),
+            under_way: Cell::default(),
         })
     }
 
@@ -154,27 +162,34 @@ impl Client {
         let _ = self.run("rollback");
     }
 
-    /// Commits; an error says as well whether the server itself refused, and so whether nothing is stored.
-    pub(super) fn commit(&self) -> Result<(), (EngineError, Refused)> {
-        let numbers = std::mem::take(&mut *self.numbers.borrow_mut());
-        for (table, (next, given)) in &numbers {
-            if *given {
-                let sql = "update counter set next = $1 where name = $2";
-                self.execute(sql, (*next, table)).map_err(|error| (error, Refused::Yes))?;
+    /// Sends what was gathered and the commit. Until [`Self::landed`] nothing can be asked, only sent.
+    pub(super) fn send_commit(&self) -> Ran<Commit> {
+        let numbers = self.numbers();
+        for (table, (next, given)) in numbers {
+            if given {
+                self.execute("update counter set next = $1 where name = $2", (next, table))?;
+                self.numbers.borrow_mut().insert(table, (next, false));
             }
         }
-        self.send_gathered().map_err(|error| (error, Refused::Yes))?;
-        let commit = self.statement("commit", str::to_owned).map_err(|error| (error, Refused::Yes))?;
+        self.send_plain("commit")?;
+        self.push();
+        self.under_way.set(self.under_way.get() + 1);
+        Ok(Commit { sent: std::mem::take(&mut *self.sent.borrow_mut()) })
+    }
+
+    /// Waits for a commit, the first one that was sent. An error says as well whether the server itself refused, and so
+    /// whether nothing is stored.
+    pub(super) fn landed(&self, commit: Commit) -> Result<(), (EngineError, Refused)> {
+        let under_way = self.under_way.replace(0);
         let outcome = self.wait(async {
-            let (settled, outcome) = self.behind_others(self.client.execute(&commit, &[])).await;
-            Ok((settled, outcome))
+            let mut sent = commit.sent;
+            let last = sent.pop().expect("a commit was sent");
+            let settled = settle(sent).await;
+            Ok((settled, last.await))
         });
+        self.under_way.set(under_way.saturating_sub(1));
         match outcome {
-            Ok((Ok(()), Ok(_))) => {
-                *self.numbers.borrow_mut() =
-                    numbers.into_iter().map(|(table, (next, _))| (table, (next, false))).collect();
-                Ok(())
-            }
+            Ok((Ok(()), Ok(()))) => Ok(()),
             // A server that ends a statement before the commit does not come to the commit.
             Ok((Err(error), _)) if error.code().is_some() => Err((error.into(), Refused::Yes)),
             // Others were first, or a rule does not hold; any other error may come behind the commit.
@@ -260,6 +275,12 @@ impl Client {
             Some(alike) => alike.times.push(bound),
             None => questions.push(Alike { sql: sql.to_owned(), times: vec![bound] }),
         }
+    }
+
+    /// Answers for the server that there is no such row.
+    pub(crate) fn assume_none(&self, sql: &str, parameters: impl Parameters) {
+        let bound = self.bound(parameters);
+        self.answers.borrow_mut().entry(sql.to_owned()).or_default().insert(bound, Vec::new());
     }
 
     /// Looks at the first row of an answer that was asked for, and leaves it for whoever asks the same.
@@ -379,13 +400,18 @@ impl Client {
         Ok(())
     }
 
-    /// Sends a statement that changes rows; whoever waits next is told if it fails.
-    pub(crate) fn execute(&self, sql: &str, parameters: impl Parameters) -> Ran<()> {
+    /// Sends a statement whose rows nobody wants; whoever waits next is told if it fails.
+    pub(super) fn send_unread(&self, sql: &str, parameters: impl Parameters) -> Ran<()> {
         let statement = self.statement(sql, tenant::named)?;
-        self.changes.set(self.changes.get() + 1);
-        self.send_gathered()?;
         let count = statement.params().len();
         self.send_statement(statement, self.bound(parameters).into_iter().take(count).map(Parameter::One).collect())
+    }
+
+    /// Sends a statement that changes rows; whoever waits next is told if it fails.
+    pub(crate) fn execute(&self, sql: &str, parameters: impl Parameters) -> Ran<()> {
+        self.changes.set(self.changes.get() + 1);
+        self.send_gathered()?;
+        self.send_unread(sql, parameters)
     }
 
     /// Runs a statement that changes rows, and returns how many.
@@ -482,15 +508,16 @@ impl Client {
     /// Waits for the answers to what was sent, and returns the first error.
     async fn settle(&self) -> Result<(), Error> {
         let sent = std::mem::take(&mut *self.sent.borrow_mut());
-        for work in sent {
-            work.await?;
-        }
-        Ok(())
+        settle(sent).await
     }
 
     fn wait<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Ran<T> {
         if self.silent.get() {
             return Err(EngineError::Silent);
+        }
+        // Its answer would come behind one that nobody takes.
+        if self.under_way.get() > 0 {
+            return Err(EngineError::UnderWay);
         }
         let answered = self.runtime.block_on(async {
             match self.patience {
@@ -541,6 +568,14 @@ impl Client {
 pub(super) enum Refused {
     Yes,
     Perhaps,
+}
+
+/// Waits for answers, and returns the first error.
+async fn settle(sent: Vec<Sent>) -> Result<(), Error> {
+    for work in sent {
+        work.await?;
+    }
+    Ok(())
 }
 
 fn references<T: ToSql + Sync>(bound: &[T]) -> Vec<&(dyn ToSql + Sync)> {

@@ -3,8 +3,11 @@
 //! Whoever writes for a tenant holds its row in `counter`, so commits of a tenant follow each other, also those of
 //! several programs, and positions are in the order of commits. A commit whose answer was lost is looked for in the
 //! journal, under that same lock: then it is known what came of it.
+//!
+//! For as long as nobody else writes, a batch of appends reads nothing: it goes to the server whole, with its commit, and
+//! the next one may go behind it before the answer is there. The server refuses it where that one came to nothing.
 
-use super::client::{Client, Refused};
+use super::client::{Client, Commit, Refused};
 use super::migrate::{WRITER, connect};
 use super::options::PostgresOptions;
 use super::{Shared, is_away};
@@ -15,7 +18,7 @@ use crate::engine::connection::{EngineError, Ran, execute, one, rows};
 use crate::engine::fault::{Fault, Outcome};
 use crate::engine::prepare::Prepared;
 use crate::engine::queue::{Job, Next};
-use crate::engine::steps::{answered_before, forget_requests, refuses_before_it_writes, steps};
+use crate::engine::steps::{answered_before, appends_only, forget_requests, refuses_before_it_writes, steps};
 use crate::engine::tx::Tx;
 use crate::error::{Result, StoreError};
 use crate::transaction::{Committed, Position};
@@ -34,6 +37,9 @@ const GATHER: Duration = Duration::from_micros(300);
 /// How long to wait before the server is tried again.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// Whoever has this row writes.
+const LOCK: &str = "select next from counter where name = $1 for update";
+
 pub(super) struct Writer {
     shared: Arc<Shared>,
     options: PostgresOptions,
@@ -48,6 +54,9 @@ pub(super) struct Writer {
     /// Whether every transaction gets a savepoint, also those that should refuse before they write.
     careful: bool,
     answers: Answers,
+    /// How many were just answered or wait: so many may come at once.
+    crowd: usize,
+    flight: Option<Flight>,
 }
 
 /// What a batch asked the server to store, and how to find it there.
@@ -57,6 +66,13 @@ struct Work {
     next: Position,
     /// The rows of the journal.
     rows: Vec<(Position, Digest)>,
+}
+
+/// A batch whose commit was sent.
+struct Flight {
+    batch: Vec<Job>,
+    work: Work,
+    commit: Commit,
 }
 
 /// Why a batch did not commit.
@@ -79,6 +95,8 @@ impl Writer {
             is_last: false,
             careful: false,
             answers: Answers::start(),
+            crowd: 0,
+            flight: None,
         }
     }
 
@@ -89,30 +107,99 @@ impl Writer {
         if forgotten.and_then(|()| self.client().run("commit")).is_err() {
             self.roll_back();
         }
-        let mut crowd = 0;
         loop {
-            if crowd >= CROWD {
-                // Those who were just answered come again; with them the next commit serves all, not half of them.
-                std::thread::sleep(GATHER);
-            }
-            match self.shared.queue.next() {
-                Next::Closed => return,
-                Next::Nudge => {}
-                Next::Batch(batch) => {
-                    crowd = batch.len();
-                    // A panic drops the callers' ends, which tells them that the outcome is unknown.
-                    if catch_unwind(AssertUnwindSafe(|| self.batch(batch))).is_err() {
-                        self.client = None;
-                        self.careful = false;
-                    }
+            // A panic drops the callers' ends, which tells them that the outcome is unknown.
+            match catch_unwind(AssertUnwindSafe(|| self.step())) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(_) => {
+                    self.client = None;
+                    self.expected = -1;
+                    self.flight = None;
+                    self.careful = false;
                 }
             }
         }
     }
 
-    fn batch(&mut self, batch: Vec<Job>) {
+    /// Does what is next; says whether there may be more.
+    fn step(&mut self) -> bool {
+        let crowd = self.flight.as_ref().map_or(self.crowd, |flight| flight.batch.len());
+        if crowd >= CROWD {
+            // Those who were just answered come again; with them the next commit serves all, not half of them.
+            self.shared.queue.gather(crowd, GATHER);
+        }
+        if let Some(flight) = self.flight.take_if(|_| self.shared.queue.waiting() == 0) {
+            self.land(flight);
+            return true;
+        }
+        self.crowd = 0;
+        match self.shared.queue.next() {
+            Next::Closed => return false,
+            Next::Nudge => {}
+            Next::Batch(batch) => self.take(batch),
+        }
+        true
+    }
+
+    /// Sends a batch off if it needs no answer before; otherwise waits for what is under way, and then for this one.
+    fn take(&mut self, batch: Vec<Job>) {
+        let sent = self.can_assume(&batch).then(|| self.send(&batch));
+        let earlier = self.flight.take();
+        match sent {
+            Some(Ok((work, commit))) => {
+                self.expected = work.next;
+                self.flight = Some(Flight { batch, work, commit });
+                earlier.into_iter().for_each(|flight| self.land(flight));
+            }
+            Some(Err(_)) => {
+                earlier.into_iter().for_each(|flight| self.land(flight));
+                self.roll_back();
+                self.batch(batch, None);
+            }
+            None => {
+                earlier.into_iter().for_each(|flight| self.land(flight));
+                self.batch(batch, None);
+            }
+        }
+    }
+
+    /// Sends a batch and its commit, without waiting for anything.
+    fn send(&mut self, batch: &[Job]) -> Ran<(Work, Commit)> {
+        let first = self.begin_assuming(batch)?;
+        let work = self.fill(batch, first)?;
+        // What was assumed may be why one is refused.
+        if work.outcomes.iter().any(Result::is_err) {
+            return Err(EngineError::WroteAndRefused);
+        }
+        Ok((work, self.client().send_commit()?))
+    }
+
+    /// Waits for what was sent. Where it came to nothing, so did what was sent behind it: both run again, in their order.
+    fn land(&mut self, flight: Flight) {
+        let landed = self.client().landed(flight.commit);
+        let Err((_, refused)) = landed else { return self.answer(flight.batch, flight.work) };
+        let behind = self.flight.take().map(|flight| (self.client().landed(flight.commit), flight.batch, flight.work));
+        let is_known = |refused: &Refused| *refused == Refused::Yes;
+        let all_known = is_known(&refused)
+            && behind.as_ref().is_none_or(|(landed, ..)| match landed {
+                Ok(()) => true,
+                Err((_, refused)) => is_known(refused),
+            });
+        match all_known {
+            true => self.roll_back(),
+            false => self.client = None,
+        }
+        self.batch(flight.batch, (refused == Refused::Perhaps).then_some(flight.work));
+        match behind {
+            Some((Ok(()), batch, work)) => self.answer(batch, work),
+            Some((Err((_, refused)), batch, work)) => self.batch(batch, (refused == Refused::Perhaps).then_some(work)),
+            None => {}
+        }
+    }
+
+    fn batch(&mut self, batch: Vec<Job>, mut unknown: Option<Work>) {
         let until = Instant::now() + self.options.patience;
-        let mut unknown = None;
         loop {
             let outcome = match self.ensure_open(until) {
                 Ok(()) => self.attempt(&batch, unknown.take()),
@@ -154,7 +241,7 @@ impl Writer {
 
     fn alone(&mut self, job: Job) {
         self.careful = true;
-        self.batch(vec![job]);
+        self.batch(vec![job], None);
         self.careful = false;
     }
 
@@ -215,9 +302,8 @@ impl Writer {
     /// Commits a batch, or as much of it as the time allows.
     fn together(&mut self, batch: &[Job]) -> std::result::Result<Work, Ended> {
         let first = self.begin(batch).map_err(Ended::Gone)?;
-        let mut work = Work { outcomes: Vec::with_capacity(batch.len()), first, next: first, rows: Vec::new() };
-        match self.fill(batch, &mut work) {
-            Ok(()) => self.commit(work),
+        match self.fill(batch, first) {
+            Ok(work) => self.commit(work),
             Err(error) => {
                 self.roll_back();
                 Err(Ended::Gone(error))
@@ -225,7 +311,9 @@ impl Writer {
         }
     }
 
-    fn fill(&mut self, batch: &[Job], work: &mut Work) -> Ran<()> {
+    /// Applies a batch, or as much of it as the time allows.
+    fn fill(&mut self, batch: &[Job], first: Position) -> Ran<Work> {
+        let mut work = Work { outcomes: Vec::with_capacity(batch.len()), first, next: first, rows: Vec::new() };
         let started = Instant::now();
         let changes_before = self.client().changes();
         let mut looked_ahead = 0;
@@ -238,11 +326,11 @@ impl Writer {
                 looked_ahead = place + run.len().max(1);
                 if place > 0 {
                     self.client().forget_ahead();
-                    ahead::ask(self.client(), &run);
+                    ahead::ask(self.client(), &self.caches, &run);
                 }
                 ahead::follow(self.client(), &self.caches, &run)?;
             }
-            match self.one(&job.prepared, work) {
+            match self.one(&job.prepared, &mut work) {
                 Ok(committed) => work.outcomes.push(Ok(committed)),
                 Err(Fault::Refused(error)) => work.outcomes.push(Err(error)),
                 Err(Fault::Engine(error)) => return Err(error),
@@ -255,11 +343,12 @@ impl Writer {
         if !self.is_last && self.client().changes() != changes_before {
             execute(self.client(), sql, (self.id, WRITER))?;
         }
-        Ok(())
+        Ok(work)
     }
 
     fn answer(&mut self, mut batch: Vec<Job>, work: Work) {
         self.shared.queue.put_back(batch.split_off(work.outcomes.len()));
+        self.crowd = batch.len() + self.shared.queue.waiting();
         self.shared.position.publish(work.next - 1);
         let answers: Vec<Answer> = batch.into_iter().map(|job| job.answer).zip(work.outcomes).collect();
         self.answers.give(answers);
@@ -271,24 +360,24 @@ impl Writer {
 
     /// Takes the row of the journal and returns the next free position. What the batch reads is asked for behind it.
     fn begin(&mut self, batch: &[Job]) -> Ran<Position> {
-        let lock = "select next from counter where name = $1 for update";
         let look = "select next from counter where name = $1";
-        let work = |client: &Client| {
+        let work = |client: &Client, caches: &Caches| {
             client.forget_ahead();
             client.begin()?;
-            client.ask(lock, ["journal"]);
+            client.ask(LOCK, ["journal"]);
             client.ask(look, [WRITER]);
-            ahead::ask(client, &known_run(batch));
-            let next = one(client, lock, ["journal"], |row| row.get(0))?;
+            ahead::ask(client, caches, &known_run(batch));
+            let next = one(client, LOCK, ["journal"], |row| row.get(0))?;
             let last: i64 = one(client, look, [WRITER], |row| row.get(0))?;
             Ok((next, last))
         };
-        match work(self.client()) {
+        match work(self.client(), &self.caches) {
             Ok((next, last)) => {
                 self.is_last = last == self.id;
                 if next != self.expected || !self.is_last {
                     self.caches.clear();
                     self.client().forget_numbers();
+                    ahead::ask(self.client(), &self.caches, &known_run(batch));
                 }
                 Ok(next)
             }
@@ -299,8 +388,28 @@ impl Writer {
         }
     }
 
+    /// Says whether a batch can go to the server whole: what it would read is what we wrote last.
+    fn can_assume(&self, batch: &[Job]) -> bool {
+        let run = known_run(batch);
+        let wrote_last = self.is_last && self.expected > 0;
+        wrote_last && run.len() == batch.len() && ahead::is_known(&self.caches, &run)
+    }
+
+    /// Begins without waiting. Where somebody else has written since, the server refuses all that comes behind.
+    fn begin_assuming(&mut self, batch: &[Job]) -> Ran<Position> {
+        let guard = "select 1 / (count(*) / 2) from counter where name = $1 and next = $2 or name = $3 and next = $4";
+        let client = self.client();
+        client.forget_ahead();
+        client.begin()?;
+        client.send_unread(LOCK, ["journal"])?;
+        client.send_unread(guard, ("journal", self.expected, WRITER, self.id))?;
+        ahead::assume_new(client, &known_run(batch));
+        Ok(self.expected)
+    }
+
     fn commit(&mut self, work: Work) -> std::result::Result<Work, Ended> {
-        match self.client().commit() {
+        let sent = self.client().send_commit().map_err(|error| (error, Refused::Yes));
+        match sent.and_then(|commit| self.client().landed(commit)) {
             Ok(()) => {
                 self.expected = work.next;
                 Ok(work)
@@ -314,7 +423,7 @@ impl Writer {
     }
 
     fn roll_back(&mut self) {
-        self.client().roll_back();
+        self.client.iter().for_each(Client::roll_back);
         self.caches.clear();
         self.expected = -1;
     }
@@ -366,7 +475,7 @@ fn random() -> i64 {
 
 /// Returns the transactions at the start of a batch of which it is known what they will read.
 fn known_run(batch: &[Job]) -> Vec<&Prepared> {
-    batch.iter().map(|job| &job.prepared).take_while(|prepared| ahead::is_known(prepared)).collect()
+    batch.iter().map(|job| &job.prepared).take_while(|prepared| appends_only(prepared)).collect()
 }
 
 /// Others were in the way, or the connection broke before the commit: nothing is stored, and it may go well now.

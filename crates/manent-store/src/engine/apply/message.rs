@@ -47,9 +47,12 @@ pub(crate) fn append(tx: &mut Tx<'_>, conversation: ConversationId, append: &App
     }
     let first = branch.no.slot(last_own + 1);
     let added = insert(tx, first, own_sums, append.messages, append.facts, append.origins)?;
+    let grown = append.facts.iter().fold(Sums::default(), |sum, facts| sum + facts.sums);
+    if tx.appends_only {
+        tx.caches.recent.keep_end(branch.no, last_own + append.messages.len() as i64, own_sums + grown);
+    }
     let head = Head { branch: branch.no, at: Address(first.0 + append.messages.len() as i64 - 1) };
     if append.head == HeadMove::Follow {
-        let grown = append.facts.iter().fold(Sums::default(), |sum, facts| sum + facts.sums);
         let at_end = row.head.branch == branch.no && branch.ends_at(row.head.at, last_own);
         let sums = match at_end {
             true => Sums { depth: 0, visible: row.messages, words: row.words, tokens: row.tokens } + grown,

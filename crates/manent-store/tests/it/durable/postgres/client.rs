@@ -112,6 +112,20 @@ impl Client {
         known
     }
 
+    /// Appends a message, and sometimes once more, as somebody does who did not wait for the answer.
+    pub async fn say(&mut self, again: bool) {
+        self.sent += 1;
+        let name = format!("{} {}", self.name, self.sent);
+        let transaction = Transaction::of(at(1), append(self.talk, vec![message("user", &name)]));
+        let first = self.insist(transaction.clone()).await;
+        self.ledger().messages.insert(name, Known::Stored);
+        if again {
+            let second = self.insist(transaction).await;
+            assert!(second.repeated, "{second:?}");
+            assert_eq!(second.position, first.position);
+        }
+    }
+
     /// Makes a conversation that its external id tells from others.
     async fn converse(&self, name: String) -> ConversationId {
         let draft = ConversationDraft { external_id: Some(name.clone()), title: name.clone(), ..Default::default() };

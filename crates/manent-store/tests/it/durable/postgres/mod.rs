@@ -10,6 +10,7 @@ mod load;
 mod kill;
 mod cut;
 mod order;
+mod flight;
 mod silent;
 mod tenants;
 mod schema;
