@@ -1,8 +1,10 @@
-//! A server on a port of its own, with a store of its own.
+//! A server on a port of its own, with a store of its own: a file, or with `MANENT_TEST_ENGINE=postgres` a database of a
+//! PostgreSQL. Every test runs on both.
 
-use manent::{BackupPlan, Database};
+use manent::{BackupPlan, Database, Place};
 use manent_server::{Limits, Secret, ServeOptions, Server};
 use manent_testing::http::{Answer, Client};
+use manent_testing::scratch::Scratch;
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,6 +18,10 @@ pub const TOKEN: &str = "mnt_test";
 pub struct Running {
     pub address: SocketAddr,
     pub folder: TempDir,
+    /// Where its store is.
+    pub place: Place,
+    /// A server of its own ends with it.
+    scratch: Option<Scratch>,
     stop: oneshot::Sender<()>,
     task: JoinHandle<manent::Result<()>>,
 }
@@ -27,7 +33,13 @@ impl Running {
 
     pub async fn with(limits: Limits) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let database = Database::open(folder.path().join("manent.db")).expect("a new store");
+        let scratch = match std::env::var("MANENT_TEST_ENGINE").as_deref() {
+            Ok("postgres") => Some(Scratch::make().expect("a PostgreSQL was asked for")),
+            _ => None,
+        };
+        let file = folder.path().join("manent.db");
+        let place = scratch.as_ref().map_or_else(|| Place::of(&file), |scratch| Place::of(&scratch.url));
+        let database = Database::open_at(&place).expect("a new store");
         let options = ServeOptions {
             listen: "127.0.0.1:0".parse().expect("an address"),
             hosts: vec!["manent.test".to_owned()],
@@ -39,7 +51,7 @@ impl Running {
         let address = server.address();
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(server.run(async move { drop(stopped.await) }));
-        Self { address, folder, stop, task }
+        Self { address, folder, place, scratch, stop, task }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -62,11 +74,11 @@ impl Running {
         drop(self.stop_keeping().await);
     }
 
-    /// The same, and hands its folder over.
-    pub async fn stop_keeping(self) -> TempDir {
+    /// The same, and hands over what its store lies in.
+    pub async fn stop_keeping(self) -> (TempDir, Option<Scratch>) {
         drop(self.stop);
         self.task.await.expect("a server that does not panic").expect("a store that closes");
-        self.folder
+        (self.folder, self.scratch)
     }
 }
 

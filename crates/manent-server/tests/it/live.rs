@@ -49,18 +49,18 @@ async fn stopping_ends_tails_and_finishes_what_was_accepted() {
         }));
     }
     tokio::time::sleep(Duration::from_millis(300)).await;
-    let path = server.path("manent.db");
-    let folder = server.stop_keeping().await;
+    let place = server.place.clone();
+    let kept_in = server.stop_keeping().await;
     let mut acknowledged = 0;
     for writer in writers {
         acknowledged += writer.await.expect("a writer");
     }
     while events.next().await.expect("an end, not a break").is_some() {}
-    let database = manent::Database::open(&path).expect("the store");
+    let database = manent::Database::open_at(&place).expect("the store");
     let kept = database.stats(StatsQuery::Everything).await.expect("statistics").conversations;
     assert!(acknowledged > 0);
     assert_eq!(kept, i64::from(acknowledged), "what was accepted was answered, and what was answered is kept");
-    drop(folder);
+    drop(kept_in);
 }
 
 #[tokio::test]
