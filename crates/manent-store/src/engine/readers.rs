@@ -16,12 +16,12 @@ type Job<R> = Box<dyn FnOnce(Result<&mut R>) + Send>;
 
 /// A connection that reads, with what it remembers.
 pub(crate) trait Reader: 'static {
-    /// Runs a read inside one short transaction, so that everything it sees is of one moment.
+    /// Runs a read inside one short transaction, so that everything it sees is of one moment; again, if need be.
     fn run<T>(
         &mut self,
         key: &DigestKey,
         doing: &'static str,
-        read: impl FnOnce(&mut Reading<'_>) -> Outcome<T>,
+        read: impl Fn(&mut Reading<'_>) -> Outcome<T>,
     ) -> Result<T>;
 
     /// Says whether it can be used again.
@@ -97,7 +97,7 @@ impl<R: Reader> Readers<R> {
         &self,
         key: DigestKey,
         doing: &'static str,
-        read: impl FnOnce(&mut Reading<'_>) -> Outcome<T> + Send + 'static,
+        read: impl Fn(&mut Reading<'_>) -> Outcome<T> + Send + 'static,
     ) -> Result<T> {
         let (answer, answered) = oneshot::channel();
         let job: Job<R> = Box::new(move |reader| {

@@ -33,7 +33,7 @@ pub(crate) trait Engine: Send + Sync + 'static {
     fn read<T: Send + 'static>(
         &self,
         doing: &'static str,
-        read: impl FnOnce(&mut Reading<'_>) -> Outcome<T> + Send + 'static,
+        read: impl Fn(&mut Reading<'_>) -> Outcome<T> + Send + 'static,
     ) -> impl Future<Output = Result<T>> + Send;
     /// See [`Store::backup`].
     fn backup(&self, to: &Path) -> impl Future<Output = Result<BackupReport>> + Send;
@@ -209,10 +209,11 @@ impl<E: Engine> Store for E {
     }
 }
 
-async fn count<E: Engine>(engine: &E, ids: Vec<ConversationId>, mut stats: Stats) -> Result<Stats> {
+async fn count<E: Engine>(engine: &E, ids: Vec<ConversationId>, counted: Stats) -> Result<Stats> {
     let counting = move |reading: &mut Reading<'_>| {
-        for id in ids {
-            match read::stats::add_conversation(reading, id, &mut stats) {
+        let mut stats = counted.clone();
+        for id in &ids {
+            match read::stats::add_conversation(reading, *id, &mut stats) {
                 // It may have gone between the list and the count.
                 Err(Fault::Refused(StoreError::NotFound { .. })) if stats.conversations > 0 => {}
                 outcome => outcome?,

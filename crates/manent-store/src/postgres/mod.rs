@@ -17,6 +17,7 @@ mod doctor;
 pub(crate) use client::{Client, read};
 pub use options::PostgresOptions;
 
+use crate::engine::connection::EngineError;
 use crate::engine::fault::Outcome;
 use crate::engine::known::Known;
 use crate::engine::queue::Queue;
@@ -37,6 +38,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, watch};
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
+
+/// How long to wait before the server is tried again.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// A store on a PostgreSQL server, for one tenant.
 pub struct PostgresStore {
@@ -172,7 +176,7 @@ impl Engine for PostgresStore {
     async fn read<T: Send + 'static>(
         &self,
         doing: &'static str,
-        read: impl FnOnce(&mut Reading<'_>) -> Outcome<T> + Send + 'static,
+        read: impl Fn(&mut Reading<'_>) -> Outcome<T> + Send + 'static,
     ) -> Result<T> {
         self.shared.readers.read(self.shared.key.clone(), doing, read).await
     }
@@ -207,6 +211,15 @@ impl Engine for PostgresStore {
 }
 
 /// Says whether an error means that the server is away, or no longer the one that takes writes.
+/// Says whether the connection broke, or the server does not answer.
+fn is_lost(error: &EngineError) -> bool {
+    match error {
+        EngineError::Silent => true,
+        EngineError::Postgres(error) => is_away(error),
+        _ => false,
+    }
+}
+
 fn is_away(error: &Error) -> bool {
     match error.code().map(SqlState::code) {
         // 08: the connection; 57P: the server stops or starts; 25006: it no longer takes writes.

@@ -3,12 +3,14 @@
 use super::client::Client;
 use super::migrate::connect;
 use super::options::PostgresOptions;
+use super::{PAUSE, is_lost};
 use crate::engine::cache::Caches;
-use crate::engine::fault::Outcome;
+use crate::engine::fault::{Fault, Outcome};
 use crate::engine::read::Reading;
 use crate::engine::readers::Reader;
 use crate::error::Result;
 use manent_model::DigestKey;
+use std::time::Instant;
 
 /// A connection that reads, with what it remembers.
 pub(super) struct PostgresReader {
@@ -18,11 +20,22 @@ pub(super) struct PostgresReader {
 }
 
 impl PostgresReader {
+    /// Connects; a server that is away is waited for as long as callers may wait.
     pub(super) fn open(options: &PostgresOptions) -> Result<Self> {
-        Ok(Self { options: options.clone(), client: connect(options)?, caches: Caches::default() })
+        Self::open_until(options, Instant::now() + options.patience)
     }
 
-    fn inside<T>(&mut self, key: &DigestKey, read: impl FnOnce(&mut Reading<'_>) -> Outcome<T>) -> Outcome<T> {
+    fn open_until(options: &PostgresOptions, until: Instant) -> Result<Self> {
+        loop {
+            match connect(options) {
+                Ok(client) => return Ok(Self { options: options.clone(), client, caches: Caches::default() }),
+                Err(error) if Instant::now() > until => return Err(error),
+                Err(_) => std::thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    fn inside<T>(&mut self, key: &DigestKey, read: impl Fn(&mut Reading<'_>) -> Outcome<T>) -> Outcome<T> {
         self.client.begin_reading()?;
         let mut reading = Reading { connection: (&self.client).into(), caches: &mut self.caches, key };
         read(&mut reading)
@@ -34,16 +47,22 @@ impl Reader for PostgresReader {
         &mut self,
         key: &DigestKey,
         doing: &'static str,
-        read: impl FnOnce(&mut Reading<'_>) -> Outcome<T>,
+        read: impl Fn(&mut Reading<'_>) -> Outcome<T>,
     ) -> Result<T> {
-        // It may have gone while nobody asked.
-        self.client.push();
-        if self.client.is_closed() {
-            *self = Self::open(&self.options)?;
+        let until = Instant::now() + self.options.patience;
+        loop {
+            // It may have gone while nobody asked.
+            self.client.push();
+            if self.client.is_closed() {
+                *self = Self::open_until(&self.options, until)?;
+            }
+            let outcome = self.inside(key, &read);
+            self.client.end_reading();
+            match outcome {
+                Err(Fault::Engine(error)) if is_lost(&error) && Instant::now() < until => std::thread::sleep(PAUSE),
+                outcome => return outcome.map_err(|fault| fault.said(doing)),
+            }
         }
-        let outcome = self.inside(key, read);
-        self.client.end_reading();
-        outcome.map_err(|fault| fault.said(doing))
     }
 
     fn is_open(&self) -> bool {

@@ -10,7 +10,7 @@
 use super::client::{Client, Commit, Refused};
 use super::migrate::{WRITER, connect};
 use super::options::PostgresOptions;
-use super::{Shared, is_away};
+use super::{PAUSE, Shared, is_lost};
 use crate::engine::ahead;
 use crate::engine::answers::{Answer, Answers};
 use crate::engine::cache::Caches;
@@ -34,8 +34,6 @@ const LOCK_MAX: Duration = Duration::from_millis(20);
 const CROWD: usize = 16;
 /// How long; the round trips of a batch take several times as long.
 const GATHER: Duration = Duration::from_micros(300);
-/// How long to wait before the server is tried again.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// Whoever has this row writes.
 const LOCK: &str = "select next from counter where name = $1 for update";
@@ -480,12 +478,7 @@ fn known_run(batch: &[Job]) -> Vec<&Prepared> {
 
 /// Others were in the way, or the connection broke before the commit: nothing is stored, and it may go well now.
 fn may_be_tried_again(error: &EngineError) -> bool {
-    let lost = match error {
-        EngineError::Silent => true,
-        EngineError::Postgres(error) => is_away(error),
-        _ => false,
-    };
-    lost || is_conflict(error)
+    is_lost(error) || is_conflict(error)
 }
 
 fn is_conflict(error: &EngineError) -> bool {

@@ -174,7 +174,7 @@ impl Engine for SqliteStore {
     async fn read<T: Send + 'static>(
         &self,
         doing: &'static str,
-        read: impl FnOnce(&mut Reading<'_>) -> Outcome<T> + Send + 'static,
+        read: impl Fn(&mut Reading<'_>) -> Outcome<T> + Send + 'static,
     ) -> Result<T> {
         self.shared.readers.read(self.shared.key.clone(), doing, read).await
     }

@@ -25,7 +25,7 @@ impl SqliteReader {
         Ok(Self { connection: open_reader(options)?, caches: Caches::default() })
     }
 
-    fn inside<T>(&mut self, key: &DigestKey, read: impl FnOnce(&mut Reading<'_>) -> Outcome<T>) -> Outcome<T> {
+    fn inside<T>(&mut self, key: &DigestKey, read: impl Fn(&mut Reading<'_>) -> Outcome<T>) -> Outcome<T> {
         let connection = &self.connection;
         execute(connection, "begin", ())?;
         // What a reader remembers never changes: words and the ranges of branches. Sums, which may, it does not use.
@@ -41,7 +41,7 @@ impl Reader for SqliteReader {
         &mut self,
         key: &DigestKey,
         doing: &'static str,
-        read: impl FnOnce(&mut Reading<'_>) -> Outcome<T>,
+        read: impl Fn(&mut Reading<'_>) -> Outcome<T>,
     ) -> Result<T> {
         let until = Instant::now() + READ_MAX;
         let guard = self.connection.progress_handler(100_000, Some(move || Instant::now() > until));

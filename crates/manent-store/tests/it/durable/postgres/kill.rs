@@ -4,8 +4,12 @@ use super::client::check;
 use super::load::Load;
 use super::{open, server};
 use crate::durable::{number, runtime, seed};
+use crate::kit::conversation;
+use manent_store::{ConversationRef, Store};
 use manent_testing::postgres::Postgres;
 use manent_testing::proxy::Proxy;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How soon after the server accepts connections each store commits again. Measured below a second; a machine that is
@@ -52,6 +56,37 @@ fn a_server_that_is_killed_emptied_or_cut_off_loses_and_doubles_nothing() {
     for (kind, slowest) in OUTAGES.iter().zip(slowest) {
         println!("{kind:?}: both stores commit again after at most {slowest:?}");
     }
+}
+
+#[test]
+fn a_read_waits_for_a_server_that_starts_again() {
+    let Some(server) = server(&["fsync=off"]) else { return };
+    let runtime = runtime();
+    let _inside = runtime.enter();
+    let store = open(server.postgres.url(), 1, PATIENCE);
+    let talk = runtime.block_on(conversation(&*store, "read all the while"));
+    let ended = Arc::<AtomicBool>::default();
+    let reads = runtime.spawn({
+        let ended = ended.clone();
+        async move {
+            let mut reads = 0;
+            while !ended.load(Ordering::Relaxed) {
+                let found = store.conversation(ConversationRef::Id(talk)).await;
+                assert_eq!(found.expect("a read waits").expect("it is there").id, talk);
+                reads += 1;
+            }
+            reads
+        }
+    });
+    for outage in [Outage::Killed, Outage::Emptied, Outage::Killed] {
+        std::thread::sleep(Duration::from_millis(200));
+        let proxy = Proxy::start(server.postgres.port()).expect("a wire");
+        strike(outage, &server.postgres, &proxy);
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    ended.store(true, Ordering::Relaxed);
+    let reads = runtime.block_on(reads).expect("no read is refused");
+    assert!(reads > 0);
 }
 
 /// Makes an outage and returns when it was over.
