@@ -90,7 +90,7 @@ pub(crate) fn window_rows(reading: &mut Reading<'_>, query: &WindowQuery) -> Out
     }
 }
 
-/// Reads the end of a conversation that has never been forked in one go, where a way to the rows is long.
+/// Reads the end of a conversation in one go, where a way to the rows is long and its branch has only its own slots.
 fn end_of_plain(
     connection: Connection<'_>,
     id: ConversationId,
@@ -103,7 +103,8 @@ fn end_of_plain(
              (select c.head_branch_no << 24 as before, c.head_key - $1 as first, c.head_key as last
               from conversation c
               join branch b on b.no = c.head_branch_no
-              where c.id = $2 and c.withdrawn = 0 and c.status <> 4 and b.parent_no is null and b.open_from = 1)
+              where c.id = $2 and c.withdrawn = 0 and c.status <> 4 and b.parent_no is null and b.open_from = 1
+                and not exists (select 1 from piece p where p.branch_no = b.no))
          select m.key, m.id, m.arrival, m.facts, m.body
          from h
          join message m on m.key between h.first and h.last and m.key > h.before

@@ -294,6 +294,22 @@ pub async fn a_branch_from_elsewhere_is_opened_as_it_is_described(store: &dyn St
     sound(store).await;
 }
 
+pub async fn a_branch_without_a_parent_may_take_pieces(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let ids = say(store, conversation, &["a", "b", "c"]).await;
+    let branch = id(BranchId::new);
+    let pieces = vec![Stretch { first: ids[1], last: ids[2] }];
+    let change = Change::OpenBranch { conversation, branch, base: None, own: Vec::new(), pieces, why: Why::Import };
+    commit(store, change).await;
+    commit(store, Change::MoveHead { conversation, to: HeadTo::End(branch) }).await;
+    say(store, conversation, &["end"]).await;
+    shows(store, conversation, "b c end").await;
+    let (branch, from, direction) = (None, None, Direction::Backward);
+    let window =
+        store.window(WindowQuery { conversation, branch, from, direction, limit: 10 }).await.expect("readable");
+    assert_eq!(words_of(&window.messages), ["b", "c", "end"]);
+}
+
 pub async fn the_head_can_be_put_on_any_message_of_any_branch(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
     let ids = say(store, conversation, &["a", "b", "c"]).await;

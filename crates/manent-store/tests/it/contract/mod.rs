@@ -85,6 +85,7 @@ contract! {
     branches::a_splice_again_with_the_same_messages_is_a_retry,
     branches::a_conversation_can_fork_into_another_one,
     branches::a_branch_from_elsewhere_is_opened_as_it_is_described,
+    branches::a_branch_without_a_parent_may_take_pieces,
     branches::a_path_holds_a_message_once,
     branches::a_branch_is_read_only_from_its_own_messages,
     branches::a_branch_reaches_its_own_messages,
