@@ -41,12 +41,19 @@ async fn both_engines_answer_as_the_model() {
     let Some((server, _own)) = engines::server() else { return };
     let mut seed = number("MANENT_SEED").unwrap_or_else(|| fastrand::u64(..));
     let mut left = number("MANENT_OPERATIONS").map_or(ROUND, |operations| operations as usize);
-    while left > 0 {
-        let operations = left.min(ROUND);
-        println!("MANENT_SEED={seed} MANENT_OPERATIONS={operations}");
-        Run::new(seed, &server).go(operations).await;
-        left -= operations;
-        seed = seed.wrapping_add(1);
+    let at_once = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut rounds = tokio::task::JoinSet::new();
+    while left > 0 || !rounds.is_empty() {
+        while left > 0 && rounds.len() < at_once {
+            let operations = left.min(ROUND);
+            println!("MANENT_SEED={seed} MANENT_OPERATIONS={operations}");
+            rounds.spawn(Run::new(seed, &server).go(operations));
+            left -= operations;
+            seed = seed.wrapping_add(1);
+        }
+        if let Some(Err(failed)) = rounds.join_next().await {
+            std::panic::resume_unwind(failed.into_panic());
+        }
     }
 }
 
@@ -88,6 +95,8 @@ impl Run {
         self.verify().await;
         self.engines.close().await;
         println!("done and refused: {:?}", self.tally);
+        let never: Vec<&String> = self.tally.iter().filter(|(_, (done, _))| *done == 0).map(|(kind, _)| kind).collect();
+        assert!(operations < ROUND || never.is_empty(), "MANENT_SEED={}: nothing came of {never:?}", self.seed);
     }
 
     async fn commit(&mut self, transaction: &Transaction, handle: usize) {
