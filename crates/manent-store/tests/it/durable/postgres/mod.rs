@@ -14,6 +14,7 @@ mod flight;
 mod silent;
 mod tenants;
 mod schema;
+mod disk_full;
 mod failover;
 
 use manent_store::postgres::{PostgresOptions, PostgresStore};
