@@ -54,7 +54,8 @@ impl Proxy {
 
     /// Returns the address of the first database behind it, as client libraries take it.
     pub fn url(&self) -> String {
-        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+        // It looks into what passes.
+        format!("postgres://postgres@127.0.0.1:{}/postgres?sslmode=disable", self.port)
     }
 
     /// Cuts every connection and returns how many there were.

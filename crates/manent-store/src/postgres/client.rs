@@ -19,7 +19,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Config, Error, NoTls, Row, Statement};
+use tokio_postgres::{Config, Error, Row, Statement};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// After so many statements the server gets what there is, so that it works while we do.
 const AT_ONCE: usize = 32;
@@ -68,13 +69,13 @@ struct Alike {
 
 impl Client {
     /// Connects to a host.
-    pub(super) fn connect(config: &Config, options: &PostgresOptions) -> Ran<Self> {
+    pub(super) fn connect(config: &Config, tls: MakeRustlsConnect, options: &PostgresOptions) -> Ran<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(EngineError::System)?;
         // The setting limits the way to the host; this limits what the host then says as well.
         let limit = config.get_connect_timeout().copied().unwrap_or(options.patience);
         let connected = runtime.block_on(async {
-            let connecting = tokio::time::timeout(limit, config.connect(NoTls));
+            let connecting = tokio::time::timeout(limit, config.connect(tls));
             let (client, connection) = connecting.await.map_err(|_| EngineError::Silent)??;
             tokio::spawn(async move {
                 // Whoever waits for an answer is told; there is nobody else to tell.

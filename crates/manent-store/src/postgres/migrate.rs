@@ -51,8 +51,10 @@ pub(super) fn connect(options: &PostgresOptions) -> Result<Client> {
 /// Connects to the first host that answers and takes writes. One that says nothing does not keep us from the next.
 fn reach(options: &PostgresOptions) -> Result<Client> {
     let mut why = None;
-    for config in options.hosts()? {
-        match Client::connect(&config, options) {
+    let (hosts, trust) = options.hosts()?;
+    let tls = trust.connector()?;
+    for config in hosts {
+        match Client::connect(&config, tls.clone(), options) {
             Ok(client) => return Ok(client),
             Err(error) => why = Some(error.said("connecting")),
         }

@@ -6,6 +6,7 @@
 mod tenant;
 mod value;
 mod client;
+mod tls;
 mod options;
 mod migrate;
 mod writer;
@@ -224,7 +225,12 @@ fn is_away(error: &Error) -> bool {
     match error.code().map(SqlState::code) {
         // 08: the connection; 57P: the server stops or starts; 25006: it no longer takes writes.
         Some(code) => code.starts_with("08") || code.starts_with("57P") || code == "25006",
-        None => error.is_closed() || error.source().is_some_and(|source| source.is::<std::io::Error>()),
+        None => {
+            let broken = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
+            // Somebody answers, but not whom we trust.
+            let untrusted = broken.and_then(std::io::Error::get_ref).is_some_and(|inner| inner.is::<rustls::Error>());
+            error.is_closed() || (broken.is_some() && !untrusted)
+        }
     }
 }
 

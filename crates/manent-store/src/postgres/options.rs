@@ -1,5 +1,6 @@
 //! Where a store on PostgreSQL is, and whose it is.
 
+use super::tls::{self, Trust};
 use crate::error::{Result, StoreError};
 use std::time::Duration;
 use tokio_postgres::Config;
@@ -12,7 +13,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub struct PostgresOptions {
     /// The server: a URL or a list of settings, as libpq takes it. It may name several hosts; the one that takes writes
-    /// is used.
+    /// is used. `sslmode` and `sslrootcert` say how the way there is protected.
     pub server: String,
     /// Whose rows these are.
     pub tenant: i64,
@@ -30,7 +31,7 @@ impl PostgresOptions {
 
     /// Returns the server as people may see it: without its password and its settings.
     pub fn address(&self) -> String {
-        let Ok(config) = self.server.parse::<Config>() else { return "postgres://…".to_owned() };
+        let Ok((config, _)) = self.config() else { return "postgres://…".to_owned() };
         let ports = config.get_ports();
         let port = |place: usize| ports.get(place).or(ports.first()).copied().unwrap_or(5432);
         let hosts = config.get_hosts().iter().enumerate().map(|(place, host)| match host {
@@ -44,16 +45,17 @@ impl PostgresOptions {
     }
 
     /// Returns how each of the hosts is reached.
-    pub(super) fn hosts(&self) -> Result<Vec<Config>> {
-        let given = self.config()?;
+    pub(super) fn hosts(&self) -> Result<(Vec<Config>, Trust)> {
+        let (given, trust) = self.config()?;
         let count = given.get_hosts().len().max(given.get_hostaddrs().len());
-        Ok((0..count).map(|place| of_host(&given, place)).collect())
+        Ok(((0..count).map(|place| of_host(&given, place)).collect(), trust))
     }
 
-    fn config(&self) -> Result<Config> {
+    fn config(&self) -> Result<(Config, Trust)> {
+        let (server, trust) = tls::split(&self.server)?;
         // What is wrong with it is not repeated: it may hold a password.
-        let config = self.server.parse();
-        config.map_err(|_| StoreError::Invalid("that is not the address of a PostgreSQL".to_owned()))
+        let wrong = |_| StoreError::Invalid("that is not the address of a PostgreSQL".to_owned());
+        Ok((server.parse().map_err(wrong)?, trust))
     }
 }
 

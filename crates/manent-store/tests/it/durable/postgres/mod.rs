@@ -14,6 +14,7 @@ mod flight;
 mod silent;
 mod tenants;
 mod schema;
+mod tls;
 mod disk_full;
 mod failover;
 

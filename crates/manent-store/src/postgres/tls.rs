@@ -1,0 +1,175 @@
+//! Encryption on the way to a server, by the settings that libpq has for it.
+//!
+//! `sslmode=disable`, `prefer` (where the address says nothing) and `require` mean what they mean there: the last two
+//! encrypt and do not ask who answers. `verify-full`, or the name of a file of certificates in `sslrootcert`, asks; without
+//! such a file the certificates of the system are trusted.
+
+use crate::error::{Result, StoreError};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// Whom we let answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// Whoever answers.
+    Anyone,
+    /// Who shows a certificate for the name we asked for, signed by somebody the system trusts.
+    System,
+    /// The same, signed by somebody in this file.
+    File(PathBuf),
+}
+
+/// Splits an address into what the client library understands, and whom we trust.
+pub(super) fn split(server: &str) -> Result<(String, Trust)> {
+    let (mut trust, mut known) = (Trust::Anyone, Vec::new());
+    let is_url = server.starts_with("postgres://") || server.starts_with("postgresql://");
+    let (before, settings, between) = match is_url {
+        true => {
+            let (before, settings) = server.split_once('?').unwrap_or((server, ""));
+            (before, settings.split('&').collect::<Vec<_>>(), "&")
+        }
+        false => ("", server.split_whitespace().collect(), " "),
+    };
+    for setting in settings {
+        match setting.split_once('=') {
+            Some(("sslmode", "verify-full")) => {
+                known.push("sslmode=require".to_owned());
+                if trust == Trust::Anyone {
+                    trust = Trust::System;
+                }
+            }
+            Some(("sslmode", "verify-ca")) => {
+                let why = "sslmode=verify-ca would let anybody answer who has a certificate; use verify-full";
+                return Err(StoreError::Invalid(why.to_owned()));
+            }
+            Some(("sslrootcert", "system")) => trust = Trust::System,
+            Some(("sslrootcert", file)) => trust = Trust::File(decoded(file, is_url).into()),
+            _ => known.push(setting.to_owned()),
+        }
+    }
+    if trust != Trust::Anyone && !known.iter().any(|setting| setting == "sslmode=require") {
+        let why = "sslrootcert says whom to trust; with it sslmode is verify-full or require";
+        return Err(StoreError::Invalid(why.to_owned()));
+    }
+    let known = known.join(between);
+    Ok((
+        if before.is_empty() || known.is_empty() { format!("{before}{known}") } else { format!("{before}?{known}") },
+        trust,
+    ))
+}
+
+/// In a URL a path may be written with percent signs.
+fn decoded(text: &str, is_url: bool) -> String {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let [first, after @ ..] = rest {
+        let digits = after.get(..2).filter(|_| is_url && *first == b'%');
+        let byte = digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+impl Trust {
+    /// Returns what encrypts a connection.
+    pub(super) fn connector(&self) -> Result<MakeRustlsConnect> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions();
+        let config = config.map_err(|error| StoreError::engine("preparing TLS", error))?;
+        let config = match self {
+            Self::Anyone => config.dangerous().with_custom_certificate_verifier(Arc::new(Unasked(provider))),
+            Self::System | Self::File(_) => config.with_root_certificates(self.roots()?),
+        };
+        Ok(MakeRustlsConnect::new(config.with_no_client_auth()))
+    }
+
+    fn roots(&self) -> Result<RootCertStore> {
+        let mut roots = RootCertStore::empty();
+        let found: Vec<CertificateDer<'static>> = match self {
+            Self::File(path) => {
+                let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+                let why = |error| StoreError::Invalid(format!("sslrootcert: {}: {error}", path.display()));
+                read.map_err(why)?
+            }
+            _ => rustls_native_certs::load_native_certs().certs,
+        };
+        roots.add_parsable_certificates(found);
+        match roots.is_empty() {
+            true => Err(StoreError::Invalid("sslrootcert: there is no certificate to trust".to_owned())),
+            false => Ok(roots),
+        }
+    }
+}
+
+/// Lets anybody answer who holds the key of the certificate that he shows.
+#[derive(Debug)]
+struct Unasked(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Unasked {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_library_does_not_know_is_taken_out_of_an_address() {
+        let split = |server| split(server).expect("known");
+        let plain = "postgres://ada@db/chats?connect_timeout=2&sslmode=require";
+        assert_eq!(split(plain), (plain.to_owned(), Trust::Anyone));
+        assert_eq!(split("postgres://db"), ("postgres://db".to_owned(), Trust::Anyone));
+        let full = ("postgres://db/chats?sslmode=require".to_owned(), Trust::System);
+        assert_eq!(split("postgres://db/chats?sslmode=verify-full"), full);
+        let file = Trust::File("/etc/our roots.pem".into());
+        let (server, trust) = split("postgres://db?sslrootcert=/etc/our%20roots.pem&sslmode=verify-full");
+        assert_eq!((server.as_str(), &trust), ("postgres://db?sslmode=require", &file));
+        let (server, trust) = split("host=db sslmode=verify-full sslrootcert=system");
+        assert_eq!((server.as_str(), trust), ("host=db sslmode=require", Trust::System));
+    }
+
+    #[test]
+    fn what_would_trust_less_than_it_says_is_refused() {
+        for server in ["postgres://db?sslmode=verify-ca", "postgres://db?sslrootcert=/a", "host=db sslrootcert=system"]
+        {
+            assert!(split(server).is_err(), "{server}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The way to the server is encrypted, and who answers is asked, as the address says.
+
+use super::{Server, owner, server};
+use manent_store::StoreError;
+use manent_store::postgres::{PostgresOptions, PostgresStore};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::Path;
+use std::time::Duration;
+
+fn try_open(url: &str) -> Result<PostgresStore, StoreError> {
+    PostgresStore::open(PostgresOptions { readers: 1, patience: Duration::from_secs(5), ..PostgresOptions::new(url) })
+}
+
+fn refused(url: &str) -> String {
+    let error = try_open(url).err().unwrap_or_else(|| panic!("{url} is refused"));
+    assert!(["engine", "invalid"].contains(&error.code()), "{url}: {error:?}");
+    format!("{error:?}").to_lowercase()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_says_how_its_server_is_reached() {
+    let Some(server) = server(&["fsync=off"]) else { return };
+    let url = server.postgres.url();
+    let plain = refused(&format!("{url}?sslmode=require"));
+    assert!(plain.contains("tls"), "a server that cannot encrypt is not talked to: {plain}");
+    let certificate = encrypt(&server, &["127.0.0.1"]).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let (ours, other) = (folder.path().join("our roots.pem"), folder.path().join("other.pem"));
+    std::fs::write(&ours, certificate).expect("written");
+    std::fs::write(&other, certified(&["127.0.0.1"]).0).expect("written");
+
+    for settings in ["", "?sslmode=require", &trusting(&ours)] {
+        let store = try_open(&format!("{url}{settings}")).expect("opens");
+        assert_eq!(encrypted(&url).await, (true, false), "{settings}");
+        drop(store);
+    }
+    let store = try_open(&format!("{url}?sslmode=disable")).expect("opens");
+    assert_eq!(encrypted(&url).await, (false, true));
+    drop(store);
+
+    let by_name = url.replace("127.0.0.1", "localhost");
+    for stranger in [
+        format!("{url}{}", trusting(&other)),
+        format!("{url}?sslmode=verify-full"),
+        format!("{by_name}{}", trusting(&ours)),
+    ] {
+        let why = refused(&stranger);
+        assert!(why.contains("certificate"), "{stranger}: {why}");
+    }
+    let nowhere = refused(&format!("{url}{}", trusting(&folder.path().join("missing.pem"))));
+    assert!(nowhere.contains("missing.pem"), "{nowhere}");
+}
+
+fn trusting(file: &Path) -> String {
+    format!("?sslmode=verify-full&sslrootcert={}", file.display().to_string().replace(' ', "%20"))
+}
+
+/// Lets a server encrypt with a certificate of its own, and returns that.
+async fn encrypt(server: &Server, names: &[&str]) -> String {
+    let (certificate, key) = certified(names);
+    let data = server.postgres.folder().join("data");
+    let owned_by = std::fs::metadata(&data).expect("a cluster");
+    for (name, text) in [("server.crt", &certificate), ("server.key", &key)] {
+        let path = data.join(name);
+        std::fs::write(&path, text).expect("written");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("allowed");
+        chown(&path, Some(owned_by.uid()), Some(owned_by.gid())).expect("allowed");
+    }
+    let raw = owner(&server.postgres.url()).await;
+    raw.execute("alter system set ssl = on", &[]).await.expect("set");
+    raw.execute("select pg_reload_conf()", &[]).await.expect("told");
+    let shown = || async { raw.query_one("show ssl", &[]).await.expect("shown").get::<_, String>(0) };
+    while shown().await != "on" {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    certificate
+}
+
+/// A certificate that signs itself, and its key.
+fn certified(names: &[&str]) -> (String, String) {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let made = rcgen::generate_simple_self_signed(names).expect("a certificate");
+    (made.cert.pem(), made.signing_key.serialize_pem())
+}
+
+/// Says whether stores are connected with encryption, and whether any are without.
+async fn encrypted(url: &str) -> (bool, bool) {
+    let sql = "select coalesce(bool_or(s.ssl), false), coalesce(bool_or(not s.ssl), false)
+         from pg_stat_ssl s
+         join pg_stat_activity a on a.pid = s.pid
+         where a.application_name = 'manent'";
+    let row = owner(url).await.query_one(sql, &[]).await.expect("counted");
+    (row.get(0), row.get(1))
+}
