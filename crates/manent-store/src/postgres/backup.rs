@@ -38,9 +38,15 @@ fn copy(client: &Client, file: &rusqlite::Connection) -> Ran<()> {
     // A number that was given once is not given again, also where its row is gone.
     let counted: Vec<(String, i64)> =
         rows(client, "select name, next - 1 from counter", (), |row| Ok((row.get(0)?, row.get(1)?)))?;
-    for (table, last) in counted {
-        let sql = "update sqlite_sequence set seq = $1 where name = $2 and seq < $1";
-        execute(file, sql, (last, table))?;
+    for (table, last) in &counted {
+        // SQLite makes its row with the first insert; a table may be empty by now.
+        let missing = "insert into sqlite_sequence (name, seq)
+             select m.name, $1
+             from sqlite_master m
+             where m.name = $2 and m.sql like '%autoincrement%'
+               and not exists (select 1 from sqlite_sequence s where s.name = m.name)";
+        execute(file, missing, (last, table))?;
+        execute(file, "update sqlite_sequence set seq = $1 where name = $2 and seq < $1", (last, table))?;
     }
     execute(file, "commit", ())?;
     Ok(())
@@ -98,7 +104,7 @@ fn fill(client: &Client, file: &rusqlite::Connection) -> Ran<bool> {
         fill_table(client, file, table)?;
     }
     for (table, last) in given_numbers(file)? {
-        execute(client, "update counter set next = $1 where name = $2", (last + 1, table))?;
+        execute(client, "update counter set next = $1 where name = $2 and next < $1", (last + 1, table))?;
     }
     client.run("commit")?;
     Ok(true)
@@ -121,6 +127,13 @@ fn fill_table(client: &Client, file: &rusqlite::Connection, table: &str) -> Ran<
 fn given_numbers(file: &rusqlite::Connection) -> Ran<Vec<(String, i64)>> {
     let mut given: Vec<(String, i64)> =
         rows(file, "select name, seq from sqlite_sequence", (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    // Only some tables have a sequence there; on a server all that number their rows count.
+    for table in TABLES.iter().filter(|table| **table != "counter") {
+        if columns_of(file, table)?.iter().any(|column| column == "no") {
+            let sql = ["select coalesce(max(no), 0) from ", table].concat();
+            given.push(((*table).to_owned(), one(file, &sql, (), |row| row.get(0))?));
+        }
+    }
     let sql = "select coalesce(max(pos + count - 1), 0) from journal";
     given.push(("journal".to_owned(), one(file, sql, (), |row| row.get(0))?));
     Ok(given)

@@ -23,6 +23,7 @@ async fn a_store_moves_to_a_server_and_back_and_is_the_same() {
     // Numbers go on where they stopped: nothing new meets anything old.
     let chat = conversation(&there, "made there").await;
     say(&there, chat, &["one", "two"]).await;
+    one_more_of_each(&there).await;
     assert_sound(&there).await;
     let exported = export(&there).await;
     let backup = file.folder.path().join("server.backup");
@@ -32,8 +33,29 @@ async fn a_store_moves_to_a_server_and_back_and_is_the_same() {
     let back = Database::open(&back).expect("opens");
     assert_eq!(export(&back).await, exported);
     say(&back, chat, &["three"]).await;
+    one_more_of_each(&back).await;
     assert_eq!(texts(&back, chat).await, ["one", "two", "three"]);
     assert_sound(&back).await;
+}
+
+/// Adds what gets a number of its own in each table that numbers its rows.
+async fn one_more_of_each(database: &Database) {
+    let chat = conversation(database, "one more of each").await;
+    let new = |what: &str| format!("{what} {}", fastrand::u64(..));
+    let author = Author { id: new("author"), name: new("name") };
+    let message = MessageDraft::user("new").by(author.clone()).by_model(new("model"));
+    let message = database.append(chat, message).await.expect("added");
+    database.put_blob(new("blob").as_bytes()).await.expect("stored");
+    database.create_project(&new("project"), "").await.expect("made");
+    let (name, value) = (new("state"), json("1"));
+    let changes = [
+        Change::AddNote { id: id(NoteId::new), message, kind: new("note"), value: value.clone() },
+        Change::SetState { conversation: chat, name, after: Some(message), value: Some(value.clone()) },
+        Change::PutDocument { kind: new("kind"), id: new("document"), project: None, body: Some(value) },
+    ];
+    for change in changes {
+        database.change(change).await.expect("changed");
+    }
 }
 
 #[tokio::test]
