@@ -12,7 +12,8 @@ use super::steps::{ARRIVAL, REQUEST, refuses_before_it_writes};
 use super::tx::{AUTHOR, CONVERSATION, LAST_OWN, own_slots};
 use crate::postgres::Client;
 use crate::transaction::{At, Change, Transaction};
-use manent_model::{BranchNo, NewMessage};
+use manent_model::{BranchNo, MessageId, NewMessage};
+use std::collections::HashSet;
 
 /// Says whether transactions can be written without reading: they append to what was written last, and expect nothing.
 pub(crate) fn is_known(caches: &Caches, batch: &[&Prepared]) -> bool {
@@ -43,7 +44,8 @@ pub(crate) fn assume_new(client: &Client, batch: &[&Prepared]) {
 
 /// Asks for what these transactions will read first.
 pub(crate) fn ask(client: &Client, caches: &Caches, batch: &[&Prepared]) {
-    batch.iter().for_each(|prepared| ask_for(client, caches, prepared));
+    let mut named = HashSet::new();
+    batch.iter().for_each(|prepared| ask_for(client, caches, prepared, &mut named));
 }
 
 /// Asks for what they will read then: the ends of the branches that they append to.
@@ -68,7 +70,7 @@ pub(crate) fn follow(client: &Client, caches: &Caches, batch: &[&Prepared]) -> R
     Ok(())
 }
 
-fn ask_for(client: &Client, caches: &Caches, prepared: &Prepared) {
+fn ask_for(client: &Client, caches: &Caches, prepared: &Prepared, named: &mut HashSet<MessageId>) {
     let transaction = &prepared.transaction;
     if let Some((key, _)) = &prepared.request {
         client.ask(REQUEST, [key]);
@@ -86,7 +88,9 @@ fn ask_for(client: &Client, caches: &Caches, prepared: &Prepared) {
         }
     }
     let first = transaction.changes.iter().flat_map(messages_of).next();
-    if let Some(message) = first.filter(|_| !transaction.expect.is_empty()) {
+    // Not where one before it may be adding that message.
+    if let Some(message) = first.filter(|message| !transaction.expect.is_empty() && !named.contains(&message.id)) {
         client.ask(ARRIVAL, [message.id.as_bytes()]);
     }
+    named.extend(transaction.changes.iter().flat_map(messages_of).map(|message| message.id));
 }

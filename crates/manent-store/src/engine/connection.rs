@@ -32,6 +32,8 @@ pub(crate) enum EngineError {
     NoRow,
     /// The server did not answer in time.
     Silent,
+    /// The role that works with the tables is above their policies.
+    RoleAboveRules,
     /// A commit is under way; nothing can be asked before it is known what came of it.
     UnderWay,
     /// The system gives us nothing to wait with: too many open files, no memory.
@@ -52,6 +54,11 @@ impl EngineError {
             Self::Column(place) => StoreError::altered("a column", format!("{place} while {doing}")),
             Self::NoRow => StoreError::altered("a row", doing),
             Self::System(error) => StoreError::engine(doing, error),
+            Self::RoleAboveRules => {
+                let why =
+                    "the role manent_app may bypass row-level security: alter role manent_app nosuperuser nobypassrls";
+                StoreError::Invalid(why.to_owned())
+            }
             Self::UnderWay => StoreError::Busy("the database server has not answered yet"),
             Self::Silent => StoreError::Busy("the database server does not answer"),
             Self::WroteAndRefused => StoreError::altered("a transaction", doing),

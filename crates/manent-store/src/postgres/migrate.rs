@@ -56,7 +56,13 @@ fn reach(options: &PostgresOptions) -> Result<Client> {
     for config in hosts {
         match Client::connect(&config, tls.clone(), options) {
             Ok(client) => return Ok(client),
-            Err(error) => why = Some(error.said("connecting")),
+            // One that refuses us says more than one that is away.
+            Err(error) => {
+                let error = error.said("connecting");
+                if why.as_ref().is_none_or(|why| matches!(why, StoreError::Busy(_))) {
+                    why = Some(error);
+                }
+            }
         }
     }
     Err(why.unwrap_or_else(|| StoreError::Invalid("the address names no host".to_owned())))
@@ -67,7 +73,13 @@ fn become_role(client: &Client) -> Ran<()> {
     client.run(&format!(
         "set role {ROLE};
          select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'"
-    ))
+    ))?;
+    // Policies do not hold for such a role; somebody else must have made it.
+    let sql = "select count(*) from pg_roles where rolname = current_user and (rolsuper or rolbypassrls)";
+    match client.number(sql)? {
+        0 => Ok(()),
+        _ => Err(EngineError::RoleAboveRules),
+    }
 }
 
 /// Returns the version of the schema, if there is one.

@@ -40,6 +40,9 @@ use tokio::sync::{Semaphore, watch};
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
+/// The server cannot be reached, as callers are told.
+const AWAY: StoreError = StoreError::Busy("the database server cannot be reached");
+
 /// How long to wait before the server is tried again.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -212,6 +215,19 @@ impl Engine for PostgresStore {
 }
 
 /// Says whether an error means that the server is away, or no longer the one that takes writes.
+/// Connects again, and waits for a server that is away. One that refuses us is not waited for.
+fn reconnect(options: &PostgresOptions, until: Instant) -> Result<Client> {
+    loop {
+        match migrate::connect(options) {
+            Ok(client) => return Ok(client),
+            Err(StoreError::Busy(_)) if Instant::now() < until => std::thread::sleep(PAUSE),
+            Err(error @ StoreError::Busy(_)) => return Err(error),
+            // The address was good when the store was opened: what is wrong now is not the caller's.
+            Err(error) => return Err(StoreError::engine("connecting again", error)),
+        }
+    }
+}
+
 /// Says whether the connection broke, or the server does not answer.
 fn is_lost(error: &EngineError) -> bool {
     match error {
@@ -241,7 +257,7 @@ pub(crate) fn failed(doing: &'static str, error: Error) -> StoreError {
         Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED) => {
             StoreError::Busy("others are writing the same rows")
         }
-        _ if is_away(&error) => StoreError::Busy("the database server cannot be reached"),
+        _ if is_away(&error) => AWAY,
         _ => StoreError::engine(doing, error),
     }
 }

@@ -1,9 +1,8 @@
 //! A connection that reads from a server.
 
 use super::client::Client;
-use super::migrate::connect;
 use super::options::PostgresOptions;
-use super::{PAUSE, is_lost};
+use super::{PAUSE, is_lost, reconnect};
 use crate::engine::cache::Caches;
 use crate::engine::fault::{Fault, Outcome};
 use crate::engine::read::Reading;
@@ -26,13 +25,8 @@ impl PostgresReader {
     }
 
     fn open_until(options: &PostgresOptions, until: Instant) -> Result<Self> {
-        loop {
-            match connect(options) {
-                Ok(client) => return Ok(Self { options: options.clone(), client, caches: Caches::default() }),
-                Err(error) if Instant::now() > until => return Err(error),
-                Err(_) => std::thread::sleep(PAUSE),
-            }
-        }
+        let client = reconnect(options, until)?;
+        Ok(Self { options: options.clone(), client, caches: Caches::default() })
     }
 
     fn inside<T>(&mut self, key: &DigestKey, read: impl Fn(&mut Reading<'_>) -> Outcome<T>) -> Outcome<T> {

@@ -8,9 +8,9 @@
 //! the next one may go behind it before the answer is there. The server refuses it where that one came to nothing.
 
 use super::client::{Client, Commit, Refused};
-use super::migrate::{WRITER, connect};
+use super::migrate::WRITER;
 use super::options::PostgresOptions;
-use super::{PAUSE, Shared, is_lost};
+use super::{AWAY, PAUSE, Shared, is_lost, reconnect};
 use crate::engine::ahead;
 use crate::engine::answers::{Answer, Answers};
 use crate::engine::cache::Caches;
@@ -141,12 +141,14 @@ impl Writer {
     }
 
     /// Sends a batch off if it needs no answer before; otherwise waits for what is under way, and then for this one.
-    fn take(&mut self, batch: Vec<Job>) {
+    fn take(&mut self, mut batch: Vec<Job>) {
         let sent = self.can_assume(&batch).then(|| self.send(&batch));
         let earlier = self.flight.take();
         match sent {
             Some(Ok((work, commit))) => {
                 self.expected = work.next;
+                // Those whose turn did not come go on before others.
+                self.shared.queue.put_back(batch.split_off(work.outcomes.len()));
                 self.flight = Some(Flight { batch, work, commit });
                 earlier.into_iter().for_each(|flight| self.land(flight));
             }
@@ -201,20 +203,21 @@ impl Writer {
         loop {
             let outcome = match self.ensure_open(until) {
                 Ok(()) => self.attempt(&batch, unknown.take()),
-                Err(_) => return unreached(batch, unknown.is_some()),
+                Err(error) => return unreached(batch, error, unknown.is_some()),
             };
             match outcome {
                 Ok(work) => return self.answer(batch, work),
                 Err(Ended::Unknown(work)) => {
                     self.client = None;
+                    self.expected = -1;
                     unknown = Some(work);
                     if Instant::now() > until {
-                        return unreached(batch, true);
+                        return unreached(batch, AWAY, true);
                     }
                 }
                 Err(Ended::Gone(error)) if may_be_tried_again(&error) => {
                     if Instant::now() > until {
-                        return unreached(batch, false);
+                        return unreached(batch, AWAY, false);
                     }
                     if !is_conflict(&error) {
                         self.client = None;
@@ -254,16 +257,11 @@ impl Writer {
         }
         self.caches.clear();
         self.expected = -1;
-        loop {
-            match connect(&self.options) {
-                Ok(client) => {
-                    self.client = Some(client);
-                    return Ok(());
-                }
-                Err(error) if Instant::now() > until => return Err(error),
-                Err(_) => std::thread::sleep(PAUSE),
-            }
-        }
+        // What we sent before may still be on its way; its guard does not take us for the one who sent it.
+        self.id = random();
+        self.is_last = false;
+        self.client = Some(reconnect(&self.options, until)?);
+        Ok(())
     }
 
     /// Finds out what came of an earlier try, if there was one; then tries.
@@ -287,10 +285,12 @@ impl Writer {
         let sql = "select pos, digest from journal where pos >= $1 and pos < $2 order by pos";
         let found: Vec<(Position, Digest)> =
             rows(self.client(), sql, (work.first, work.next), |row| Ok((row.get(0)?, Digest(row.get(1)?))))?;
+        // What is still on its way to the server finds somebody else here: what was looked at stays as it is.
+        execute(self.client(), "update counter set next = $1 where name = $2", (self.id, WRITER))?;
         // Not a rollback: the commit waits for the followers, as the lost one should have. What was read is then theirs.
         self.client().run("commit")?;
         Ok(match (found.first(), work.rows.first()) {
-            _ if next == work.first => Some(false),
+            _ if next <= work.first => Some(false),
             _ if found == work.rows => Some(true),
             (Some(found), Some(ours)) if found.1 != ours.1 => Some(false),
             _ => None,
@@ -395,7 +395,9 @@ impl Writer {
 
     /// Begins without waiting. Where somebody else has written since, the server refuses all that comes behind.
     fn begin_assuming(&mut self, batch: &[Job]) -> Ran<Position> {
-        let guard = "select 1 / (count(*) / 2) from counter where name = $1 and next = $2 or name = $3 and next = $4";
+        let guard = "select cast(case count(*) when 2 then '2' else 'somebody else has written' end as bigint)
+             from counter
+             where name = $1 and next = $2 or name = $3 and next = $4";
         let client = self.client();
         client.forget_ahead();
         client.begin()?;
@@ -450,8 +452,14 @@ impl Writer {
                 Ok(committed)
             }
             Err(Fault::Refused(error)) if guarded => {
-                client.send_plain("rollback to one")?;
-                client.send_plain("release one")?;
+                // Whether the server took what is taken back now has to be known first: an error in it ends the batch.
+                match client.changes() == changes_before {
+                    true => {
+                        client.send_plain("rollback to one")?;
+                        client.send_plain("release one")?;
+                    }
+                    false => client.run("rollback to one; release one")?,
+                }
                 client.set_numbers(numbers_before);
                 self.caches.clear();
                 Err(Fault::Refused(error))
@@ -486,12 +494,14 @@ fn is_conflict(error: &EngineError) -> bool {
     matches!(error.code(), Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED))
 }
 
-/// Tells everybody that the server was not reached in time.
-fn unreached(batch: Vec<Job>, perhaps_stored: bool) {
+/// Tells everybody why the server was not reached.
+fn unreached(batch: Vec<Job>, error: StoreError, perhaps_stored: bool) {
+    let mut error = Some(error);
     for job in batch {
         let error = match perhaps_stored {
             true => StoreError::OutcomeUnknown,
-            false => StoreError::Busy("the database server cannot be reached"),
+            // One of them is told in full; nothing that can be said twice says more than this.
+            false => error.take().unwrap_or(AWAY),
         };
         let _ = job.answer.send(Err(error));
     }

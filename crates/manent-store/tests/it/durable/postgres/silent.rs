@@ -64,6 +64,19 @@ async fn nobody_waits_for_ever_for_a_server_that_has_fallen_silent() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_says_nothing_does_not_keep_us_from_the_next() {
+    let Some(server) = server(&["fsync=off"]) else { return };
+    // The system accepts for it; it never says a word.
+    let mute = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let ports = [mute.local_addr().expect("bound").port(), server.postgres.port()];
+    let url = format!("postgres://postgres@127.0.0.1:{},127.0.0.1:{}/postgres?connect_timeout=1", ports[0], ports[1]);
+    let opened = tokio::task::spawn_blocking(move || open(url, 1, PATIENCE));
+    let store = timeout(ANSWERED, opened).await.expect("it opens in time").expect("it opens");
+    let talk = conversation(&*store, "reached").await;
+    assert_eq!(shown(&*store, talk).await.title, "reached");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_whose_reply_never_comes_is_answered_as_unknown() {
     let Some(Behind { store, talk, proxy, server: _server }) = behind().await else { return };
     proxy.at_commit(Fate::Hold);
