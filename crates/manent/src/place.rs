@@ -17,7 +17,8 @@ impl Place {
     /// Reads a place as people write it: `postgres://…` is a server, everything else is a file.
     pub fn of(text: impl AsRef<Path>) -> Self {
         let path = text.as_ref();
-        let is_server = |text: &&str| text.starts_with("postgres://") || text.starts_with("postgresql://");
+        let scheme = |text: &str| text.split_once("://").map(|(scheme, _)| scheme.trim_start().to_ascii_lowercase());
+        let is_server = |text: &&str| scheme(text).is_some_and(|scheme| scheme == "postgres" || scheme == "postgresql");
         match path.to_str().filter(is_server) {
             Some(server) => Self::Server(PostgresOptions::new(server)),
             None => Self::File(path.to_owned()),
@@ -55,5 +56,6 @@ mod tests {
         assert_eq!(Place::of("postgres.db").to_string(), "postgres.db");
         assert_eq!(Place::of("postgresql://localhost").to_string(), "postgres://localhost:5432");
         assert_eq!(Place::of("postgres://ada:secret@localhost:none/x").to_string(), "postgres://…");
+        assert_eq!(Place::of(" Postgres://ada:secret@localhost/x").to_string(), "postgres://…");
     }
 }

@@ -4,7 +4,7 @@ use super::tls::{self, Trust};
 use crate::error::{Result, StoreError};
 use std::time::Duration;
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, TargetSessionAttrs};
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
 /// How long a host may take to let us in, where the address does not say.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -52,10 +52,23 @@ impl PostgresOptions {
     }
 
     fn config(&self) -> Result<(Config, Trust)> {
-        let (server, trust) = tls::split(&self.server)?;
+        let (server, trust) = tls::split(&self.server, |name| std::env::var(name).ok())?;
         // What is wrong with it is not repeated: it may hold a password.
         let wrong = |_| StoreError::Invalid("that is not the address of a PostgreSQL".to_owned());
-        Ok((server.parse().map_err(wrong)?, trust))
+        let config: Config = server.parse().map_err(wrong)?;
+        // A password with a sign of its own would be taken for a part of the host, and be shown.
+        let strange = |text: &str| text.contains(['@', '?', '&', '=']);
+        let strange_host = config.get_hosts().iter().any(|host| matches!(host, Host::Tcp(name) if strange(name)));
+        if strange_host || config.get_user().is_some_and(|user| user.contains(['?', '&', '='])) {
+            let why = "that is not the address of a PostgreSQL: write signs in names and passwords as %40 for @";
+            return Err(StoreError::Invalid(why.to_owned()));
+        }
+        // However often and in whatever way it was said: whoever is to be trusted is asked.
+        if trust != Trust::Anyone && config.get_ssl_mode() != SslMode::Require {
+            let why = "the address says whom to trust; with that, sslmode is said once, as verify-full or require";
+            return Err(StoreError::Invalid(why.to_owned()));
+        }
+        Ok((config, trust))
     }
 }
 
@@ -69,6 +82,9 @@ fn of_host(given: &Config, place: usize) -> Config {
     }
     if let Some(address) = given.get_hostaddrs().get(place) {
         config.hostaddr(*address);
+        if given.get_hosts().is_empty() {
+            config.host(address.to_string());
+        }
     }
     if let Some(port) = given.get_ports().get(place).or(given.get_ports().first()) {
         config.port(*port);
@@ -113,5 +129,46 @@ impl std::fmt::Debug for PostgresOptions {
             .field("readers", readers)
             .field("patience", patience)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(server: &str) -> bool {
+        PostgresOptions::new(server).config().is_err()
+    }
+
+    #[test]
+    fn who_is_to_be_trusted_is_asked_however_often_the_address_says_otherwise() {
+        assert!(!refused("postgres://db/x?sslmode=verify-full"));
+        assert!(!refused("postgres://db/x?sslmode=require&sslmode=verify-full"));
+        for server in [
+            "postgres://db/x?sslmode=verify-full&sslmode=disable",
+            "postgres://db/x?sslmode=verify-full&sslmode=prefer",
+            "postgres://db/x?sslmode=verify-full&ssl%6Dode=disable",
+            "postgres://db/x?sslmode=require&sslrootcert=/a&sslmode=disable",
+            "postgres://db/x?sslrootcert=/a",
+            "host=db sslrootcert=system",
+            "host=db sslrootcert=/a application_name='x sslmode=require y'",
+        ] {
+            assert!(refused(server), "{server}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_not_taken_for_a_host_and_shown() {
+        for server in [
+            "postgres://ada:p@ss@db/chats",
+            "postgres://db/chats?password=secret&user=ada@corp",
+            "postgres://db/chats?user=ada@corp&password=secret",
+            "postgres://db/x?sslmode=verify-full&application_name=me@home",
+        ] {
+            assert!(refused(server), "{server}");
+            assert_eq!(PostgresOptions::new(server).address(), "postgres://…", "{server}");
+        }
+        let escaped = PostgresOptions::new("postgres://ada%40corp:p%40ss@[::1]/chats");
+        assert_eq!(escaped.address(), "postgres://ada@corp@::1:5432/chats");
     }
 }

@@ -25,23 +25,36 @@ pub(super) enum Trust {
     File(PathBuf),
 }
 
-/// Splits an address into what the client library understands, and whom we trust.
-pub(super) fn split(server: &str) -> Result<(String, Trust)> {
-    let (mut trust, mut known) = (Trust::Anyone, Vec::new());
+/// Splits an address into what the client library understands, and whom we trust. Where it says nothing, the variables
+/// of libpq do.
+pub(super) fn split(server: &str, variable: impl Fn(&str) -> Option<String>) -> Result<(String, Trust)> {
     let is_url = server.starts_with("postgres://") || server.starts_with("postgresql://");
-    let (before, settings, between) = match is_url {
-        true => {
-            let (before, settings) = server.split_once('?').unwrap_or((server, ""));
-            (before, settings.split('&').collect::<Vec<_>>(), "&")
-        }
-        false => ("", server.split_whitespace().collect(), " "),
+    let mut settings: Vec<String> = Vec::new();
+    if !server.contains("sslmode") {
+        settings.extend(variable("PGSSLMODE").map(|mode| format!("sslmode={mode}")));
+    }
+    let asks = |text: &str| text.contains("verify-") || text.contains("sslrootcert");
+    if settings.is_empty() && !asks(server) {
+        return Ok((server.to_owned(), Trust::Anyone));
+    }
+    let (before, given) = match is_url {
+        true => server.split_once('?').unwrap_or((server, "")),
+        false => ("", server),
     };
+    match is_url {
+        true => settings.extend(given.split('&').filter(|setting| !setting.is_empty()).map(str::to_owned)),
+        false => settings.extend(given.split_whitespace().map(str::to_owned)),
+    }
+    let (mut trust, mut known) = (Trust::Anyone, Vec::new());
     for setting in settings {
         match setting.split_once('=') {
             Some(("sslmode", "verify-full")) => {
                 known.push("sslmode=require".to_owned());
                 if trust == Trust::Anyone {
-                    trust = Trust::System;
+                    trust = match variable("PGSSLROOTCERT").filter(|file| file != "system") {
+                        Some(file) => Trust::File(file.into()),
+                        None => Trust::System,
+                    };
                 }
             }
             Some(("sslmode", "verify-ca")) => {
@@ -50,18 +63,12 @@ pub(super) fn split(server: &str) -> Result<(String, Trust)> {
             }
             Some(("sslrootcert", "system")) => trust = Trust::System,
             Some(("sslrootcert", file)) => trust = Trust::File(decoded(file, is_url).into()),
-            _ => known.push(setting.to_owned()),
+            _ => known.push(setting),
         }
     }
-    if trust != Trust::Anyone && !known.iter().any(|setting| setting == "sslmode=require") {
-        let why = "sslrootcert says whom to trust; with it sslmode is verify-full or require";
-        return Err(StoreError::Invalid(why.to_owned()));
-    }
-    let known = known.join(between);
-    Ok((
-        if before.is_empty() || known.is_empty() { format!("{before}{known}") } else { format!("{before}?{known}") },
-        trust,
-    ))
+    let known = known.join(if is_url { "&" } else { " " });
+    let between = if before.is_empty() || known.is_empty() { "" } else { "?" };
+    Ok(([before, between, &known].concat(), trust))
 }
 
 /// In a URL a path may be written with percent signs.
@@ -86,7 +93,9 @@ impl Trust {
             Self::Anyone => config.dangerous().with_custom_certificate_verifier(Arc::new(Unasked(provider))),
             Self::System | Self::File(_) => config.with_root_certificates(self.roots()?),
         };
-        Ok(MakeRustlsConnect::new(config.with_no_client_auth()))
+        let mut config = config.with_no_client_auth();
+        config.alpn_protocols = vec![b"postgresql".to_vec()];
+        Ok(MakeRustlsConnect::new(config))
     }
 
     fn roots(&self) -> Result<RootCertStore> {
@@ -152,7 +161,7 @@ mod tests {
 
     #[test]
     fn what_the_library_does_not_know_is_taken_out_of_an_address() {
-        let split = |server| split(server).expect("known");
+        let split = |server| split(server, |_| None).expect("known");
         let plain = "postgres://ada@db/chats?connect_timeout=2&sslmode=require";
         assert_eq!(split(plain), (plain.to_owned(), Trust::Anyone));
         assert_eq!(split("postgres://db"), ("postgres://db".to_owned(), Trust::Anyone));
@@ -166,10 +175,22 @@ mod tests {
     }
 
     #[test]
+    fn where_an_address_says_nothing_the_variables_of_libpq_do() {
+        let variable = |name: &str| match name {
+            "PGSSLMODE" => Some("verify-full".to_owned()),
+            "PGSSLROOTCERT" => Some("/etc/roots.pem".to_owned()),
+            _ => None,
+        };
+        let split = |server| split(server, variable).expect("known");
+        let file = Trust::File("/etc/roots.pem".into());
+        assert_eq!(split("postgres://db/x"), ("postgres://db/x?sslmode=require".to_owned(), file.clone()));
+        assert_eq!(split("host=db"), ("sslmode=require host=db".to_owned(), file));
+        let said = "postgres://db/x?sslmode=disable";
+        assert_eq!(split(said), (said.to_owned(), Trust::Anyone));
+    }
+
+    #[test]
     fn what_would_trust_less_than_it_says_is_refused() {
-        for server in ["postgres://db?sslmode=verify-ca", "postgres://db?sslrootcert=/a", "host=db sslrootcert=system"]
-        {
-            assert!(split(server).is_err(), "{server}");
-        }
+        assert!(split("postgres://db?sslmode=verify-ca", |_| None).is_err());
     }
 }

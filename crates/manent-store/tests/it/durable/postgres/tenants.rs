@@ -107,6 +107,7 @@ async fn writes_for_nobody_else(client: &Client, table: &str) {
 fn refused_by_policy(outcome: Result<u64, Error>, sql: &str) {
     let error = outcome.expect_err(sql);
     assert_eq!(error.code(), Some(&SqlState::INSUFFICIENT_PRIVILEGE), "{sql}: {error:?}");
+    assert!(format!("{error:?}").contains("row-level security"), "{sql}: {error:?}");
 }
 
 /// Puts rows into every table that an operation of the store can fill.
