@@ -1,8 +1,8 @@
 //! Branches: opened, spliced, and the head that chooses between them.
 
-use super::super::codes::{Kind, why_code};
-use super::super::connection::{execute, insert_numbered, rows};
-use super::super::fault::Outcome;
+use super::super::codes::{Kind, STATUS_PURGED, why_code};
+use super::super::connection::{execute, insert_numbered, maybe, rows};
+use super::super::fault::{Fault, Outcome};
 use super::super::prepare::Facts;
 use super::super::tx::{Entry, Tx};
 use super::message::{already_there, insert, move_to};
@@ -313,11 +313,17 @@ pub(crate) fn grow_behind(tx: &mut Tx<'_>, address: Address) -> Outcome<()> {
     }
     // A parent is older than its children, so in order of number every base is right before it is used.
     for no in &affected {
-        recount(tx, BranchNo(*no))?;
+        let sql = "select c.status from branch b join conversation c on c.no = b.conversation_no where b.no = $1";
+        let status: Option<i64> = maybe(tx.connection, sql, [no], |row| row.get(0))?;
+        match recount(tx, BranchNo(*no)) {
+            Err(Fault::Refused(StoreError::Altered { .. })) if status == Some(STATUS_PURGED) => {}
+            counted => counted?,
+        }
     }
     for no in &affected {
-        let sql = "select no from conversation where head_branch_no = $1";
-        for conversation_no in rows(tx.connection, sql, [no], |row| row.get(0))? {
+        // Of one that was purged only what others took is there; nobody counts it.
+        let sql = "select no from conversation where head_branch_no = $1 and status <> $2";
+        for conversation_no in rows(tx.connection, sql, (no, STATUS_PURGED), |row| row.get(0))? {
             let mut row = tx.conversation_by_no(conversation_no)?;
             let sums = tx.sums_at(row.head)?;
             let head = row.head;
