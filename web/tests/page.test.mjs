@@ -445,7 +445,8 @@ describe('the messages', () => {
     assert.deepEqual(folds, [['reasoning', false], ['tool_call', false], ['tool_result', false], ['other', false]]);
     assert.match(await message.innerText(), /Called search\s+query: weather/);
     await page.locator('[data-kind="other"] summary').click();
-    assert.match(await page.locator('[data-kind="other"]').innerText(), /"depth": 3/);
+    const other = page.locator('[data-kind="other"]');
+    await until(async () => /"depth": 3/.test(await other.innerText()), 'what is in it is shown');
     assert.equal(await page.getByTestId('code').first().locator('code').innerText(), 'let a = 1;');
   });
 });
