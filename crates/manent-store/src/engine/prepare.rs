@@ -2,13 +2,15 @@
 
 use crate::error::{Result, StoreError};
 use crate::transaction::{Change, Transaction};
-use manent_model::{Author, Body, Digest, DigestKey, Json, MessageStatus, NewMessage, Part, Sums, hex};
+use manent_model::{Author, Body, Digest, DigestKey, Json, MessageStatus, NewMessage, OriginObject, Part, Sums, hex};
 
 /// A commit is bounded so that none of them holds the lock for long.
 const CHANGES_MAX: usize = 2_000;
 const BYTES_MAX: usize = 4 << 20;
-/// Titles, names and keys are read with every list; nobody needs a megabyte there.
+/// Titles and paths are read with every list; nobody needs a megabyte there.
 const SHORT_MAX: usize = 64 << 10;
+/// A name stands in an index, where PostgreSQL takes 2,704 bytes at most; NUL is stored as two.
+const NAME_MAX: usize = 1 << 10;
 
 /// What is known of a message before it is stored.
 #[derive(Debug)]
@@ -48,7 +50,7 @@ pub(crate) fn prepare(key: &DigestKey, transaction: Transaction) -> Result<Prepa
         return Err(StoreError::TooLarge { what: "the transaction", limit: "4 MiB" });
     }
     if let Some(author) = &transaction.actor {
-        short("an author", author.id.len() + author.name.len())?;
+        named("an author", author.id.len() + author.name.len())?;
     }
     let facts = transaction
         .changes
@@ -115,6 +117,14 @@ fn short(what: &'static str, length: usize) -> Result<usize> {
     }
 }
 
+/// The length of what an index holds.
+fn named(what: &'static str, length: usize) -> Result<usize> {
+    match length <= NAME_MAX {
+        true => Ok(length),
+        false => Err(StoreError::TooLarge { what, limit: "1 KiB" }),
+    }
+}
+
 fn text_size(text: &Option<String>) -> usize {
     text.as_ref().map_or(0, String::len)
 }
@@ -124,11 +134,15 @@ fn json_size(json: &Option<Json>) -> usize {
 }
 
 fn words_size<'a>(what: &'static str, words: impl IntoIterator<Item = &'a String>) -> Result<usize> {
-    words.into_iter().map(|word| short(what, word.len())).sum()
+    words.into_iter().map(|word| named(what, word.len())).sum()
 }
 
 fn authors_size<'a>(authors: impl IntoIterator<Item = &'a Author>) -> Result<usize> {
-    authors.into_iter().map(|author| short("an author", author.id.len() + author.name.len())).sum()
+    authors.into_iter().map(|author| named("an author", author.id.len() + author.name.len())).sum()
+}
+
+fn origin_size(external: &Option<String>, raw: &Option<String>) -> Result<usize> {
+    Ok(named("an external id", text_size(external))? + text_size(raw) + 64)
 }
 
 fn size_of(change: &Change) -> Result<usize> {
@@ -142,14 +156,14 @@ fn size_of(change: &Change) -> Result<usize> {
         })
         .sum();
     for message in messages_of(change) {
-        short("a role", message.content.role.len())?;
-        short("a model", message.content.model.as_ref().map_or(0, String::len))?;
-        short("an author", message.content.author.as_ref().map_or(0, |author| author.id.len() + author.name.len()))?;
+        named("a role", message.content.role.len())?;
+        named("a model", message.content.model.as_ref().map_or(0, String::len))?;
+        named("an author", message.content.author.as_ref().map_or(0, |author| author.id.len() + author.name.len()))?;
     }
     let rest = match change {
         Change::CreateConversation { draft, .. } => {
             short("a title", draft.title.len())?
-                + short("an external id", text_size(&draft.external_id))?
+                + named("an external id", text_size(&draft.external_id))?
                 + authors_size(draft.creator.iter().chain(&draft.members))?
                 + words_size("a tag", &draft.tags)?
                 + json_size(&draft.metadata)
@@ -162,21 +176,23 @@ fn size_of(change: &Change) -> Result<usize> {
                 + patch.metadata.as_ref().map_or(0, json_size)
         }
         Change::AppendMessages { origins, .. } => {
-            origins.iter().map(|origin| text_size(&origin.external) + text_size(&origin.raw) + 64).sum()
+            origins.iter().map(|origin| origin_size(&origin.external, &origin.raw)).sum::<Result<usize>>()?
         }
         Change::AppendChunk { delta, .. } => delta.len(),
         Change::FinishMessage { finish, .. } => finish.body.text().len() + json_size(&finish.usage),
-        Change::AddNote { kind, value, .. } => short("a kind", kind.len())? + value.text().len(),
-        Change::SetBookmark { name, metadata, .. } => short("a name", name.len())? + json_size(metadata),
-        Change::RemoveBookmark { name, .. } => short("a name", name.len())?,
-        Change::SetState { name, value, .. } => short("a name", name.len())? + json_size(value),
+        Change::AddNote { kind, value, .. } => named("a kind", kind.len())? + value.text().len(),
+        Change::SetBookmark { name, metadata, .. } => named("a name", name.len())? + json_size(metadata),
+        Change::RemoveBookmark { name, .. } => named("a name", name.len())?,
+        Change::SetState { name, value, .. } => named("a name", name.len())? + json_size(value),
         Change::AddFold { fold, .. } => text_size(&fold.summary) + fold.covers.len() * 32 + json_size(&fold.made_by),
         Change::PutToolCall { call, note } => {
-            short("a call", call.call_id.len() + call.name.len() + note.len())? + call.record.text().len()
+            named("a call", call.call_id.len() + call.name.len())?
+                + short("a note", note.len())?
+                + call.record.text().len()
         }
         Change::PutToolTrail { call, steps } => {
             let notes = steps.iter().map(|step| step.note.len() + 32).sum::<usize>();
-            short("a call", call.call_id.len() + call.name.len())? + notes + call.record.text().len()
+            named("a call", call.call_id.len() + call.name.len())? + notes + call.record.text().len()
         }
         Change::MoveToolCall { record, note, .. } => short("a note", note.len())? + json_size(record),
         Change::AppendEvents { events, .. } => {
@@ -187,32 +203,37 @@ fn size_of(change: &Change) -> Result<usize> {
         Change::TakeInputs { ids, .. } => ids.len() * 16,
         Change::TakeLease { owner, .. } => short("an owner", owner.len())?,
         Change::PutDocument { kind, id, body, .. } => {
-            short("a document's name", kind.len() + id.len())? + json_size(body)
+            named("a document's name", kind.len() + id.len())? + json_size(body)
         }
         Change::RecordCall { call, .. } => {
-            short("a model", text_size(&call.model))? + json_size(&call.manifest) + call.sent.len() * 32 + 64
+            named("a model", text_size(&call.model))? + json_size(&call.manifest) + call.sent.len() * 32 + 64
         }
         Change::PutBlobPiece { bytes, .. } => bytes.len(),
         Change::PutSource { source } => short("a path", source.path.len())? + source.style.text().len(),
-        Change::PutOrigin { origin } => text_size(&origin.external) + text_size(&origin.raw),
+        Change::PutOrigin { origin } => {
+            if let OriginObject::Document(name) = &origin.object {
+                named("a document's name", name.len().saturating_sub(1))?;
+            }
+            origin_size(&origin.external, &origin.raw)?
+        }
         Change::Quarantine { quarantined } => quarantined.why.len() + quarantined.bytes.len(),
         Change::PutMemory { memory } => {
-            short("a collection", memory.collection.len())?
-                + short("an external id", text_size(&memory.external))?
+            named("a collection", memory.collection.len())?
+                + named("an external id", text_size(&memory.external))?
                 + memory.text.len()
                 + json_size(&memory.metadata)
         }
         Change::PutScratch { scratch } => {
-            short("a name", scratch.kind.len() + scratch.id.len() + scratch.actor.len())? + scratch.body.text().len()
+            named("a name", scratch.kind.len() + scratch.id.len() + scratch.actor.len())? + scratch.body.text().len()
         }
         Change::CreateProject { project } => {
-            short("a name", project.kind.len() + project.name.len())?
+            named("a name", project.kind.len() + project.name.len())?
                 + project.instructions.len()
                 + json_size(&project.metadata)
                 + project.facts.iter().map(|(name, text)| name.len() + text.len()).sum::<usize>()
         }
         Change::EditProject { patch, .. } => {
-            short("a name", text_size(&patch.name))?
+            named("a name", text_size(&patch.name))?
                 + text_size(&patch.instructions)
                 + patch.metadata.as_ref().map_or(0, json_size)
                 + patch.facts.iter().map(|(name, text)| name.len() + text_size(text)).sum::<usize>()

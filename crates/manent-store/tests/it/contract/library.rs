@@ -198,7 +198,7 @@ pub async fn a_blob_can_be_staged_again_in_fewer_pieces(store: &dyn Store) {
     sound(store).await;
 }
 
-fn source(path: &str) -> Source {
+pub fn source(path: &str) -> Source {
     Source {
         id: id(SourceId::new),
         format: "veloca".to_owned(),

@@ -41,8 +41,8 @@ pub async fn a_transaction_holds_four_mebibytes(store: &dyn Store) {
         metadata: Some(value()),
         version: 1,
     };
-    let tags = (0..67).map(|n| format!("{n:02}{}", "t".repeat(64_000))).collect();
-    let member = || Author { id: "m".to_owned(), name: "m".repeat(64_000) };
+    let tags = (0..4_200).map(|n| format!("{n:04}{}", "t".repeat(1_000))).collect();
+    let member = || Author { id: "m".to_owned(), name: "m".repeat(1_000) };
     let body = Body::of(&[]);
     let finish = Finish { status: MessageStatus::Complete, body, tokens: None, usage: Some(value()) };
     let fold = NewFold {
@@ -72,7 +72,7 @@ pub async fn a_transaction_holds_four_mebibytes(store: &dyn Store) {
         },
         Change::EditConversation {
             id: conversation,
-            patch: ConversationPatch { members: Some((0..66).map(|_| member()).collect()), ..Default::default() },
+            patch: ConversationPatch { members: Some((0..4_200).map(|_| member()).collect()), ..Default::default() },
         },
         Change::PutDocument { kind: String::new(), id: String::new(), project: None, body: Some(value()) },
     ];
@@ -118,6 +118,101 @@ pub async fn what_is_read_with_every_list_stays_short(store: &dyn Store) {
     let mut transaction = Transaction::of(at(1), rename("short"));
     transaction.actor = Some(Author { id: long, name: String::new() });
     refused_as(store.commit(transaction).await, "too_large");
+    sound(store).await;
+}
+
+/// Bytes that do not pack: an index of PostgreSQL packs what it can before it measures.
+fn noise(length: usize) -> String {
+    let mut chance = fastrand::Rng::with_seed(7);
+    (0..length).map(|_| chance.alphanumeric()).collect()
+}
+
+/// One change for every kind of name that stands in an index.
+fn names(
+    conversation: ConversationId,
+    message_id: MessageId,
+    source: SourceId,
+    name: &str,
+) -> Vec<(&'static str, Change)> {
+    let text = || name.to_owned();
+    let author = || Author { id: text(), name: String::new() };
+    let draft = |draft: ConversationDraft| Change::CreateConversation {
+        id: id(ConversationId::new),
+        branch: id(BranchId::new),
+        draft,
+        importing: false,
+    };
+    let said = |change: fn(&mut Content, String)| {
+        let mut new = message("user", "x");
+        change(&mut new.content, text());
+        append(conversation, vec![new])
+    };
+    let from = Origin {
+        object: OriginObject::Conversation(conversation),
+        source,
+        ordinal: 0,
+        external: Some(text()),
+        raw: None,
+    };
+    let event = NewEvent { channel: text(), at: at(1), body: json("1") };
+    let called = ToolCall {
+        message: message_id,
+        part: fastrand::u32(..),
+        call_id: text(),
+        name: String::new(),
+        state: ToolState::Pending,
+        record: json("1"),
+    };
+    let scratch =
+        Scratch { kind: "k".to_owned(), id: name[1..].to_owned(), actor: String::new(), body: json("1"), at: at(1) };
+    let memory = Memory {
+        id: id(MemoryId::new),
+        collection: text(),
+        external: None,
+        text: "x".to_owned(),
+        metadata: None,
+        project: None,
+        conversation: None,
+        message: None,
+    };
+    vec![
+        ("external id", draft(ConversationDraft { external_id: Some(text()), ..Default::default() })),
+        ("tag", draft(ConversationDraft { tags: [text()].into(), ..Default::default() })),
+        ("creator", draft(ConversationDraft { creator: Some(author()), ..Default::default() })),
+        ("role", said(|content, text| content.role = text)),
+        ("model", said(|content, text| content.model = Some(text))),
+        ("author", said(|content, text| content.author = Some(Author { id: String::new(), name: text }))),
+        ("note", Change::AddNote { id: id(NoteId::new), message: message_id, kind: text(), value: json("1") }),
+        ("bookmark", Change::SetBookmark { conversation, name: text(), head: None, metadata: None }),
+        ("state", Change::SetState { conversation, name: text(), after: None, value: None }),
+        ("channel", Change::AppendEvents { conversation, events: vec![event] }),
+        ("document", Change::PutDocument { kind: String::new(), id: text(), project: None, body: Some(json("1")) }),
+        ("document", Change::PutDocument { kind: text(), id: String::new(), project: None, body: Some(json("1")) }),
+        ("origin", Change::PutOrigin { origin: from }),
+        ("call", Change::PutToolCall { call: called, note: "asked".to_owned() }),
+        ("scratch", Change::PutScratch { scratch }),
+        ("memory", Change::PutMemory { memory: memory.clone() }),
+        (
+            "memory",
+            Change::PutMemory { memory: Memory { collection: "c".to_owned(), external: Some(text()), ..memory } },
+        ),
+    ]
+}
+
+pub async fn a_name_has_a_kibibyte_on_every_engine(store: &dyn Store) {
+    let source = super::library::source("file");
+    commit(store, Change::PutSource { source: source.clone() }).await;
+    for name in [noise(1_024), "\0".repeat(1_024)] {
+        let conversation = conversation(store, "a").await;
+        let message_id = say(store, conversation, &["one"]).await[0];
+        for (_, change) in names(conversation, message_id, source.id, &name) {
+            commit(store, change).await;
+        }
+        for (what, change) in names(conversation, message_id, source.id, &format!("{name}+")) {
+            let code = try_commit(store, change).await.map_or_else(|error| error.code(), |_| "stored");
+            assert_eq!(code, "too_large", "{what}");
+        }
+    }
     sound(store).await;
 }
 

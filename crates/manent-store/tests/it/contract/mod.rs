@@ -131,6 +131,7 @@ contract! {
     limits::a_transaction_holds_two_thousand_changes,
     limits::a_transaction_holds_four_mebibytes,
     limits::what_is_read_with_every_list_stays_short,
+    limits::a_name_has_a_kibibyte_on_every_engine,
     limits::a_transaction_happens_whole_or_not_at_all,
     purge::only_what_lies_in_the_trash_is_purged,
     purge::a_large_conversation_is_purged_in_steps,

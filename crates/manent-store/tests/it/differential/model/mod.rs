@@ -111,12 +111,12 @@ fn check_shape(transaction: &Transaction) -> Result<()> {
     }
     for change in &transaction.changes {
         for message in messages_of(change) {
-            short("a role", &message.content.role)?;
+            named("a role", &message.content.role)?;
         }
         match change {
             Change::CreateConversation { draft, .. } => short("a title", &draft.title)?,
             Change::EditConversation { patch, .. } => short("a title", patch.title.as_deref().unwrap_or_default())?,
-            Change::SetBookmark { name, .. } => short("a name", name)?,
+            Change::SetBookmark { name, .. } => named("a name", name)?,
             _ => {}
         }
     }
@@ -130,6 +130,13 @@ fn short(what: &'static str, text: &str) -> Result<()> {
     match text.len() <= 65_536 {
         true => Ok(()),
         false => Err(StoreError::TooLarge { what, limit: "64 KiB" }),
+    }
+}
+
+fn named(what: &'static str, text: &str) -> Result<()> {
+    match text.len() <= 1_024 {
+        true => Ok(()),
+        false => Err(StoreError::TooLarge { what, limit: "1 KiB" }),
     }
 }
 
