@@ -142,6 +142,7 @@ contract! {
     purge::a_tag_is_found_again_after_its_last_conversation_went,
     purge::an_undo_leaves_a_memory_without_its_purged_conversation,
     purge::what_was_taken_from_a_purged_conversation_is_still_counted,
+    purge::a_stream_ends_where_a_purged_conversation_forked_behind_it,
     erase::an_erased_message_leaves_only_its_place,
     erase::nothing_before_an_erasure_can_be_undone,
     erase::an_erased_conversation_is_gone_with_what_came_from_it,

@@ -263,3 +263,25 @@ pub async fn what_was_taken_from_a_purged_conversation_is_still_counted(store: &
     assert!(found.is_empty(), "nothing shows what was purged");
     sound(store).await;
 }
+
+pub async fn a_stream_ends_where_a_purged_conversation_forked_behind_it(store: &dyn Store) {
+    let (a, mut stream) = (conversation(store, "a").await, message("assistant", ""));
+    stream.content.status = MessageStatus::Streaming;
+    let told = stream.id;
+    commit(store, append(a, vec![stream])).await;
+    let (b, between) = forked(store, first_branch(store, a).await, told, "x").await;
+    let taken = path(store, b, None).await[1].id;
+    say(store, b, &["that nobody took"]).await;
+    commit(store, splice(b, instead_of(taken, taken), &["instead"])).await;
+    let (c, _) = forked(store, between, taken, "y").await;
+    trash(store, b).await;
+    purge(store, b).await;
+    let finish =
+        Finish { status: MessageStatus::Complete, body: Body::of(&[Part::text("told")]), tokens: Some(9), usage: None };
+    commit(store, Change::FinishMessage { message: told, finish }).await;
+    assert_eq!(texts(store, c).await, ["told", "x", "y"]);
+    for conversation in [a, c] {
+        counts_hold(store, conversation).await;
+    }
+    sound(store).await;
+}
