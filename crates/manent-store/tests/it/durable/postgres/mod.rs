@@ -12,6 +12,7 @@ mod cut;
 mod order;
 mod flight;
 mod silent;
+mod refused;
 mod tenants;
 mod schema;
 mod tls;
