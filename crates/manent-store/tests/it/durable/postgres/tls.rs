@@ -5,6 +5,7 @@ use manent_store::postgres::{PostgresOptions, PostgresStore};
 use manent_store::{Store, StoreError};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 fn try_open(url: &str) -> Result<PostgresStore, StoreError> {
@@ -31,11 +32,11 @@ async fn an_address_says_how_its_server_is_reached() {
 
     for settings in ["", "?sslmode=require", &trusting(&ours)] {
         let store = try_open(&format!("{url}{settings}")).expect("opens");
-        assert_eq!(encrypted(&url).await, (true, false), "{settings}");
+        assert_eq!(encrypted(&url, "manent").await, (true, false), "{settings}");
         store.close().await.expect("closes");
     }
     let store = try_open(&format!("{url}?sslmode=disable")).expect("opens");
-    assert_eq!(encrypted(&url).await, (false, true));
+    assert_eq!(encrypted(&url, "manent").await, (false, true));
     store.close().await.expect("closes");
 
     let by_name = url.replace("127.0.0.1", "localhost");
@@ -49,6 +50,63 @@ async fn an_address_says_how_its_server_is_reached() {
     }
     let nowhere = refused(&format!("{url}{}", trusting(&folder.path().join("missing.pem"))));
     assert!(nowhere.contains("missing.pem"), "{nowhere}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_an_address_says_nothing_the_environment_says_how_its_server_is_reached() {
+    let Some(server) = server(&["fsync=off"]) else { return };
+    let url = server.postgres.url();
+    check(&url, "require", None, "tls");
+    let certificate = encrypt(&server, &["127.0.0.1"]).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let (ours, other) = (folder.path().join("our roots.pem"), folder.path().join("other.pem"));
+    std::fs::write(&ours, certificate).expect("written");
+    std::fs::write(&other, certified(&["127.0.0.1"]).0).expect("written");
+    check(&url, "disable", None, PLAIN);
+    check(&url, "require", None, ENCRYPTED);
+    check(&url, "verify-full", Some(&ours), ENCRYPTED);
+    check(&url, "verify-full", Some(&other), "badsignature");
+    check(&url, "verify-full", None, "certificate");
+    // What the address says is what counts.
+    check(&format!("{url}?sslmode=disable"), "verify-full", Some(&other), PLAIN);
+    check(&format!("{url}?sslmode=verify-full"), "disable", Some(&ours), ENCRYPTED);
+    check(&format!("{url}{}", trusting(&ours)), "disable", Some(&other), ENCRYPTED);
+}
+
+const ENCRYPTED: &str = "it is encrypted";
+const PLAIN: &str = "it is not encrypted";
+
+/// Checks what a program sees that opens an address with these variables of libpq.
+fn check(url: &str, mode: &str, roots: Option<&Path>, expected: &str) {
+    let mut program = Command::new(std::env::current_exe().expect("a program knows itself"));
+    program.args(["--exact", "durable::postgres::tls::opens_the_address_that_it_is_given", "--nocapture"]);
+    program.env("MANENT_CHILD_ADDRESS", url).env("PGSSLMODE", mode).env_remove("PGSSLROOTCERT");
+    if let Some(roots) = roots {
+        program.env("PGSSLROOTCERT", roots);
+    }
+    let output = program.output().expect("a process can be started");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains(expected), "{url} with {mode} and {roots:?}: {said}");
+}
+
+/// Not a test of its own: without an address there is nothing to do.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn opens_the_address_that_it_is_given() {
+    let Ok(url) = std::env::var("MANENT_CHILD_ADDRESS") else { return };
+    // The server may still see the one before this.
+    let name = format!("child-{}", std::process::id());
+    let more = if url.contains('?') { '&' } else { '?' };
+    match try_open(&format!("{url}{more}application_name={name}")) {
+        Ok(store) => {
+            let (plain_url, _) = url.split_once('?').unwrap_or((&url, ""));
+            match encrypted(plain_url, &name).await {
+                (true, false) => eprintln!("{ENCRYPTED}"),
+                _ => eprintln!("{PLAIN}"),
+            }
+            store.close().await.expect("closes");
+        }
+        Err(error) => eprintln!("{}", format!("{error:?}").to_lowercase()),
+    }
 }
 
 fn trusting(file: &Path) -> String {
@@ -83,12 +141,12 @@ fn certified(names: &[&str]) -> (String, String) {
     (made.cert.pem(), made.signing_key.serialize_pem())
 }
 
-/// Says whether stores are connected with encryption, and whether any are without.
-async fn encrypted(url: &str) -> (bool, bool) {
+/// Says whether stores of a name are connected with encryption, and whether any are without.
+async fn encrypted(url: &str, application: &str) -> (bool, bool) {
     let sql = "select coalesce(bool_or(s.ssl), false), coalesce(bool_or(not s.ssl), false)
          from pg_stat_ssl s
          join pg_stat_activity a on a.pid = s.pid
-         where a.application_name = 'manent'";
-    let row = owner(url).await.query_one(sql, &[]).await.expect("counted");
+         where a.application_name = $1";
+    let row = owner(url).await.query_one(sql, &[&application]).await.expect("counted");
     (row.get(0), row.get(1))
 }
