@@ -11,6 +11,7 @@ mod kill;
 mod cut;
 mod order;
 mod flight;
+mod batch;
 mod silent;
 mod refused;
 mod tenants;
@@ -60,4 +61,18 @@ async fn owner(url: &str) -> tokio_postgres::Client {
         let _ = connection.await;
     });
     client
+}
+
+/// Waits until so many connections wait for a lock, and returns their processes, the first to wait first.
+async fn waiting(raw: &tokio_postgres::Client, many: usize) -> Vec<i32> {
+    // Not pg_stat_activity: inside a transaction that says the same until its end.
+    let sql = "select pid from pg_locks where not granted order by waitstart";
+    for _ in 0..1_000 {
+        let rows = raw.query(sql, &[]).await.expect("the server can be asked");
+        if rows.len() == many {
+            return rows.iter().map(|row| row.get(0)).collect();
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("there never were {many} who waited");
 }
