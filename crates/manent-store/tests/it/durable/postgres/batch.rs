@@ -60,6 +60,39 @@ async fn versions(store: &dyn Store) -> usize {
     store.documents(DocumentsQuery::All).await.expect("readable").len()
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_commit_has_no_time_for_comes_next_and_in_its_order() {
+    const APPENDS: usize = 48;
+    const MESSAGES: usize = 250;
+    let Some(server) = server(&["fsync=off"]) else { return };
+    let (store, raw) = (open(server.postgres.url(), 1, PATIENCE), owner(&server.postgres.url()).await);
+    let talk = conversation(&*store, "talk").await;
+    // What is appended to what was appended last is sent without waiting.
+    for text in ["one", "two", "three"] {
+        say(&*store, talk, &[text]).await;
+    }
+    let position = *store.position().borrow();
+    let saying = |number: usize| {
+        let messages = (0..MESSAGES).map(|_| message("user", &number.to_string())).collect();
+        Transaction::of(at(1), append(talk, messages))
+    };
+    let transactions: Vec<Transaction> = (0..APPENDS).map(saying).collect();
+    for answer in in_one_batch(&*store, &raw, &transactions).await {
+        answer.expect("each has its turn");
+    }
+    let said: Vec<String> = texts(&*store, talk).await.split_off(3 + 1);
+    let asked: Vec<String> = (0..APPENDS).flat_map(|number| vec![number.to_string(); MESSAGES]).collect();
+    assert!(
+        said == asked,
+        "the order is another: {:?}",
+        said.chunks(MESSAGES).map(|some| &some[0]).collect::<Vec<_>>()
+    );
+    let sql = "select count(distinct xmin::text) from journal where tenant = 1 and pos - 1 > $1";
+    let commits: i64 = raw.query_one(sql, &[&position]).await.expect("counted").get(0);
+    assert!(commits > 1, "one commit had time for all of them, so nothing was tested");
+    sound(&*store).await;
+}
+
 /// Commits all of these together, and returns their answers: they come while another one waits for its turn, which is
 /// an append to the first conversation there is.
 async fn in_one_batch(store: &dyn Store, raw: &Client, transactions: &[Transaction]) -> Vec<Result<Committed>> {
