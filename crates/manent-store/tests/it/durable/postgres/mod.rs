@@ -12,6 +12,7 @@ mod cut;
 mod order;
 mod flight;
 mod batch;
+mod looked_for;
 mod silent;
 mod refused;
 mod tenants;
