@@ -270,7 +270,7 @@ impl Writer {
         match self.was_stored(&work) {
             Ok(Some(true)) => Ok(work),
             Ok(Some(false)) => self.together(batch),
-            // It is there in part, or others have changed it since: nobody can tell.
+            // It is there in part, or left no row, or others have changed it since: nobody can tell.
             Ok(None) => {
                 let outcomes = work.outcomes.iter().map(|_| Err(StoreError::OutcomeUnknown)).collect();
                 Ok(Work { outcomes, ..work })
@@ -291,6 +291,8 @@ impl Writer {
         self.client().run("commit")?;
         Ok(match (found.first(), work.rows.first()) {
             _ if next <= work.first => Some(false),
+            // What it changed has no row, and others may have changed it since.
+            (_, None) => None,
             _ if found == work.rows => Some(true),
             (Some(found), Some(ours)) if found.1 != ours.1 => Some(false),
             _ => None,

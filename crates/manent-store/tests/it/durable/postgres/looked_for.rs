@@ -64,6 +64,35 @@ async fn a_commit_that_the_server_never_came_to_is_made_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_leaves_no_trace_in_the_journal_is_not_taken_for_stored_when_others_have_written() {
+    let Some(behind) = behind().await else { return };
+    let other = open(behind.server.postgres.url(), 1, PATIENCE);
+    say(&*other, behind.talk, &["other"]).await;
+    let put = |id: &str| {
+        let (kind, id, actor) = ("draft".to_owned(), id.to_owned(), String::new());
+        Change::PutScratch { scratch: Scratch { kind, id, actor, body: json("1"), at: at(1) } }
+    };
+    // The statement is then known to the server, and the next one is sent with its commit.
+    commit(&*behind.store, put("first")).await;
+    let holding = owner(&behind.server.postgres.url()).await;
+    holding.batch_execute("begin; lock table scratch in exclusive mode").await.expect("held");
+    let lost = committing(&behind.store, put("lost"));
+    let process = waiting(&behind.raw, 1).await[0];
+    let written = committing(&other, append(behind.talk, vec![message("user", "other again")]));
+    waiting(&behind.raw, 2).await;
+    behind.lose(process, 3).await;
+    holding.batch_execute("rollback").await.expect("let go");
+    written.await.expect("no panic").expect("stored");
+    let answer = lost.await.expect("no panic");
+    let found = behind.store.scratch(ScratchQuery::default()).await.expect("readable");
+    let there = found.iter().any(|scratch| scratch.id == "lost");
+    match answer {
+        Ok(_) => assert!(there, "it was answered as stored, and is not there"),
+        Err(error) => assert_eq!((error.code(), there), ("outcome_unknown", false), "{error:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_that_looks_for_a_commit_is_no_longer_the_one_that_sent_it() {
     let Some(behind) = behind().await else { return };
     let sql = "select next from counter where tenant = 1 and name = 'writer'";
