@@ -1,0 +1,99 @@
+//! What is asked ahead: questions that are put together before anybody wants their answers.
+
+use super::{Alike, Client, references};
+use crate::engine::cell::Parameters;
+use crate::engine::connection::Ran;
+use crate::postgres::tenant;
+use crate::postgres::value::Bound;
+use std::future::Future;
+use std::task::{Context, Poll, Waker};
+use tokio_postgres::Row;
+
+impl Client {
+    /// Asks for rows that somebody will want. Questions are put when the first answer is wanted, all in one go and those
+    /// of one statement as one. Each answer is given once, to whoever asks the same.
+    pub(crate) fn ask(&self, sql: &str, parameters: impl Parameters) {
+        let bound = self.bound(parameters);
+        if self.answers.borrow().get(sql).is_some_and(|answers| answers.contains_key(&bound)) {
+            return;
+        }
+        let mut questions = self.questions.borrow_mut();
+        match questions.iter_mut().find(|alike| alike.sql == sql) {
+            Some(alike) => alike.times.push(bound),
+            None => questions.push(Alike { sql: sql.to_owned(), times: vec![bound] }),
+        }
+    }
+
+    /// Answers for the server that there is no such row.
+    pub(crate) fn assume_none(&self, sql: &str, parameters: impl Parameters) {
+        let bound = self.bound(parameters);
+        self.answers.borrow_mut().entry(sql.to_owned()).or_default().insert(bound, Vec::new());
+    }
+
+    /// Looks at the first row of an answer that was asked for, and leaves it for whoever asks the same.
+    pub(crate) fn peek<T>(
+        &self,
+        sql: &str,
+        parameters: impl Parameters,
+        look: impl FnOnce(&Row) -> Ran<T>,
+    ) -> Ran<Option<T>> {
+        let bound = self.bound(parameters);
+        let Some(rows) = self.answer(sql, &bound)? else { return Ok(None) };
+        let looked = rows.first().map(look).transpose();
+        self.answers.borrow_mut().entry(sql.to_owned()).or_default().insert(bound, rows);
+        looked
+    }
+
+    /// Forgets what was asked ahead: it may no longer be true.
+    pub(in crate::postgres) fn forget_ahead(&self) {
+        self.questions.borrow_mut().clear();
+        self.answers.borrow_mut().clear();
+    }
+
+    /// Takes the answer to a question, if it was asked.
+    pub(super) fn answer(&self, sql: &str, bound: &[Bound]) -> Ran<Option<Vec<Row>>> {
+        let is_asked = self.questions.borrow().iter().any(|alike| alike.sql == sql);
+        if is_asked {
+            self.put_questions()?;
+        }
+        Ok(self.answers.borrow_mut().get_mut(sql).and_then(|answers| answers.remove(bound)))
+    }
+
+    fn put_questions(&self) -> Ran<()> {
+        let questions = std::mem::take(&mut *self.questions.borrow_mut());
+        self.send_gathered()?;
+        let mut prepared = Vec::with_capacity(questions.len());
+        for Alike { sql, mut times } in questions {
+            times.sort_unstable();
+            times.dedup();
+            let (statement, bound) = self.one_for_all(&sql, &times, tenant::named)?;
+            prepared.push((sql, times, statement, bound));
+        }
+        // From here on nobody waits for anything but the answers in their order: a connection hands on no answer while an
+        // earlier one is not taken.
+        let mut put = Vec::with_capacity(prepared.len());
+        for (sql, times, statement, bound) in prepared {
+            let client = self.client.clone();
+            let mut answer = Box::pin(async move { client.query(&statement, &references(&bound)).await });
+            // The first look at it sends it; there is no answer yet.
+            if let Poll::Ready(Err(error)) = answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                return Err(error.into());
+            }
+            put.push((sql, times, answer));
+        }
+        self.wait(async {
+            self.settle().await?;
+            for (sql, times, answer) in put {
+                let rows = answer.await?;
+                let mut sorted: Vec<Vec<Row>> = times.iter().map(|_| Vec::new()).collect();
+                for row in rows {
+                    // Behind the columns stands which question a row answers; a single one needs no such column.
+                    let question: i64 = if times.len() > 1 { row.try_get(row.len() - 1)? } else { 1 };
+                    sorted[question as usize - 1].push(row);
+                }
+                self.answers.borrow_mut().entry(sql).or_default().extend(times.into_iter().zip(sorted));
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,68 @@
+//! Commits: sent before their answer is wanted, and looked at later.
+
+use super::Client;
+use super::sent::{Sent, settle};
+use crate::engine::connection::{EngineError, Ran};
+
+/// A commit that was sent, and what was sent before it.
+pub(in crate::postgres) struct Commit {
+    sent: Vec<Sent>,
+}
+
+/// Whether the server itself refused a commit, so that nothing is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::postgres) enum Refused {
+    Yes,
+    Perhaps,
+}
+
+impl Client {
+    /// Sends what was gathered and the commit. Until [`Self::landed`] nothing can be asked, only sent.
+    pub(in crate::postgres) fn send_commit(&self) -> Ran<Commit> {
+        let numbers = self.numbers();
+        for (table, (next, given)) in numbers {
+            if given {
+                self.execute("update counter set next = $1 where name = $2", (next, table))?;
+                self.numbers.borrow_mut().insert(table, (next, false));
+            }
+        }
+        self.send_plain("commit")?;
+        self.push();
+        self.under_way.set(self.under_way.get() + 1);
+        Ok(Commit { sent: std::mem::take(&mut *self.sent.borrow_mut()) })
+    }
+
+    /// Waits for a commit, the first one that was sent. An error says as well whether the server itself refused, and so
+    /// whether nothing is stored.
+    pub(in crate::postgres) fn landed(&self, commit: Commit) -> Result<(), (EngineError, Refused)> {
+        let under_way = self.under_way.replace(0);
+        let outcome = self.wait(async {
+            let mut sent = commit.sent;
+            let last = sent.pop().expect("a commit was sent");
+            let settled = settle(sent).await;
+            Ok((settled, last.await))
+        });
+        self.under_way.set(under_way.saturating_sub(1));
+        match outcome {
+            Ok((Ok(()), Ok(()))) => Ok(()),
+            // A server that ends a statement before the commit does not come to the commit.
+            Ok((Err(error), _)) if error.code().is_some() => Err((error.into(), Refused::Yes)),
+            // Others were first, or a rule does not hold; any other error may come behind the commit.
+            Ok((_, Err(error))) if error.code().is_some_and(|code| ["40", "23"].contains(&&code.code()[..2])) => {
+                Err((error.into(), Refused::Yes))
+            }
+            Ok((Err(error), _) | (_, Err(error))) => Err((error.into(), Refused::Perhaps)),
+            Err(error) => Err((error, Refused::Perhaps)),
+        }
+    }
+
+    /// Undoes what was sent since the transaction began.
+    pub(in crate::postgres) fn roll_back(&self) {
+        self.forget_ahead();
+        self.forget_numbers();
+        self.gathered.borrow_mut().clear();
+        self.sent.borrow_mut().clear();
+        // A connection that is gone has rolled back by itself.
+        let _ = self.run("rollback");
+    }
+}

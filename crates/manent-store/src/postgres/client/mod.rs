@@ -1,0 +1,271 @@
+//! A connection to a PostgreSQL server, for one tenant: it waits on the thread that uses it, and as seldom as it can.
+//!
+//! What changes rows is sent without waiting for the answer, as are the begin and the end of a transaction. Whoever asks
+//! for rows waits for those, and with them for everything that was sent before, and is told what of it failed. So a
+//! batch costs a few round trips, however many statements it has; and statements that differ only in their parameters
+//! become one with lists of them.
+//! The modules, in reading order:
+
+mod sent;
+mod asked;
+mod commit;
+
+pub(super) use commit::{Commit, Refused};
+
+use super::options::PostgresOptions;
+use super::tenant;
+use super::value::{Bound, Parameter};
+use crate::engine::cell::{Column, Parameters};
+use crate::engine::connection::{EngineError, Ran};
+use sent::{Numbers, Sent};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Config, Error, Row, Statement};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// A connection, what it has prepared, and what is under way.
+pub(crate) struct Client {
+    runtime: Runtime,
+    client: Arc<tokio_postgres::Client>,
+    tenant: i64,
+    /// How long an answer may take; for ever without one.
+    patience: Option<Duration>,
+    /// It did not answer in time; what comes of what it was told is unknown.
+    silent: Cell<bool>,
+    statements: RefCell<HashMap<String, Statement>>,
+    sent: RefCell<Vec<Sent>>,
+    /// How many statements that change rows were sent.
+    changes: Cell<u64>,
+    /// Statements that wait for their like, to be sent as one.
+    gathered: RefCell<Vec<Alike>>,
+    /// Questions that wait to be asked together.
+    questions: RefCell<Vec<Alike>>,
+    /// Answers that nobody has wanted yet.
+    answers: RefCell<HashMap<String, HashMap<Vec<Bound>, Vec<Row>>>>,
+    /// The next number of each table that was asked for, and whether any was given.
+    numbers: RefCell<Numbers>,
+    /// How many commits nobody has waited for yet.
+    under_way: Cell<usize>,
+}
+
+/// A statement, and its parameters each time it is to be run, with the tenant behind them.
+struct Alike {
+    sql: String,
+    times: Vec<Vec<Bound>>,
+}
+
+impl Client {
+    /// Connects to a host.
+    pub(super) fn connect(config: &Config, tls: MakeRustlsConnect, options: &PostgresOptions) -> Ran<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(EngineError::System)?;
+        // The setting limits the way to the host; this limits what the host then says as well.
+        let limit = config.get_connect_timeout().copied().unwrap_or(options.patience);
+        let connected = runtime.block_on(async {
+            let connecting = tokio::time::timeout(limit, config.connect(tls));
+            let (client, connection) = connecting.await.map_err(|_| EngineError::Silent)??;
+            tokio::spawn(async move {
+                // Whoever waits for an answer is told; there is nobody else to tell.
+                let _ = connection.await;
+            });
+            Ok(client)
+        });
+        connected.map(|client| Self {
+            runtime,
+            client: Arc::new(client),
+            tenant: options.tenant,
+            patience: Some(options.patience),
+            silent: Cell::default(),
+            statements: RefCell::default(),
+            sent: RefCell::default(),
+            changes: Cell::default(),
+            gathered: RefCell::default(),
+            questions: RefCell::default(),
+            answers: RefCell::default(),
+            numbers: RefCell::default(),
+            under_way: Cell::default(),
+        })
+    }
+
+    /// For work that takes as long as it takes.
+    pub(super) fn without_hurry(self) -> Self {
+        Self { patience: None, ..self }
+    }
+
+    /// Says whether the connection is gone, or no longer to be trusted.
+    pub(super) fn is_closed(&self) -> bool {
+        self.silent.get() || self.client.is_closed()
+    }
+
+    /// Runs statements that take nothing and give nothing, as they are.
+    pub(crate) fn run(&self, sql: &str) -> Ran<()> {
+        self.send_gathered()?;
+        self.wait(async {
+            let (settled, outcome) = self.behind_others(self.client.batch_execute(sql)).await;
+            settled.and(outcome)
+        })
+    }
+
+    /// Begins a transaction of the tenant.
+    pub(super) fn begin(&self) -> Ran<()> {
+        self.send_plain("begin isolation level read committed")?;
+        self.as_tenant()
+    }
+
+    /// Begins a transaction that sees one moment and changes nothing.
+    pub(crate) fn begin_reading(&self) -> Ran<()> {
+        self.send_plain("begin isolation level repeatable read read only")?;
+        self.as_tenant()
+    }
+
+    /// Ends it; the server is told now, and nobody waits until it has heard.
+    pub(crate) fn end_reading(&self) {
+        self.forget_ahead();
+        self.sent.borrow_mut().clear();
+        // A connection that is gone has ended everything.
+        let _ = self.send_plain("rollback");
+        self.push();
+    }
+
+    /// The rows of one tenant, until the end of the transaction.
+    fn as_tenant(&self) -> Ran<()> {
+        let statement = self.statement("select set_config('manent.tenant', $1, true)", str::to_owned)?;
+        self.send_statement(statement, vec![Parameter::One(Bound::Text(self.tenant.to_string()))])
+    }
+
+    /// Returns the only number that a statement gives.
+    pub(super) fn number(&self, sql: &str) -> Ran<i64> {
+        self.wait(async { self.client.query_one(sql, &[]).await?.try_get(0) })
+    }
+
+    /// Returns the only word that a statement gives.
+    pub(super) fn word(&self, sql: &str) -> Ran<String> {
+        self.wait(async { self.client.query_one(sql, &[]).await?.try_get(0) })
+    }
+
+    /// Begins to read many rows; [`Self::fetch`] brings them.
+    pub(super) fn open_cursor(&self, sql: &str) -> Ran<()> {
+        // A cursor takes no parameters, so the tenant stands in the statement.
+        let sql = tenant::named(sql).replace("$1", &self.tenant.to_string());
+        self.run(&format!("declare copying no scroll cursor for {sql}"))
+    }
+
+    pub(super) fn fetch(&self, rows: usize) -> Ran<Vec<Row>> {
+        self.wait(self.client.query(&format!("fetch forward {rows} from copying"), &[]))
+    }
+
+    /// Runs a statement that gives rows.
+    pub(crate) fn query(&self, sql: &str, parameters: impl Parameters) -> Ran<Vec<Row>> {
+        let bound = self.bound(parameters);
+        if let Some(rows) = self.answer(sql, &bound)? {
+            return Ok(rows);
+        }
+        self.send_gathered()?;
+        let statement = self.statement(sql, tenant::named)?;
+        let bound = references(&bound);
+        self.wait(async {
+            let rows = self.client.query(&statement, &bound[..statement.params().len()]);
+            let (settled, rows) = self.behind_others(rows).await;
+            settled.and(rows)
+        })
+    }
+
+    /// Lets what was sent go out, and what has come come in, without waiting.
+    pub(super) fn push(&self) {
+        self.runtime.block_on(tokio::task::yield_now());
+    }
+
+    fn wait<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Ran<T> {
+        if self.silent.get() {
+            return Err(EngineError::Silent);
+        }
+        // Its answer would come behind one that nobody takes.
+        if self.under_way.get() > 0 {
+            return Err(EngineError::UnderWay);
+        }
+        let answered = self.runtime.block_on(async {
+            match self.patience {
+                Some(patience) => tokio::time::timeout(patience, work).await.ok(),
+                None => Some(work.await),
+            }
+        });
+        match answered {
+            Some(outcome) => Ok(outcome?),
+            None => {
+                self.silent.set(true);
+                Err(EngineError::Silent)
+            }
+        }
+    }
+
+    /// The parameters, and the tenant behind them.
+    fn bound(&self, parameters: impl Parameters) -> Vec<Bound> {
+        let mut all = Vec::new();
+        let _ = parameters.each(|cell| {
+            all.push(Bound::of(cell));
+            Ok::<(), ()>(())
+        });
+        all.push(Bound::Integer(self.tenant));
+        all
+    }
+
+    fn statement(&self, sql: &str, named: fn(&str) -> String) -> Ran<Statement> {
+        if let Some(statement) = self.statements.borrow().get(sql) {
+            return Ok(statement.clone());
+        }
+        let statement = self.prepare(&named(sql))?;
+        self.statements.borrow_mut().insert(sql.to_owned(), statement.clone());
+        Ok(statement)
+    }
+
+    /// Returns a statement that does for all what another does for each, and its parameters: a list for each of the
+    /// other's, and the tenant.
+    fn one_for_all(
+        &self,
+        sql: &str,
+        times: &[Vec<Bound>],
+        named: fn(&str) -> String,
+    ) -> Ran<(Statement, Vec<Parameter>)> {
+        let single = self.statement(sql, named)?;
+        let count = single.params().len();
+        if let [only] = times {
+            return Ok((single, only[..count].iter().cloned().map(Parameter::One).collect()));
+        }
+        let key = format!("all {sql}");
+        let known = self.statements.borrow().get(&key).cloned();
+        let statement = match known {
+            Some(statement) => statement,
+            None => {
+                let kinds: Vec<&str> = single.params()[..count - 1].iter().map(Type::name).collect();
+                let statement = self.prepare(&tenant::for_all(&named(sql), &kinds))?;
+                self.statements.borrow_mut().insert(key, statement.clone());
+                statement
+            }
+        };
+        let list = |place: usize| Parameter::List(times.iter().map(|bound| bound[place].clone()).collect());
+        let lists = (0..count - 1).map(list);
+        Ok((statement, lists.chain([Parameter::One(Bound::Integer(self.tenant))]).collect()))
+    }
+
+    fn prepare(&self, sql: &str) -> Ran<Statement> {
+        self.wait(async {
+            // In a transaction that has failed nothing can be prepared, and its error is the one to tell.
+            self.settle().await?;
+            self.client.prepare(sql).await
+        })
+    }
+}
+
+fn references<T: ToSql + Sync>(bound: &[T]) -> Vec<&(dyn ToSql + Sync)> {
+    bound.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
+}
+
+/// Reads a column of a row.
+pub(crate) fn read<T: Column>(row: &Row, place: usize) -> Result<Option<T>, Error> {
+    super::value::read(row, place)
+}
