@@ -214,7 +214,6 @@ impl Engine for PostgresStore {
     }
 }
 
-/// Says whether an error means that the server is away, or no longer the one that takes writes.
 /// Connects again, and waits for a server that is away. One that refuses us is not waited for.
 fn reconnect(options: &PostgresOptions, until: Instant) -> Result<Client> {
     loop {
@@ -237,6 +236,7 @@ fn is_lost(error: &EngineError) -> bool {
     }
 }
 
+/// Says whether an error means that the server is away, or no longer the one that takes writes.
 fn is_away(error: &Error) -> bool {
     match error.code().map(SqlState::code) {
         // 08: the connection; 57P: the server stops or starts; 25006: it no longer takes writes.
