@@ -152,13 +152,12 @@ impl Writer {
                 self.flight = Some(Flight { batch, work, commit });
                 earlier.into_iter().for_each(|flight| self.land(flight));
             }
-            Some(Err(_)) => {
+            unsent => {
                 earlier.into_iter().for_each(|flight| self.land(flight));
-                self.roll_back();
-                self.batch(batch, None);
-            }
-            None => {
-                earlier.into_iter().for_each(|flight| self.land(flight));
+                if unsent.is_some() {
+                    // A part of it is with the server.
+                    self.roll_back();
+                }
                 self.batch(batch, None);
             }
         }
@@ -177,24 +176,24 @@ impl Writer {
 
     /// Waits for what was sent. Where it came to nothing, so did what was sent behind it: both run again, in their order.
     fn land(&mut self, flight: Flight) {
-        let landed = self.client().landed(flight.commit);
-        let Err((_, refused)) = landed else { return self.answer(flight.batch, flight.work) };
-        let behind = self.flight.take().map(|flight| (self.client().landed(flight.commit), flight.batch, flight.work));
-        let is_known = |refused: &Refused| *refused == Refused::Yes;
-        let all_known = is_known(&refused)
-            && behind.as_ref().is_none_or(|(landed, ..)| match landed {
-                Ok(()) => true,
-                Err((_, refused)) => is_known(refused),
-            });
-        match all_known {
-            true => self.roll_back(),
-            false => self.client = None,
+        let first = self.client().landed(flight.commit);
+        if first.is_ok() {
+            return self.answer(flight.batch, flight.work);
         }
-        self.batch(flight.batch, (refused == Refused::Perhaps).then_some(flight.work));
-        match behind {
-            Some((Ok(()), batch, work)) => self.answer(batch, work),
-            Some((Err((_, refused)), batch, work)) => self.batch(batch, (refused == Refused::Perhaps).then_some(work)),
-            None => {}
+        let mut ended = vec![(first, flight.batch, flight.work)];
+        if let Some(behind) = self.flight.take() {
+            ended.push((self.client().landed(behind.commit), behind.batch, behind.work));
+        }
+        match ended.iter().any(|(landed, ..)| matches!(landed, Err((_, Refused::Perhaps)))) {
+            true => self.client = None,
+            false => self.roll_back(),
+        }
+        for (landed, batch, work) in ended {
+            match landed {
+                Ok(()) => self.answer(batch, work),
+                Err((_, Refused::Yes)) => self.batch(batch, None),
+                Err((_, Refused::Perhaps)) => self.batch(batch, Some(work)),
+            }
         }
     }
 
