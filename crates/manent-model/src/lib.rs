@@ -34,7 +34,7 @@ pub use nouns::{
     Bookmark, Call, CallOutcome, Document, Event, Fold, FoldKind, Input, Lease, Memory, Note, Origin, OriginObject,
     Project, ProjectPatch, Quarantined, Scratch, Source, State, Stretch,
 };
-pub use part::{Body, Part};
+pub use part::{Body, Extra, Part};
 pub use path::{Base, Branch, Branches, Head, Piece, Sums};
 pub use stats::{Stats, Tally};
 pub use time::{Known, Micros, Time};

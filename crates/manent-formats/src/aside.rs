@@ -1,0 +1,37 @@
+//! What no noun holds: counted by record and member, so that a report can name it.
+
+use crate::item::{Item, Sink};
+use crate::json::Members;
+use crate::problem::ReadError;
+use std::collections::BTreeMap;
+
+/// Members that are kept with their records.
+#[derive(Debug, Default)]
+pub struct Asides(BTreeMap<(&'static str, String), u64>);
+
+impl Asides {
+    /// Counts the members of a record that its noun does not hold.
+    pub fn look(&mut self, text: &str, record: &'static str, held: &[&str]) {
+        let Some(members) = Members::parse(text) else { return };
+        for (key, _) in &members.0 {
+            if !held.contains(&key.as_ref()) {
+                self.add(record, key);
+            }
+        }
+    }
+
+    /// Counts one member.
+    pub fn add(&mut self, record: &'static str, key: &str) {
+        // Names come from outside; a file of a million different ones is told as one.
+        let known = self.0.len() < 1_000 || self.0.contains_key(&(record, key.to_owned()));
+        *self.0.entry((record, if known { key } else { "…" }.to_owned())).or_default() += 1;
+    }
+
+    /// Hands on what was counted.
+    pub fn tell(self, sink: &mut dyn Sink) -> Result<(), ReadError> {
+        for ((record, key), count) in self.0 {
+            sink.take(Item::Aside { record, key: Some(key), count })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,43 @@
+//! The table of formats: everything that is known about each in one row.
+
+use crate::item::Sink;
+use crate::out::{Library, Loss, Out, WriteError};
+use crate::problem::ReadError;
+use crate::tree::Tree;
+use crate::veloca;
+
+/// A format that is read and written.
+pub struct Format {
+    /// Its name, as people type it.
+    pub name: &'static str,
+    /// What it is, for people.
+    pub about: &'static str,
+    /// Its generations, oldest first.
+    pub generations: &'static [&'static str],
+    /// Says whether something of it lies in a tree.
+    pub finds: fn(&dyn Tree) -> bool,
+    /// Reads all of it.
+    pub read: fn(&dyn Tree, &mut dyn Sink) -> Result<(), ReadError>,
+    /// Writes conversations in a generation; in their own, or the format's usual one, if none is given.
+    pub write: fn(&mut dyn Library, &mut dyn Out, Option<&str>) -> Result<Vec<Loss>, WriteError>,
+}
+
+/// Every format, in the order in which an unknown tree is tried.
+pub const FORMATS: [Format; 1] = [Format {
+    name: veloca::NAME,
+    about: "Veloca and otherone: sessions in one JSON file",
+    generations: &veloca::GENERATIONS,
+    finds: |tree| !veloca::finds(tree).is_empty(),
+    read: veloca::read,
+    write: veloca::write,
+}];
+
+/// Returns a format by its name.
+pub fn format(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| format.name == name)
+}
+
+/// Finds out what lies in a tree.
+pub fn sniff(tree: &dyn Tree) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| (format.finds)(tree))
+}

@@ -1,0 +1,315 @@
+//! What a reader hands on: the nouns of the model, named as the other program names them.
+//!
+//! A root begins; what belongs to no conversation comes first; then each conversation with what is attached to it, up to
+//! its end. Messages of a conversation are counted from 0 in the order they come, and that number is their name until
+//! the store gives them one.
+
+use crate::problem::{Problem, ReadError, Repair};
+use manent_model::{
+    Author, Content, ConversationKind, ConversationStatus, FoldKind, Json, Micros, Time, ToolState, ToolStep,
+};
+
+/// The number of a message in its conversation, in the order of items.
+pub type MessageIndex = u32;
+
+/// One thing that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Item {
+    /// A root begins: a file, or a folder that belongs together.
+    Root(Root),
+    /// So many records of a kind stand in what is read now.
+    Found {
+        /// The word of the program for them.
+        record: &'static str,
+        /// How many.
+        count: u64,
+    },
+    /// Something of records that no noun holds was kept with them.
+    Aside {
+        /// The word of the program for the record.
+        record: &'static str,
+        /// The member; none for whole records.
+        key: Option<String>,
+        /// In how many.
+        count: u64,
+    },
+    /// What several conversations share.
+    Project(ProjectItem),
+    /// A small thing by kind and id.
+    Document(DocumentItem),
+    /// A conversation begins.
+    Conversation(Box<ConversationItem>),
+    /// A message of it.
+    Message(Box<MessageItem>),
+    /// A compaction in it.
+    Fold(FoldItem),
+    /// A value that was set in it.
+    State(StateItem),
+    /// The record of a tool call.
+    ToolCall(ToolCallItem),
+    /// An entry of a log.
+    Event(EventItem),
+    /// A named place.
+    Bookmark(BookmarkItem),
+    /// It ends.
+    End {
+        /// The last message of the path that is shown; none for the last that came.
+        head: Option<MessageIndex>,
+    },
+    /// A record was skipped.
+    Problem(Problem),
+    /// Something was repaired.
+    Repair(Repair),
+}
+
+impl Item {
+    /// The word of its program for the record that it came from; none where it came from no record of its own.
+    pub fn record(&self) -> Option<&'static str> {
+        let record = match self {
+            Self::Project(item) => item.record,
+            Self::Document(item) => item.record,
+            Self::Conversation(item) => item.record,
+            Self::Message(item) => item.record,
+            Self::Fold(item) => item.record,
+            Self::State(item) => item.record,
+            Self::ToolCall(item) => item.record,
+            Self::Event(item) => item.record,
+            Self::Bookmark(item) => item.record,
+            Self::Root(_)
+            | Self::Found { .. }
+            | Self::Aside { .. }
+            | Self::End { .. }
+            | Self::Problem(_)
+            | Self::Repair(_) => "",
+        };
+        Some(record).filter(|record| !record.is_empty())
+    }
+}
+
+/// A file, or a folder that belongs together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    /// The name of the format.
+    pub format: &'static str,
+    /// The generation that wrote it.
+    pub generation: String,
+    /// Where it lay, for people.
+    pub path: String,
+    /// How it was written, and what stood between the records.
+    pub style: Json,
+}
+
+/// See [`manent_model::Project`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectItem {
+    /// Its id there.
+    pub external: String,
+    /// What it is.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Whatever stands with it.
+    pub metadata: Option<Json>,
+    /// What a writer needs to write it back.
+    pub frame: Option<Json>,
+    /// The record that it came from.
+    pub record: &'static str,
+}
+
+/// See [`manent_model::Document`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DocumentItem {
+    /// What it is.
+    pub kind: String,
+    /// Its id.
+    pub id: String,
+    /// The project that it belongs to, by its id there.
+    pub project: Option<String>,
+    /// The value.
+    pub body: Json,
+    /// What a writer needs to write it back.
+    pub frame: Option<Json>,
+    /// The record that it came from.
+    pub record: &'static str,
+}
+
+/// See [`manent_model::Conversation`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConversationItem {
+    /// Its id there, with whatever makes it unique in its root.
+    pub external: String,
+    /// Its name.
+    pub title: String,
+    /// What it is for.
+    pub kind: ConversationKind,
+    /// Where it is in its life.
+    pub status: ConversationStatus,
+    /// Kept at the top of the list.
+    pub pinned: bool,
+    /// The project it belongs to, by its id there.
+    pub project: Option<String>,
+    /// Who made it.
+    pub creator: Option<Author>,
+    /// Whatever stands with it.
+    pub metadata: Option<Json>,
+    /// The conversation that it goes on from, by its id there.
+    pub continued_from: Option<String>,
+    /// The conversation that it forked from, by its id there.
+    pub forked_from: Option<String>,
+    /// When it was made, if known.
+    pub created_at: Option<Micros>,
+    /// When something was last said, if that is written down.
+    pub active_at: Option<Micros>,
+    /// When it was trashed.
+    pub trashed_at: Option<Micros>,
+    /// What a writer needs to write it back.
+    pub frame: Json,
+    /// The record that it came from.
+    pub record: &'static str,
+}
+
+impl ConversationItem {
+    /// A chat with nothing said about it.
+    pub fn new(external: String, frame: Json, record: &'static str) -> Self {
+        Self {
+            external,
+            title: String::new(),
+            kind: ConversationKind::Chat,
+            status: ConversationStatus::Active,
+            pinned: false,
+            project: None,
+            creator: None,
+            metadata: None,
+            continued_from: None,
+            forked_from: None,
+            created_at: None,
+            active_at: None,
+            trashed_at: None,
+            frame,
+            record,
+        }
+    }
+}
+
+/// Where a message stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Follows {
+    /// Behind the one that came before it.
+    #[default]
+    Last,
+    /// Behind this one, which may have others behind it; none for the start.
+    At(Option<MessageIndex>),
+}
+
+/// A message as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageItem {
+    /// Its id there; it may repeat or be absent.
+    pub external: Option<String>,
+    /// Where it stands.
+    pub follows: Follows,
+    /// What it says.
+    pub content: Content,
+    /// The message that it answers apart from the order.
+    pub reply_to: Option<MessageIndex>,
+    /// The source record; none where a noun holds all of it.
+    pub raw: Option<String>,
+    /// The record that it came from.
+    pub record: &'static str,
+}
+
+/// See [`manent_model::Fold`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoldItem {
+    /// Its id there.
+    pub external: Option<String>,
+    /// The message after which it holds.
+    pub after: MessageIndex,
+    /// What it does.
+    pub kind: FoldKind,
+    /// The first and the last message that it covers; none where nobody knows.
+    pub covers: Option<(MessageIndex, MessageIndex)>,
+    /// The summary.
+    pub summary: Option<String>,
+    /// Who or what made it.
+    pub made_by: Option<Json>,
+    /// In force.
+    pub active: bool,
+    /// When.
+    pub at: Option<Time>,
+    /// The source record.
+    pub raw: String,
+    /// The record that it came from.
+    pub record: &'static str,
+}
+
+/// See [`manent_model::State`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateItem {
+    /// Its name.
+    pub name: String,
+    /// The message after which it holds; none for the start.
+    pub after: Option<MessageIndex>,
+    /// The value.
+    pub value: Json,
+    /// The record that it came from.
+    pub record: &'static str,
+}
+
+/// See [`manent_model::ToolCall`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolCallItem {
+    /// The message that asked, and the part of it.
+    pub part: (MessageIndex, u32),
+    /// The provider's id.
+    pub call_id: String,
+    /// The tool.
+    pub name: String,
+    /// Where it is.
+    pub state: ToolState,
+    /// The source record.
+    pub body: Json,
+    /// Its trail.
+    pub steps: Vec<ToolStep>,
+    /// The record that it came from.
+    pub record: &'static str,
+}
+
+/// See [`manent_model::Event`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventItem {
+    /// The log.
+    pub channel: String,
+    /// When.
+    pub at: Micros,
+    /// What happened, as it was written.
+    pub body: Json,
+    /// The record that it came from.
+    pub record: &'static str,
+}
+
+/// See [`manent_model::Bookmark`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BookmarkItem {
+    /// Its name.
+    pub name: String,
+    /// The last message of the path that it remembers.
+    pub head: Option<MessageIndex>,
+    /// The rest of it.
+    pub metadata: Option<Json>,
+    /// The record that it came from.
+    pub record: &'static str,
+}
+
+/// Whoever takes what a reader reads.
+pub trait Sink {
+    /// Takes one item; an error ends the reading.
+    fn take(&mut self, item: Item) -> Result<(), ReadError>;
+}
+
+impl Sink for Vec<Item> {
+    fn take(&mut self, item: Item) -> Result<(), ReadError> {
+        self.push(item);
+        Ok(())
+    }
+}

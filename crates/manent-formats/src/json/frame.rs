@@ -1,0 +1,44 @@
+//! A whole JSON file without its records: how it is laid out, and what stands around its value.
+
+use super::bytes::Bytes;
+use super::scan::Outline;
+use super::shell::Shell;
+use super::style::Style;
+use serde::{Deserialize, Serialize};
+use std::io;
+
+/// What is kept of a file beside its records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame {
+    /// How it is laid out.
+    pub style: Style,
+    /// What stands before the value: a byte order mark, space.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub before: String,
+    /// What stands behind it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub after: String,
+    /// The value with its lists emptied.
+    pub shell: Shell,
+}
+
+impl Frame {
+    /// Takes the frame of a file that is whole.
+    pub fn of(bytes: &(impl Bytes + ?Sized), root: &Outline) -> io::Result<Self> {
+        let text = |from, to| bytes.slice(from, to).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let style = Style::of(&text(0, bytes.len().min(4_096))?);
+        let (before, after) = (text(0, root.span().from)?, text(root.span().to, bytes.len())?);
+        Ok(Self { style, before, after, shell: Shell::of(bytes, root, style, 0)? })
+    }
+
+    /// The frame of a file that nobody has written yet.
+    pub fn fresh(json: &str, style: Style) -> Self {
+        let shell = Shell { text: style.lay(json, 0), ..Shell::default() };
+        Self { style, before: String::new(), after: String::new(), shell }
+    }
+
+    /// Fills the lists in and returns the file; for what fits into memory.
+    pub fn filled(&self, lists: &[(&str, Vec<String>)]) -> String {
+        format!("{}{}{}", self.before, self.shell.filled(lists, self.style, 0), self.after)
+    }
+}

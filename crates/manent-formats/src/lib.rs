@@ -1,0 +1,17 @@
+//! Other programs' files: bytes to records, and back without loss.
+
+pub mod json;
+pub mod tree;
+mod aside;
+mod formats;
+mod item;
+mod losses;
+pub mod moment;
+mod out;
+mod problem;
+pub mod veloca;
+
+pub use formats::{FORMATS, Format, format, sniff};
+pub use item::*;
+pub use out::*;
+pub use problem::{At, Broken, Place, Problem, ReadError, Repair};

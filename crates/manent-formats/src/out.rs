@@ -1,0 +1,137 @@
+//! What a writer writes: conversations as the store holds them, and where the files go.
+
+use manent_model::{
+    Bookmark, Content, Conversation, ConversationId, Document, Event, Fold, Json, MessageId, Project, State, ToolCall,
+    ToolStep,
+};
+use std::io::{self, Write};
+
+/// Where an object came from, as far as a writer needs it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Record {
+    /// Its id there.
+    pub external: Option<String>,
+    /// Its place there.
+    pub ordinal: i64,
+    /// The source record, or the frame that the reader made.
+    pub raw: Option<String>,
+}
+
+/// A conversation that is to be written.
+#[derive(Debug, Clone)]
+pub struct ConversationOut {
+    /// The conversation.
+    pub conversation: Conversation,
+    /// Where it came from, if that was this format.
+    pub record: Option<Record>,
+    /// Its project, with where that came from.
+    pub project: Option<(Project, Option<Record>)>,
+    /// Its folds, each with where it came from.
+    pub folds: Vec<(Fold, Option<Record>)>,
+    /// Every value that was set.
+    pub states: Vec<State>,
+    /// Its tool calls with their trails.
+    pub tool_calls: Vec<(ToolCall, Vec<ToolStep>)>,
+    /// Its named places.
+    pub bookmarks: Vec<Bookmark>,
+    /// What it goes on from and forked from, by their ids in this format.
+    pub continued_from: Option<String>,
+    /// See [`Self::continued_from`].
+    pub forked_from: Option<String>,
+    /// Branches that are not shown.
+    pub other_branches: usize,
+}
+
+/// A message that is to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageOut {
+    /// Its id.
+    pub id: MessageId,
+    /// Where it, or the one whose place it took, came from.
+    pub record: Option<Record>,
+    /// What it says.
+    pub content: Content,
+    /// It was taken out of the path here; a format that can say so says so.
+    pub is_removed: bool,
+}
+
+/// How the files of a root were written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RootOut {
+    /// The generation.
+    pub generation: String,
+    /// What the reader kept of them.
+    pub style: Json,
+}
+
+/// Conversations that are to be written, in the order of the files they came from.
+pub trait Library {
+    /// The root that they came from; none if that was another format, or none.
+    fn root(&self) -> Option<&RootOut>;
+    /// How many there are.
+    fn count(&self) -> usize;
+    /// Returns one with what is attached to it.
+    fn conversation(&mut self, place: usize) -> Result<ConversationOut, WriteError>;
+    /// Returns its messages from a number on, in order; none at the end.
+    fn messages(&mut self, place: usize, from: usize) -> Result<Vec<MessageOut>, WriteError>;
+    /// Returns its events after a cursor, in order; none at the end.
+    fn events(&mut self, place: usize, after: i64) -> Result<Vec<Event>, WriteError>;
+    /// Returns the documents of a kind, each with where it came from.
+    fn documents(&mut self, kind: &str) -> Result<Vec<(Document, Option<Record>)>, WriteError>;
+}
+
+/// Where files go.
+pub trait Out {
+    /// Begins a file below the root; its name is checked by whoever makes it.
+    fn create<'a>(&'a mut self, name: &str) -> io::Result<Box<dyn Write + 'a>>;
+}
+
+impl Out for std::collections::BTreeMap<String, Vec<u8>> {
+    fn create<'a>(&'a mut self, name: &str) -> io::Result<Box<dyn Write + 'a>> {
+        Ok(Box::new(self.entry(name.to_owned()).or_default()))
+    }
+}
+
+/// What the target cannot hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    /// Of which conversation.
+    pub conversation: ConversationId,
+    /// What.
+    pub what: &'static str,
+    /// How many.
+    pub count: u64,
+}
+
+/// Why nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The file could not be written.
+    #[error("writing {file}")]
+    File {
+        /// Which.
+        file: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The store could not be read.
+    #[error("reading what is to be written")]
+    Library(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// There is no such generation.
+    #[error("{format} has no generation {generation}; it has {known}")]
+    Generation {
+        /// The format.
+        format: &'static str,
+        /// What was asked for.
+        generation: String,
+        /// What there is.
+        known: String,
+    },
+}
+
+/// Writes an id as the 36 characters of a UUID.
+pub fn uuid(bytes: &[u8; 16]) -> String {
+    let hex = manent_model::hex::encode(bytes);
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}

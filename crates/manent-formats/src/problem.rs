@@ -1,0 +1,184 @@
+//! What was wrong with a file, and where.
+
+use std::fmt;
+
+/// A place in what was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file, as it was called where it lay; for people, never a path.
+    pub file: String,
+    /// Where in it.
+    pub at: At,
+}
+
+/// Where in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum At {
+    /// The whole of it.
+    Whole,
+    /// A byte, counted from 0.
+    Byte(u64),
+    /// A line, counted from 1.
+    Line(u64),
+    /// A row of a table.
+    Row {
+        /// The table.
+        table: String,
+        /// The row, as SQLite counts.
+        row: i64,
+    },
+}
+
+impl Place {
+    /// The whole of a file.
+    pub fn file(file: &str) -> Self {
+        Self { file: file.to_owned(), at: At::Whole }
+    }
+
+    /// A byte of a file.
+    pub fn byte(file: &str, byte: u64) -> Self {
+        Self { file: file.to_owned(), at: At::Byte(byte) }
+    }
+
+    /// A line of a file.
+    pub fn line(file: &str, line: u64) -> Self {
+        Self { file: file.to_owned(), at: At::Line(line) }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A name from outside must not move the cursor of whoever reads the report.
+        for letter in self.file.chars() {
+            match letter.is_control() {
+                true => write!(formatter, "{}", letter.escape_default())?,
+                false => write!(formatter, "{letter}")?,
+            }
+        }
+        match &self.at {
+            At::Whole => Ok(()),
+            At::Byte(byte) => write!(formatter, " at byte {byte}"),
+            At::Line(line) => write!(formatter, " line {line}"),
+            At::Row { table, row } => write!(formatter, " {table} row {row}"),
+        }
+    }
+}
+
+/// A record that could not be taken in; its bytes are kept where there are any.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where.
+    pub place: Place,
+    /// The word of its program for what it is: `entry`, `event`.
+    pub record: &'static str,
+    /// Why.
+    pub why: String,
+    /// The bytes that nobody could read; empty where the rest of the report says enough.
+    pub bytes: Vec<u8>,
+}
+
+/// Something that did not fit together and was taken in so that it does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repair {
+    /// Where.
+    pub place: Place,
+    /// What was wrong.
+    pub what: Broken,
+    /// What was done, with the names that are needed to understand it.
+    pub why: String,
+}
+
+/// What a repair was about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Broken {
+    /// A tool call without a result.
+    ToolCallUnanswered,
+    /// A question at the end without an answer.
+    TailUnanswered,
+    /// A compaction whose trigger is not there.
+    TriggerDangling,
+    /// A pointer to a newest or current thing that is not there.
+    PointerDangling,
+    /// A file that no index names.
+    FileOrphaned,
+    /// An index that names a file that is not there.
+    FileLost,
+    /// An index that cannot be read.
+    IndexRebuilt,
+    /// A log beside a file that is older than the file.
+    WalStale,
+    /// A log beside a file that was cut off.
+    WalTorn,
+    /// A log beside a file with nothing in it.
+    WalEmpty,
+    /// A log beside a file that was taken in.
+    WalApplied,
+    /// Events that stand in a log twice.
+    EventsDoubled,
+    /// An id or cursor that is used twice.
+    IdRepeated,
+    /// A record without a time.
+    TimeMissing,
+    /// A text with half a character in it.
+    TextHalved,
+}
+
+impl Broken {
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ToolCallUnanswered => "tool call unanswered",
+            Self::TailUnanswered => "question unanswered",
+            Self::TriggerDangling => "trigger dangling",
+            Self::PointerDangling => "pointer dangling",
+            Self::FileOrphaned => "file orphaned",
+            Self::FileLost => "file lost",
+            Self::IndexRebuilt => "index rebuilt",
+            Self::WalStale => "wal stale",
+            Self::WalTorn => "wal torn",
+            Self::WalEmpty => "wal empty",
+            Self::WalApplied => "wal applied",
+            Self::EventsDoubled => "events doubled",
+            Self::IdRepeated => "id repeated",
+            Self::TimeMissing => "time missing",
+            Self::TextHalved => "half a character",
+        }
+    }
+}
+
+/// Why nothing more can be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file could not be read.
+    #[error("reading {file}")]
+    File {
+        /// Which.
+        file: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Nothing in it is of this format.
+    #[error("{file} holds nothing of {format}: {why}")]
+    Foreign {
+        /// Which.
+        file: String,
+        /// The format that was asked for.
+        format: &'static str,
+        /// Why.
+        why: String,
+    },
+    /// It is larger than anybody's, or made to do harm.
+    #[error("{what} of {file} is above the limit of {limit}")]
+    TooLarge {
+        /// Which.
+        file: String,
+        /// What of it.
+        what: &'static str,
+        /// The limit.
+        limit: String,
+    },
+    /// Whoever takes the items wants no more.
+    #[error("stopped")]
+    Stopped,
+}

@@ -1,0 +1,100 @@
+//! A folder of the file system, or one file of it. Links are not followed: a folder from outside could lead anywhere.
+
+use super::{ENTRIES_MAX, Entry, Tree};
+use crate::json::Bytes;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+const DEPTH_MAX: usize = 64;
+
+/// A folder, or one file.
+#[derive(Debug)]
+pub struct Folder {
+    label: String,
+    root: PathBuf,
+    entries: Vec<Entry>,
+    paths: Vec<PathBuf>,
+}
+
+impl Folder {
+    /// Lists what lies below a path.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let label = path.display().to_string();
+        let mut found = Vec::new();
+        let (root, metadata) = (path.to_owned(), std::fs::metadata(path)?);
+        if metadata.is_file() {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            found.push((Entry { name, size: metadata.len() }, path.to_owned()));
+        } else {
+            walk(path, "", 0, &mut found)?;
+        }
+        found.sort_by(|one, other| one.0.name.cmp(&other.0.name));
+        let (entries, paths) = found.into_iter().unzip();
+        Ok(Self { label, root, entries, paths })
+    }
+
+    /// The path that was opened.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+}
+
+fn walk(folder: &Path, prefix: &str, depth: usize, found: &mut Vec<(Entry, PathBuf)>) -> io::Result<()> {
+    if depth > DEPTH_MAX {
+        return Err(io::Error::other(format!("folders are nested deeper than {DEPTH_MAX}")));
+    }
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            walk(&entry.path(), &format!("{name}/"), depth + 1, found)?;
+        } else if kind.is_file() {
+            found.push((Entry { name, size: entry.metadata()?.len() }, entry.path()));
+        }
+        if found.len() > ENTRIES_MAX {
+            return Err(io::Error::other(format!("more than {ENTRIES_MAX} files")));
+        }
+    }
+    Ok(())
+}
+
+impl Tree for Folder {
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn Bytes + '_>> {
+        let place = self.entries.binary_search_by(|entry| entry.name.as_str().cmp(name));
+        let place = place.map_err(|_| io::ErrorKind::NotFound)?;
+        let file = File::open(&self.paths[place])?;
+        let length = file.metadata()?.len();
+        Ok(Box::new(Opened { file, length }))
+    }
+}
+
+struct Opened {
+    file: File,
+    length: u64,
+}
+
+impl Bytes for Opened {
+    fn len(&self) -> u64 {
+        self.length
+    }
+
+    #[cfg(unix)]
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        std::os::unix::fs::FileExt::read_at(&self.file, buffer, offset)
+    }
+
+    #[cfg(windows)]
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        std::os::windows::fs::FileExt::seek_read(&self.file, buffer, offset)
+    }
+}

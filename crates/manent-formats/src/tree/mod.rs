@@ -1,0 +1,85 @@
+//! Where files lie: a folder, a zip, one file, or memory. Readers see names and bytes only.
+
+mod folder;
+
+use crate::json::Bytes;
+use crate::problem::ReadError;
+pub use folder::Folder;
+use std::collections::BTreeMap;
+use std::io;
+
+/// More entries than any program of these writes.
+pub const ENTRIES_MAX: usize = 1_000_000;
+
+/// A file of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name below the root, with `/` between folders. It came from outside: never a path.
+    pub name: String,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// Files below a root.
+pub trait Tree {
+    /// How people call the root.
+    fn label(&self) -> &str;
+    /// All files, in order of name.
+    fn entries(&self) -> &[Entry];
+    /// Opens one of them.
+    fn open(&self, name: &str) -> io::Result<Box<dyn Bytes + '_>>;
+
+    /// Says whether a file is there.
+    fn has(&self, name: &str) -> bool {
+        self.entries().binary_search_by(|entry| entry.name.as_str().cmp(name)).is_ok()
+    }
+}
+
+impl dyn Tree + '_ {
+    /// Opens a file and says which one it was if that fails.
+    pub fn file(&self, name: &str) -> Result<Box<dyn Bytes + '_>, ReadError> {
+        self.open(name).map_err(|source| ReadError::File { file: name.to_owned(), source })
+    }
+
+    /// Reads a small file whole.
+    pub fn read(&self, name: &str, max: u64) -> Result<Vec<u8>, ReadError> {
+        let file = self.file(name)?;
+        if file.len() > max {
+            let limit = format!("{} MiB", max >> 20);
+            return Err(ReadError::TooLarge { file: name.to_owned(), what: "the size", limit });
+        }
+        file.slice(0, file.len()).map_err(|source| ReadError::File { file: name.to_owned(), source })
+    }
+}
+
+/// Files in memory: small uploads, and what is written for somebody to take away.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Memory {
+    label: String,
+    entries: Vec<Entry>,
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+impl Memory {
+    /// Puts files together.
+    pub fn new(label: &str, files: BTreeMap<String, Vec<u8>>) -> Self {
+        let entries =
+            files.iter().map(|(name, bytes)| Entry { name: name.clone(), size: bytes.len() as u64 }).collect();
+        Self { label: label.to_owned(), entries, files }
+    }
+}
+
+impl Tree for Memory {
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn Bytes + '_>> {
+        let bytes = self.files.get(name).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Box::new(bytes.as_slice().to_vec()))
+    }
+}

@@ -1,0 +1,500 @@
+//! Writing: every record from its source text where that is known, laid out like its neighbours where it is not.
+
+use super::compaction::Compaction;
+use super::entry::Entry;
+use super::session::Session;
+use super::{FileFrame, GENERATIONS, Generation, LISTS, NAME, SessionFrame, compaction, entry, session};
+use crate::json::{Frame, Gap, Members, Object, Segment, Shell, Style, merge};
+use crate::losses::Losses;
+use crate::moment::moment;
+use crate::out::*;
+use manent_model::{ConversationId, ConversationStatus, Fold, FoldKind, MessageId, Part};
+use std::collections::HashMap;
+use std::io::Write;
+
+/// Writes conversations into one file; into two where they have workspaces.
+pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&str>) -> Result<Vec<Loss>, WriteError> {
+    let root = library.root().cloned();
+    let known = root.as_ref().and_then(|root| Generation::of(&root.generation));
+    let asked = match generation {
+        Some(name) => Some(Generation::of(name).ok_or_else(|| WriteError::Generation {
+            format: NAME,
+            generation: name.to_owned(),
+            known: GENERATIONS.join(", "),
+        })?),
+        None => None,
+    };
+    let generation = asked.or(known).unwrap_or(Generation::Message);
+    let frame = root.and_then(|root| root.style.read::<FileFrame>().ok());
+    let frame = frame.filter(|frame| known == Some(generation) && frame.frame.shell.text.len() > 2);
+    let frame = frame.unwrap_or_else(|| fresh(generation));
+    let mut writer = Writer {
+        library,
+        generation,
+        source: known.unwrap_or(generation),
+        style: frame.frame.style,
+        losses: Losses::default(),
+        workspaces: Vec::new(),
+    };
+    let told = writer.conversations()?;
+    {
+        let file = |source| WriteError::File { file: frame.name.clone(), source };
+        let mut target = std::io::BufWriter::new(out.create(&frame.name).map_err(file)?);
+        writer.file(&frame, told, &mut target)?;
+        target.flush().map_err(file)?;
+    }
+    writer.write_workspaces(frame.workspaces.as_deref(), out)?;
+    Ok(writer.losses.told())
+}
+
+/// The frame of a file that nobody has written yet.
+fn fresh(generation: Generation) -> FileFrame {
+    let text = match generation.is_nested() {
+        true => "{\"sessions\":[]}".to_owned(),
+        false => format!("{{\"sessions\":[],\"entries\":[],\"{}\":[]}}", generation.compactions()),
+    };
+    FileFrame {
+        name: if generation == Generation::Rust { "otherone-storage.json" } else { "veloca-storage.json" }.to_owned(),
+        frame: Frame::fresh(&text, Style::PRETTY),
+        order: Vec::new(),
+        compactions: Vec::new(),
+        workspaces: None,
+    }
+}
+
+/// A conversation that is being written.
+struct Told {
+    place: usize,
+    conversation: ConversationId,
+    /// Its number in the file it came from.
+    ordinal: Option<i64>,
+    id: String,
+    session: String,
+    frame: SessionFrame,
+    is_listed: bool,
+    compactions: Vec<String>,
+    /// How many of its messages were written.
+    written: usize,
+}
+
+struct Writer<'a> {
+    library: &'a mut dyn Library,
+    generation: Generation,
+    /// The generation of the records that were read.
+    source: Generation,
+    style: Style,
+    losses: Losses,
+    workspaces: Vec<(u32, String)>,
+}
+
+fn failed(source: std::io::Error) -> WriteError {
+    WriteError::File { file: "the sessions".to_owned(), source }
+}
+
+impl Writer<'_> {
+    fn conversations(&mut self) -> Result<Vec<Told>, WriteError> {
+        let mut told = Vec::with_capacity(self.library.count());
+        for place in 0..self.library.count() {
+            let out = self.library.conversation(place)?;
+            told.push(self.session(place, &out)?);
+        }
+        Ok(told)
+    }
+
+    fn session(&mut self, place: usize, out: &ConversationOut) -> Result<Told, WriteError> {
+        let conversation = &out.conversation;
+        let record = out.record.as_ref();
+        let frame: SessionFrame =
+            record.and_then(|record| serde_json::from_str(record.raw.as_deref()?).ok()).unwrap_or_default();
+        let was = frame.shell.as_ref().and_then(|shell| session::read(&shell.text).ok());
+        let id = was.as_ref().and_then(|was| was.id.clone()).or_else(|| record?.external.clone());
+        let id = id.unwrap_or_else(|| uuid(conversation.id.as_bytes()));
+        let created = |was: &Session| was.at == Some(conversation.created_at);
+        let now = Session {
+            id: Some(id.clone()),
+            name: conversation.title.clone(),
+            is_deleted: conversation.status == ConversationStatus::Trashed,
+            at: Some(conversation.created_at),
+            time: match &was {
+                Some(was) if created(was) || was.at.is_none() => was.time.clone(),
+                _ => Some(entry::time_text(conversation.created_at, self.generation)),
+            },
+            metadata: conversation.metadata.clone(),
+        };
+        let is_implicit = record.is_some() && frame.shell.is_none();
+        let is_listed = !is_implicit || !now.name.is_empty() || now.is_deleted;
+        let text = match (&frame.shell, &was) {
+            (Some(shell), Some(was)) => {
+                let (was, now) = (session::write(was, self.source), session::write(&now, self.generation));
+                merge(&shell.text, &was, &now, self.style, 2)
+            }
+            _ => self.style.lay(&session::write(&now, self.generation).text(), 2),
+        };
+        let text = self.with_lists(text);
+        self.look_for_losses(out, &now);
+        if let Some((place, workspace)) = frame.workspace_place.zip(frame.workspace.clone()) {
+            self.workspaces.push((place, workspace));
+        }
+        let compactions = self.compactions(place, out, &id)?;
+        let ordinal = record.map(|record| record.ordinal);
+        Ok(Told {
+            place,
+            conversation: conversation.id,
+            ordinal,
+            id,
+            session: text,
+            frame,
+            is_listed,
+            compactions,
+            written: 0,
+        })
+    }
+
+    /// A session of the nested generations has its lists.
+    fn with_lists(&self, text: String) -> String {
+        let Some(members) = Members::parse(&text).filter(|_| self.generation.is_nested()) else {
+            return text;
+        };
+        let (mut was, mut now) = (Object::new(), Object::new());
+        for (name, _) in &members.0 {
+            (was, now) = (was.with(name, &0), now.with(name, &0));
+        }
+        for list in ["entries", "compacted_entries"] {
+            if members.raw(list).is_none() {
+                now = now.with(list, &[0; 0]);
+            }
+        }
+        merge(&text, &was, &now, self.style, 2)
+    }
+
+    fn look_for_losses(&mut self, out: &ConversationOut, now: &Session) {
+        let id = out.conversation.id;
+        self.losses.add(id, "branches that are not shown", out.other_branches);
+        self.losses.add(id, "values of state", out.states.len());
+        self.losses.add(id, "bookmarks", out.bookmarks.len());
+        self.losses.add(id, "tags", out.conversation.tags.len());
+        self.losses.add(
+            id,
+            "folds that are no summary",
+            out.folds.iter().filter(|(fold, _)| fold.kind != FoldKind::Summary).count(),
+        );
+        if self.generation != Generation::Rust {
+            self.losses.add(id, "metadata", usize::from(now.metadata.is_some()));
+        }
+        if self.generation == Generation::Nested {
+            self.losses.add(id, "status that its programs do not read", usize::from(now.is_deleted));
+        }
+    }
+
+    fn compactions(&mut self, place: usize, out: &ConversationOut, session: &str) -> Result<Vec<String>, WriteError> {
+        let summaries = out.folds.iter().filter(|(fold, _)| fold.kind == FoldKind::Summary);
+        let mut texts = Vec::new();
+        let mut order: Option<Vec<(MessageId, String)>> = None;
+        for (fold, record) in summaries {
+            let raw = record.as_ref().and_then(|record| record.raw.as_deref());
+            let was = raw.and_then(|raw| compaction::read(raw).ok());
+            let ids = match &mut order {
+                Some(ids) => ids,
+                none => none.insert(self.ids(place)?),
+            };
+            let now = self.compaction(fold, was.as_ref(), ids, session);
+            let level = if self.generation.is_nested() { 4 } else { 2 };
+            texts.push(match (raw, &was) {
+                (Some(raw), Some(was)) => {
+                    let (was, now) = (compaction::write(was, self.source), compaction::write(&now, self.generation));
+                    merge(raw, &was, &now, self.style, level)
+                }
+                _ => self.style.lay(&compaction::write(&now, self.generation).text(), level),
+            });
+        }
+        Ok(texts)
+    }
+
+    fn compaction(
+        &self,
+        fold: &Fold,
+        was: Option<&Compaction>,
+        ids: &[(MessageId, String)],
+        session: &str,
+    ) -> Compaction {
+        let name = |id: MessageId| ids.iter().find(|(known, _)| *known == id).map(|(_, name)| name.clone());
+        let trigger = match was {
+            // What the record says stays, whether or not it can be found.
+            Some(was) => was.trigger.clone(),
+            None => {
+                let last = fold.covers.last().map(|stretch| stretch.last);
+                let behind = ids.iter().skip_while(|(id, _)| Some(*id) != last).nth(1).map(|(_, name)| name.clone());
+                behind.or_else(|| name(fold.after))
+            }
+        };
+        let is_dangling = was.is_some_and(|was| was.is_used && !fold.active && fold.covers.is_empty());
+        Compaction {
+            id: was.map_or_else(|| Some(uuid(fold.id.as_bytes())), |was| was.id.clone()),
+            session: was.map_or_else(|| Some(session.to_owned()), |was| was.session.clone()),
+            trigger,
+            summary: fold.summary.clone().unwrap_or_default(),
+            at: Some(fold.at),
+            time: match was {
+                Some(was) => was.time.clone(),
+                None => Some(entry::time_text(fold.at, self.generation)),
+            },
+            is_used: fold.active || is_dangling,
+        }
+    }
+
+    /// The ids of the messages of a conversation, in order.
+    fn ids(&mut self, place: usize) -> Result<Vec<(MessageId, String)>, WriteError> {
+        let mut ids = Vec::new();
+        loop {
+            let page = self.library.messages(place, ids.len())?;
+            if page.is_empty() {
+                return Ok(ids);
+            }
+            ids.extend(page.iter().map(|message| (message.id, id_of(message))));
+        }
+    }
+
+    fn entry(&mut self, message: &MessageOut, told: &Told) -> Option<String> {
+        let raw = message.record.as_ref().and_then(|record| record.raw.as_deref());
+        let was = raw.and_then(|raw| entry::read(raw).ok());
+        let mut content = message.content.clone();
+        if message.is_removed {
+            // What cannot be marked as removed is left out, as its own program would.
+            if self.generation == Generation::Nested {
+                return None;
+            }
+            content.seen.by_reader = false;
+        }
+        self.message_losses(message, told.conversation);
+        let time = was.as_ref().filter(|was| was.content.time == content.time).and_then(|was| was.time.clone());
+        let now = Entry {
+            id: was.as_ref().map_or_else(|| Some(id_of(message)), |was| was.id.clone()),
+            session: was.as_ref().and_then(|was| was.session.clone()).or_else(|| Some(told.id.clone())),
+            content,
+            time: time.filter(|time| self.source == self.generation || moment(time).is_some()),
+        };
+        let level = if self.generation.is_nested() { 4 } else { 2 };
+        Some(match (raw, &was) {
+            (Some(raw), Some(was)) => {
+                merge(raw, &entry::write(was, self.source), &entry::write(&now, self.generation), self.style, level)
+            }
+            _ => self.style.lay(&entry::write(&now, self.generation).text(), level),
+        })
+    }
+
+    fn message_losses(&mut self, message: &MessageOut, conversation: ConversationId) {
+        if message.record.is_some() {
+            return;
+        }
+        let content = &message.content;
+        let others = content
+            .body
+            .parts()
+            .iter()
+            .filter(|part| matches!(part, Part::Media { .. } | Part::Source { .. } | Part::Opaque(_)))
+            .count();
+        self.losses.add(conversation, "parts that are no text, thought or tool", others);
+        self.losses.add(conversation, "authors", usize::from(content.author.is_some()));
+        self.losses.add(conversation, "models", usize::from(content.model.is_some()));
+        if self.generation != Generation::Rust {
+            self.losses.add(conversation, "metadata of messages", usize::from(content.metadata.is_some()));
+        }
+    }
+
+    fn file(&mut self, frame: &FileFrame, mut told: Vec<Told>, target: &mut dyn Write) -> Result<(), WriteError> {
+        let lists: Vec<&str> = match self.generation.is_nested() {
+            true => vec!["sessions"],
+            false => LISTS.to_vec(),
+        };
+        target.write_all(frame.frame.before.as_bytes()).map_err(failed)?;
+        for segment in frame.frame.shell.segments(&lists) {
+            match segment {
+                Segment::Text(text) => target.write_all(text.as_bytes()).map_err(failed)?,
+                Segment::List("sessions") => self.sessions(frame, &mut told, target)?,
+                Segment::List("entries") => self.entries(frame, &mut told, target)?,
+                Segment::List(name) if name == self.generation.compactions() => {
+                    let mut texts = Vec::new();
+                    let mut next: Vec<usize> = vec![0; told.len()];
+                    for (place, count) in runs(&frame.compactions, &told) {
+                        let from = next[place];
+                        let to = told[place].compactions.len().min(from + count);
+                        texts.extend_from_slice(&told[place].compactions[from..to]);
+                        next[place] = to;
+                    }
+                    for (one, from) in told.iter().zip(next) {
+                        texts.extend_from_slice(&one.compactions[from..]);
+                    }
+                    self.list(&frame.frame.shell, name, &texts, 2, target)?;
+                }
+                // The list of another generation: what its shell says of an empty one.
+                Segment::List(name) => self.list(&frame.frame.shell, name, &[], 2, target)?,
+            }
+        }
+        target.write_all(frame.frame.after.as_bytes()).map_err(failed)
+    }
+
+    fn list(
+        &self,
+        shell: &Shell,
+        name: &str,
+        items: &[String],
+        level: usize,
+        target: &mut dyn Write,
+    ) -> Result<(), WriteError> {
+        let gap = shell.gap(name, items.len(), self.style, level);
+        if items.is_empty() {
+            return target.write_all(gap.open.as_bytes()).map_err(failed);
+        }
+        for (place, item) in items.iter().enumerate() {
+            target.write_all(gap.before(place).as_bytes()).map_err(failed)?;
+            target.write_all(item.as_bytes()).map_err(failed)?;
+        }
+        target.write_all(gap.close.as_bytes()).map_err(failed)
+    }
+
+    fn sessions(&mut self, frame: &FileFrame, told: &mut [Told], target: &mut dyn Write) -> Result<(), WriteError> {
+        let listed = told.iter().filter(|one| one.is_listed).count();
+        let gap = frame.frame.shell.gap("sessions", listed, self.style, 2);
+        if listed == 0 {
+            return target.write_all(gap.open.as_bytes()).map_err(failed);
+        }
+        for (place, one) in told.iter_mut().filter(|one| one.is_listed).enumerate() {
+            target.write_all(gap.before(place).as_bytes()).map_err(failed)?;
+            match self.generation.is_nested() {
+                true => self.nested(one, target)?,
+                false => target.write_all(one.session.as_bytes()).map_err(failed)?,
+            }
+        }
+        target.write_all(gap.close.as_bytes()).map_err(failed)
+    }
+
+    fn nested(&mut self, told: &mut Told, target: &mut dyn Write) -> Result<(), WriteError> {
+        let gaps = told.frame.shell.as_ref().map(|shell| shell.gaps.clone()).unwrap_or_default();
+        let shell = Shell { text: told.session.clone(), gaps };
+        for segment in shell.segments(&["entries", "compacted_entries"]) {
+            match segment {
+                Segment::Text(text) => target.write_all(text.as_bytes()).map_err(failed)?,
+                Segment::List("entries") => {
+                    let mut list = Streamed::new(shell.gap("entries", 2, self.style, 4));
+                    let one = shell.gap("entries", 1, self.style, 4);
+                    let empty = shell.gap("entries", 0, self.style, 4);
+                    while self.some(told, &mut list, usize::MAX, target)? {}
+                    list.end(&one, &empty, target)?;
+                }
+                Segment::List(name) => {
+                    let texts = std::mem::take(&mut told.compactions);
+                    self.list(&shell, name, &texts, 4, target)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes entries of a flat file in the order in which their sessions spoke.
+    fn entries(&mut self, frame: &FileFrame, told: &mut [Told], target: &mut dyn Write) -> Result<(), WriteError> {
+        let mut list = Streamed::new(frame.frame.shell.gap("entries", 2, self.style, 2));
+        for (place, count) in runs(&frame.order, told) {
+            self.some(&mut told[place], &mut list, count, target)?;
+        }
+        for one in told.iter_mut() {
+            while self.some(one, &mut list, usize::MAX, target)? {}
+        }
+        let (single, empty) =
+            (frame.frame.shell.gap("entries", 1, self.style, 2), frame.frame.shell.gap("entries", 0, self.style, 2));
+        list.end(&single, &empty, target)
+    }
+
+    /// Writes so many of a conversation's messages that were read from the file, with the new ones behind each; says
+    /// whether there may be more.
+    fn some(
+        &mut self,
+        told: &mut Told,
+        list: &mut Streamed,
+        mut count: usize,
+        target: &mut dyn Write,
+    ) -> Result<bool, WriteError> {
+        loop {
+            let page = self.library.messages(told.place, told.written)?;
+            if page.is_empty() {
+                return Ok(false);
+            }
+            for message in &page {
+                if message.record.is_some() {
+                    if count == 0 {
+                        return Ok(true);
+                    }
+                    count -= 1;
+                }
+                told.written += 1;
+                if let Some(text) = self.entry(message, told) {
+                    list.item(&text, target)?;
+                }
+            }
+        }
+    }
+
+    fn write_workspaces(&mut self, frame: Option<&FileFrame>, out: &mut dyn Out) -> Result<(), WriteError> {
+        let Some(frame) = frame else { return Ok(()) };
+        self.workspaces.sort_by_key(|(place, _)| *place);
+        let texts: Vec<String> = self.workspaces.iter().map(|(_, text)| text.clone()).collect();
+        let whole = frame.frame.filled(&[("sessions", texts)]);
+        let file = |source| WriteError::File { file: frame.name.clone(), source };
+        let mut target = out.create(&frame.name).map_err(file)?;
+        target.write_all(whole.as_bytes()).and_then(|()| target.flush()).map_err(file)
+    }
+}
+
+/// Whose records follow each other, by the places of the conversations that are written now.
+fn runs(order: &[(u32, u32)], told: &[Told]) -> Vec<(usize, usize)> {
+    let places: HashMap<i64, usize> =
+        told.iter().enumerate().filter_map(|(place, one)| Some((one.ordinal?, place))).collect();
+    let found = order.iter().filter_map(|(ordinal, run)| Some((*places.get(&i64::from(*ordinal))?, *run as usize)));
+    found.collect()
+}
+
+fn id_of(message: &MessageOut) -> String {
+    let known = message.record.as_ref().and_then(|record| record.external.clone());
+    known.unwrap_or_else(|| uuid(message.id.as_bytes()))
+}
+
+/// A list whose length is not known before its end.
+struct Streamed {
+    gap: Gap,
+    count: usize,
+    /// The first element waits, for a list of one may look different.
+    first: Option<String>,
+}
+
+impl Streamed {
+    fn new(gap: Gap) -> Self {
+        Self { gap, count: 0, first: None }
+    }
+
+    fn item(&mut self, text: &str, target: &mut dyn Write) -> Result<(), WriteError> {
+        let place = self.count;
+        self.count += 1;
+        if place == 0 {
+            self.first = Some(text.to_owned());
+            return Ok(());
+        }
+        if let Some(first) = self.first.take() {
+            target.write_all(self.gap.before(0).as_bytes()).map_err(failed)?;
+            target.write_all(first.as_bytes()).map_err(failed)?;
+        }
+        target.write_all(self.gap.before(place).as_bytes()).map_err(failed)?;
+        target.write_all(text.as_bytes()).map_err(failed)
+    }
+
+    fn end(self, single: &Gap, empty: &Gap, target: &mut dyn Write) -> Result<(), WriteError> {
+        match (self.count, self.first) {
+            (0, _) => target.write_all(empty.open.as_bytes()).map_err(failed),
+            (_, Some(first)) => {
+                for text in [&single.open, &first, &single.close] {
+                    target.write_all(text.as_bytes()).map_err(failed)?;
+                }
+                Ok(())
+            }
+            _ => target.write_all(self.gap.close.as_bytes()).map_err(failed),
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! A library in memory, made of what was read: import and export without a store.
+
+use manent_formats::tree::{Folder, Tree};
+use manent_formats::*;
+use manent_model::*;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Real files, if they are here; otherwise says so.
+pub fn fixtures(folder: &str) -> Option<PathBuf> {
+    let root = std::env::var_os("MANENT_FIXTURES").map(PathBuf::from);
+    let root = root.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"));
+    let folder = root.join(folder);
+    match folder.exists() {
+        true => Some(folder),
+        false => {
+            manent_testing::not_run("the real files of the five formats: MANENT_FIXTURES does not lead to them");
+            None
+        }
+    }
+}
+
+pub fn folder(path: &std::path::Path) -> Folder {
+    Folder::open(path).expect("a folder of fixtures")
+}
+
+/// Everything of a tree, by name.
+pub fn files(tree: &dyn Tree) -> BTreeMap<String, Vec<u8>> {
+    let read = |entry: &tree::Entry| (entry.name.clone(), tree.read(&entry.name, 1 << 30).expect("a file"));
+    tree.entries().iter().map(read).collect()
+}
+
+/// What was read, as a writer sees it.
+#[derive(Default)]
+pub struct Shelf {
+    pub root: Option<RootOut>,
+    pub conversations: Vec<(ConversationOut, Vec<MessageOut>, Vec<Event>)>,
+    pub documents: Vec<(Document, Option<Record>)>,
+    projects: BTreeMap<String, Project>,
+}
+
+fn number<T>(make: fn(u64, [u8; 10]) -> T, number: usize) -> T {
+    let mut chance = [0; 10];
+    chance[2..].copy_from_slice(&(number as u64).to_be_bytes());
+    make(1_700_000_000_000, chance)
+}
+
+impl Shelf {
+    pub fn of(items: &[Item]) -> Self {
+        let mut shelf = Self::default();
+        for item in items {
+            shelf.put(item);
+        }
+        shelf
+    }
+
+    fn put(&mut self, item: &Item) {
+        match item {
+            Item::Root(root) => {
+                self.root = Some(RootOut { generation: root.generation.clone(), style: root.style.clone() });
+            }
+            Item::Project(item) => {
+                let id = number(ProjectId::new, self.projects.len());
+                self.projects.entry(item.external.clone()).or_insert_with(|| Project {
+                    id,
+                    kind: item.kind.clone(),
+                    name: item.name.clone(),
+                    instructions: String::new(),
+                    facts: BTreeMap::new(),
+                    metadata: item.metadata.clone(),
+                    version: 1,
+                });
+            }
+            Item::Conversation(item) => {
+                let out = self.begun(item);
+                self.conversations.push((out, Vec::new(), Vec::new()));
+            }
+            Item::Document(item) => {
+                let (kind, id) = (item.kind.clone(), item.id.clone());
+                let document =
+                    Document { kind, id, project: None, version: 1, body: Some(item.body.clone()), at: Micros(0) };
+                let raw = item.frame.as_ref().map(|frame| frame.text().to_owned());
+                let ordinal = self.documents.len() as i64;
+                self.documents.push((document, Some(Record { external: Some(item.id.clone()), ordinal, raw })));
+            }
+            Item::Message(_)
+            | Item::Fold(_)
+            | Item::State(_)
+            | Item::ToolCall(_)
+            | Item::Event(_)
+            | Item::Bookmark(_) => {
+                self.attach(item);
+            }
+            _ => {}
+        }
+    }
+
+    fn begun(&self, item: &ConversationItem) -> ConversationOut {
+        let place = self.conversations.len();
+        let project = item.project.as_ref().and_then(|external| self.projects.get(external));
+        ConversationOut {
+            conversation: Conversation {
+                id: number(ConversationId::new, place),
+                external_id: None,
+                title: item.title.clone(),
+                kind: item.kind,
+                status: item.status,
+                pinned: item.pinned,
+                project: project.map(|project| project.id),
+                creator: item.creator.clone(),
+                members: Vec::new(),
+                tags: Default::default(),
+                metadata: item.metadata.clone(),
+                continued_from: None,
+                forked_from: None,
+                created_at: item.created_at.unwrap_or(Micros(0)),
+                active_at: item.active_at.unwrap_or(Micros(0)),
+                trashed_at: item.trashed_at,
+                version: 1,
+                head: None,
+                messages: 0,
+                words: 0,
+                tokens: 0,
+            },
+            record: Some(Record {
+                external: Some(item.external.clone()),
+                ordinal: place as i64,
+                raw: Some(item.frame.text().to_owned()),
+            }),
+            project: project.map(|project| (project.clone(), None)),
+            folds: Vec::new(),
+            states: Vec::new(),
+            tool_calls: Vec::new(),
+            bookmarks: Vec::new(),
+            continued_from: item.continued_from.clone(),
+            forked_from: item.forked_from.clone(),
+            other_branches: 0,
+        }
+    }
+
+    fn attach(&mut self, item: &Item) {
+        let place = self.conversations.len() - 1;
+        let (out, messages, events) = self.conversations.last_mut().expect("a conversation is open");
+        let id = |index: MessageIndex| number(MessageId::new, place << 24 | index as usize);
+        match item {
+            Item::Message(item) => messages.push(MessageOut {
+                id: id(messages.len() as u32),
+                record: Some(Record {
+                    external: item.external.clone(),
+                    ordinal: messages.len() as i64,
+                    raw: item.raw.clone(),
+                }),
+                content: item.content.clone(),
+                is_removed: false,
+            }),
+            Item::Fold(item) => {
+                let fold = Fold {
+                    id: number(FoldId::new, out.folds.len()),
+                    after: id(item.after),
+                    kind: item.kind,
+                    covers: item
+                        .covers
+                        .map(|(first, last)| Stretch { first: id(first), last: id(last) })
+                        .into_iter()
+                        .collect(),
+                    summary: item.summary.clone(),
+                    parent: None,
+                    made_by: item.made_by.clone(),
+                    active: item.active,
+                    at: item.at.map_or(Micros(0), |time| time.at),
+                };
+                let ordinal = out.folds.len() as i64;
+                out.folds.push((
+                    fold,
+                    Some(Record { external: item.external.clone(), ordinal, raw: Some(item.raw.clone()) }),
+                ));
+            }
+            Item::State(item) => out.states.push(State {
+                name: item.name.clone(),
+                after: item.after.map(id),
+                value: Some(item.value.clone()),
+                at: Micros(0),
+            }),
+            Item::ToolCall(item) => {
+                let call = ToolCall {
+                    message: id(item.part.0),
+                    part: item.part.1,
+                    call_id: item.call_id.clone(),
+                    name: item.name.clone(),
+                    state: item.state,
+                    record: item.body.clone(),
+                };
+                out.tool_calls.push((call, item.steps.clone()));
+            }
+            Item::Event(item) => events.push(Event {
+                cursor: events.len() as i64 + 1,
+                channel: item.channel.clone(),
+                at: item.at,
+                body: item.body.clone(),
+            }),
+            Item::Bookmark(item) => out.bookmarks.push(Bookmark {
+                name: item.name.clone(),
+                head: item.head.map(id),
+                metadata: item.metadata.clone(),
+                at: Micros(0),
+            }),
+            _ => unreachable!("only what is attached comes here"),
+        }
+    }
+}
+
+/// Small, so that every page ends somewhere.
+const PAGE: usize = 3;
+
+impl Library for Shelf {
+    fn root(&self) -> Option<&RootOut> {
+        self.root.as_ref()
+    }
+
+    fn count(&self) -> usize {
+        self.conversations.len()
+    }
+
+    fn conversation(&mut self, place: usize) -> Result<ConversationOut, WriteError> {
+        Ok(self.conversations[place].0.clone())
+    }
+
+    fn messages(&mut self, place: usize, from: usize) -> Result<Vec<MessageOut>, WriteError> {
+        Ok(self.conversations[place].1.iter().skip(from).take(PAGE).cloned().collect())
+    }
+
+    fn events(&mut self, place: usize, after: i64) -> Result<Vec<Event>, WriteError> {
+        Ok(self.conversations[place].2.iter().filter(|event| event.cursor > after).take(PAGE).cloned().collect())
+    }
+
+    fn documents(&mut self, kind: &str) -> Result<Vec<(Document, Option<Record>)>, WriteError> {
+        Ok(self.documents.iter().filter(|(document, _)| document.kind == kind).cloned().collect())
+    }
+}
+
+/// How a report looks: what was found, what became of it, and what had to be said.
+pub fn report(items: &[Item]) -> String {
+    let mut found: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut mapped: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut told: BTreeMap<&str, u64> = BTreeMap::new();
+    let (mut aside, mut words) = (Vec::new(), Vec::new());
+    for item in items {
+        match item {
+            Item::Root(root) => words.push(format!("{} generation {}: {}", root.format, root.generation, root.path)),
+            Item::Found { record, count } => *found.entry(record).or_default() += count,
+            Item::Aside { record, key: Some(key), count } => aside.push(format!("aside: {record}.{key} {count}")),
+            Item::Aside { record, key: None, count } => *told.entry(record).or_default() += count,
+            Item::Problem(problem) => {
+                *told.entry(problem.record).or_default() += 1;
+                words.push(format!("skipped: {} {}: {}", problem.place, problem.record, problem.why));
+            }
+            Item::Repair(repair) => {
+                words.push(format!("repaired: {} {}: {}", repair.place, repair.what.name(), repair.why))
+            }
+            item => {
+                if let Some(record) = item.record() {
+                    *mapped.entry(record).or_default() += 1;
+                }
+            }
+        }
+    }
+    for (record, count) in &found {
+        let (as_nouns, otherwise) = (mapped.remove(record).unwrap_or(0), told.remove(record).unwrap_or(0));
+        let verdict = if *count == as_nouns + otherwise { "" } else { " UNACCOUNTED" };
+        words.push(format!("{record}: {count} read, {as_nouns} mapped, {otherwise} kept or told{verdict}"));
+    }
+    words.extend(mapped.keys().chain(told.keys()).map(|record| format!("{record}: NEVER COUNTED")));
+    words.extend(aside);
+    words.join("\n")
+}

@@ -1,0 +1,4 @@
+//! Formats from the outside: what is read, and what is written of it.
+
+mod kit;
+mod veloca;
