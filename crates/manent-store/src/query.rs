@@ -411,6 +411,8 @@ pub enum StatsQuery {
 pub enum OriginsQuery {
     /// Of objects other than messages, by file.
     Source(manent_model::SourceId),
+    /// Of one object, in the order of the files that brought it.
+    Object(manent_model::OriginObject),
     /// By the id in the other program, whatever the file.
     External(String),
 }

@@ -63,8 +63,8 @@ pub trait Store: Send + Sync + 'static {
     async fn sources(&self) -> Result<Vec<Source>>;
     /// Returns where objects came from.
     async fn origins(&self, query: OriginsQuery) -> Result<Vec<Origin>>;
-    /// Returns where a message came from.
-    async fn message_origin(&self, message: MessageId) -> Result<Option<MessageOrigin>>;
+    /// Returns where messages came from, in their order; those that were made here are left out.
+    async fn message_origins(&self, messages: Vec<MessageId>) -> Result<Vec<MessageOrigin>>;
     /// Returns what of a file nobody could read.
     async fn quarantined(&self, source: SourceId) -> Result<Vec<Quarantined>>;
     /// Returns rows of the journal after a position. A page may hold fewer rows than asked for, or none, and still say

@@ -312,9 +312,18 @@ pub enum Change {
         #[serde(default)]
         pieces: Vec<Stretch>,
         why: Why,
+        #[serde(default)]
+        origins: Vec<MessageOrigin>,
     },
     /// Puts messages into the middle of the shown path, or takes some out; the tail is kept by reference.
-    Splice { conversation: ConversationId, branch: BranchId, at: SpliceAt, messages: Vec<NewMessage> },
+    Splice {
+        conversation: ConversationId,
+        branch: BranchId,
+        at: SpliceAt,
+        messages: Vec<NewMessage>,
+        #[serde(default)]
+        origins: Vec<MessageOrigin>,
+    },
     /// Moves the head: rewind, switch, clear.
     MoveHead { conversation: ConversationId, to: HeadTo },
     /// Says something about a message.

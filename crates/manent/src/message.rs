@@ -170,6 +170,7 @@ impl Database {
                 own: Vec::new(),
                 pieces: Vec::new(),
                 why: Why::Fork,
+                origins: Vec::new(),
             },
             Change::MoveHead { conversation: id, to: HeadTo::End(branch) },
         ];
@@ -210,6 +211,7 @@ impl Database {
                 branch: self.ids.make(BranchId::new),
                 at: SpliceAt::Replace(Stretch { first: message, last: message }),
                 messages: vec![with],
+                origins: Vec::new(),
             },
         };
         self.change(change).await?;
@@ -250,7 +252,8 @@ impl Database {
         let messages: Vec<NewMessage> = messages.into_iter().map(|draft| draft.finish(&self.ids)).collect();
         let ids = messages.iter().map(|message| message.id).collect();
         let branch = self.ids.make(BranchId::new);
-        self.change(Change::Splice { conversation, branch, at: SpliceAt::After(after), messages }).await?;
+        self.change(Change::Splice { conversation, branch, at: SpliceAt::After(after), messages, origins: Vec::new() })
+            .await?;
         Ok(ids)
     }
 
@@ -258,7 +261,9 @@ impl Database {
     pub async fn remove(&self, conversation: ConversationId, stretch: Stretch) -> Result<()> {
         let branch = self.ids.make(BranchId::new);
         let at = SpliceAt::Replace(stretch);
-        self.change(Change::Splice { conversation, branch, at, messages: Vec::new() }).await.map(drop)
+        self.change(Change::Splice { conversation, branch, at, messages: Vec::new(), origins: Vec::new() })
+            .await
+            .map(drop)
     }
 
     /// Keeps a message that could not be sent beside the path: not counted, not shown, not lost.

@@ -1,7 +1,7 @@
 //! What can be worked out before the writer's turn: digests, sums, sizes. The caller's thread does it.
 
 use crate::error::{Result, StoreError};
-use crate::transaction::{Change, Transaction};
+use crate::transaction::{Change, MessageOrigin, Transaction};
 use manent_model::{Author, Body, Digest, DigestKey, Json, MessageStatus, NewMessage, OriginObject, Part, Sums, hex};
 
 /// A commit is bounded so that none of them holds the lock for long.
@@ -145,6 +145,10 @@ fn origin_size(external: &Option<String>, raw: &Option<String>) -> Result<usize>
     Ok(named("an external id", text_size(external))? + text_size(raw) + 64)
 }
 
+fn origins_size(origins: &[MessageOrigin]) -> Result<usize> {
+    origins.iter().map(|origin| origin_size(&origin.external, &origin.raw)).sum()
+}
+
 fn size_of(change: &Change) -> Result<usize> {
     let messages: usize = messages_of(change)
         .iter()
@@ -175,9 +179,7 @@ fn size_of(change: &Change) -> Result<usize> {
                 + words_size("a tag", &patch.remove_tags)?
                 + patch.metadata.as_ref().map_or(0, json_size)
         }
-        Change::AppendMessages { origins, .. } => {
-            origins.iter().map(|origin| origin_size(&origin.external, &origin.raw)).sum::<Result<usize>>()?
-        }
+        Change::AppendMessages { origins, .. } | Change::Splice { origins, .. } => origins_size(origins)?,
         Change::AppendChunk { delta, .. } => delta.len(),
         Change::FinishMessage { finish, .. } => finish.body.text().len() + json_size(&finish.usage),
         Change::AddNote { kind, value, .. } => named("a kind", kind.len())? + value.text().len(),
@@ -227,20 +229,19 @@ fn size_of(change: &Change) -> Result<usize> {
             named("a name", scratch.kind.len() + scratch.id.len() + scratch.actor.len())? + scratch.body.text().len()
         }
         Change::CreateProject { project } => {
-            named("a name", project.kind.len() + project.name.len())?
+            short("a name", project.kind.len() + project.name.len())?
                 + project.instructions.len()
                 + json_size(&project.metadata)
                 + project.facts.iter().map(|(name, text)| name.len() + text.len()).sum::<usize>()
         }
         Change::EditProject { patch, .. } => {
-            named("a name", text_size(&patch.name))?
+            short("a name", text_size(&patch.name))?
                 + text_size(&patch.instructions)
                 + patch.metadata.as_ref().map_or(0, json_size)
                 + patch.facts.iter().map(|(name, text)| name.len() + text_size(text)).sum::<usize>()
         }
-        Change::OpenBranch { pieces, .. } => pieces.len() * 32,
-        Change::Splice { .. }
-        | Change::MoveHead { .. }
+        Change::OpenBranch { pieces, origins, .. } => pieces.len() * 32 + origins_size(origins)?,
+        Change::MoveHead { .. }
         | Change::RemoveNote { .. }
         | Change::SetFoldActive { .. }
         | Change::RenewLease { .. }

@@ -147,8 +147,8 @@ impl<E: Engine> Store for E {
         self.read("reading origins", move |reading| read::library::origins(reading, &query)).await
     }
 
-    async fn message_origin(&self, message: MessageId) -> Result<Option<MessageOrigin>> {
-        self.read("reading an origin", move |reading| read::library::message_origin(reading, message)).await
+    async fn message_origins(&self, messages: Vec<MessageId>) -> Result<Vec<MessageOrigin>> {
+        self.read("reading origins", move |reading| read::library::message_origins(reading, &messages)).await
     }
 
     async fn quarantined(&self, source: SourceId) -> Result<Vec<Quarantined>> {

@@ -8,11 +8,12 @@ use crate::error::{Result, StoreError};
 use crate::transaction::Position;
 use tokio_postgres::error::SqlState;
 
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("migrations/0001_conversations.sql"),
     include_str!("migrations/0002_attached.sql"),
     include_str!("migrations/0003_runs.sql"),
     include_str!("migrations/0004_library.sql"),
+    include_str!("migrations/0005_origins.sql"),
 ];
 
 /// The newest schema that this program knows.

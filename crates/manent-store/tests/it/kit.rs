@@ -153,7 +153,7 @@ pub fn head_to(conversation: ConversationId, message: MessageId) -> Change {
 /// The change that splices texts into the shown path.
 pub fn splice(conversation: ConversationId, at: SpliceAt, texts: &[&str]) -> Change {
     let messages = texts.iter().map(|text| message("user", text)).collect();
-    Change::Splice { conversation, branch: id(BranchId::new), at, messages }
+    Change::Splice { conversation, branch: id(BranchId::new), at, messages, origins: Vec::new() }
 }
 
 /// What a splice replaces, both ends included.

@@ -47,6 +47,7 @@ impl Importer<'_> {
             own: own.iter().map(|(_, record)| new_message(record)).collect(),
             pieces: branch.pieces,
             why: branch.why,
+            origins: own.iter().filter_map(|(_, record)| record.origin.clone()).collect(),
         };
         match self.attempt(now(), None, change).await? {
             None => self.stored(&own).await,

@@ -198,8 +198,9 @@ impl<W: Write + Send> Exporter<'_, W> {
                     limit: PAGE_MAX,
                 };
                 let window = self.database.store.window(query).await?;
+                let ids = window.messages.iter().map(|message| message.id).collect();
+                sources.extend(self.database.store.message_origins(ids).await?.iter().map(|origin| origin.source));
                 for message in &window.messages {
-                    sources.extend(self.database.store.message_origin(message.id).await?.map(|origin| origin.source));
                     for part in message.content.body.parts() {
                         let manent_model::Part::Media { blob: Some(blob), .. } = part else { continue };
                         let digest = hex::decode(&blob).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
@@ -296,7 +297,7 @@ impl<W: Write + Send> Exporter<'_, W> {
         branch: manent_model::BranchId,
         message: manent_model::Message,
     ) -> Result<()> {
-        let origin = self.database.store.message_origin(message.id).await?;
+        let origin = self.database.store.message_origins(vec![message.id]).await?.pop();
         let record = MessageRecord { branch, id: message.id, content: message.content, erased: message.erased, origin };
         self.line(Kind::Message, Some(id), &record)
     }

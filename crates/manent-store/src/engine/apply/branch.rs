@@ -7,7 +7,7 @@ use super::super::prepare::Facts;
 use super::super::tx::{Entry, Tx};
 use super::message::{already_there, insert, move_to};
 use crate::error::{Conflict, StoreError};
-use crate::transaction::{BranchBase, Done, HeadTo, SpliceAt, Why};
+use crate::transaction::{BranchBase, Done, HeadTo, MessageOrigin, SpliceAt, Why};
 use manent_model::path::{self, Cut};
 use manent_model::{
     Address, Base, Branch, BranchId, BranchNo, ConversationId, Head, NewMessage, Piece, Range, Stretch, Sums,
@@ -22,6 +22,7 @@ pub(crate) struct Open<'a> {
     pub pieces: &'a [Stretch],
     pub why: Why,
     pub facts: &'a [Facts],
+    pub origins: &'a [MessageOrigin],
 }
 
 /// Inserts a branch row and returns its number.
@@ -128,7 +129,7 @@ pub(crate) fn open_given(tx: &mut Tx<'_>, conversation: ConversationId, open: &O
         false => open.own.len() as i64,
     };
     let no = insert_row(tx, row.no, open.id, base, own_in_pieces + 1, before, open.why)?;
-    let added = insert(tx, no.slot(1), Sums::default(), open.own, open.facts, &[])?;
+    let added = insert(tx, no.slot(1), Sums::default(), open.own, open.facts, open.origins)?;
     let mut pieces = Vec::with_capacity(open.pieces.len());
     for stretch in open.pieces {
         let (first, last) = (tx.spot(stretch.first)?.address, tx.spot(stretch.last)?.address);
@@ -164,10 +165,12 @@ fn refuse_overlap(tx: &mut Tx<'_>, base: Option<Base>, pieces: &[Range]) -> Outc
     }
 }
 
-/// A branch may leave another conversation's branch: a fork into a new conversation does.
+/// A branch may leave another conversation's branch: a fork into a new conversation does. Of one that was purged only
+/// what others took is left; nobody can leave it any more.
 fn any_branch(tx: &mut Tx<'_>, id: BranchId) -> Outcome<Arc<Branch>> {
-    let sql = "select no from branch where id = $1";
-    let found = super::super::connection::maybe(tx.connection, sql, [id.as_bytes()], |row| row.get(0))?;
+    let sql = "select b.no from branch b join conversation c on c.no = b.conversation_no
+         where b.id = $1 and c.status <> $2";
+    let found = maybe(tx.connection, sql, (id.as_bytes(), STATUS_PURGED), |row| row.get(0))?;
     let no = BranchNo(found.ok_or_else(|| StoreError::not_found("branch", id))?);
     tx.branch(no)
 }
@@ -202,6 +205,7 @@ pub(crate) fn splice(
     at: &SpliceAt,
     messages: &[NewMessage],
     facts: &[Facts],
+    origins: &[MessageOrigin],
 ) -> Outcome<Done> {
     let mut row = tx.conversation(conversation)?;
     if !messages.is_empty() && already_there(tx, row.no, messages, facts)? {
@@ -215,7 +219,7 @@ pub(crate) fn splice(
     let no = insert_row(tx, row.no, id, Some(base), inserted + 1, before, Why::Edit)?;
     let pieces = path::splice(&mut tx.caches.branches(tx.connection), row.head, cut, no, inserted)?;
     let pieces = pieces.ok_or_else(|| StoreError::Invalid("the splice does not lie on the path".to_owned()))?;
-    let added = insert(tx, no.slot(1), Sums::default(), messages, facts, &[])?;
+    let added = insert(tx, no.slot(1), Sums::default(), messages, facts, origins)?;
     insert_pieces(tx, no, before, &pieces)?;
     let branch = tx.branch(no)?;
     let head = Head { branch: no, at: branch.tip_before_open() };

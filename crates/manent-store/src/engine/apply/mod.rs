@@ -65,12 +65,12 @@ pub(crate) fn apply(tx: &mut Tx<'_>, change: &Change, facts: &[Facts]) -> Outcom
         }
         Change::AppendChunk { message, delta } => message::append_chunk(tx, *message, delta),
         Change::FinishMessage { message, finish } => message::finish(tx, *message, finish),
-        Change::OpenBranch { conversation, branch, base, own, pieces, why } => {
-            let open = branch::Open { id: *branch, base: base.as_ref(), own, pieces, why: *why, facts };
+        Change::OpenBranch { conversation, branch, base, own, pieces, why, origins } => {
+            let open = branch::Open { id: *branch, base: base.as_ref(), own, pieces, why: *why, facts, origins };
             branch::open_given(tx, *conversation, &open)
         }
-        Change::Splice { conversation, branch, at, messages } => {
-            branch::splice(tx, *conversation, *branch, at, messages, facts)
+        Change::Splice { conversation, branch, at, messages, origins } => {
+            branch::splice(tx, *conversation, *branch, at, messages, facts, origins)
         }
         Change::MoveHead { conversation, to } => branch::move_head(tx, *conversation, to),
         Change::AddNote { id, message, kind, value } => attached::add_note(tx, *id, *message, kind, value),

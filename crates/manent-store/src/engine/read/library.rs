@@ -1,6 +1,6 @@
 //! What stands beside conversations.
 
-use super::super::apply::library::{MemoryBody, blob_bytes, document_id, scratch_id, source_no};
+use super::super::apply::library::{MemoryBody, blob_bytes, document_id, object_words, scratch_id, source_no};
 use super::super::apply::project::Body as ProjectBody;
 use super::super::codes::NameKind;
 use super::super::connection::{Found, Ran, maybe, rows};
@@ -230,6 +230,16 @@ pub(crate) fn origins(reading: &mut Reading<'_>, query: &OriginsQuery) -> Outcom
                  order by o.no";
             rows(reading.connection, sql, [source_no(reading.connection, *id)?], read)?
         }
+        OriginsQuery::Object(object) => {
+            let sql = "select o.kind, o.object, s.id, o.ordinal, o.external, o.raw
+                 from origin o
+                 join source s on s.no = o.source_no
+                 where o.kind = $1 and o.object = $2 and o.withdrawn = 0
+                 order by o.no
+                 limit $3";
+            let (kind, name) = object_words(object);
+            rows(reading.connection, sql, (kind, &name, PAGE_MAX), read)?
+        }
         OriginsQuery::External(external) => {
             let sql = "select o.kind, o.object, s.id, o.ordinal, o.external, o.raw
                  from origin o
@@ -268,7 +278,15 @@ fn object_of(kind: &str, object: &str) -> Option<OriginObject> {
     })
 }
 
-pub(crate) fn message_origin(reading: &mut Reading<'_>, id: MessageId) -> Outcome<Option<MessageOrigin>> {
+pub(crate) fn message_origins(reading: &mut Reading<'_>, ids: &[MessageId]) -> Outcome<Vec<MessageOrigin>> {
+    let mut origins = Vec::with_capacity(ids.len());
+    for id in ids {
+        origins.extend(message_origin(reading, *id)?);
+    }
+    Ok(origins)
+}
+
+fn message_origin(reading: &mut Reading<'_>, id: MessageId) -> Outcome<Option<MessageOrigin>> {
     let sql = "select s.id, m.ordinal, m.raw, m.body
          from message m
          join source s on s.no = m.source_no

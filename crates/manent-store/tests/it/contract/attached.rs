@@ -113,6 +113,7 @@ pub async fn state_follows_a_fork_into_another_conversation(store: &dyn Store) {
         own: Vec::new(),
         pieces: Vec::new(),
         why: Why::Fork,
+        origins: Vec::new(),
     };
     commit(store, open).await;
     commit(store, Change::MoveHead { conversation: b, to: HeadTo::End(branch) }).await;

@@ -210,7 +210,12 @@ pub async fn a_splice_off_the_path_is_refused(store: &dyn Store) {
     }
     let taken = store.branches(conversation).await.expect("readable")[0].id;
     let at = SpliceAt::After(None);
-    refused(store, Change::Splice { conversation, branch: taken, at, messages: Vec::new() }, "exists").await;
+    refused(
+        store,
+        Change::Splice { conversation, branch: taken, at, messages: Vec::new(), origins: Vec::new() },
+        "exists",
+    )
+    .await;
     shows(store, conversation, "a b").await;
     sound(store).await;
 }
@@ -237,6 +242,7 @@ pub async fn a_conversation_can_fork_into_another_one(store: &dyn Store) {
         own,
         pieces: Vec::new(),
         why: Why::Fork,
+        origins: Vec::new(),
     };
     commit(store, open(Some(ids[1]), vec![message("user", "x")])).await;
     shows(store, b, "").await;
@@ -269,6 +275,7 @@ pub async fn a_branch_from_elsewhere_is_opened_as_it_is_described(store: &dyn St
         own: own.to_vec(),
         pieces: pieces.to_vec(),
         why: Why::Import,
+        origins: Vec::new(),
     };
     let base = BranchBase { parent, fork: Some(ids[0]) };
     let first = commit(store, open(branch, base.clone(), &own, &pieces)).await;
@@ -299,7 +306,15 @@ pub async fn a_branch_without_a_parent_may_take_pieces(store: &dyn Store) {
     let ids = say(store, conversation, &["a", "b", "c"]).await;
     let branch = id(BranchId::new);
     let pieces = vec![Stretch { first: ids[1], last: ids[2] }];
-    let change = Change::OpenBranch { conversation, branch, base: None, own: Vec::new(), pieces, why: Why::Import };
+    let change = Change::OpenBranch {
+        conversation,
+        branch,
+        base: None,
+        own: Vec::new(),
+        pieces,
+        why: Why::Import,
+        origins: Vec::new(),
+    };
     commit(store, change).await;
     commit(store, Change::MoveHead { conversation, to: HeadTo::End(branch) }).await;
     say(store, conversation, &["end"]).await;
@@ -340,6 +355,7 @@ pub async fn a_path_holds_a_message_once(store: &dyn Store) {
         own: Vec::new(),
         pieces,
         why: Why::Import,
+        origins: Vec::new(),
     };
     refused(store, open(None, vec![stretch(0, 1), stretch(1, 2)]), "invalid").await;
     refused(store, open(Some(ids[1]), vec![stretch(1, 2)]), "invalid").await;
@@ -372,6 +388,7 @@ pub async fn a_branch_reaches_its_own_messages(store: &dyn Store) {
         own: vec![own.clone()],
         pieces,
         why: Why::Import,
+        origins: Vec::new(),
     };
     refused(store, open(vec![taken.clone()]), "invalid").await;
     commit(store, open(vec![Stretch { first: own.id, last: own.id }, taken])).await;

@@ -92,6 +92,7 @@ pub async fn an_erased_conversation_is_gone_with_what_came_from_it(store: &dyn S
         own: vec![message("user", "x")],
         pieces: Vec::new(),
         why: Why::Fork,
+        origins: Vec::new(),
     };
     commit(store, open).await;
     commit(store, Change::MoveHead { conversation: b, to: HeadTo::End(branch) }).await;
@@ -260,6 +261,7 @@ pub async fn an_erasure_reaches_what_forks_made_of_a_message(store: &dyn Store) 
         own: Vec::new(),
         pieces: Vec::new(),
         why: Why::Fork,
+        origins: Vec::new(),
     };
     commit(store, open).await;
     commit(store, Change::MoveHead { conversation: child, to: HeadTo::End(branch) }).await;

@@ -239,6 +239,10 @@ pub async fn sources_origins_and_quarantine_come_back_as_they_were(store: &dyn S
     assert_eq!(store.origins(OriginsQuery::Source(sources[0].id)).await.expect("readable"), origins);
     assert_eq!(store.origins(OriginsQuery::External("same".to_owned())).await.expect("readable"), origins);
     assert_eq!(store.origins(OriginsQuery::Source(sources[1].id)).await.expect("readable"), []);
+    let again = Origin { source: sources[1].id, ..origins[0].clone() };
+    commit(store, Change::PutOrigin { origin: again.clone() }).await;
+    let of_one = store.origins(OriginsQuery::Object(origins[0].object.clone())).await.expect("readable");
+    assert_eq!(of_one, [origins[0].clone(), again], "of every file that brought it");
     refused(store, Change::PutOrigin { origin: origins[0].clone() }, "exists").await;
     let unknown = Origin { source: id(SourceId::new), ..origins[0].clone() };
     refused(store, Change::PutOrigin { origin: unknown }, "not_found").await;
@@ -295,12 +299,36 @@ pub async fn the_origin_of_a_message_comes_back_byte_for_byte(store: &dyn Store)
     };
     commit(store, change(messages, origins.clone())).await;
     for origin in &origins {
-        assert_eq!(store.message_origin(origin.message).await.expect("readable").as_ref(), Some(origin));
+        assert_eq!(store.message_origins(vec![origin.message]).await.expect("readable"), std::slice::from_ref(origin));
     }
-    assert_eq!(store.message_origin(plain.id).await.expect("readable"), None);
+    assert_eq!(store.message_origins(vec![plain.id]).await.expect("readable"), []);
     let found = store.messages(MessagesQuery::External("id0".to_owned())).await.expect("readable");
     let ids: Vec<MessageId> = found.iter().map(|placed| placed.message.id).collect();
     assert_eq!(ids, [origins[0].message, origins[1].message], "ids of other programs repeat");
+    // A message that takes another's place, or that a branch brings along, has one as well.
+    let (instead, brought) = (message("user", &long), message("user", "own"));
+    let of = |new: &NewMessage| MessageOrigin { message: new.id, ordinal: 7, ..origins[0].clone() };
+    let (first, second) = (of(&instead), of(&brought));
+    let splice = Change::Splice {
+        conversation,
+        branch: id(BranchId::new),
+        at: instead_of(plain.id, plain.id),
+        messages: vec![instead],
+        origins: vec![first.clone()],
+    };
+    commit(store, splice).await;
+    let open = Change::OpenBranch {
+        conversation,
+        branch: id(BranchId::new),
+        base: None,
+        own: vec![brought],
+        pieces: Vec::new(),
+        why: Why::Import,
+        origins: vec![second.clone()],
+    };
+    commit(store, open).await;
+    let found = store.message_origins(vec![second.message, first.message]).await.expect("readable");
+    assert_eq!(found, [second, first]);
     let new = message("user", "x");
     let lost = MessageOrigin { message: new.id, source: id(SourceId::new), ..origins[0].clone() };
     refused(store, change(vec![new], vec![lost]), "not_found").await;
@@ -406,5 +434,5 @@ pub async fn the_origin_of_a_stream_outlives_its_first_body(store: &dyn Store) {
     let body = Body::of(&[Part::text("other words")]);
     let finish = Finish { status: MessageStatus::Complete, body, tokens: None, usage: None };
     commit(store, Change::FinishMessage { message: stream.id, finish }).await;
-    assert_eq!(store.message_origin(stream.id).await.expect("readable"), Some(origin));
+    assert_eq!(store.message_origins(vec![stream.id]).await.expect("readable"), [origin]);
 }

@@ -32,6 +32,7 @@ async fn forked(store: &dyn Store, parent: BranchId, fork: MessageId, text: &str
         own: vec![message("user", text)],
         pieces: Vec::new(),
         why: Why::Fork,
+        origins: Vec::new(),
     };
     commit(store, open).await;
     commit(store, Change::MoveHead { conversation, to: HeadTo::End(branch) }).await;
@@ -253,6 +254,7 @@ pub async fn what_was_taken_from_a_purged_conversation_is_still_counted(store: &
         own: Vec::new(),
         pieces: vec![Stretch { first: ids[1], last: ids[2] }],
         why: Why::Import,
+        origins: Vec::new(),
     };
     commit(store, open).await;
     trash(store, old).await;
@@ -283,5 +285,15 @@ pub async fn a_stream_ends_where_a_purged_conversation_forked_behind_it(store: &
     for conversation in [a, c] {
         counts_hold(store, conversation).await;
     }
+    let open = Change::OpenBranch {
+        conversation: a,
+        branch: id(BranchId::new),
+        base: Some(BranchBase { parent: between, fork: Some(taken) }),
+        own: Vec::new(),
+        pieces: Vec::new(),
+        why: Why::Fork,
+        origins: Vec::new(),
+    };
+    refused(store, open, "not_found").await;
     sound(store).await;
 }

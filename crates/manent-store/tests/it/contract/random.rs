@@ -241,7 +241,7 @@ fn splice_somewhere(
     let branch = id(BranchId::new);
     model.learn(&messages, model.branches.len());
     model.open(branch, spliced);
-    Some(Change::Splice { conversation, branch, at, messages })
+    Some(Change::Splice { conversation, branch, at, messages, origins: Vec::new() })
 }
 
 fn describe(rng: &mut Rng, model: &mut Model, conversation: ConversationId) -> Change {

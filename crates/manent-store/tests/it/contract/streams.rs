@@ -77,6 +77,7 @@ pub async fn counts_are_right_however_much_happened_behind_a_stream(store: &dyn 
         branch: edited,
         at: instead_of(ids[1], ids[1]),
         messages: vec![crate::kit::message("user", "edited before it")],
+        origins: Vec::new(),
     };
     commit(store, change).await;
     say(store, a, &["open end"]).await;
@@ -89,6 +90,7 @@ pub async fn counts_are_right_however_much_happened_behind_a_stream(store: &dyn 
         own: vec![crate::kit::message("user", "in another conversation")],
         pieces: Vec::new(),
         why: Why::Fork,
+        origins: Vec::new(),
     };
     commit(store, open).await;
     commit(store, Change::MoveHead { conversation: b, to: HeadTo::End(other) }).await;

@@ -214,6 +214,7 @@ fn table(furnished: &Furnished) -> Vec<(&'static str, Vec<Change>)> {
         own: vec![message("user", "opened")],
         pieces: Vec::new(),
         why: Why::Import,
+        origins: Vec::new(),
     };
     let move_to = |to: HeadTo| Change::MoveHead { conversation, to };
     let step = |to: ToolState| Change::MoveToolCall {

@@ -235,7 +235,13 @@ impl Work {
         let at = SpliceAt::After(place.checked_sub(1).map(|before| path[before]));
         path.insert(place, message.id);
         let conversation = self.talks[talk].id;
-        let change = Change::Splice { conversation, branch: id(BranchId::new), at, messages: vec![message] };
+        let change = Change::Splice {
+            conversation,
+            branch: id(BranchId::new),
+            at,
+            messages: vec![message],
+            origins: Vec::new(),
+        };
         self.send(change, vec![effect]).await;
     }
 

@@ -88,8 +88,15 @@ impl Generator {
         };
         let least = usize::from(!self.chance.once_in(60));
         let messages = self.new_messages(model, conversation, least);
+        let origins = self.origins(model, &messages);
+        let head = if self.chance.once_in(6) { HeadMove::Stay } else { HeadMove::Follow };
+        let why = self.chance.of([Why::Fork, Why::Retry, Why::Withdrawn, Why::Import]);
+        Change::AppendMessages { conversation, at, head, why, messages, origins }
+    }
+
+    fn origins(&mut self, model: &Model, messages: &[NewMessage]) -> Vec<MessageOrigin> {
         let mut origins = Vec::new();
-        for message in &messages {
+        for message in messages {
             if self.chance.once_in(5) {
                 origins.push(MessageOrigin {
                     message: message.id,
@@ -100,9 +107,7 @@ impl Generator {
                 });
             }
         }
-        let head = if self.chance.once_in(6) { HeadMove::Stay } else { HeadMove::Follow };
-        let why = self.chance.of([Why::Fork, Why::Retry, Why::Withdrawn, Why::Import]);
-        Change::AppendMessages { conversation, at, head, why, messages, origins }
+        origins
     }
 
     /// Chooses a message that still streams, mostly.
@@ -163,7 +168,8 @@ impl Generator {
             }
         }
         let branch = self.new_branch(model, conversation);
-        Change::OpenBranch { conversation, branch, base, own, pieces, why: self.chance.of([Why::Fork, Why::Import]) }
+        let (why, origins) = (self.chance.of([Why::Fork, Why::Import]), self.origins(model, &own));
+        Change::OpenBranch { conversation, branch, base, own, pieces, why, origins }
     }
 
     /// A run of one branch, mostly.
@@ -187,7 +193,8 @@ impl Generator {
             false => SpliceAt::Replace(self.stretch(model, conversation)),
         };
         let messages = self.new_messages(model, conversation, 0);
-        Change::Splice { conversation, branch: self.new_branch(model, conversation), at, messages }
+        let origins = self.origins(model, &messages);
+        Change::Splice { conversation, branch: self.new_branch(model, conversation), at, messages, origins }
     }
 
     pub(super) fn move_head(&mut self, model: &Model) -> Change {

@@ -44,11 +44,12 @@ impl Generator {
             49 => Question::Blob(sha256(&self.blob())),
             50 => Question::Blobs,
             51 => Question::Sources,
-            52 => match self.chance.once_in(2) {
-                true => Question::Origins(OriginsQuery::Source(self.source(model))),
-                false => Question::Origins(OriginsQuery::External(self.chance.word())),
-            },
-            53 => Question::MessageOrigin(self.message(model)),
+            52 => Question::Origins(match self.chance.number(..3) {
+                0 => OriginsQuery::Source(self.source(model)),
+                1 => OriginsQuery::Object(OriginObject::Conversation(conversation)),
+                _ => OriginsQuery::External(self.chance.word()),
+            }),
+            53 => Question::MessageOrigins((0..self.chance.number(..4)).map(|_| self.message(model)).collect()),
             54 => Question::Quarantined(self.source(model)),
             55..57 => {
                 let after = self.chance.number(..model.data.next() as usize + 3) as i64;

@@ -43,8 +43,9 @@ impl Model {
             }
             Question::Sources => Ok(Answer::Sources(Fastened::seen(&data.library.sources))),
             Question::Origins(query) => data.origins(query).map(Answer::Origins),
-            Question::MessageOrigin(message) => {
-                Ok(Answer::MessageOrigin(data.message(*message).ok().and_then(|(_, kept)| kept.origin.clone())))
+            Question::MessageOrigins(messages) => {
+                let kept = messages.iter().filter_map(|message| data.message(*message).ok());
+                Ok(Answer::MessageOrigins(kept.filter_map(|(_, kept)| kept.origin.clone()).collect()))
             }
             Question::Quarantined(source) => data.quarantined(*source).map(Answer::Quarantined),
             Question::Journal(query) => data.journal_page(query).map(Answer::Journal),
@@ -186,6 +187,7 @@ impl Data {
                 self.library.source(*id)?;
                 seen.filter(|origin| origin.source == *id).collect()
             }
+            OriginsQuery::Object(object) => seen.filter(|origin| origin.object == *object).collect(),
             OriginsQuery::External(external) => {
                 seen.filter(|origin| origin.external.as_ref() == Some(external)).collect()
             }

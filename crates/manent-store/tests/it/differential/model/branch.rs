@@ -2,6 +2,16 @@
 
 use super::*;
 
+/// What is given of a branch that comes from elsewhere.
+pub struct Opened<'a> {
+    pub id: BranchId,
+    pub base: Option<&'a BranchBase>,
+    pub own: &'a [NewMessage],
+    pub pieces: &'a [Stretch],
+    pub why: Why,
+    pub origins: &'a [MessageOrigin],
+}
+
 /// A branch: everything it took when it was opened, and what it has itself.
 #[derive(Debug, Clone)]
 pub struct Branch {
@@ -114,15 +124,8 @@ impl Tx<'_> {
         self.insert_branch(serial, branch)
     }
 
-    pub(super) fn open_branch(
-        &mut self,
-        conversation: ConversationId,
-        id: BranchId,
-        base: Option<&BranchBase>,
-        own: &[NewMessage],
-        pieces: &[Stretch],
-        why: Why,
-    ) -> Result<Done> {
+    pub(super) fn open_branch(&mut self, conversation: ConversationId, opened: &Opened<'_>) -> Result<Done> {
+        let Opened { id, base, own, pieces, why, origins } = *opened;
         let serial = self.data.seen(conversation)?.serial;
         let done = Done::Messages(own.last().map(|message| message.id));
         if !own.is_empty() && self.already_there(serial, own)? {
@@ -130,7 +133,10 @@ impl Tx<'_> {
         }
         let mut taken = Vec::new();
         if let Some(base) = base {
-            let (_, parent) = self.data.branch(base.parent)?;
+            let (owner, parent) = self.data.branch(base.parent)?;
+            if owner.about.life == Life::Purged {
+                return Err(not_found("branch", base.parent));
+            }
             if let Some(fork) = base.fork {
                 self.data.message(fork)?;
             }
@@ -153,7 +159,7 @@ impl Tx<'_> {
         // Its own messages come first: pieces may name them.
         let empty = Branch { own_in_pieces: 0, ..branch };
         self.insert_branch(serial, empty)?;
-        self.insert_messages(serial, id, own, &[])?;
+        self.insert_messages(serial, id, own, origins)?;
         let runs = pieces.iter().map(|piece| self.run_of(piece)).collect::<Result<Vec<_>>>()?;
         let mut all: Vec<MessageId> = taken.iter().chain(&runs).flatten().copied().collect();
         let length = all.len();
@@ -195,6 +201,7 @@ impl Tx<'_> {
         id: BranchId,
         at: &SpliceAt,
         messages: &[NewMessage],
+        origins: &[MessageOrigin],
     ) -> Result<Done> {
         let thread = self.data.seen(conversation)?;
         let (serial, head, old) = (thread.serial, thread.head, thread.old_head());
@@ -209,7 +216,7 @@ impl Tx<'_> {
         let tail = cut_front(self.data.runs(head), end);
         let pieces: Vec<Vec<MessageId>> = [inserted].into_iter().chain(tail).filter(|run| !run.is_empty()).collect();
         self.insert_fork(serial, id, Place { branch: head.branch, at: fork }, Why::Edit)?;
-        self.insert_messages(serial, id, messages, &[])?;
+        self.insert_messages(serial, id, messages, origins)?;
         let thread = self.data.thread_mut(serial);
         let branch = thread.branch_mut(id);
         (branch.pieces, branch.own_in_pieces) = (pieces, messages.len());

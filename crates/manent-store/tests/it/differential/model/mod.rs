@@ -311,10 +311,20 @@ impl<'a> Tx<'a> {
             }
             Change::AppendChunk { message, delta } => self.append_chunk(message, delta),
             Change::FinishMessage { message, finish } => self.finish_message(message, &finish),
-            Change::OpenBranch { conversation, branch, base, own, pieces, why } => {
-                self.open_branch(conversation, branch, base.as_ref(), &own, &pieces, why)
+            Change::OpenBranch { conversation, branch, base, own, pieces, why, origins } => {
+                let opened = branch::Opened {
+                    id: branch,
+                    base: base.as_ref(),
+                    own: &own,
+                    pieces: &pieces,
+                    why,
+                    origins: &origins,
+                };
+                self.open_branch(conversation, &opened)
             }
-            Change::Splice { conversation, branch, at, messages } => self.splice(conversation, branch, &at, &messages),
+            Change::Splice { conversation, branch, at, messages, origins } => {
+                self.splice(conversation, branch, &at, &messages, &origins)
+            }
             Change::MoveHead { conversation, to } => self.move_head(conversation, &to),
             Change::AddNote { id, message, kind, value } => self.add_note(id, message, kind, value),
             Change::RemoveNote { id } => self.remove_note(id),
