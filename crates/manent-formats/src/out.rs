@@ -74,6 +74,8 @@ pub trait Library {
     fn conversation(&mut self, place: usize) -> Result<ConversationOut, WriteError>;
     /// Returns its messages from a number on, in order; none at the end.
     fn messages(&mut self, place: usize, from: usize) -> Result<Vec<MessageOut>, WriteError>;
+    /// Returns the messages of the path that ends with this one, shown or not.
+    fn path_to(&mut self, place: usize, head: MessageId) -> Result<Vec<MessageOut>, WriteError>;
     /// Returns its events after a cursor, in order; none at the end.
     fn events(&mut self, place: usize, after: i64) -> Result<Vec<Event>, WriteError>;
     /// Returns the documents of a kind, each with where it came from.

@@ -37,6 +37,10 @@ pub struct Shelf {
     pub conversations: Vec<(ConversationOut, Vec<MessageOut>, Vec<Event>)>,
     pub documents: Vec<(Document, Option<Record>)>,
     projects: BTreeMap<String, Project>,
+    /// For each conversation, what each message stands behind.
+    parents: Vec<Vec<Option<usize>>>,
+    /// For each conversation, the last message of the path that is shown.
+    heads: Vec<Option<usize>>,
 }
 
 fn number<T>(make: fn(u64, [u8; 10]) -> T, number: usize) -> T {
@@ -74,6 +78,8 @@ impl Shelf {
             Item::Conversation(item) => {
                 let out = self.begun(item);
                 self.conversations.push((out, Vec::new(), Vec::new()));
+                self.parents.push(Vec::new());
+                self.heads.push(None);
             }
             Item::Document(item) => {
                 let (kind, id) = (item.kind.clone(), item.id.clone());
@@ -90,6 +96,11 @@ impl Shelf {
             | Item::Event(_)
             | Item::Bookmark(_) => {
                 self.attach(item);
+            }
+            Item::End { head } => {
+                let place = self.conversations.len() - 1;
+                let last = self.conversations[place].1.len().checked_sub(1);
+                self.heads[place] = head.map(|head| head as usize).or(last);
             }
             _ => {}
         }
@@ -143,16 +154,23 @@ impl Shelf {
         let (out, messages, events) = self.conversations.last_mut().expect("a conversation is open");
         let id = |index: MessageIndex| number(MessageId::new, place << 24 | index as usize);
         match item {
-            Item::Message(item) => messages.push(MessageOut {
-                id: id(messages.len() as u32),
-                record: Some(Record {
-                    external: item.external.clone(),
-                    ordinal: messages.len() as i64,
-                    raw: item.raw.clone(),
-                }),
-                content: item.content.clone(),
-                is_removed: false,
-            }),
+            Item::Message(item) => {
+                let parent = match item.follows {
+                    Follows::Last => messages.len().checked_sub(1),
+                    Follows::At(parent) => parent.map(|parent| parent as usize),
+                };
+                self.parents[place].push(parent);
+                messages.push(MessageOut {
+                    id: id(messages.len() as u32),
+                    record: Some(Record {
+                        external: item.external.clone(),
+                        ordinal: messages.len() as i64,
+                        raw: item.raw.clone(),
+                    }),
+                    content: item.content.clone(),
+                    is_removed: false,
+                });
+            }
             Item::Fold(item) => {
                 let fold = Fold {
                     id: number(FoldId::new, out.folds.len()),
@@ -226,7 +244,20 @@ impl Library for Shelf {
     }
 
     fn messages(&mut self, place: usize, from: usize) -> Result<Vec<MessageOut>, WriteError> {
-        Ok(self.conversations[place].1.iter().skip(from).take(PAGE).cloned().collect())
+        let Some(head) = self.heads[place] else { return Ok(Vec::new()) };
+        let head = self.conversations[place].1[head].id;
+        Ok(self.path_to(place, head)?.into_iter().skip(from).take(PAGE).collect())
+    }
+
+    fn path_to(&mut self, place: usize, head: MessageId) -> Result<Vec<MessageOut>, WriteError> {
+        let messages = &self.conversations[place].1;
+        let mut path = Vec::new();
+        let mut at = messages.iter().position(|message| message.id == head);
+        while let Some(index) = at {
+            path.insert(0, messages[index].clone());
+            at = self.parents[place][index];
+        }
+        Ok(path)
     }
 
     fn events(&mut self, place: usize, after: i64) -> Result<Vec<Event>, WriteError> {
