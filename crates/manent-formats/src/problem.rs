@@ -178,6 +178,9 @@ pub enum ReadError {
         /// The limit.
         limit: String,
     },
+    /// The reader met a defect of its own; the file is as it was.
+    #[error("{0}")]
+    Defect(String),
     /// Whoever takes the items wants no more.
     #[error("stopped")]
     Stopped,

@@ -138,6 +138,11 @@ pub enum Conflict {
 }
 
 impl StoreError {
+    /// Says whether the change was refused for what it says; any other change may still be made.
+    pub fn is_about_the_change(&self) -> bool {
+        matches!(self, Self::NotFound { .. } | Self::Conflict(_) | Self::Invalid(_) | Self::TooLarge { .. })
+    }
+
     /// Returns a stable code that programs may match on.
     pub fn code(&self) -> &'static str {
         match self {

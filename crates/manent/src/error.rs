@@ -40,6 +40,20 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+    /// What another program wrote could not be read.
+    #[error("the import could not go on")]
+    Unreadable {
+        /// Why.
+        #[source]
+        source: manent_formats::ReadError,
+    },
+    /// Nothing was written in another program's format.
+    #[error("the export could not go on")]
+    Unwritable {
+        /// Why.
+        #[source]
+        source: manent_formats::WriteError,
+    },
 }
 
 impl Error {
@@ -52,6 +66,8 @@ impl Error {
             Self::NothingToRedo => "nothing_to_redo",
             Self::Ambiguous { .. } => "ambiguous",
             Self::File { .. } => "file",
+            Self::Unreadable { .. } => "unreadable",
+            Self::Unwritable { .. } => "unwritable",
         }
     }
 

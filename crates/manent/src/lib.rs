@@ -48,14 +48,19 @@ mod journal;
 mod maintenance;
 mod backup;
 pub mod jsonl;
+pub mod import;
+pub mod export;
 
 pub use attached::FoldDraft;
 pub use backup::BackupPlan;
 pub use database::Database;
 pub use error::{Error, Result};
+pub use export::{DiskOut, Replace};
 pub use ids::request_key;
+pub use import::{ImportMode, ImportedReport};
 pub use jsonl::{ExportSelection, ImportProblem, ImportReport};
 pub use library::MemoryDraft;
+pub use manent_formats as formats;
 pub use manent_model as model;
 pub use manent_model::{
     Author, Body, BranchId, CallId, CallOutcome, Conversation, ConversationDraft, ConversationId, ConversationKind,

@@ -70,8 +70,7 @@ fn written(source: std::io::Error) -> Error {
 
 impl<W: Write + Send> Exporter<'_, W> {
     fn line<T: Serialize>(&mut self, kind: Kind, conversation: Option<ConversationId>, value: &T) -> Result<()> {
-        let value = serde_json::value::to_raw_value(value).map_err(|error| written(error.into()))?;
-        let line = Line { kind, conversation, value };
+        let line = Line::of(kind, conversation, value).map_err(|error| written(error.into()))?;
         serde_json::to_writer(&mut self.out, &line).map_err(|error| written(error.into()))?;
         self.out.write_all(b"\n").map_err(written)?;
         self.lines += 1;

@@ -152,7 +152,7 @@ impl Importer<'_> {
             return Ok(());
         }
         match self.dispatch(&line).await {
-            Err(Error::Store(error)) if is_about_the_line(&error) => self.problem(error),
+            Err(Error::Store(error)) if error.is_about_the_change() => self.problem(error),
             outcome => outcome?,
         }
         Ok(())
@@ -160,7 +160,7 @@ impl Importer<'_> {
 
     /// Takes in the line that says what the file is.
     fn begin(&mut self, line: &Line) -> Result<()> {
-        let format = (line.kind == Kind::Manent).then(|| serde_json::from_str::<Beginning>(line.value.get()));
+        let format = (line.kind == Kind::Manent).then(|| serde_json::from_str::<Beginning>(&line.text()));
         match format {
             Some(Ok(Beginning { format })) if format > FORMAT => {
                 self.refuse(&format!("format {format} is newer than {FORMAT}, which this program knows"))
@@ -218,7 +218,7 @@ impl Importer<'_> {
     }
 
     pub(super) fn read<T: DeserializeOwned>(&mut self, line: &Line) -> Option<T> {
-        match serde_json::from_str(line.value.get()) {
+        match serde_json::from_str(&line.text()) {
             Ok(value) => Some(value),
             Err(error) => {
                 self.problem(error);
@@ -283,7 +283,7 @@ impl Importer<'_> {
         change: Change,
     ) -> Result<Option<manent_store::StoreError>> {
         match self.database.change_low(at, actor, change).await {
-            Err(Error::Store(error)) if is_about_the_line(&error) => Ok(Some(error)),
+            Err(Error::Store(error)) if error.is_about_the_change() => Ok(Some(error)),
             outcome => outcome.map(|_| None),
         }
     }
@@ -503,13 +503,4 @@ impl Importer<'_> {
             }
         }
     }
-}
-
-/// What the store refuses because of the line itself is reported; the rest is no fault of the file.
-fn is_about_the_line(error: &manent_store::StoreError) -> bool {
-    use manent_store::StoreError;
-    matches!(
-        error,
-        StoreError::NotFound { .. } | StoreError::Conflict(_) | StoreError::Invalid(_) | StoreError::TooLarge { .. }
-    )
 }

@@ -6,6 +6,7 @@ use manent_model::{
 use manent_store::Why;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 /// The version of the format that this program writes; it reads this one and older.
 pub(super) const FORMAT: u32 = 1;
@@ -48,8 +49,32 @@ pub(super) struct Line {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
     /// What it says, in the words of the model. How deep it is nested is checked where it is stored: a value that was
-    /// just allowed there is deeper here.
+    /// just allowed there is deeper here. A value that was written over several lines stands here as a text.
     pub value: Box<RawValue>,
+}
+
+impl Line {
+    /// Makes a line. JSON from outside is kept as it was written, with the line ends between its tokens.
+    pub(super) fn of<T: Serialize>(
+        kind: Kind,
+        conversation: Option<ConversationId>,
+        value: &T,
+    ) -> serde_json::Result<Self> {
+        let value = serde_json::value::to_raw_value(value)?;
+        let value = match value.get().contains(['\n', '\r']) {
+            true => serde_json::value::to_raw_value(value.get())?,
+            false => value,
+        };
+        Ok(Self { kind, conversation, value })
+    }
+
+    /// Returns what it says as JSON.
+    pub(super) fn text(&self) -> Cow<'_, str> {
+        match self.value.get().starts_with('"') {
+            true => serde_json::from_str(self.value.get()).map_or(Cow::Borrowed(""), Cow::Owned),
+            false => Cow::Borrowed(self.value.get()),
+        }
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -46,6 +46,24 @@ async fn export_import_export_is_equal_to_the_byte() {
 }
 
 #[tokio::test]
+async fn json_that_was_written_over_several_lines_travels_on_one() {
+    let database = open();
+    let chat = conversation(&database, "a").await;
+    let result = json("{\r\n  \"temp\": 3\n}");
+    let part = Part::ToolResult { call: "c".to_owned(), content: result.clone(), extra: Vec::new() };
+    database.append(chat, MessageDraft::new("tool", &[part])).await.expect("added");
+    let change =
+        Change::SetState { conversation: chat, name: "s".to_owned(), after: None, value: Some(result.clone()) };
+    database.change(change).await.expect("set");
+    let lines = export(&database).await;
+    let other = open();
+    let report = other.import_jsonl(lines.as_bytes()).await.expect("imported");
+    assert_eq!(report.problems, []);
+    assert_eq!(export(&other).await, lines);
+    assert_eq!(other.store().state(chat, "s".to_owned(), None).await.expect("readable"), Some(result));
+}
+
+#[tokio::test]
 async fn importing_again_changes_nothing() {
     let first = open();
     fill(&first).await;

@@ -8,5 +8,6 @@ mod resolve;
 mod server;
 mod json;
 mod jsonl;
+mod foreign;
 mod backup;
 mod tidy;

@@ -1,0 +1,98 @@
+//! The writer's side: it asks, and waits for the answer.
+
+use manent_formats::{ConversationOut, Library, MessageOut, Record, RootOut, WriteError};
+use manent_model::{Document, Event, MessageId};
+use tokio::sync::{mpsc, oneshot};
+
+/// What a writer may ask.
+pub(super) enum Question {
+    Conversation(usize),
+    Messages(usize, usize),
+    PathTo(usize, MessageId),
+    Events(usize, i64),
+    Documents(String),
+}
+
+/// What it hears.
+pub(super) enum Answer {
+    Conversation(Box<ConversationOut>),
+    Messages(Vec<MessageOut>),
+    Events(Vec<Event>),
+    Documents(Vec<(Document, Option<Record>)>),
+}
+
+type Heard = Result<Answer, Box<dyn std::error::Error + Send + Sync>>;
+
+/// Asks.
+pub(super) struct Asking {
+    root: Option<RootOut>,
+    count: usize,
+    questions: mpsc::Sender<(Question, oneshot::Sender<Heard>)>,
+}
+
+impl Asking {
+    pub(super) fn new(
+        root: Option<RootOut>,
+        count: usize,
+    ) -> (Self, mpsc::Receiver<(Question, oneshot::Sender<Heard>)>) {
+        let (questions, asked) = mpsc::channel(1);
+        (Self { root, count, questions }, asked)
+    }
+
+    fn ask(&self, question: Question) -> Result<Answer, WriteError> {
+        let (answer, heard) = oneshot::channel();
+        let gone = || WriteError::Library("the export was given up".into());
+        self.questions.blocking_send((question, answer)).map_err(|_| gone())?;
+        heard.blocking_recv().map_err(|_| gone())?.map_err(WriteError::Library)
+    }
+}
+
+/// The answer to another question is a defect of this program.
+fn other<T>() -> Result<T, WriteError> {
+    Err(WriteError::Library("the answer to another question".into()))
+}
+
+impl Library for Asking {
+    fn root(&self) -> Option<&RootOut> {
+        self.root.as_ref()
+    }
+
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn conversation(&mut self, place: usize) -> Result<ConversationOut, WriteError> {
+        match self.ask(Question::Conversation(place))? {
+            Answer::Conversation(out) => Ok(*out),
+            _ => other(),
+        }
+    }
+
+    fn messages(&mut self, place: usize, from: usize) -> Result<Vec<MessageOut>, WriteError> {
+        match self.ask(Question::Messages(place, from))? {
+            Answer::Messages(page) => Ok(page),
+            _ => other(),
+        }
+    }
+
+    fn path_to(&mut self, place: usize, head: MessageId) -> Result<Vec<MessageOut>, WriteError> {
+        match self.ask(Question::PathTo(place, head))? {
+            Answer::Messages(path) => Ok(path),
+            _ => other(),
+        }
+    }
+
+    fn events(&mut self, place: usize, after: i64) -> Result<Vec<Event>, WriteError> {
+        match self.ask(Question::Events(place, after))? {
+            Answer::Events(page) => Ok(page),
+            _ => other(),
+        }
+    }
+
+    fn documents(&mut self, kind: &str) -> Result<Vec<(Document, Option<Record>)>, WriteError> {
+        match self.ask(Question::Documents(kind.to_owned()))? {
+            Answer::Documents(documents) => Ok(documents),
+            _ => other(),
+        }
+    }
+}

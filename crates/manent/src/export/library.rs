@@ -1,0 +1,202 @@
+//! The store's side: answers what a writer asks.
+
+use super::asking::{Answer, Question};
+use super::sequence::{Entry, sequence};
+use crate::database::Database;
+use crate::error::Result;
+use crate::import::Kept;
+use manent_formats::{ConversationOut, MessageOut, Record, RootOut};
+use manent_model::{ConversationId, Document, MessageId, Origin, OriginObject, ProjectId, Source, SourceId};
+use manent_store::{
+    ConversationRef, Direction, DocumentsQuery, EventsQuery, MessageOrigin, MessagesQuery, OriginsQuery, PAGE_MAX,
+    WindowQuery,
+};
+use std::collections::{HashMap, HashSet};
+
+const PAGE: usize = 500;
+
+/// Conversations that are to be written.
+pub(super) struct Shelf<'a> {
+    database: &'a Database,
+    /// The files of this format.
+    sources: HashSet<SourceId>,
+    pub root: Option<RootOut>,
+    pub places: Vec<(ConversationId, Option<Origin>)>,
+    /// The order of the conversation that was asked for last.
+    order: Option<(usize, Vec<Entry>)>,
+}
+
+impl<'a> Shelf<'a> {
+    pub(super) async fn of(database: &'a Database, format: &str, ids: &[ConversationId]) -> Result<Self> {
+        let all: Vec<Source> = database.sources().await?.into_iter().filter(|source| source.format == format).collect();
+        let sources = all.iter().map(|source| source.id).collect();
+        let mut shelf = Self { database, sources, root: None, places: Vec::new(), order: None };
+        for id in ids {
+            let origin = shelf.origin(OriginObject::Conversation(*id)).await?;
+            shelf.places.push((*id, origin));
+        }
+        // In the order of their file; what came from none, or from another, follows.
+        shelf.places.sort_by_key(|(_, origin)| origin.as_ref().map_or(i64::MAX, |origin| origin.ordinal));
+        let newest = shelf.places.iter().filter_map(|(_, origin)| {
+            let source = origin.as_ref()?.source;
+            all.iter().position(|known| known.id == source)
+        });
+        if let Some(from) = newest.max().map(|place| &all[place]) {
+            // A later import of the same file may have brought no conversation, but it says how the file looks now.
+            let latest = all.iter().rfind(|source| source.path == from.path).unwrap_or(from);
+            shelf.root = Some(RootOut { generation: latest.generation.clone(), style: latest.style.clone() });
+        }
+        Ok(shelf)
+    }
+
+    /// The newest origin of an object in this format.
+    async fn origin(&self, object: OriginObject) -> Result<Option<Origin>> {
+        let mut found = self.database.origins(OriginsQuery::Object(object)).await?;
+        found.retain(|origin| self.sources.contains(&origin.source));
+        Ok(found.pop())
+    }
+
+    async fn record(&self, object: OriginObject) -> Result<Option<Record>> {
+        let origin = self.origin(object).await?;
+        Ok(origin.map(|origin| Record { external: origin.external, ordinal: origin.ordinal, raw: origin.raw }))
+    }
+
+    pub(super) async fn answer(&mut self, question: Question) -> Result<Answer> {
+        match question {
+            Question::Conversation(place) => Ok(Answer::Conversation(Box::new(self.conversation(place).await?))),
+            Question::Messages(place, from) => {
+                let order = self.order(place).await?;
+                let page: Vec<Entry> = order.iter().skip(from).take(PAGE).copied().collect();
+                Ok(Answer::Messages(self.messages(&page).await?))
+            }
+            Question::PathTo(place, head) => {
+                let entries = self.path_to(place, head).await?;
+                Ok(Answer::Messages(self.messages(&entries).await?))
+            }
+            Question::Events(place, after) => {
+                let conversation = self.places[place].0;
+                let query = EventsQuery { conversation, channels: Vec::new(), after, limit: PAGE_MAX };
+                Ok(Answer::Events(self.database.store.events(query).await?))
+            }
+            Question::Documents(kind) => Ok(Answer::Documents(self.documents(kind).await?)),
+        }
+    }
+
+    async fn order(&mut self, place: usize) -> Result<&[Entry]> {
+        if self.order.as_ref().is_none_or(|(known, _)| *known != place) {
+            let (entries, _) = sequence(self.database, self.places[place].0, &self.sources).await?;
+            self.order = Some((place, entries));
+        }
+        Ok(self.order.as_ref().map_or(&[][..], |(_, entries)| entries))
+    }
+
+    async fn messages(&self, entries: &[Entry]) -> Result<Vec<MessageOut>> {
+        let store = &self.database.store;
+        let ids = entries.iter().map(|entry| entry.id).collect();
+        let found = store.messages(MessagesQuery::Ids(ids)).await?;
+        let mut found: HashMap<MessageId, _> =
+            found.into_iter().map(|placed| (placed.message.id, placed.message.content)).collect();
+        let records = entries.iter().filter_map(|entry| entry.record_of).collect();
+        let origins = store.message_origins(records).await?;
+        let origins: HashMap<MessageId, MessageOrigin> =
+            origins.into_iter().map(|origin| (origin.message, origin)).collect();
+        let out = entries.iter().filter_map(|entry| {
+            let origin = entry.record_of.and_then(|id| origins.get(&id));
+            let origin = origin.filter(|origin| self.sources.contains(&origin.source)).cloned();
+            let record =
+                origin.map(|origin| Record { external: origin.external, ordinal: origin.ordinal, raw: origin.raw });
+            Some(MessageOut { id: entry.id, record, content: found.remove(&entry.id)?, is_removed: entry.is_removed })
+        });
+        Ok(out.collect())
+    }
+
+    async fn path_to(&self, place: usize, head: MessageId) -> Result<Vec<Entry>> {
+        let store = &self.database.store;
+        let found = store.messages(MessagesQuery::Ids(vec![head])).await?;
+        let Some(placed) = found.first() else { return Ok(Vec::new()) };
+        let (mut entries, mut from) = (Vec::new(), None);
+        loop {
+            let query = WindowQuery {
+                conversation: self.places[place].0,
+                branch: Some(placed.branch),
+                from,
+                direction: Direction::Forward,
+                limit: PAGE_MAX,
+            };
+            let window = store.window(query).await?;
+            for message in &window.messages {
+                let id = message.id;
+                entries.push(Entry { id, record_of: Some(id), is_removed: false });
+                if id == head {
+                    return Ok(entries);
+                }
+            }
+            from = window.messages.last().map(|message| message.id);
+            if !window.more {
+                return Ok(entries);
+            }
+        }
+    }
+
+    async fn conversation(&self, place: usize) -> Result<ConversationOut> {
+        let (id, origin) = &self.places[place];
+        let store = &self.database.store;
+        let found = store.conversation(ConversationRef::Id(*id)).await?;
+        let conversation = found.ok_or_else(|| crate::error::Error::not_found("conversation", id))?;
+        let attached = store.attached(*id).await?;
+        let mut folds = Vec::with_capacity(attached.folds.len());
+        for fold in attached.folds {
+            let record = self.record(OriginObject::Fold(fold.id)).await?;
+            folds.push((fold, record));
+        }
+        folds
+            .sort_by_key(|(_, record): &(_, Option<Record>)| record.as_ref().map_or(i64::MAX, |record| record.ordinal));
+        let (_, other_branches) = sequence(self.database, *id, &self.sources).await?;
+        Ok(ConversationOut {
+            record: origin.as_ref().map(record_of),
+            project: self.project(conversation.project).await?,
+            continued_from: self.external(conversation.continued_from).await?,
+            forked_from: self.external(conversation.forked_from).await?,
+            conversation,
+            folds,
+            states: attached.states,
+            tool_calls: attached.tool_calls.into_iter().map(|trail| (trail.call, trail.steps)).collect(),
+            bookmarks: attached.bookmarks,
+            other_branches,
+        })
+    }
+
+    async fn external(&self, id: Option<ConversationId>) -> Result<Option<String>> {
+        match id {
+            Some(id) => Ok(self.origin(OriginObject::Conversation(id)).await?.and_then(|origin| origin.external)),
+            None => Ok(None),
+        }
+    }
+
+    async fn project(&self, id: Option<ProjectId>) -> Result<Option<(manent_model::Project, Option<Record>)>> {
+        let Some(id) = id else { return Ok(None) };
+        let Some(project) = self.database.store.project(id).await? else { return Ok(None) };
+        Ok(Some((project, self.record(OriginObject::Project(id)).await?)))
+    }
+
+    async fn documents(&self, kind: String) -> Result<Vec<(Document, Option<Record>)>> {
+        let mut documents = Vec::new();
+        for document in self.database.store.documents(DocumentsQuery::Kind(kind)).await? {
+            let object = OriginObject::Document(format!("{}/{}", document.kind, document.id));
+            let record = self.record(object).await?;
+            documents.push((document, record));
+        }
+        documents.sort_by_key(|(_, record)| record.as_ref().map_or(i64::MAX, |record| record.ordinal));
+        Ok(documents)
+    }
+}
+
+/// A writer sees the frame that its reader made, not what the import kept around it.
+fn record_of(origin: &Origin) -> Record {
+    let kept: Option<Kept> = origin.raw.as_deref().and_then(|raw| serde_json::from_str(raw).ok());
+    Record {
+        external: origin.external.clone(),
+        ordinal: origin.ordinal,
+        raw: kept.map(|kept| kept.frame.text().to_owned()),
+    }
+}

@@ -1,0 +1,120 @@
+//! The messages of a conversation in the order in which a file has them.
+//!
+//! The shown path says what is written. What an import brought and somebody took out here is told as removed, and what
+//! somebody wrote in its place takes over its record.
+
+use crate::database::Database;
+use crate::error::Result;
+use manent_model::{ConversationId, MessageId, SourceId};
+use manent_store::{Direction, MessageOrigin, MessagesQuery, PAGE_MAX, WindowQuery};
+use std::collections::{HashMap, HashSet};
+
+/// A message that is written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    pub id: MessageId,
+    /// The message whose record it is written over.
+    pub record_of: Option<MessageId>,
+    pub is_removed: bool,
+}
+
+/// A message that an import brought.
+struct Brought {
+    id: MessageId,
+    ordinal: i64,
+    external: Option<String>,
+}
+
+/// Returns the messages of a conversation, and how many of its branches are not among them.
+pub(super) async fn sequence(
+    database: &Database,
+    id: ConversationId,
+    sources: &HashSet<SourceId>,
+) -> Result<(Vec<Entry>, usize)> {
+    let path = path(database, id).await?;
+    let shown: HashSet<MessageId> = path.iter().map(|(id, _)| *id).collect();
+    let (mut brought, mut roles, mut others) = (HashMap::new(), HashMap::new(), 0);
+    for branch in database.store.branches(id).await? {
+        let (mut after, mut is_other) = (None, false);
+        loop {
+            let query = MessagesQuery::Branch { branch: branch.id, after, limit: PAGE_MAX };
+            let page = database.store.messages(query).await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.message.id);
+            let ids = page.iter().map(|placed| placed.message.id).collect();
+            for MessageOrigin { message, source, ordinal, external, .. } in database.store.message_origins(ids).await? {
+                if sources.contains(&source) {
+                    brought.insert(message, Brought { id: message, ordinal, external });
+                }
+            }
+            for placed in page {
+                let message = placed.message;
+                is_other |= !shown.contains(&message.id) && !brought.contains_key(&message.id);
+                roles.insert(message.id, message.content.role);
+            }
+        }
+        others += usize::from(is_other);
+    }
+    Ok((merged(&path, &brought, &roles), others))
+}
+
+async fn path(database: &Database, id: ConversationId) -> Result<Vec<(MessageId, String)>> {
+    let (mut path, mut from) = (Vec::new(), None);
+    loop {
+        let query =
+            WindowQuery { conversation: id, branch: None, from, direction: Direction::Forward, limit: PAGE_MAX };
+        let window = database.store.window(query).await?;
+        path.extend(window.messages.into_iter().map(|message| (message.id, message.content.role)));
+        from = path.last().map(|(id, _)| *id);
+        if !window.more {
+            return Ok(path);
+        }
+    }
+}
+
+/// Puts what was taken out back to where it stood.
+fn merged(
+    path: &[(MessageId, String)],
+    brought: &HashMap<MessageId, Brought>,
+    roles: &HashMap<MessageId, String>,
+) -> Vec<Entry> {
+    let shown: HashSet<MessageId> = path.iter().map(|(id, _)| *id).collect();
+    let anchors = path.iter().filter_map(|(id, _)| brought.get(id));
+    // A record that was read again in other words stands there once: the newer ones are shown.
+    let again: HashSet<&str> = anchors.clone().filter_map(|one| one.external.as_deref()).collect();
+    let at: HashSet<i64> = anchors.map(|one| one.ordinal).collect();
+    let mut hidden: Vec<&Brought> = brought
+        .values()
+        .filter(|one| !shown.contains(&one.id) && !at.contains(&one.ordinal))
+        .filter(|one| one.external.as_deref().is_none_or(|external| !again.contains(external)))
+        .collect();
+    hidden.sort_by_key(|one| one.ordinal);
+    let mut hidden = hidden.into_iter().peekable();
+    let (mut entries, mut new) = (Vec::new(), Vec::new());
+    for (id, role) in path {
+        match brought.get(id) {
+            None => new.push((*id, role.as_str())),
+            Some(one) => {
+                let mut gone = Vec::new();
+                while let Some(earlier) = hidden.next_if(|earlier| earlier.ordinal < one.ordinal) {
+                    gone.push(earlier.id);
+                }
+                fill(&mut entries, &gone, std::mem::take(&mut new), roles);
+                entries.push(Entry { id: *id, record_of: Some(*id), is_removed: false });
+            }
+        }
+    }
+    let gone: Vec<MessageId> = hidden.map(|one| one.id).collect();
+    fill(&mut entries, &gone, new, roles);
+    entries
+}
+
+/// Between two messages of the file: those that were taken out, and those that were written here.
+fn fill(entries: &mut Vec<Entry>, gone: &[MessageId], new: Vec<(MessageId, &str)>, roles: &HashMap<MessageId, String>) {
+    let mut gone = gone.iter().copied().peekable();
+    for (id, role) in new {
+        let over = gone.next_if(|gone| roles.get(gone).is_some_and(|other| other == role));
+        entries.push(Entry { id, record_of: over, is_removed: false });
+    }
+    entries.extend(gone.map(|id| Entry { id, record_of: Some(id), is_removed: true }));
+}

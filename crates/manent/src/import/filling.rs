@@ -1,0 +1,456 @@
+//! A conversation that is being taken in: made anew, or compared with what is here.
+
+use super::align::{Fate, align};
+use super::importer::Importer;
+use super::report::{ImportedConversation, Skipped};
+use super::source::Kept;
+use super::stored::Stored;
+use crate::error::Result;
+use crate::ids::now;
+use manent_formats::{ConversationItem, EventItem, Follows, Item, MessageIndex, MessageItem};
+use manent_model::{
+    BranchId, ConversationDraft, ConversationId, ConversationPatch, ConversationStatus, ConversationTimes, Json,
+    MessageId, Micros, NewMessage, OriginObject, Stretch,
+};
+use manent_store::{At, BranchBase, Change, ConversationRef, HeadMove, HeadTo, MessageOrigin, SpliceAt, Why};
+
+/// Messages are stored in groups of this many, or of this many bytes.
+const GROUP: usize = 500;
+const GROUP_BYTES: usize = 1 << 20;
+
+/// Where a message of the file stands here.
+#[derive(Clone, Copy)]
+pub(super) struct Spot {
+    pub id: MessageId,
+    pub branch: BranchId,
+}
+
+pub(super) struct Filling {
+    pub item: ConversationItem,
+    pub id: ConversationId,
+    pub report: ImportedConversation,
+    ordinal: i64,
+    /// What is here; none for one that is made now.
+    pub stored: Option<Stored>,
+    kept: Option<Kept>,
+    /// The messages of the file, by their number; none for one that was skipped.
+    pub spots: Vec<Option<Spot>>,
+    /// Messages that wait to be stored together, on one branch.
+    waiting: Vec<(MessageIndex, MessageItem)>,
+    waiting_bytes: usize,
+    branch: BranchId,
+    /// The branch is not opened yet; it leaves its parent at this message.
+    base: Option<Option<Spot>>,
+    /// What is compared when the conversation ends.
+    items: Vec<MessageItem>,
+    pub attached: Vec<Item>,
+    pub events: Vec<EventItem>,
+    last_at: Option<Micros>,
+}
+
+impl Filling {
+    pub(super) async fn begin(importer: &mut Importer<'_>, item: ConversationItem, ordinal: i64) -> Result<Self> {
+        let (stored, kept) = match find(importer, &item).await? {
+            Some((stored, kept)) => (Some(stored), kept),
+            None => (None, None),
+        };
+        let id = match &stored {
+            Some(stored) => stored.conversation.id,
+            None => importer.database.new_id(ConversationId::new),
+        };
+        let is_dry = importer.mode == super::ImportMode::DryRun;
+        let report = ImportedConversation {
+            external: item.external.clone(),
+            id: (stored.is_some() || !is_dry).then_some(id),
+            title: item.title.clone(),
+            is_new: stored.is_none(),
+            ..ImportedConversation::default()
+        };
+        importer.conversations.insert(item.external.clone(), id);
+        let mut filling = Self {
+            item,
+            id,
+            report,
+            ordinal,
+            stored,
+            kept,
+            spots: Vec::new(),
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+            branch: importer.database.new_id(BranchId::new),
+            base: None,
+            items: Vec::new(),
+            attached: Vec::new(),
+            events: Vec::new(),
+            last_at: None,
+        };
+        if filling.stored.is_none() {
+            filling.create(importer).await?;
+        }
+        Ok(filling)
+    }
+
+    fn to_keep(&self) -> Kept {
+        Kept {
+            title: self.item.title.clone(),
+            status: self.item.status,
+            created_at: self.item.created_at,
+            frame: self.item.frame.clone(),
+        }
+    }
+
+    fn origin(&self, importer: &Importer<'_>) -> Option<Change> {
+        let raw = Some(Json::of(&self.to_keep()).text().to_owned());
+        importer.origin(OriginObject::Conversation(self.id), self.ordinal, Some(self.item.external.clone()), raw)
+    }
+
+    async fn create(&mut self, importer: &mut Importer<'_>) -> Result<()> {
+        let item = &self.item;
+        let other =
+            |external: &Option<String>| external.as_ref().and_then(|it| importer.conversations.get(it).copied());
+        let draft = ConversationDraft {
+            title: item.title.clone(),
+            kind: item.kind,
+            project: importer.project_of(item.project.as_ref()),
+            creator: item.creator.clone(),
+            metadata: item.metadata.clone(),
+            continued_from: other(&item.continued_from),
+            forked_from: other(&item.forked_from),
+            ..ConversationDraft::default()
+        };
+        let mut changes = vec![Change::CreateConversation { id: self.id, branch: self.branch, draft, importing: true }];
+        changes.extend(self.origin(importer));
+        if let Some(error) = importer.commit(now(), changes).await? {
+            self.skip(importer, self.item.record, error.to_string());
+        }
+        Ok(())
+    }
+
+    pub(super) fn skip(&mut self, importer: &mut Importer<'_>, record: &str, why: String) {
+        let place = self.item.external.clone();
+        self.report.skipped.push(Skipped { place, record: record.to_owned(), why });
+        if !record.is_empty() {
+            importer.counts(record).reported += 1;
+        }
+    }
+
+    pub(super) async fn item(&mut self, importer: &mut Importer<'_>, item: Item) -> Result<()> {
+        match item {
+            Item::Message(message) => {
+                self.last_at = self.last_at.max(Some(message.content.time.at));
+                match self.stored.is_some() {
+                    true => self.items.push(*message),
+                    false => self.message(importer, *message).await?,
+                }
+                Ok(())
+            }
+            Item::Event(event) => {
+                self.events.push(event);
+                match self.stored.is_none() && self.events.len() >= GROUP {
+                    true => self.store_events(importer).await,
+                    false => Ok(()),
+                }
+            }
+            item => {
+                self.attached.push(item);
+                Ok(())
+            }
+        }
+    }
+
+    /// Lets a message of a new conversation wait for others of its branch.
+    async fn message(&mut self, importer: &mut Importer<'_>, item: MessageItem) -> Result<()> {
+        let index = self.spots.len() as MessageIndex;
+        if let Follows::At(parent) = item.follows
+            && parent != index.checked_sub(1)
+        {
+            self.flush(importer).await?;
+            self.leave(importer, parent);
+        }
+        let size = item.content.body.text().len() + item.raw.as_ref().map_or(0, String::len) + 256;
+        if self.waiting.len() >= GROUP || self.waiting_bytes + size > GROUP_BYTES {
+            self.flush(importer).await?;
+        }
+        self.waiting_bytes += size;
+        let id = importer.database.new_id(MessageId::new);
+        self.spots.push(Some(Spot { id, branch: self.branch }));
+        self.waiting.push((index, item));
+        Ok(())
+    }
+
+    /// Goes on behind an earlier message: on its branch if it is the last there, else on a new one.
+    fn leave(&mut self, importer: &Importer<'_>, parent: Option<MessageIndex>) {
+        let spot = parent.and_then(|parent| self.spots.get(parent as usize).copied().flatten());
+        let is_last = |spot: &Spot| {
+            self.spots.iter().flatten().rfind(|one| one.branch == spot.branch).is_some_and(|last| last.id == spot.id)
+        };
+        match spot {
+            Some(spot) if is_last(&spot) => self.branch = spot.branch,
+            spot => {
+                self.branch = importer.database.new_id(BranchId::new);
+                self.base = Some(spot);
+            }
+        }
+    }
+
+    fn new_message(&self, index: MessageIndex, item: &MessageItem) -> Option<NewMessage> {
+        let spot = self.spots[index as usize]?;
+        let mut content = item.content.clone();
+        content.reply_to =
+            item.reply_to.and_then(|at| self.spots.get(at as usize).copied().flatten()).map(|spot| spot.id);
+        Some(NewMessage { id: spot.id, content })
+    }
+
+    fn message_origin(
+        &self,
+        importer: &Importer<'_>,
+        id: MessageId,
+        index: MessageIndex,
+        item: &MessageItem,
+    ) -> Option<MessageOrigin> {
+        let source = importer.source.as_ref()?.source.id;
+        let (external, raw) = (item.external.clone(), item.raw.clone());
+        Some(MessageOrigin { message: id, source, ordinal: i64::from(index), external, raw })
+    }
+
+    /// Stores the messages that wait; one that is refused does not take the others along.
+    async fn flush(&mut self, importer: &mut Importer<'_>) -> Result<()> {
+        let waiting = std::mem::take(&mut self.waiting);
+        self.waiting_bytes = 0;
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let change = self.storing(importer, &waiting);
+        if importer.commit(now(), vec![change]).await?.is_none() {
+            self.base = None;
+            self.stored_now(importer, &waiting);
+            return Ok(());
+        }
+        for alone in waiting.chunks(1) {
+            let change = self.storing(importer, alone);
+            match importer.commit(now(), vec![change]).await? {
+                None => {
+                    self.base = None;
+                    self.stored_now(importer, alone);
+                }
+                Some(error) => {
+                    self.spots[alone[0].0 as usize] = None;
+                    self.skip(importer, alone[0].1.record, error.to_string());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn stored_now(&mut self, importer: &mut Importer<'_>, messages: &[(MessageIndex, MessageItem)]) {
+        self.report.added += messages.len() as u64;
+        for (_, item) in messages {
+            importer.mapped(item.record);
+        }
+    }
+
+    fn storing(&self, importer: &Importer<'_>, waiting: &[(MessageIndex, MessageItem)]) -> Change {
+        let messages: Vec<NewMessage> =
+            waiting.iter().filter_map(|(index, item)| self.new_message(*index, item)).collect();
+        let origins = waiting.iter().zip(&messages);
+        let origins =
+            origins.filter_map(|((index, item), new)| self.message_origin(importer, new.id, *index, item)).collect();
+        let (conversation, why) = (self.id, Why::Import);
+        match self.base {
+            Some(base) => Change::OpenBranch {
+                conversation,
+                branch: self.branch,
+                base: base.map(|spot| BranchBase { parent: spot.branch, fork: Some(spot.id) }),
+                own: messages,
+                pieces: Vec::new(),
+                why,
+                origins,
+            },
+            None => {
+                let (at, head) = (At::Branch { branch: self.branch }, HeadMove::Follow);
+                Change::AppendMessages { conversation, at, head, why, messages, origins }
+            }
+        }
+    }
+
+    /// Compares the messages of the file with what is here, and brings what is missing.
+    async fn compare(&mut self, importer: &mut Importer<'_>) -> Result<()> {
+        let Some(stored) = self.stored.take() else { return Ok(()) };
+        let items = std::mem::take(&mut self.items);
+        let fates = align(&stored, &items);
+        let branches = |id: MessageId| stored.messages.iter().find(|one| one.id == id).map(|one| one.branch);
+        let mut path = stored.path.clone();
+        let mut before: Option<MessageId> = None;
+        for (at, (item, fate)) in items.iter().zip(&fates).enumerate() {
+            let index = at as MessageIndex;
+            let id = match *fate {
+                Fate::Unchanged(id) => {
+                    self.report.unchanged += 1;
+                    importer.mapped(item.record);
+                    id
+                }
+                Fate::Changed(id) => self.replace(importer, index, item, id, &mut path).await?,
+                Fate::New => {
+                    let new = importer.database.new_id(MessageId::new);
+                    self.spots.push(Some(Spot { id: new, branch: self.branch }));
+                    self.add(importer, index, item, before, &mut path, &stored).await?;
+                    self.spots.pop();
+                    new
+                }
+            };
+            self.spots.push(Some(Spot { id, branch: branches(id).unwrap_or(self.branch) }));
+            before = Some(id);
+        }
+        self.stored = Some(stored);
+        Ok(())
+    }
+
+    /// Puts the new words in the place of the old ones, which stay as an alternative. What was taken out here stays out.
+    async fn replace(
+        &mut self,
+        importer: &mut Importer<'_>,
+        index: MessageIndex,
+        item: &MessageItem,
+        old: MessageId,
+        path: &mut [MessageId],
+    ) -> Result<MessageId> {
+        let Some(place) = path.iter().position(|id| *id == old) else {
+            self.report.unchanged += 1;
+            importer.mapped(item.record);
+            return Ok(old);
+        };
+        let id = importer.database.new_id(MessageId::new);
+        let change = Change::Splice {
+            conversation: self.id,
+            branch: importer.database.new_id(BranchId::new),
+            at: SpliceAt::Replace(Stretch { first: old, last: old }),
+            messages: vec![NewMessage { id, content: item.content.clone() }],
+            origins: self.message_origin(importer, id, index, item).into_iter().collect(),
+        };
+        match importer.commit(now(), vec![change]).await? {
+            None => {
+                self.report.updated += 1;
+                importer.mapped(item.record);
+                path[place] = id;
+                Ok(id)
+            }
+            Some(error) => {
+                self.skip(importer, item.record, error.to_string());
+                Ok(old)
+            }
+        }
+    }
+
+    /// Adds a message behind another: at the end, in the middle where the file goes on, or beside what was said here.
+    async fn add(
+        &mut self,
+        importer: &mut Importer<'_>,
+        index: MessageIndex,
+        item: &MessageItem,
+        before: Option<MessageId>,
+        path: &mut Vec<MessageId>,
+        stored: &Stored,
+    ) -> Result<()> {
+        let Some(new) = self.new_message(index, item) else { return Ok(()) };
+        let id = new.id;
+        let origins: Vec<MessageOrigin> = self.message_origin(importer, id, index, item).into_iter().collect();
+        let place = before.and_then(|before| path.iter().position(|one| *one == before));
+        let behind = place.map_or(0, |place| place + 1);
+        let goes_on = path[behind.min(path.len())..].iter().any(|id| stored.imported.contains(id));
+        let is_off_path = before.is_some() && place.is_none();
+        let branch = importer.database.new_id(BranchId::new);
+        let (conversation, messages) = (self.id, vec![new]);
+        let (why, head) = (Why::Import, HeadMove::Follow);
+        let change = match () {
+            () if is_off_path || (behind < path.len() && !goes_on) => {
+                // Somebody went on here meanwhile: both ways stay, and the one that was taken here is shown.
+                let parent = stored.messages.iter().find(|one| Some(one.id) == before).map(|one| one.branch);
+                let base = parent.zip(before).map(|(parent, fork)| BranchBase { parent, fork: Some(fork) });
+                Change::OpenBranch { conversation, branch, base, own: messages, pieces: Vec::new(), why, origins }
+            }
+            () if behind == path.len() => {
+                Change::AppendMessages { conversation, at: At::Head { branch }, head, why, messages, origins }
+            }
+            () => Change::Splice { conversation, branch, at: SpliceAt::After(before), messages, origins },
+        };
+        let shown = !matches!(change, Change::OpenBranch { .. });
+        match importer.commit(now(), vec![change]).await? {
+            None => {
+                self.report.added += 1;
+                importer.mapped(item.record);
+                if shown {
+                    path.insert(behind, id);
+                }
+            }
+            Some(error) => self.skip(importer, item.record, error.to_string()),
+        }
+        Ok(())
+    }
+
+    pub(super) async fn end(&mut self, importer: &mut Importer<'_>, head: Option<MessageIndex>) -> Result<()> {
+        let is_new = self.stored.is_none();
+        match is_new {
+            true => self.flush(importer).await?,
+            false => self.compare(importer).await?,
+        }
+        self.attach(importer).await?;
+        if let Some(spot) = head.filter(|_| is_new).and_then(|head| self.spots.get(head as usize).copied().flatten()) {
+            let change = Change::MoveHead { conversation: self.id, to: HeadTo::Message(spot.id) };
+            importer.commit(now(), vec![change]).await?;
+        }
+        importer.mapped(self.item.record);
+        self.finish(importer, is_new).await
+    }
+
+    /// Says of the conversation what the file says, where the file says something new.
+    async fn finish(&mut self, importer: &mut Importer<'_>, is_new: bool) -> Result<()> {
+        let item = &self.item;
+        let mut patch = ConversationPatch::default();
+        let unfinished = self.stored.as_ref().is_some_and(|it| it.conversation.status == ConversationStatus::Importing);
+        if is_new || unfinished {
+            let created_at = item.created_at.or(self.last_at).unwrap_or_else(now);
+            let active_at = item.active_at.or(self.last_at).unwrap_or(created_at);
+            patch.status = Some(item.status);
+            patch.pinned = Some(item.pinned);
+            patch.times = Some(ConversationTimes { created_at, active_at, trashed_at: item.trashed_at });
+        } else if let Some(kept) = &self.kept {
+            patch.title = (kept.title != item.title).then(|| item.title.clone());
+            patch.status = (kept.status != item.status).then_some(item.status);
+        }
+        let mut changes = Vec::new();
+        if patch != ConversationPatch::default() {
+            changes.push(Change::EditConversation { id: self.id, patch });
+        }
+        if !is_new && self.kept.as_ref() != Some(&self.to_keep()) {
+            changes.extend(self.origin(importer));
+        }
+        if let Some(error) = importer.commit(now(), changes).await? {
+            self.skip(importer, "", error.to_string());
+        }
+        Ok(())
+    }
+
+    pub(super) fn spot(&self, index: MessageIndex) -> Option<MessageId> {
+        self.spots.get(index as usize).copied().flatten().map(|spot| spot.id)
+    }
+}
+
+/// Finds the conversation that an earlier import made of this one: the same id, and either made at the same time or out
+/// of the same file. Ids like `sess_001` are used by everybody.
+async fn find(importer: &Importer<'_>, item: &ConversationItem) -> Result<Option<(Stored, Option<Kept>)>> {
+    let (Some(known), Some(source)) = (&importer.known, &importer.source) else { return Ok(None) };
+    for origin in known.named(importer.database, importer.format.name, &item.external).await? {
+        let OriginObject::Conversation(id) = origin.object else { continue };
+        let kept: Option<Kept> = origin.raw.as_deref().and_then(|raw| serde_json::from_str(raw).ok());
+        let same_time =
+            kept.as_ref().is_some_and(|kept| kept.created_at == item.created_at && kept.created_at.is_some());
+        if !same_time && origin.source != source.source.id && !known.same_place(&origin, &source.source) {
+            continue;
+        }
+        let found = importer.database.store.conversation(ConversationRef::Id(id)).await?;
+        if let Some(conversation) = found {
+            return Ok(Some((Stored::of(importer.database, conversation).await?, kept)));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,297 @@
+//! Takes items one by one: what belongs to no conversation is stored at once, the rest fills one.
+
+use super::ImportMode;
+use super::filling::Filling;
+use super::reading::Sent;
+use super::report::*;
+use super::source::{CurrentSource, Known};
+use crate::database::Database;
+use crate::error::{Error, Result};
+use crate::ids::now;
+use manent_formats::{DocumentItem, Format, Item, Problem, ProjectItem, Repair};
+use manent_model::{ConversationId, Micros, Origin, OriginObject, Project, ProjectId, ProjectPatch, Quarantined};
+use manent_store::{Change, DocumentsQuery, Lane, StoreError, Transaction};
+use std::collections::HashMap;
+
+/// A commit holds 4 MiB; what could not be read is kept in pieces below that.
+const QUARANTINE_MAX: usize = 1 << 20;
+
+pub(super) struct Importer<'a> {
+    pub database: &'a Database,
+    pub format: &'static Format,
+    pub mode: ImportMode,
+    pub report: ImportedReport,
+    sha256: String,
+    pub source: Option<CurrentSource>,
+    pub known: Option<Known>,
+    projects: HashMap<String, ProjectId>,
+    /// Conversations of this root, by their ids there.
+    pub conversations: HashMap<String, ConversationId>,
+    open: Option<Filling>,
+    /// How many conversations and things of the library the root has given.
+    ordinal: i64,
+}
+
+impl<'a> Importer<'a> {
+    pub(super) fn new(database: &'a Database, format: &'static Format, mode: ImportMode) -> Self {
+        Self {
+            database,
+            format,
+            mode,
+            report: ImportedReport::default(),
+            sha256: String::new(),
+            source: None,
+            known: None,
+            projects: HashMap::new(),
+            conversations: HashMap::new(),
+            open: None,
+            ordinal: 0,
+        }
+    }
+
+    pub(super) async fn take(&mut self, sent: Sent) -> Result<()> {
+        match sent {
+            Sent::Digest(sha256) => {
+                self.sha256 = sha256;
+                self.known = Some(Known::of(self.database).await?);
+                Ok(())
+            }
+            Sent::Item(item) => self.item(item).await,
+        }
+    }
+
+    async fn item(&mut self, item: Item) -> Result<()> {
+        match item {
+            Item::Root(root) => {
+                self.ordinal = 0;
+                self.conversations.clear();
+                let source = CurrentSource::of(self.database, &root, &self.sha256).await?;
+                if let Some(known) = &mut self.known {
+                    known.add(&source.source);
+                }
+                self.source = Some(source);
+                let (format, generation, path) = (root.format.to_owned(), root.generation, root.path);
+                self.report.roots.push(ImportedRoot { format, generation, path });
+                Ok(())
+            }
+            Item::Found { record, count } => {
+                self.counts(record).read += count;
+                Ok(())
+            }
+            Item::Aside { record, key, count } => {
+                match key {
+                    Some(key) => self.report.aside.push(SetAside { record: record.to_owned(), key, count }),
+                    None => self.counts(record).aside += count,
+                }
+                Ok(())
+            }
+            Item::Project(item) => self.project(item).await,
+            Item::Document(item) => self.document(item).await,
+            Item::Problem(problem) => self.problem(problem).await,
+            Item::Repair(repair) => {
+                self.repair(repair);
+                Ok(())
+            }
+            Item::Conversation(item) => {
+                let ordinal = self.next_ordinal();
+                self.open = Some(Filling::begin(self, *item, ordinal).await?);
+                Ok(())
+            }
+            Item::End { head } => match self.open.take() {
+                Some(mut filling) => {
+                    filling.end(self, head).await?;
+                    self.report.conversations.push(filling.report);
+                    Ok(())
+                }
+                None => Ok(()),
+            },
+            item => match self.open.take() {
+                Some(mut filling) => {
+                    let outcome = filling.item(self, item).await;
+                    self.open = Some(filling);
+                    outcome
+                }
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Ends: a conversation that the reader did not end stays unfinished and is finished by the next import.
+    pub(super) async fn end(mut self) -> Result<ImportedReport> {
+        if let Some(filling) = self.open.take() {
+            self.report.conversations.push(filling.report);
+        }
+        Ok(self.report)
+    }
+
+    pub(super) fn counts(&mut self, record: &str) -> &mut Counts {
+        if !self.report.records.contains_key(record) {
+            self.report.records.insert(record.to_owned(), Counts::default());
+        }
+        self.report.records.entry(record.to_owned()).or_default()
+    }
+
+    /// Counts a record that became a noun.
+    pub(super) fn mapped(&mut self, record: &str) {
+        if !record.is_empty() {
+            self.counts(record).mapped += 1;
+        }
+    }
+
+    fn next_ordinal(&mut self) -> i64 {
+        self.ordinal += 1;
+        self.ordinal - 1
+    }
+
+    /// Stores changes through the low lane, together or not at all; returns why the store refused them, if it did because
+    /// of what they say.
+    pub(super) async fn commit(&mut self, at: Micros, mut changes: Vec<Change>) -> Result<Option<StoreError>> {
+        if self.mode == ImportMode::DryRun || changes.is_empty() {
+            return Ok(None);
+        }
+        if let Some(source) = self.source.as_mut().and_then(CurrentSource::store_once) {
+            changes.insert(0, source);
+        }
+        let key = Some(crate::ids::fresh_key());
+        let transaction = Transaction { key, at, actor: None, expect: Vec::new(), changes, lane: Lane::Low };
+        match self.database.send(transaction).await {
+            Err(Error::Store(error)) if error.is_about_the_change() => {
+                // What was refused took the source along.
+                if let Some(source) = &mut self.source {
+                    source.was_refused();
+                }
+                Ok(Some(error))
+            }
+            outcome => {
+                outcome?;
+                if let Some(source) = &mut self.source {
+                    source.was_taken();
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    async fn problem(&mut self, problem: Problem) -> Result<()> {
+        self.counts(problem.record).reported += 1;
+        let Problem { place, record, why, bytes } = problem;
+        let at_byte = match place.at {
+            manent_formats::At::Byte(byte) => byte,
+            manent_formats::At::Line(line) => line,
+            _ => 0,
+        };
+        let skipped = Skipped { place: place.to_string(), record: record.to_owned(), why: why.clone() };
+        match &mut self.open {
+            Some(filling) => filling.report.skipped.push(skipped),
+            None => self.report.skipped.push(skipped),
+        }
+        let Some(source) = self.source.as_ref().filter(|source| !source.is_known) else { return Ok(()) };
+        let id = source.source.id;
+        for (place, piece) in bytes.chunks(QUARANTINE_MAX).enumerate() {
+            let at_byte = at_byte as i64 + (place * QUARANTINE_MAX) as i64;
+            let quarantined = Quarantined { source: id, at_byte, why: why.clone(), bytes: piece.to_vec() };
+            self.commit(now(), vec![Change::Quarantine { quarantined }]).await?;
+        }
+        Ok(())
+    }
+
+    fn repair(&mut self, repair: Repair) {
+        let Repair { place, what, why } = repair;
+        let repaired = Repaired { place: place.to_string(), what: what.name().to_owned(), why };
+        match &mut self.open {
+            Some(filling) => filling.report.repaired.push(repaired),
+            None => self.report.repaired.push(repaired),
+        }
+    }
+
+    pub(super) fn project_of(&self, external: Option<&String>) -> Option<ProjectId> {
+        external.and_then(|external| self.projects.get(external).copied())
+    }
+
+    async fn project(&mut self, item: ProjectItem) -> Result<()> {
+        self.mapped(item.record);
+        if self.projects.contains_key(&item.external) {
+            return Ok(());
+        }
+        let format = self.format.name;
+        let mut here = None;
+        if let Some(known) = &self.known {
+            for origin in known.named(self.database, format, &item.external).await? {
+                if let OriginObject::Project(id) = origin.object {
+                    here = self.database.store.project(id).await?.map(|project| (project, origin));
+                    break;
+                }
+            }
+        }
+        let ordinal = self.next_ordinal();
+        let frame = item.frame.as_ref().map(|frame| frame.text().to_owned());
+        let (id, mut changes) = match &here {
+            Some((project, _)) if project.metadata == item.metadata => (project.id, Vec::new()),
+            Some((project, _)) => {
+                let patch = ProjectPatch { metadata: Some(item.metadata), ..ProjectPatch::default() };
+                (project.id, vec![Change::EditProject { id: project.id, patch }])
+            }
+            None => {
+                let id = self.database.new_id(ProjectId::new);
+                let (kind, name, metadata) = (item.kind, item.name, item.metadata);
+                let instructions = String::new();
+                let project = Project { id, kind, name, instructions, facts: Default::default(), metadata, version: 1 };
+                (id, vec![Change::CreateProject { project }])
+            }
+        };
+        if here.as_ref().is_none_or(|(_, origin)| origin.raw != frame) {
+            changes.extend(self.origin(OriginObject::Project(id), ordinal, Some(item.external.clone()), frame));
+        }
+        self.projects.insert(item.external, id);
+        self.library(changes).await
+    }
+
+    async fn document(&mut self, item: DocumentItem) -> Result<()> {
+        self.mapped(item.record);
+        let object = OriginObject::Document(format!("{}/{}", item.kind, item.id));
+        let query = DocumentsQuery::Newest { kind: item.kind.clone(), id: item.id.clone() };
+        let here = self.database.store.documents(query).await?.pop();
+        let earlier = match &self.known {
+            Some(known) => known.newest(self.database, self.format.name, object.clone()).await?,
+            None => None,
+        };
+        let frame = item.frame.as_ref().map(|frame| frame.text().to_owned());
+        let ordinal = self.next_ordinal();
+        let mut changes = Vec::new();
+        if here.and_then(|document| document.body).as_ref() != Some(&item.body) {
+            let project = self.project_of(item.project.as_ref());
+            let (kind, id, body) = (item.kind, item.id.clone(), Some(item.body));
+            changes.push(Change::PutDocument { kind, id, project, body });
+        }
+        if earlier.is_none_or(|earlier| earlier.raw != frame) {
+            changes.extend(self.origin(object, ordinal, Some(item.id), frame));
+        }
+        self.library(changes).await
+    }
+
+    async fn library(&mut self, changes: Vec<Change>) -> Result<()> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        match self.commit(now(), changes).await? {
+            None => self.report.library += 1,
+            Some(error) => {
+                let place = self.report.roots.last().map(|root| root.path.clone()).unwrap_or_default();
+                self.report.skipped.push(Skipped { place, record: "library".to_owned(), why: error.to_string() });
+            }
+        }
+        Ok(())
+    }
+
+    /// The change that says where an object came from; none where this very file has said it.
+    pub(super) fn origin(
+        &self,
+        object: OriginObject,
+        ordinal: i64,
+        external: Option<String>,
+        raw: Option<String>,
+    ) -> Option<Change> {
+        let source = self.source.as_ref().filter(|source| !source.is_known)?.source.id;
+        Some(Change::PutOrigin { origin: Origin { object, source, ordinal, external, raw } })
+    }
+}

@@ -1,0 +1,64 @@
+//! Other programs' files, taken in: read on a thread of their own, stored through the low lane.
+//!
+//! A thing is known again by its origin: the format, its id there, and what was there before. So importing a file twice
+//! adds nothing, a file that grew adds what is new, and what a file no longer holds stays.
+
+mod report;
+mod reading;
+mod source;
+mod importer;
+mod filling;
+mod stored;
+mod align;
+mod attach;
+
+use crate::database::Database;
+use crate::error::{Error, Result};
+use importer::Importer;
+use manent_formats::tree::Tree;
+use manent_formats::{Format, ReadError};
+pub use report::{Counts, ImportedConversation, ImportedReport, ImportedRoot, Repaired, SetAside, Skipped};
+pub(crate) use source::Kept;
+
+/// Whether an import changes anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ImportMode {
+    /// It takes things in.
+    #[default]
+    Store,
+    /// It says what it would take in, and changes nothing.
+    DryRun,
+}
+
+impl Database {
+    /// Takes in what lies in a tree: in this format, or in the one that it looks like.
+    ///
+    /// A record that cannot be read is skipped, kept, and reported with its place; the rest goes on. `tell` hears how many
+    /// records were dealt with, now and then.
+    pub async fn import_tree(
+        &self,
+        tree: Box<dyn Tree + Send>,
+        format: &'static Format,
+        mode: ImportMode,
+        mut tell: impl FnMut(u64) + Send,
+    ) -> Result<ImportedReport> {
+        let plain = self.plain();
+        let mut reading = reading::begin(tree, format);
+        let mut importer = Importer::new(&plain, format, mode);
+        let mut records = 0;
+        while let Some(sent) = reading.next().await {
+            importer.take(sent).await?;
+            records += 1;
+            if records % 256 == 0 {
+                tell(records);
+            }
+        }
+        tell(records);
+        reading.end().map_err(failed)?;
+        importer.end().await
+    }
+}
+
+fn failed(error: ReadError) -> Error {
+    Error::Unreadable { source: error }
+}

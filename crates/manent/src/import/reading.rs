@@ -1,0 +1,78 @@
+//! The thread that reads: it waits while the store is busy, so memory does not grow with the file.
+
+use manent_formats::tree::Tree;
+use manent_formats::{Format, Item, ReadError, Sink};
+use sha2::{Digest, Sha256};
+use std::thread::JoinHandle;
+use tokio::sync::mpsc;
+
+/// Items that may wait; each is a record at most.
+const WAITING: usize = 64;
+
+/// What the thread sends.
+pub(super) enum Sent {
+    /// The SHA-256 of everything that lies in the tree.
+    Digest(String),
+    /// Something that was read.
+    Item(Item),
+}
+
+/// A thread that reads.
+pub(super) struct Reading {
+    items: mpsc::Receiver<Sent>,
+    thread: JoinHandle<Result<(), ReadError>>,
+}
+
+struct Channel(mpsc::Sender<Sent>);
+
+impl Sink for Channel {
+    fn take(&mut self, item: Item) -> Result<(), ReadError> {
+        self.0.blocking_send(Sent::Item(item)).map_err(|_| ReadError::Stopped)
+    }
+}
+
+/// Begins to read.
+pub(super) fn begin(tree: Box<dyn Tree + Send>, format: &'static Format) -> Reading {
+    let (sender, items) = mpsc::channel(WAITING);
+    let thread = std::thread::spawn(move || {
+        let digest = digest(&*tree)?;
+        sender.blocking_send(Sent::Digest(digest)).map_err(|_| ReadError::Stopped)?;
+        (format.read)(&*tree, &mut Channel(sender))
+    });
+    Reading { items, thread }
+}
+
+impl Reading {
+    pub(super) async fn next(&mut self) -> Option<Sent> {
+        self.items.recv().await
+    }
+
+    /// How the reading ended. Whoever stops early ends the thread with it.
+    pub(super) fn end(self) -> Result<(), ReadError> {
+        drop(self.items);
+        let lost = || ReadError::Defect("the reader met a defect of this program".to_owned());
+        self.thread.join().unwrap_or_else(|_| Err(lost()))
+    }
+}
+
+/// Names and bytes of every file, so that the same tree is known again wherever it lies.
+fn digest(tree: &dyn Tree) -> Result<String, ReadError> {
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 256 << 10];
+    for entry in tree.entries() {
+        hasher.update((entry.name.len() as u64).to_le_bytes());
+        hasher.update(entry.name.as_bytes());
+        let failed = |source| ReadError::File { file: entry.name.clone(), source };
+        let (file, mut at) = (tree.open(&entry.name).map_err(failed)?, 0);
+        loop {
+            let read = file.read_at(at, &mut buffer).map_err(failed)?;
+            if read == 0 {
+                break;
+            }
+            hasher.update(&buffer[..read]);
+            at += read as u64;
+        }
+        hasher.update(at.to_le_bytes());
+    }
+    Ok(manent_model::hex::encode(&hasher.finalize()))
+}

@@ -1,0 +1,296 @@
+//! Other programs' files: taken in, changed, and written back, on both engines.
+
+use crate::kit::*;
+use expect_test::{Expect, expect};
+use manent::formats::tree::{Folder, Memory, Tree};
+use manent::*;
+use manent_testing::scratch::Scratch;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+/// Real files, if they are here; otherwise says so.
+fn fixtures(folder: &str) -> Option<PathBuf> {
+    let root = std::env::var_os("MANENT_FIXTURES").map(PathBuf::from);
+    let root = root.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"));
+    let found = Some(root.join(folder)).filter(|folder| folder.exists());
+    if found.is_none() {
+        manent_testing::not_run("the real files of the five formats: MANENT_FIXTURES does not lead to them");
+    }
+    found
+}
+
+fn files(tree: &dyn Tree) -> Files {
+    let read = |name: &str| tree.read(name, 1 << 30).expect("a file");
+    tree.entries().iter().map(|entry| (entry.name.clone(), read(&entry.name))).collect()
+}
+
+fn memory(files: &Files) -> Box<dyn Tree + Send> {
+    Box::new(Memory::new("files", files.clone()))
+}
+
+async fn import(database: &Database, files: &Files) -> ImportedReport {
+    let tree = memory(files);
+    let format = formats::sniff(&*tree).expect("a known format");
+    let report = database.import_tree(tree, format, ImportMode::Store, |_| {}).await.expect("imported");
+    for (record, counts) in &report.records {
+        assert_eq!(counts.read, counts.mapped + counts.aside + counts.reported, "{record}: {report:#?}");
+    }
+    report
+}
+
+async fn written(database: &Database, format: &str) -> Files {
+    let format = formats::format(format).expect("a known format");
+    let ids = database.store().conversation_ids(None, 1_000).await.expect("readable");
+    let (files, _) = database.export_tree(&ids, format, None, Files::new()).await.expect("written");
+    files
+}
+
+fn text(files: &Files) -> BTreeMap<&str, String> {
+    files.iter().map(|(name, bytes)| (name.as_str(), String::from_utf8_lossy(bytes).into_owned())).collect()
+}
+
+/// The lines that differ between two sets of files.
+fn differences(before: &Files, after: &Files) -> String {
+    let mut told = Vec::new();
+    for name in before.keys().chain(after.keys().filter(|name| !before.contains_key(*name))) {
+        let lines = |files: &Files| -> Vec<String> {
+            let text = files.get(name).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+            text.unwrap_or_default().lines().map(str::to_owned).collect()
+        };
+        let (mut old, mut new) = (lines(before), lines(after));
+        while !old.is_empty() && old.first() == new.first() {
+            (old.remove(0), new.remove(0));
+        }
+        while !old.is_empty() && old.last() == new.last() {
+            (old.pop(), new.pop());
+        }
+        told.extend(old.iter().map(|line| format!("- {line}")).chain(new.iter().map(|line| format!("+ {line}"))));
+    }
+    told.join("\n")
+}
+
+/// A SQLite file and, where there is a server, PostgreSQL.
+async fn on_each_engine<F: AsyncFn(Database)>(check: F) {
+    let file = open();
+    check((*file).clone()).await;
+    if let Some(scratch) = Scratch::make() {
+        check(Database::open(&scratch.url).expect("opens")).await;
+    }
+}
+
+/// Untouched, it comes back to the byte: at once, after a second import, and by way of our own lines.
+async fn comes_back(folder: &str, format: &str) {
+    let Some(path) = fixtures(folder) else { return };
+    let files = files(&Folder::open(&path).expect("a fixture"));
+    on_each_engine(async |database| {
+        let first = import(&database, &files).await;
+        assert!(first.conversations.iter().all(|one| one.is_new), "{first:#?}");
+        assert_eq!(text(&written(&database, format).await), text(&files));
+        let position = database.position();
+        let again = import(&database, &files).await;
+        assert_eq!(database.position(), position, "importing again adds nothing: {again:#?}");
+        let lines = export(&database).await;
+        let other = open();
+        let report = other.import_jsonl(lines.as_bytes()).await.expect("our own lines");
+        assert_eq!(report.problems, []);
+        assert_eq!(text(&written(&other, format).await), text(&files), "by way of our own lines");
+        assert_sound(&database).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn every_real_veloca_file_comes_back_to_the_byte() {
+    for folder in
+        ["real-da1f742-veloca-storage.json", "schema-veloca-storage.json", "ts-head-written", "rust-0.5.0-written"]
+    {
+        comes_back(&format!("veloca/{folder}"), "veloca").await;
+    }
+}
+
+const SESSIONS: &str = r#"{
+  "sessions": [
+    {
+      "session_id": "s1",
+      "name": "第一",
+      "status": 0,
+      "create_at": "2024-01-01T00:00:00.000Z"
+    },
+    {
+      "session_id": "s2",
+      "name": "second",
+      "status": 0,
+      "create_at": "2024-01-02T00:00:00.000Z",
+      "color" : "red"
+    }
+  ],
+  "entries": [
+    {
+      "entry_id": "e1",
+      "session_id": "s1",
+      "message": "你好",
+      "role": "user",
+      "token_consumption": 1.0,
+      "status": 0,
+      "tools": null,
+      "create_at": "2024-01-01T00:00:00.000Z",
+      "is_compaction": 1
+    },
+    {
+      "entry_id": "e2",
+      "session_id": "s2",
+      "message": "hi",
+      "role": "user",
+      "token_consumption": 2,
+      "status": 0,
+      "tools": null,
+      "create_at": "2024-01-02T00:00:00.000Z",
+      "is_compaction": 1
+    },
+    {
+      "entry_id": "e3",
+      "session_id": "s1",
+      "message": "再见",
+      "role": "assistant",
+      "token_consumption": 3,
+      "status": 0,
+      "tools": null,
+      "create_at": "2024-01-01T00:00:05.000Z",
+      "is_compaction": 1
+    }
+  ],
+  "compacted_dialogues": []
+}
+"#;
+
+fn sessions(text: &str) -> Files {
+    Files::from([("veloca-storage.json".to_owned(), text.as_bytes().to_vec())])
+}
+
+async fn check_change(change: impl AsyncFn(&Database, &[ConversationId]), expected: Expect) {
+    let files = sessions(SESSIONS);
+    on_each_engine(async |database| {
+        import(&database, &files).await;
+        let ids = database.store().conversation_ids(None, 9).await.expect("readable");
+        change(&database, &ids).await;
+        let after = written(&database, "veloca").await;
+        let difference = differences(&files, &after);
+        expected.assert_eq(&difference);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_new_name_changes_one_place() {
+    check_change(
+        async |database, ids| database.rename(ids[1], "第二").await.expect("renamed"),
+        expect![[r#"
+        -       "name": "second",
+        +       "name": "第二","#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_removed_message_is_marked_as_the_program_does() {
+    let remove = async |database: &Database, ids: &[ConversationId]| {
+        let first = database.last(ids[0], 9).await.expect("readable").messages[0].id;
+        database.remove(ids[0], Stretch { first, last: first }).await.expect("removed");
+    };
+    check_change(
+        remove,
+        expect![[r#"
+        -       "status": 0,
+        +       "status": 1,"#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn an_edited_message_keeps_its_record() {
+    let edit = async |database: &Database, ids: &[ConversationId]| {
+        let first = database.last(ids[0], 9).await.expect("readable").messages[0].id;
+        let with = MessageDraft::user("您好");
+        database.edit(ids[0], first, with, Tail::Keep).await.expect("edited");
+    };
+    let files = sessions(SESSIONS);
+    on_each_engine(async |database| {
+        import(&database, &files).await;
+        let ids = database.store().conversation_ids(None, 9).await.expect("readable");
+        edit(&database, &ids).await;
+        let difference = differences(&files, &written(&database, "veloca").await);
+        assert!(difference.contains("+       \"message\": \"您好\""), "{difference}");
+        assert!(!difference.contains("entry_id"), "{difference}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_file_that_grew_adds_what_is_new_and_what_changed_becomes_an_alternative() {
+    let grown = SESSIONS.replace("\"再见\"", "\"明天见\"").replace("\"第一\"", "\"另一个\"").replace(
+        "  ],\n  \"compacted_dialogues\"",
+        "    ,{\"entry_id\":\"e4\",\"session_id\":\"s2\",\"message\":\"hello\",\"role\":\"assistant\",\"create_at\":\"2024-01-02T00:00:01.000Z\"}\n  ],\n  \"compacted_dialogues\"",
+    );
+    on_each_engine(async |database| {
+        import(&database, &sessions(SESSIONS)).await;
+        let report = import(&database, &sessions(&grown)).await;
+        let told: Vec<_> =
+            report.conversations.iter().map(|one| (one.is_new, one.added, one.updated, one.unchanged)).collect();
+        assert_eq!(told, [(false, 0, 1, 1), (false, 1, 0, 1)]);
+        let ids = database.store().conversation_ids(None, 9).await.expect("readable");
+        assert_eq!(texts(&database, ids[0]).await, ["你好", "明天见"]);
+        assert_eq!(texts(&database, ids[1]).await, ["hi", "hello"]);
+        assert_eq!(database.conversation(ids[0]).await.expect("there").title, "另一个");
+        assert_eq!(text(&written(&database, "veloca").await), text(&sessions(&grown)));
+        // What vanished there stays here.
+        let report = import(&database, &sessions(SESSIONS)).await;
+        assert_eq!(report.conversations[1].added, 0);
+        assert_eq!(texts(&database, ids[1]).await, ["hi", "hello"]);
+        assert_eq!(texts(&database, ids[0]).await.last().map(String::as_str), Some("再见"));
+        assert_sound(&database).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_was_said_here_meanwhile_stays_in_front() {
+    let grown = SESSIONS.replace(
+        "  ],\n  \"compacted_dialogues\"",
+        "    ,{\"entry_id\":\"e4\",\"session_id\":\"s2\",\"message\":\"hello\",\"role\":\"assistant\",\"create_at\":\"2024-01-02T00:00:01.000Z\"}\n  ],\n  \"compacted_dialogues\"",
+    );
+    on_each_engine(async |database| {
+        import(&database, &sessions(SESSIONS)).await;
+        let ids = database.store().conversation_ids(None, 9).await.expect("readable");
+        database.append(ids[1], MessageDraft::assistant("ours")).await.expect("said");
+        import(&database, &sessions(&grown)).await;
+        assert_eq!(texts(&database, ids[1]).await, ["hi", "ours"]);
+        let branches = database.store().branches(ids[1]).await.expect("readable");
+        assert_eq!(branches.len(), 2, "the other way is there");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_dry_run_changes_nothing_and_says_what_would_be() {
+    let database = open();
+    let files = sessions(SESSIONS);
+    let tree = memory(&files);
+    let format = formats::sniff(&*tree).expect("veloca");
+    let report = database.import_tree(tree, format, ImportMode::DryRun, |_| {}).await.expect("read");
+    assert_eq!(report.conversations.iter().map(|one| one.added).sum::<u64>(), 3);
+    assert_eq!(database.store().conversation_ids(None, 9).await.expect("readable"), []);
+    assert_eq!(database.sources().await.expect("readable"), []);
+}
+
+#[tokio::test]
+async fn the_same_id_in_another_story_is_another_conversation() {
+    let other = SESSIONS.replace("2024-01-01T00:00:00.000Z\"\n    },", "2020-05-05T00:00:00.000Z\"\n    },");
+    let database = open();
+    import(&database, &sessions(SESSIONS)).await;
+    let elsewhere = Files::from([("otherone-storage.json".to_owned(), other.into_bytes())]);
+    let report = import(&database, &elsewhere).await;
+    let told: Vec<bool> = report.conversations.iter().map(|one| one.is_new).collect();
+    assert_eq!(told, [true, false], "the second was made at the same time");
+}
