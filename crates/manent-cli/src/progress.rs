@@ -24,6 +24,12 @@ impl Spinner {
         Self(bar)
     }
 
+    /// Says how far it has come.
+    pub fn tell(&self, records: u64) {
+        self.0.set_prefix(records.to_string());
+        self.0.set_position(records);
+    }
+
     /// Goes away.
     pub fn end(self) {
         self.0.finish_and_clear();

@@ -105,6 +105,13 @@ impl From<manent::Error> for Problem {
                 Self::new(StatusCode::CONFLICT, error.code(), error.to_string())
             }
             manent::Error::Ambiguous { .. } => Self::new(StatusCode::CONFLICT, error.code(), error.to_string()),
+            // What was sent is of no use; why is in the cause, and names only what was sent.
+            manent::Error::Unreadable { ref source } => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.code(), source.to_string())
+            }
+            manent::Error::Unwritable { ref source } => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.code(), source.to_string())
+            }
             manent::Error::File { doing, ref source, .. } => {
                 tracing::error!(doing, %source, "a file failed");
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.code(), error.to_string())

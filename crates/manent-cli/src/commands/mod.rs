@@ -4,6 +4,7 @@ pub mod about;
 pub mod append;
 pub mod attached;
 pub mod conversation;
+pub mod foreign;
 pub mod library;
 pub mod path;
 pub mod project;
@@ -108,6 +109,7 @@ pub enum Command {
     Tail(upkeep::Tail),
     Export(transfer::Export),
     Import(transfer::Import),
+    Convert(foreign::Convert),
     Backup(upkeep::Backup),
     RestoreBackup(upkeep::RestoreBackup),
     Verify(upkeep::Verify),
@@ -129,6 +131,7 @@ impl Command {
             Self::Token(command) => return command.run(&home),
             Self::Completion(command) => return command.run(),
             Self::Man(command) => return command.run(&screen),
+            Self::Convert(command) => return command.run(&screen).await,
             command => command,
         };
         if !command.begins() {
@@ -209,7 +212,8 @@ impl Command {
             | Self::Config(_)
             | Self::Token(_)
             | Self::Completion(_)
-            | Self::Man(_) => unreachable!("answered before the store was opened"),
+            | Self::Man(_)
+            | Self::Convert(_) => unreachable!("answered before the store was opened"),
         }
     }
 }

@@ -1,40 +1,108 @@
-//! `manent export` and `manent import`: everything out, everything in.
+//! `manent export` and `manent import`: everything out, everything in, as our own JSON lines or in another's format.
 
+use super::foreign;
 use crate::desk::Desk;
 use crate::progress::{Reading, Spinner};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
-use manent::{ConversationStatus, ExportSelection, ListQuery};
+use manent::export::Replace;
+use manent::formats::Format;
+use manent::{ConversationId, ConversationStatus, ExportSelection, ListQuery};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// Writes conversations as JSON lines that an import takes in without loss.
+/// The name of our own lines.
+const OURS: &str = "manent";
+
+/// Our own lines, or a format of another program.
+#[derive(Clone, Copy)]
+enum Wanted {
+    Ours,
+    Theirs(&'static Format),
+}
+
+fn wanted(name: &str) -> Result<Wanted, String> {
+    match name == OURS {
+        true => Ok(Wanted::Ours),
+        false => foreign::format_named(name).map(Wanted::Theirs),
+    }
+}
+
+/// Writes conversations: as JSON lines that an import takes in without loss, or in another program's format.
 #[derive(Args)]
 pub struct Export {
     /// Which conversations; everything if none is given.
     conversations: Vec<String>,
-    /// A file that is not there yet; standard output if it is not given.
-    #[arg(long, short, value_name = "FILE")]
+    /// Everything, said aloud.
+    #[arg(long, conflicts_with = "conversations")]
+    all: bool,
+    /// Those with this text in the title.
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["conversations", "all"])]
+    query: Option<String>,
+    /// What to write: manent, or a format of another program.
+    #[arg(long, short, default_value = OURS, value_parser = wanted)]
+    format: Wanted,
+    /// In which generation of the format; else as it was imported, else as the format is today.
+    #[arg(long, requires = "format")]
+    generation: Option<String>,
+    /// A file or folder that is not there yet; standard output if it is not given.
+    #[arg(long, short, value_name = "PATH")]
     output: Option<PathBuf>,
+    /// Write over files that are there.
+    #[arg(long)]
+    force: bool,
 }
 
 impl Export {
     pub async fn run(self, desk: &Desk) -> Result<()> {
-        let mut chosen = Vec::new();
-        for text in &self.conversations {
-            chosen.push(desk.conversation(text).await?);
+        let chosen = self.chosen(desk).await?;
+        match self.format {
+            Wanted::Ours => self.lines(desk, chosen).await,
+            Wanted::Theirs(format) => {
+                let Some(path) = &self.output else { bail!("say where {} is written: --output PATH", format.name) };
+                let ids = match chosen {
+                    Some(ids) => ids,
+                    None => foreign::all(&desk.database).await?,
+                };
+                let replace = if self.force { Replace::Files } else { Replace::Never };
+                let (database, screen) = (&desk.database, &desk.screen);
+                foreign::export(database, screen, &ids, format, self.generation.as_deref(), (path, replace)).await
+            }
         }
-        let selection = match chosen.is_empty() {
-            true => ExportSelection::Everything,
-            false => ExportSelection::Conversations(chosen),
-        };
+    }
+
+    /// The conversations that were asked for; none for all.
+    async fn chosen(&self, desk: &Desk) -> Result<Option<Vec<ConversationId>>> {
+        let mut ids = Vec::new();
+        for text in &self.conversations {
+            ids.push(desk.conversation(text).await?);
+        }
+        let Some(text) = &self.query else { return Ok((!ids.is_empty()).then_some(ids)) };
+        let statuses = vec![ConversationStatus::Active, ConversationStatus::Archived];
+        let mut query = ListQuery { title: Some(text.clone()), statuses, limit: 1_000, ..ListQuery::default() };
+        loop {
+            let page = desk.database.list(query.clone()).await?;
+            ids.extend(page.conversations.iter().map(|conversation| conversation.id));
+            query.after = page.next;
+            if query.after.is_none() {
+                return Ok(Some(ids));
+            }
+        }
+    }
+
+    async fn lines(self, desk: &Desk, chosen: Option<Vec<ConversationId>>) -> Result<()> {
+        let selection = chosen.map_or(ExportSelection::Everything, ExportSelection::Conversations);
         let Some(path) = self.output else {
             let mut out = BufWriter::new(std::io::stdout());
             desk.database.export_jsonl(&selection, &mut out).await?;
             return out.flush().context("writing to standard output");
         };
-        let file = File::create_new(&path).with_context(|| format!("making {}", path.display()))?;
+        let file = match self.force {
+            true => File::create(&path),
+            false => File::create_new(&path),
+        };
+        let file = file.with_context(|| format!("making {}", path.display()))?;
         let spinner = Spinner::start(&desk.screen, "exporting");
         let mut out = BufWriter::new(file);
         let exported = desk.database.export_jsonl(&selection, &mut out).await;
@@ -49,55 +117,110 @@ impl Export {
     }
 }
 
-/// Takes JSON lines in; what cannot be taken in is reported with its place, and the rest goes on.
+/// Takes in JSON lines, or the files of another program; what cannot be taken in is reported with its place, and the
+/// rest goes on.
 #[derive(Args)]
 pub struct Import {
-    /// The file; `-` reads standard input.
-    file: PathBuf,
+    /// Files or folders; `-` reads standard input.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// What it is, if that cannot be told from its content.
+    #[arg(long = "as", value_name = "FORMAT", value_parser = wanted)]
+    read_as: Option<Wanted>,
+    /// Say what would be taken in, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// The same, with every kind of record and what becomes of it.
+    #[arg(long)]
+    explain: bool,
 }
 
-/// Some lines could not be taken in.
+/// Some of it could not be taken in.
 #[derive(Debug, thiserror::Error)]
-#[error("{problems} of {lines} lines could not be taken in")]
-pub struct Partial {
-    problems: usize,
-    lines: u64,
+#[error("{0} could not be taken in")]
+pub struct Partial(String);
+
+/// An error if something was skipped.
+pub fn in_part(skipped: usize) -> Result<()> {
+    match skipped {
+        0 => Ok(()),
+        skipped => Err(Partial(format!("{skipped} records")).into()),
+    }
 }
 
 impl Import {
     pub async fn run(self, desk: &Desk) -> Result<()> {
-        let (input, size): (Box<dyn Read + Send>, Option<u64>) = match self.file.as_os_str() == "-" {
-            true => (Box::new(std::io::stdin()), None),
-            false => {
-                let file = File::open(&self.file).with_context(|| format!("opening {}", self.file.display()))?;
-                let size = file.metadata().ok().map(|metadata| metadata.len());
-                (Box::new(file), size)
-            }
+        let format = match self.read_as {
+            Some(Wanted::Theirs(format)) => Some(format),
+            _ => None,
         };
-        let reading = Reading::start(&desk.screen, input, size);
-        let report = desk.database.import_jsonl(BufReader::with_capacity(1 << 16, reading)).await?;
-        if desk.screen.json {
-            desk.screen.json(&report)?;
-        } else {
-            let (conversations, unchanged, messages) = (report.conversations, report.unchanged, report.messages);
-            desk.screen.done(&format!(
-                "{conversations} conversations with {messages} messages, {unchanged} were here already"
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for path in &self.paths {
+            match matches!(self.read_as, Some(Wanted::Ours)) || (self.read_as.is_none() && is_ours(path)?) {
+                true => ours.push(path.clone()),
+                false => theirs.push(path.clone()),
+            }
+        }
+        let dry = (self.dry_run || self.explain).then_some(self.explain);
+        if dry.is_some() && !ours.is_empty() {
+            bail!("our own lines are taken in as they are; --dry-run is for other programs' files");
+        }
+        for path in ours {
+            lines_in(desk, &path).await?;
+        }
+        match theirs.is_empty() {
+            true => Ok(()),
+            false => in_part(foreign::import_all(desk, &theirs, format, dry).await?),
+        }
+    }
+}
+
+/// Says whether a file begins as our own lines do. Standard input is ours unless `--as` says otherwise: it is not read
+/// twice.
+fn is_ours(path: &Path) -> Result<bool> {
+    if path.as_os_str() == "-" {
+        return Ok(true);
+    }
+    if path.is_dir() {
+        return Ok(false);
+    }
+    let mut start = [0; 16];
+    let mut file = File::open(path).with_context(|| format!("opening {}", path.display()))?;
+    let read = file.read(&mut start).with_context(|| format!("reading {}", path.display()))?;
+    Ok(start[..read].starts_with(br#"{"type":"manent""#) || path.extension().is_some_and(|ending| ending == "jsonl"))
+}
+
+async fn lines_in(desk: &Desk, path: &Path) -> Result<()> {
+    let (input, size): (Box<dyn Read + Send>, Option<u64>) = match path.as_os_str() == "-" {
+        true => (Box::new(std::io::stdin()), None),
+        false => {
+            let file = File::open(path).with_context(|| format!("opening {}", path.display()))?;
+            let size = file.metadata().ok().map(|metadata| metadata.len());
+            (Box::new(file), size)
+        }
+    };
+    let reading = Reading::start(&desk.screen, input, size);
+    let report = desk.database.import_jsonl(BufReader::with_capacity(1 << 16, reading)).await?;
+    if desk.screen.json {
+        desk.screen.json(&report)?;
+    } else {
+        let (conversations, unchanged, messages) = (report.conversations, report.unchanged, report.messages);
+        desk.screen
+            .done(&format!("{conversations} conversations with {messages} messages, {unchanged} were here already"));
+        let unfinished = ListQuery { statuses: vec![ConversationStatus::Importing], ..ListQuery::default() };
+        let unfinished = desk.database.count(unfinished).await?.n;
+        if unfinished > 0 {
+            desk.screen.warn(&format!(
+                "{unfinished} not shown, because the file ends before they do: `manent list --status importing`; \
+                 import the whole file to finish them, or `manent rm` them"
             ));
-            let unfinished = ListQuery { statuses: vec![ConversationStatus::Importing], ..ListQuery::default() };
-            let unfinished = desk.database.count(unfinished).await?.n;
-            if unfinished > 0 {
-                desk.screen.warn(&format!(
-                    "{unfinished} not shown, because the file ends before they do: `manent list --status importing`; \
-                     import the whole file to finish them, or `manent rm` them"
-                ));
-            }
-            for problem in &report.problems {
-                desk.screen.warn(&format!("line {}: {}", problem.line, problem.why));
-            }
         }
-        match report.problems.len() {
-            0 => Ok(()),
-            problems => Err(Partial { problems, lines: report.lines }.into()),
+        for problem in &report.problems {
+            desk.screen.warn(&format!("line {}: {}", problem.line, problem.why));
         }
+    }
+    match report.problems.len() {
+        0 => Ok(()),
+        problems => Err(Partial(format!("{problems} of {} lines", report.lines)).into()),
     }
 }

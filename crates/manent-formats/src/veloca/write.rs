@@ -150,21 +150,30 @@ impl Writer<'_> {
         })
     }
 
-    /// A session of the nested generations has its lists.
+    /// A session of the nested generations has its lists; one of a flat file has none.
     fn with_lists(&self, text: String) -> String {
-        let Some(members) = Members::parse(&text).filter(|_| self.generation.is_nested()) else {
-            return text;
-        };
+        let Some(members) = Members::parse(&text) else { return text };
         let (mut was, mut now) = (Object::new(), Object::new());
         for (name, _) in &members.0 {
-            (was, now) = (was.with(name, &0), now.with(name, &0));
+            was = was.with(name, &0);
+            if self.generation.is_nested() || !LISTS.contains(&name.as_ref()) {
+                now = now.with(name, &0);
+            }
         }
         for list in ["entries", "compacted_entries"] {
-            if members.raw(list).is_none() {
+            if self.generation.is_nested() && members.raw(list).is_none() {
                 now = now.with(list, &[0; 0]);
             }
         }
-        merge(&text, &was, &now, self.style, 2)
+        self.laid(merge(&text, &was, &now, self.style, 2), 2)
+    }
+
+    /// A record of another generation stood at another level.
+    fn laid(&self, text: String, level: usize) -> String {
+        match self.source == self.generation {
+            true => text,
+            false => self.style.lay(&text, level),
+        }
     }
 
     fn look_for_losses(&mut self, out: &ConversationOut, now: &Session) {
@@ -202,7 +211,7 @@ impl Writer<'_> {
             texts.push(match (raw, &was) {
                 (Some(raw), Some(was)) => {
                     let (was, now) = (compaction::write(was, self.source), compaction::write(&now, self.generation));
-                    merge(raw, &was, &now, self.style, level)
+                    self.laid(merge(raw, &was, &now, self.style, level), level)
                 }
                 _ => self.style.lay(&compaction::write(&now, self.generation).text(), level),
             });
@@ -276,7 +285,8 @@ impl Writer<'_> {
         let level = if self.generation.is_nested() { 4 } else { 2 };
         Some(match (raw, &was) {
             (Some(raw), Some(was)) => {
-                merge(raw, &entry::write(was, self.source), &entry::write(&now, self.generation), self.style, level)
+                let (was, now) = (entry::write(was, self.source), entry::write(&now, self.generation));
+                self.laid(merge(raw, &was, &now, self.style, level), level)
             }
             _ => self.style.lay(&entry::write(&now, self.generation).text(), level),
         })

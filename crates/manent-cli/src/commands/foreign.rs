@@ -1,0 +1,214 @@
+//! Other programs' files for `import`, `export` and `convert`: what lies at a path, and what is said about it.
+
+use crate::desk::Desk;
+use crate::progress::Spinner;
+use crate::screen::{Cell, Screen, Table};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use manent::export::{DiskOut, Replace};
+use manent::formats::tree::{Folder, Memory, Tree};
+use manent::formats::{self, FORMATS, Format, Loss};
+use manent::import::ImportedReport;
+use manent::{ConversationId, Database, ImportMode};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What standard input may hold when it is no stream of ours.
+const STDIN_MAX: u64 = 512 << 20;
+
+/// Reads the name of a format.
+pub fn format_named(name: &str) -> Result<&'static Format, String> {
+    let known = || FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
+    formats::format(name).ok_or_else(|| format!("there is no format {name}; there are {}", known()))
+}
+
+/// Opens what lies at a path, and finds out what it is.
+pub fn tree_at(path: &Path, format: Option<&'static Format>) -> Result<(Box<dyn Tree + Send>, &'static Format)> {
+    let tree: Box<dyn Tree + Send> = match path.as_os_str() == "-" {
+        true => {
+            let mut bytes = Vec::new();
+            let read =
+                std::io::Read::read_to_end(&mut std::io::Read::take(std::io::stdin(), STDIN_MAX + 1), &mut bytes);
+            if read.context("reading standard input")? as u64 > STDIN_MAX {
+                bail!("standard input is larger than 512 MiB; import the file itself");
+            }
+            Box::new(Memory::new("standard input", BTreeMap::from([("standard input".to_owned(), bytes)])))
+        }
+        false => Box::new(Folder::open(path).with_context(|| format!("opening {}", path.display()))?),
+    };
+    let Some(format) = format.or_else(|| formats::sniff(&*tree)) else {
+        let known = FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
+        bail!("{} is of no format that is known here: manent, {known}; --as says which it is", path.display());
+    };
+    Ok((tree, format))
+}
+
+/// Takes in what lies at a path, and says what became of it.
+pub async fn import(
+    database: &Database,
+    screen: &Screen,
+    path: &Path,
+    format: Option<&'static Format>,
+    mode: ImportMode,
+) -> Result<ImportedReport> {
+    let (tree, format) = tree_at(path, format)?;
+    let spinner = Spinner::start(screen, &format!("reading {} as {}", path.display(), format.name));
+    let report = database.import_tree(tree, format, mode, |records| spinner.tell(records)).await;
+    spinner.end();
+    report.with_context(|| format!("importing {}", path.display()))
+}
+
+/// Shows a report: a line for each conversation, then what was repaired and skipped.
+pub fn show(screen: &Screen, report: &ImportedReport, explains: bool) -> Result<()> {
+    for root in &report.roots {
+        screen.done(&format!("{} generation {}: {}", root.format, root.generation, root.path));
+    }
+    let columns = ["CONVERSATION", "TITLE", "NEW", "ADDED", "UPDATED", "UNCHANGED", "ATTACHED", "REPAIRED", "SKIPPED"];
+    let mut table = Table::new(&columns, 1);
+    for one in &report.conversations {
+        let id = one.id.map_or_else(|| one.external.clone(), |id| id.to_string());
+        let counts = [one.added, one.updated, one.unchanged, one.attached].map(|count| count.to_string());
+        let [added, updated, unchanged, attached] = counts;
+        let is_new = if one.is_new { "new" } else { "" }.to_owned();
+        let (repaired, skipped) = (one.repaired.len().to_string(), one.skipped.len().to_string());
+        table.row(cells([id, one.title.clone(), is_new, added, updated, unchanged, attached, repaired, skipped]));
+    }
+    screen.table(&table)?;
+    if explains {
+        explain(screen, report)?;
+    }
+    let repaired = report.repaired.iter().chain(report.conversations.iter().flat_map(|one| &one.repaired));
+    for repair in repaired {
+        screen.warn(&format!("repaired {}: {}: {}", repair.place, repair.what, repair.why));
+    }
+    let skipped = report.skipped.iter().chain(report.conversations.iter().flat_map(|one| &one.skipped));
+    for skip in skipped {
+        screen.warn(&format!("skipped {}: {}: {}", skip.place, skip.record, skip.why));
+    }
+    Ok(())
+}
+
+fn cells(texts: impl IntoIterator<Item = String>) -> Vec<Cell> {
+    texts.into_iter().map(Cell::new).collect()
+}
+
+/// What became of every kind of record, and what no noun holds.
+fn explain(screen: &Screen, report: &ImportedReport) -> Result<()> {
+    let mut table = Table::new(&["RECORD", "READ", "MAPPED", "ASIDE", "REPORTED"], 0);
+    for (record, counts) in &report.records {
+        let counts = [counts.read, counts.mapped, counts.aside, counts.reported].map(|count| count.to_string());
+        table.row(cells([vec![record.clone()], counts.to_vec()].concat()));
+    }
+    screen.table(&table)?;
+    let mut table = Table::new(&["KEPT ASIDE", "COUNT"], 0);
+    for aside in &report.aside {
+        table.row(cells([format!("{}.{}", aside.record, aside.key), aside.count.to_string()]));
+    }
+    screen.table(&table)
+}
+
+/// Writes conversations in a format to a path.
+pub async fn export(
+    database: &Database,
+    screen: &Screen,
+    conversations: &[ConversationId],
+    format: &'static Format,
+    generation: Option<&str>,
+    to: (&Path, Replace),
+) -> Result<()> {
+    let (path, replace) = to;
+    let spinner = Spinner::start(screen, &format!("writing {}", format.name));
+    let written = database.export_tree(conversations, format, generation, DiskOut::new(path, replace)).await;
+    spinner.end();
+    let (out, losses) = written.with_context(|| format!("writing {}", path.display()))?;
+    let (files, left_out) = out.finish().with_context(|| format!("writing {}", path.display()))?;
+    for loss in sums(&losses) {
+        screen.warn(&format!("{} cannot hold {}", format.name, loss));
+    }
+    for name in left_out {
+        screen.warn(&format!("one file cannot hold {name}; give a folder"));
+    }
+    screen.done(&format!("{} conversations in {} files at {}", conversations.len(), files.len(), path.display()));
+    Ok(())
+}
+
+fn sums(losses: &[Loss]) -> Vec<String> {
+    let mut sums: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for loss in losses {
+        let (count, conversations) = sums.entry(loss.what).or_default();
+        (*count, *conversations) = (*count + loss.count, *conversations + 1);
+    }
+    sums.into_iter().map(|(what, (count, of))| format!("{what}: {count} in {of} conversations")).collect()
+}
+
+/// Turns one program's files into another's, without a store.
+#[derive(Args)]
+pub struct Convert {
+    /// A file or folder.
+    from: PathBuf,
+    /// A file or folder that is not there yet.
+    to: PathBuf,
+    /// What to write.
+    #[arg(long, short, value_parser = format_named)]
+    format: &'static Format,
+    /// In which generation; the format's usual one if none is given.
+    #[arg(long)]
+    generation: Option<String>,
+    /// What is read, if it cannot be told from its content.
+    #[arg(long = "as", value_name = "FORMAT", value_parser = format_named)]
+    read_as: Option<&'static Format>,
+    /// Write over files that are there.
+    #[arg(long)]
+    force: bool,
+}
+
+impl Convert {
+    pub async fn run(self, screen: &Screen) -> Result<()> {
+        let folder = tempfile::tempdir().context("making a temporary folder")?;
+        let database = Database::open(folder.path().join("convert.db"))?;
+        let report = import(&database, screen, &self.from, self.read_as, ImportMode::Store).await?;
+        show(screen, &report, false)?;
+        let ids = all(&database).await?;
+        let replace = if self.force { Replace::Files } else { Replace::Never };
+        let generation = self.generation.as_deref();
+        let done = export(&database, screen, &ids, self.format, generation, (&self.to, replace)).await;
+        database.close().await?;
+        done?;
+        super::transfer::in_part(report.skipped())
+    }
+}
+
+/// Every conversation, in the order they were made.
+pub async fn all(database: &Database) -> Result<Vec<ConversationId>> {
+    let mut ids: Vec<ConversationId> = Vec::new();
+    loop {
+        let page = database.store().conversation_ids(ids.last().copied(), 1_000).await?;
+        if page.is_empty() {
+            return Ok(ids);
+        }
+        ids.extend(page);
+    }
+}
+
+/// What `import` says of several paths.
+pub async fn import_all(
+    desk: &Desk,
+    paths: &[PathBuf],
+    format: Option<&'static Format>,
+    dry: Option<bool>,
+) -> Result<usize> {
+    let mode = if dry.is_some() { ImportMode::DryRun } else { ImportMode::Store };
+    let mut reports = Vec::new();
+    for path in paths {
+        reports.push(import(&desk.database, &desk.screen, path, format, mode).await?);
+    }
+    match desk.screen.json {
+        true => desk.screen.json(&reports)?,
+        false => {
+            for report in &reports {
+                show(&desk.screen, report, dry == Some(true))?;
+            }
+        }
+    }
+    Ok(reports.iter().map(ImportedReport::skipped).sum())
+}
