@@ -7,6 +7,7 @@ mod formats;
 mod item;
 mod losses;
 pub mod moment;
+pub mod names;
 mod out;
 mod problem;
 pub mod veloca;

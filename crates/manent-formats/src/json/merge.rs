@@ -35,9 +35,16 @@ pub fn merge(source: &str, was: &Object, now: &Object, style: Style, level: usiz
                 None => pieces.insert(before, name, style.lay(value, level + 1), style, level + 1),
             }
         }
-        before = Some(name);
+        // A member that neither stands in the source nor changed says nothing about where the next one belongs.
+        before = Some(name.as_str()).filter(|name| pieces.place(name).is_some()).or(before);
     }
     pieces.text()
+}
+
+/// Returns a source text with the changes made in it that lead to another value, whatever the layout of that.
+pub fn merge_text(source: &str, now: &str, style: Style, level: usize) -> String {
+    let (was, now) = (Style::COMPACT.lay(source, 0), Style::COMPACT.lay(now, 0));
+    merge_value(source, &was, &now, style, level)
 }
 
 fn merge_value(source: &str, was: &str, now: &str, style: Style, level: usize) -> String {
@@ -169,10 +176,26 @@ mod tests {
         check(source, r#"{"x":1}"#, "{}", &source.replace("\n  \"x\" : 1.50,", ""));
         check(
             source,
+            r#"{"name":"a","gone":0}"#,
+            r#"{"name":"a","gone":0,"new":1}"#,
+            &source.replace("\"a\",", "\"a\",\n  \"new\" : 1,"),
+        );
+        check(
+            source,
             r#"{"name":"a"}"#,
             r#"{"name":"a","status":{"n":1}}"#,
             &source.replace("\"a\",", "\"a\",\n  \"status\" : {\n    \"n\": 1\n  },"),
         );
+    }
+
+    #[test]
+    fn another_value_is_reached_whatever_its_layout() {
+        let source = "{\n  \"a\": [ {\"b\": 1, \"c\": 2} ],\n  \"d\": 1.0\n}";
+        let style = Style::of(source);
+        assert_eq!(merge_text(source, r#"{"a":[{"b":1,"c":2}],"d":1.0}"#, style, 0), source);
+        let changed = merge_text(source, "{\"d\":1.0, \"a\":[{\"b\":1,\n\"c\":3}]}", style, 0);
+        assert_eq!(changed, source.replace("2}", "3}"));
+        assert_eq!(merge_text("\"x\"", "\"y\"", style, 0), "\"y\"");
     }
 
     #[test]

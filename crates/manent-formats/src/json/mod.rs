@@ -6,12 +6,14 @@ mod members;
 mod shell;
 mod style;
 mod frame;
+mod list;
 mod merge;
 
 pub use bytes::Bytes;
 pub use frame::Frame;
+pub use list::ListOut;
 pub use members::{Members, Object, decode};
-pub use merge::merge;
+pub use merge::{merge, merge_text};
 pub use scan::{Outline, Outlined, RECORD_MAX, Shape, Span, outline};
 pub use shell::{Gap, Segment, Shell};
 pub use style::Style;

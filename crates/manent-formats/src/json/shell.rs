@@ -99,8 +99,14 @@ impl Shell {
         let mut shell = Self::default();
         let lists: Vec<(&str, &Outline)> = match outline {
             Outline::Object { members, .. } => {
-                let lists = members.iter().filter(|(_, value)| matches!(value, Outline::List { .. }));
-                lists.map(|(key, value)| (key.as_str(), value)).collect()
+                // Of two members of one name only the last is the list; what stands in the other stays where it is.
+                let is_last = |place: usize, key: &str| !members[place + 1..].iter().any(|(other, _)| other == key);
+                let lists = members.iter().enumerate();
+                let lists = lists.filter(|(_, (_, value))| matches!(value, Outline::List { .. }));
+                lists
+                    .filter(|(place, (key, _))| is_last(*place, key))
+                    .map(|(_, (key, value))| (key.as_str(), value))
+                    .collect()
             }
             list @ Outline::List { .. } => vec![("", list)],
             Outline::Value(_) => Vec::new(),
@@ -192,5 +198,21 @@ impl Shell {
             }
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Shape, outline};
+    use super::*;
+
+    #[test]
+    fn of_two_lists_of_one_name_the_first_stays_where_it_is() {
+        const SHAPE: Shape = Shape::Object(&[("a", Shape::List(&Shape::Value))]);
+        let source = br#"{"a":[1,2],"a":[3]}"#.to_vec();
+        let root = outline(&source, &SHAPE).expect("memory").root.expect("an object");
+        let shell = Shell::of(&source, &root, Style::COMPACT, 0).expect("memory");
+        assert_eq!(shell.text, r#"{"a":[1,2],"a":[]}"#);
+        assert_eq!(shell.filled(&[("a", vec!["3".to_owned()])], Style::COMPACT, 0).as_bytes(), source);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{ENTRIES_MAX, Entry, Tree};
 use crate::json::Bytes;
+use manent_model::Micros;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ impl Folder {
         let (root, metadata) = (path.to_owned(), std::fs::metadata(path)?);
         if metadata.is_file() {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            found.push((Entry { name, size: metadata.len() }, path.to_owned()));
+            found.push((listed(name, &metadata), path.to_owned()));
         } else {
             walk(path, "", 0, &mut found)?;
         }
@@ -40,6 +41,11 @@ impl Folder {
     }
 }
 
+fn listed(name: String, metadata: &std::fs::Metadata) -> Entry {
+    let modified = metadata.modified().ok().and_then(|time| jiff::Timestamp::try_from(time).ok());
+    Entry { name, size: metadata.len(), modified: modified.map(|time| Micros(time.as_microsecond())) }
+}
+
 fn walk(folder: &Path, prefix: &str, depth: usize, found: &mut Vec<(Entry, PathBuf)>) -> io::Result<()> {
     if depth > DEPTH_MAX {
         return Err(io::Error::other(format!("folders are nested deeper than {DEPTH_MAX}")));
@@ -51,7 +57,7 @@ fn walk(folder: &Path, prefix: &str, depth: usize, found: &mut Vec<(Entry, PathB
         if kind.is_dir() {
             walk(&entry.path(), &format!("{name}/"), depth + 1, found)?;
         } else if kind.is_file() {
-            found.push((Entry { name, size: entry.metadata()?.len() }, entry.path()));
+            found.push((listed(name, &entry.metadata()?), entry.path()));
         }
         if found.len() > ENTRIES_MAX {
             return Err(io::Error::other(format!("more than {ENTRIES_MAX} files")));

@@ -1,10 +1,13 @@
 //! Where files lie: a folder, a zip, one file, or memory. Readers see names and bytes only.
 
+mod file;
 mod folder;
 
 use crate::json::Bytes;
 use crate::problem::ReadError;
+pub use file::JsonFile;
 pub use folder::Folder;
+use manent_model::Micros;
 use std::collections::BTreeMap;
 use std::io;
 
@@ -18,6 +21,8 @@ pub struct Entry {
     pub name: String,
     /// Its size in bytes.
     pub size: u64,
+    /// When it was last written, where that is known.
+    pub modified: Option<Micros>,
 }
 
 /// Files below a root.
@@ -29,9 +34,15 @@ pub trait Tree {
     /// Opens one of them.
     fn open(&self, name: &str) -> io::Result<Box<dyn Bytes + '_>>;
 
+    /// Returns what is known about a file.
+    fn entry(&self, name: &str) -> Option<&Entry> {
+        let place = self.entries().binary_search_by(|entry| entry.name.as_str().cmp(name)).ok()?;
+        self.entries().get(place)
+    }
+
     /// Says whether a file is there.
     fn has(&self, name: &str) -> bool {
-        self.entries().binary_search_by(|entry| entry.name.as_str().cmp(name)).is_ok()
+        self.entry(name).is_some()
     }
 }
 
@@ -63,8 +74,11 @@ pub struct Memory {
 impl Memory {
     /// Puts files together.
     pub fn new(label: &str, files: BTreeMap<String, Vec<u8>>) -> Self {
-        let entries =
-            files.iter().map(|(name, bytes)| Entry { name: name.clone(), size: bytes.len() as u64 }).collect();
+        let entry = |(name, bytes): (&String, &Vec<u8>)| {
+            let size = bytes.len() as u64;
+            Entry { name: name.clone(), size, modified: None }
+        };
+        let entries = files.iter().map(entry).collect();
         Self { label: label.to_owned(), entries, files }
     }
 }

@@ -4,7 +4,7 @@ use super::compaction::Compaction;
 use super::entry::Entry;
 use super::session::Session;
 use super::{FileFrame, GENERATIONS, Generation, LISTS, NAME, SessionFrame, compaction, entry, session};
-use crate::json::{Frame, Gap, Members, Object, Segment, Shell, Style, merge};
+use crate::json::{Frame, ListOut, Members, Object, Segment, Shell, Style, merge};
 use crate::losses::Losses;
 use crate::moment::moment;
 use crate::out::*;
@@ -385,11 +385,9 @@ impl Writer<'_> {
             match segment {
                 Segment::Text(text) => target.write_all(text.as_bytes()).map_err(failed)?,
                 Segment::List("entries") => {
-                    let mut list = Streamed::new(shell.gap("entries", 2, self.style, 4));
-                    let one = shell.gap("entries", 1, self.style, 4);
-                    let empty = shell.gap("entries", 0, self.style, 4);
+                    let mut list = ListOut::new(&shell, "entries", self.style, 4);
                     while self.some(told, &mut list, usize::MAX, target)? {}
-                    list.end(&one, &empty, target)?;
+                    list.end(target).map_err(failed)?;
                 }
                 Segment::List(name) => {
                     let texts = std::mem::take(&mut told.compactions);
@@ -402,16 +400,14 @@ impl Writer<'_> {
 
     /// Writes entries of a flat file in the order in which their sessions spoke.
     fn entries(&mut self, frame: &FileFrame, told: &mut [Told], target: &mut dyn Write) -> Result<(), WriteError> {
-        let mut list = Streamed::new(frame.frame.shell.gap("entries", 2, self.style, 2));
+        let mut list = ListOut::new(&frame.frame.shell, "entries", self.style, 2);
         for (place, count) in runs(&frame.order, told) {
             self.some(&mut told[place], &mut list, count, target)?;
         }
         for one in told.iter_mut() {
             while self.some(one, &mut list, usize::MAX, target)? {}
         }
-        let (single, empty) =
-            (frame.frame.shell.gap("entries", 1, self.style, 2), frame.frame.shell.gap("entries", 0, self.style, 2));
-        list.end(&single, &empty, target)
+        list.end(target).map_err(failed)
     }
 
     /// Writes so many of a conversation's messages that were read from the file, with the new ones behind each; says
@@ -419,7 +415,7 @@ impl Writer<'_> {
     fn some(
         &mut self,
         told: &mut Told,
-        list: &mut Streamed,
+        list: &mut ListOut,
         mut count: usize,
         target: &mut dyn Write,
     ) -> Result<bool, WriteError> {
@@ -437,7 +433,8 @@ impl Writer<'_> {
                 }
                 told.written += 1;
                 if let Some(text) = self.entry(message, told) {
-                    list.item(&text, target)?;
+                    let place = Some(list.count());
+                    list.item(&text, place, target).map_err(failed)?;
                 }
             }
         }
@@ -465,46 +462,4 @@ fn runs(order: &[(u32, u32)], told: &[Told]) -> Vec<(usize, usize)> {
 fn id_of(message: &MessageOut) -> String {
     let known = message.record.as_ref().and_then(|record| record.external.clone());
     known.unwrap_or_else(|| uuid(message.id.as_bytes()))
-}
-
-/// A list whose length is not known before its end.
-struct Streamed {
-    gap: Gap,
-    count: usize,
-    /// The first element waits, for a list of one may look different.
-    first: Option<String>,
-}
-
-impl Streamed {
-    fn new(gap: Gap) -> Self {
-        Self { gap, count: 0, first: None }
-    }
-
-    fn item(&mut self, text: &str, target: &mut dyn Write) -> Result<(), WriteError> {
-        let place = self.count;
-        self.count += 1;
-        if place == 0 {
-            self.first = Some(text.to_owned());
-            return Ok(());
-        }
-        if let Some(first) = self.first.take() {
-            target.write_all(self.gap.before(0).as_bytes()).map_err(failed)?;
-            target.write_all(first.as_bytes()).map_err(failed)?;
-        }
-        target.write_all(self.gap.before(place).as_bytes()).map_err(failed)?;
-        target.write_all(text.as_bytes()).map_err(failed)
-    }
-
-    fn end(self, single: &Gap, empty: &Gap, target: &mut dyn Write) -> Result<(), WriteError> {
-        match (self.count, self.first) {
-            (0, _) => target.write_all(empty.open.as_bytes()).map_err(failed),
-            (_, Some(first)) => {
-                for text in [&single.open, &first, &single.close] {
-                    target.write_all(text.as_bytes()).map_err(failed)?;
-                }
-                Ok(())
-            }
-            _ => target.write_all(self.gap.close.as_bytes()).map_err(failed),
-        }
-    }
 }

@@ -1,0 +1,61 @@
+//! Names of files that are written: what came from outside is checked before it leads anywhere.
+
+use std::collections::HashSet;
+
+/// Says whether a name stays below the folder it is written to, on every system.
+pub fn is_safe(name: &str) -> bool {
+    let is_drive =
+        |piece: &str| piece.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) && piece[1..].starts_with(':');
+    !name.contains(['\\', '\0'])
+        && name.split('/').all(|piece| !piece.is_empty() && piece != "." && piece != ".." && !is_drive(piece))
+}
+
+/// Says whether a name is that of one file, with no folder before it.
+pub fn is_safe_piece(name: &str) -> bool {
+    !name.contains('/') && is_safe(name)
+}
+
+/// Names that are taken, so that no file is written over another.
+#[derive(Debug, Default)]
+pub struct Names(HashSet<String>);
+
+impl Names {
+    /// Says whether a name was free, and takes it.
+    pub fn take(&mut self, name: &str) -> bool {
+        // On some systems two names that differ in case only are one file.
+        self.0.insert(name.to_lowercase())
+    }
+
+    /// Takes a name, or the first free one that is numbered behind its stem.
+    pub fn unique(&mut self, stem: &str, end: &str) -> String {
+        let mut name = format!("{stem}{end}");
+        let mut number = 1;
+        while !self.take(&name) {
+            number += 1;
+            name = format!("{stem}_{number}{end}");
+        }
+        name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_from_outside_does_not_lead_outside() {
+        for name in ["a.json", "sessions/a b.json", "数据/agt:01/x", "...", "a/.b"] {
+            assert!(is_safe(name), "{name}");
+        }
+        for name in ["", "/etc/passwd", "../a", "a/../b", "a//b", "a/", "./a", "a\\b", "C:/a", "a/c:b", "a\0b"] {
+            assert!(!is_safe(name), "{name}");
+        }
+        assert!(!is_safe_piece("a/b"));
+    }
+
+    #[test]
+    fn no_name_is_given_twice() {
+        let mut names = Names::default();
+        assert_eq!(["a", "A", "a"].map(|stem| names.unique(stem, ".json")), ["a.json", "A_2.json", "a_3.json"]);
+    }
+}
