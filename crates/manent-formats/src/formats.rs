@@ -4,7 +4,7 @@ use crate::item::Sink;
 use crate::out::{Library, Loss, Out, WriteError};
 use crate::problem::ReadError;
 use crate::tree::Tree;
-use crate::veloca;
+use crate::{obsidian, veloca};
 
 /// A format that is read and written.
 pub struct Format {
@@ -23,14 +23,24 @@ pub struct Format {
 }
 
 /// Every format, in the order in which an unknown tree is tried.
-pub const FORMATS: [Format; 1] = [Format {
-    name: veloca::NAME,
-    about: "Veloca and otherone: sessions in one JSON file",
-    generations: &veloca::GENERATIONS,
-    finds: |tree| !veloca::finds(tree).is_empty(),
-    read: veloca::read,
-    write: veloca::write,
-}];
+pub const FORMATS: [Format; 2] = [
+    Format {
+        name: veloca::NAME,
+        about: "Veloca and otherone: sessions in one JSON file",
+        generations: &veloca::GENERATIONS,
+        finds: |tree| !veloca::finds(tree).is_empty(),
+        read: veloca::read,
+        write: veloca::write,
+    },
+    Format {
+        name: obsidian::NAME,
+        about: "RAG assistant for Obsidian: a file for each session, and an index",
+        generations: &obsidian::GENERATIONS,
+        finds: obsidian::finds,
+        read: obsidian::read,
+        write: obsidian::write,
+    },
+];
 
 /// Returns a format by its name.
 pub fn format(name: &str) -> Option<&'static Format> {

@@ -11,6 +11,7 @@ pub mod names;
 mod out;
 mod problem;
 pub mod veloca;
+pub mod obsidian;
 
 pub use formats::{FORMATS, Format, format, sniff};
 pub use item::*;

@@ -1,6 +1,6 @@
 //! A library in memory, made of what was read: import and export without a store.
 
-use manent_formats::tree::{Folder, Tree};
+use manent_formats::tree::{Folder, Memory, Tree};
 use manent_formats::*;
 use manent_model::*;
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ pub struct Shelf {
     pub root: Option<RootOut>,
     pub conversations: Vec<(ConversationOut, Vec<MessageOut>, Vec<Event>)>,
     pub documents: Vec<(Document, Option<Record>)>,
-    projects: BTreeMap<String, Project>,
+    projects: BTreeMap<String, (Project, Option<Record>)>,
     /// For each conversation, what each message stands behind.
     parents: Vec<Vec<Option<usize>>>,
     /// For each conversation, the last message of the path that is shown.
@@ -64,16 +64,19 @@ impl Shelf {
                 self.root = Some(RootOut { generation: root.generation.clone(), style: root.style.clone() });
             }
             Item::Project(item) => {
-                let id = number(ProjectId::new, self.projects.len());
-                self.projects.entry(item.external.clone()).or_insert_with(|| Project {
-                    id,
+                let place = self.projects.len();
+                let project = Project {
+                    id: number(ProjectId::new, place),
                     kind: item.kind.clone(),
                     name: item.name.clone(),
                     instructions: String::new(),
                     facts: BTreeMap::new(),
                     metadata: item.metadata.clone(),
                     version: 1,
-                });
+                };
+                let raw = item.frame.as_ref().map(|frame| frame.text().to_owned());
+                let record = Record { external: Some(item.external.clone()), ordinal: place as i64, raw };
+                self.projects.entry(item.external.clone()).or_insert((project, Some(record)));
             }
             Item::Conversation(item) => {
                 let out = self.begun(item);
@@ -117,7 +120,7 @@ impl Shelf {
                 kind: item.kind,
                 status: item.status,
                 pinned: item.pinned,
-                project: project.map(|project| project.id),
+                project: project.map(|(project, _)| project.id),
                 creator: item.creator.clone(),
                 members: Vec::new(),
                 tags: Default::default(),
@@ -138,7 +141,7 @@ impl Shelf {
                 ordinal: place as i64,
                 raw: Some(item.frame.text().to_owned()),
             }),
-            project: project.map(|project| (project.clone(), None)),
+            project: project.cloned(),
             folds: Vec::new(),
             states: Vec::new(),
             tool_calls: Vec::new(),
@@ -225,6 +228,109 @@ impl Shelf {
             _ => unreachable!("only what is attached comes here"),
         }
     }
+}
+
+/// What people do to conversations.
+impl Shelf {
+    pub fn say(&mut self, place: usize, role: &str, parts: &[Part]) -> &mut MessageOut {
+        let messages = &mut self.conversations[place].1;
+        let time = Time::exact(1_760_000_000_000_000 + messages.len() as i64 * 1_000_000);
+        let id = number(MessageId::new, place << 24 | 1 << 20 | messages.len());
+        let content = Content::new(role, time, Body::of(parts));
+        messages.push(MessageOut { id, record: None, content, is_removed: false });
+        messages.last_mut().expect("one was pushed")
+    }
+
+    pub fn edit(&mut self, place: usize, message: usize, text: &str) {
+        self.conversations[place].1[message].content.body = Body::of(&[Part::text(text)]);
+    }
+
+    pub fn remove(&mut self, place: usize, message: usize) {
+        self.conversations[place].1[message].is_removed = true;
+    }
+
+    /// A conversation that no file of this format knows.
+    pub fn begin(&mut self, title: &str, created_at: Micros) -> &mut ConversationOut {
+        let item = ConversationItem {
+            title: title.to_owned(),
+            created_at: Some(created_at),
+            active_at: Some(created_at),
+            ..ConversationItem::new(String::new(), Json::of(&0), "")
+        };
+        let out = ConversationOut { record: None, ..self.begun(&item) };
+        self.conversations.push((out, Vec::new(), Vec::new()));
+        &mut self.conversations.last_mut().expect("one was pushed").0
+    }
+}
+
+/// Files in memory.
+pub fn memory(files: &[(&str, &str)]) -> Memory {
+    let files = files.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec()));
+    Memory::new("memory", files.collect())
+}
+
+/// Which lines of which files differ.
+pub fn difference(before: &BTreeMap<String, Vec<u8>>, after: &BTreeMap<String, Vec<u8>>) -> String {
+    let mut words = Vec::new();
+    let names: std::collections::BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    for name in names {
+        let lines = |files: &BTreeMap<String, Vec<u8>>| -> Vec<String> {
+            let text = files.get(name).map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default();
+            text.split_inclusive('\n').map(|line| line.strip_suffix('\n').unwrap_or(line).replace('\r', "␍")).collect()
+        };
+        let (old, new) = (lines(before), lines(after));
+        if before.get(name) == after.get(name) {
+            continue;
+        }
+        words.push(format!("{name}:"));
+        let start = old.iter().zip(&new).take_while(|(one, other)| one == other).count();
+        let rest = old.len().min(new.len()) - start;
+        let end = old.iter().rev().zip(new.iter().rev()).take(rest).take_while(|(one, other)| one == other).count();
+        words.extend(changes(&old[start..old.len() - end], &new[start..new.len() - end]));
+    }
+    words.join("\n")
+}
+
+/// The shortest way from some lines to others.
+fn changes(old: &[String], new: &[String]) -> Vec<String> {
+    let mut same = vec![vec![0usize; new.len() + 1]; old.len() + 1];
+    for one in (0..old.len()).rev() {
+        for other in (0..new.len()).rev() {
+            same[one][other] = match old[one] == new[other] {
+                true => same[one + 1][other + 1] + 1,
+                false => same[one + 1][other].max(same[one][other + 1]),
+            };
+        }
+    }
+    let (mut one, mut other, mut words) = (0, 0, Vec::new());
+    while one < old.len() || other < new.len() {
+        if one < old.len() && other < new.len() && old[one] == new[other] {
+            (one, other) = (one + 1, other + 1);
+        } else if other == new.len() || one < old.len() && same[one + 1][other] >= same[one][other + 1] {
+            words.push(format!("- {}", old[one]));
+            one += 1;
+        } else {
+            words.push(format!("+ {}", new[other]));
+            other += 1;
+        }
+    }
+    words
+}
+
+/// Says that every record that was counted became something.
+pub fn assert_accounted(items: &[Item], context: &dyn std::fmt::Display) {
+    assert!(matches!(items.first(), Some(Item::Root(_))), "{context}: the root comes first");
+    let told = report(items);
+    assert!(!told.contains("UNACCOUNTED") && !told.contains("NEVER COUNTED"), "{context}:\n{told}");
+}
+
+/// A text that programs stumble over.
+pub fn odd_text(random: &mut fastrand::Rng) -> String {
+    let pieces = [
+        "a", "\"", "\\", "\n", "\r\n", "\t", "\u{1}", "你好", "🙂", "\u{2028}", "</", "null", "{", "]", " ", "é",
+        "\u{feff}",
+    ];
+    (0..random.usize(..12)).map(|_| pieces[random.usize(..pieces.len())]).collect()
 }
 
 /// Small, so that every page ends somewhere.

@@ -1,4 +1,5 @@
 //! Formats from the outside: what is read, and what is written of it.
 
 mod kit;
+mod obsidian;
 mod veloca;

@@ -1,0 +1,69 @@
+//! The legacy file: one array of messages. The program copies it into a session once and leaves it where it is.
+
+use super::message;
+use super::{HistoryFrame, Kept, Run};
+use crate::json::{Members, Outline, Shape, Style};
+use crate::problem::ReadError;
+use crate::tree::{JsonFile, Tree};
+use manent_model::Micros;
+
+pub(super) const SHAPE: Shape = Shape::List(&Shape::Value);
+
+/// A session that the file may have been copied into, by the texts of its messages.
+pub(super) struct Copied {
+    pub conversation: u32,
+    pub texts: Vec<String>,
+}
+
+/// Keeps what stands in a legacy file: where a session has the same message, that it does; otherwise its text.
+pub(super) fn keep(file: &JsonFile<'_>, copied: Option<&Copied>) -> Result<HistoryFrame, ReadError> {
+    let frame = file.frame()?;
+    let mut records: Vec<Kept> = Vec::new();
+    let items = file.root.as_ref().map_or(&[][..], Outline::items);
+    for (place, item) in items.iter().enumerate() {
+        // A record that nobody can read was told already.
+        let Ok(text) = file.text(item.span())? else { continue };
+        let message = copied.and_then(|copied| Some((copied.conversation, copied.texts.get(place)?)));
+        match message.filter(|(_, message)| laid(message, frame.style) == text) {
+            Some((conversation, _)) => follow(&mut records, conversation, place as u32),
+            None => records.push(Kept::Text(text)),
+        }
+    }
+    Ok(HistoryFrame { name: file.name.clone(), frame, records })
+}
+
+/// A message of a session as it would stand in a legacy file.
+pub(super) fn laid(message: &str, style: Style) -> String {
+    style.lay(message, 1)
+}
+
+fn follow(records: &mut Vec<Kept>, conversation: u32, place: u32) {
+    if let Some(Kept::Laid(run)) = records.last_mut()
+        && run.conversation == conversation
+        && run.from + run.count == place
+    {
+        run.count += 1;
+        return;
+    }
+    records.push(Kept::Laid(Run { conversation, from: place, count: 1 }));
+}
+
+/// The id that the program gives to the session it makes of a legacy file.
+pub(super) fn migrated_id(at: Micros) -> String {
+    format!("migrated_{}", crate::moment::to_millis(at))
+}
+
+/// Its name; the program leaves month, day and hour without a zero before them.
+pub(super) fn migrated_name(at: Micros) -> String {
+    let time = jiff::Timestamp::from_microsecond(at.0).unwrap_or_default().to_zoned(jiff::tz::TimeZone::UTC);
+    format!("历史会话 {}-{} {}:{:02}", time.month(), time.day(), time.hour(), time.minute())
+}
+
+/// Says whether a file alone is of this generation: an array whose first element is a message with a text.
+pub(super) fn looks_like(tree: &dyn Tree, name: &str) -> bool {
+    let Ok(file) = JsonFile::open(tree, name, &SHAPE) else { return false };
+    let first = file.root.as_ref().and_then(|root| root.items().first());
+    let Some(Ok(Ok(text))) = first.map(|first| file.text(first.span())) else { return false };
+    let has_text = Members::parse(&text).is_some_and(|members| members.text("content").is_some());
+    has_text && message::read(&text, Default::default()).is_ok()
+}

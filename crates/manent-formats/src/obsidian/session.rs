@@ -1,0 +1,35 @@
+//! Sessions: what their own files say about them.
+
+use crate::json::{Members, Object};
+
+/// A session as it was read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Session {
+    pub id: Option<String>,
+    pub name: Option<String>,
+    /// Milliseconds since 1970.
+    pub created: Option<i64>,
+    pub updated: Option<i64>,
+}
+
+/// Members that a conversation holds.
+pub(super) const HELD: [&str; 5] = ["sessionId", "sessionName", "createdAt", "updatedAt", "messages"];
+
+/// Reads what stands around the messages of a session.
+pub(super) fn read(text: &str) -> Option<Session> {
+    let members = Members::parse(text)?;
+    Some(Session {
+        id: members.text("sessionId"),
+        name: members.text("sessionName"),
+        created: members.whole("createdAt"),
+        updated: members.whole("updatedAt"),
+    })
+}
+
+pub(super) fn write(session: &Session) -> Object {
+    Object::new()
+        .with_some("sessionId", session.id.as_ref())
+        .with_some("sessionName", session.name.as_ref())
+        .with_some("createdAt", session.created)
+        .with_some("updatedAt", session.updated)
+}

@@ -1,0 +1,350 @@
+//! Writing: every record from its source text where that is known, as the program itself writes where it is not.
+
+use super::plan::{self, Plan};
+use super::{GENERATIONS, Generation, HISTORY, HistoryFrame, INDEX, Kept, NAME, RootFrame, Run, TRASH_INDEX};
+use super::{entry, history, message, session};
+use crate::json::{Frame, ListOut, Members, Object, Segment, Shell, Style, merge};
+use crate::losses::Losses;
+use crate::names::is_safe;
+use crate::out::*;
+use manent_model::{ConversationId, ConversationStatus, Part};
+use std::io::{BufWriter, Write};
+
+/// Writes conversations: a file for each with an index, or one array of all messages.
+pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&str>) -> Result<Vec<Loss>, WriteError> {
+    let root = library.root().cloned();
+    let source = root.as_ref().and_then(|root| Generation::of(&root.generation));
+    let asked = match generation {
+        Some(name) => Some(Generation::of(name).ok_or_else(|| WriteError::Generation {
+            format: NAME,
+            generation: name.to_owned(),
+            known: GENERATIONS.join(", "),
+        })?),
+        None => None,
+    };
+    let generation = asked.or(source).unwrap_or(Generation::Sessions);
+    let frame = root.filter(|_| source.is_some()).and_then(|root| root.style.read::<RootFrame>().ok());
+    let fresh = || RootFrame { folder: "Assets/History/".to_owned(), ..RootFrame::default() };
+    let mut frame = frame.unwrap_or_else(fresh);
+    if !is_safe(frame.folder.trim_end_matches('/')) {
+        frame.folder = String::new();
+    }
+    let mut writer = Writer { library, out, source, frame, losses: Losses::default() };
+    match generation {
+        Generation::Legacy => writer.legacy()?,
+        Generation::Sessions => writer.sessions()?,
+    }
+    Ok(writer.losses.told())
+}
+
+struct Writer<'a> {
+    library: &'a mut dyn Library,
+    out: &'a mut dyn Out,
+    /// The generation of what was read.
+    source: Option<Generation>,
+    frame: RootFrame,
+    losses: Losses,
+}
+
+/// Messages on their way into a list.
+struct Messages<'a> {
+    library: &'a mut dyn Library,
+    losses: &'a mut Losses,
+    style: Style,
+    level: usize,
+    /// They stand in another place of another file now, so each is laid out anew.
+    is_moved: bool,
+}
+
+impl Writer<'_> {
+    fn plans(&mut self) -> Result<Vec<Plan>, WriteError> {
+        let mut plans = Vec::with_capacity(self.library.count());
+        for place in 0..self.library.count() {
+            let out = self.library.conversation(place)?;
+            self.look_for_losses(&out);
+            plans.push(Plan::of(place, &out));
+        }
+        let histories = self.frame.histories.iter().map(|history| history.name.as_str());
+        let taken: Vec<&str> = histories.chain([INDEX, TRASH_INDEX]).collect();
+        plan::name(&mut plans, &taken);
+        Ok(plans)
+    }
+
+    fn look_for_losses(&mut self, out: &ConversationOut) {
+        let (conversation, id) = (&out.conversation, out.conversation.id);
+        let mut lost = |what, count| self.losses.add(id, what, count);
+        lost("branches that are not shown", out.other_branches);
+        lost("values of state", out.states.len());
+        lost("bookmarks", out.bookmarks.len());
+        lost("folds", out.folds.len());
+        lost("records of tool calls", out.tool_calls.len());
+        lost("tags", conversation.tags.len());
+        lost("projects", usize::from(out.project.is_some()));
+        lost("links to other conversations", out.continued_from.iter().chain(&out.forked_from).count());
+        lost("people", conversation.members.len() + usize::from(conversation.creator.is_some()));
+        lost("metadata", usize::from(conversation.metadata.is_some()));
+        lost("pins", usize::from(conversation.pinned));
+        lost("status archived", usize::from(conversation.status == ConversationStatus::Archived));
+    }
+
+    /// Writes a file of which a list is filled by whoever is called.
+    fn file(
+        &mut self,
+        name: &str,
+        frame: &Frame,
+        list: &'static str,
+        fill: &mut dyn FnMut(&mut dyn Library, &mut Losses, &mut ListOut, &mut dyn Write) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        let name = format!("{}{name}", self.frame.folder);
+        let failed = |source| WriteError::File { file: name.clone(), source };
+        let mut target = BufWriter::new(self.out.create(&name).map_err(failed)?);
+        target.write_all(frame.before.as_bytes()).map_err(failed)?;
+        let level = if list.is_empty() { 1 } else { 2 };
+        for segment in frame.shell.segments(&[list]) {
+            match segment {
+                Segment::Text(text) => target.write_all(text.as_bytes()).map_err(failed)?,
+                Segment::List(list) => {
+                    let mut items = ListOut::new(&frame.shell, list, frame.style, level);
+                    fill(self.library, &mut self.losses, &mut items, &mut target)?;
+                    items.end(&mut target).map_err(failed)?;
+                }
+            }
+        }
+        target.write_all(frame.after.as_bytes()).and_then(|()| target.flush()).map_err(failed)
+    }
+
+    fn sessions(&mut self) -> Result<(), WriteError> {
+        let mut plans = self.plans()?;
+        for plan in &mut plans {
+            self.session(plan)?;
+        }
+        if !self.frame.is_alone || plans.len() != 1 {
+            self.index(&plans)?;
+        }
+        self.trash_index(&plans)?;
+        if self.source == Some(Generation::Sessions) {
+            for history in std::mem::take(&mut self.frame.histories) {
+                self.history(&history, &plans)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn session(&mut self, plan: &mut Plan) -> Result<(), WriteError> {
+        let now = session::write(&plan.now);
+        let mut frame = match (&plan.frame.frame, &plan.was) {
+            (Some(frame), Some(was)) => {
+                let text = merge(&frame.shell.text, &session::write(was), &now, frame.style, 0);
+                Frame { shell: Shell { text, gaps: frame.shell.gaps.clone() }, ..frame.clone() }
+            }
+            _ => Frame::fresh(&now.text(), Style::PRETTY),
+        };
+        let has_list = Members::parse(&frame.shell.text).is_some_and(|members| members.raw("messages") == Some("[]"));
+        if !has_list && (plan.frame.frame.is_none() || !self.library.messages(plan.place, 0)?.is_empty()) {
+            frame.shell.text = with_list(&frame.shell.text, frame.style);
+        }
+        let (style, is_moved, mut count) = (frame.style, plan.is_legacy, 0);
+        let (place, conversation) = (plan.place, plan.conversation);
+        let file = plan.file.clone();
+        self.file(&file, &frame, "messages", &mut |library, losses, list, target| {
+            let mut messages = Messages { library, losses, style, level: 2, is_moved };
+            messages.all(place, conversation, list, target)?;
+            count = list.count() as u32;
+            Ok(())
+        })?;
+        plan.messages = count;
+        Ok(())
+    }
+
+    fn index(&mut self, plans: &[Plan]) -> Result<(), WriteError> {
+        let fresh = || Frame::fresh(r#"{"version":"1.0","currentSessionId":"","sessions":[]}"#, Style::PRETTY);
+        let mut frame = self.frame.index.clone().unwrap_or_else(fresh);
+        let listed: Vec<&Plan> = plans.iter().filter(|plan| !plan.is_trashed).collect();
+        let open = Members::parse(&frame.shell.text).and_then(|members| members.text("currentSessionId"));
+        let is_there = |id: &String| listed.iter().any(|plan| plan.now.id.as_ref() == Some(id));
+        if let (Some(open), Some(first)) = (open.filter(|open| !is_there(open)), listed.first()) {
+            let was = Object::new().with("currentSessionId", &open);
+            let now = Object::new().with("currentSessionId", &first.now.id);
+            frame.shell.text = merge(&frame.shell.text, &was, &now, frame.style, 0);
+        }
+        let texts = listed.iter().map(|plan| match (&plan.frame.entry, plan.named()) {
+            (Some(text), Some(was)) => {
+                let (was, now) =
+                    (entry::write(&was, plan.frame.messages), entry::write(&plan.now_named(), plan.messages));
+                merge(text, &was, &now, frame.style, 2)
+            }
+            _ => frame.style.lay(&entry::write(&plan.now_named(), plan.messages).text(), 2),
+        });
+        let texts: Vec<String> = texts.collect();
+        self.file(INDEX, &frame, "sessions", &mut |_, _, list, target| fill(&texts, list, target))
+    }
+
+    fn trash_index(&mut self, plans: &[Plan]) -> Result<(), WriteError> {
+        let Some(frame) = self.frame.trash_index.clone() else { return Ok(()) };
+        let texts = plans.iter().filter(|plan| plan.is_trashed).filter_map(|plan| {
+            match (&plan.frame.trash_entry, plan.named()) {
+                (Some(text), Some(was)) => {
+                    let deleted = Members::parse(text).and_then(|members| members.whole("deletedAt"));
+                    let now = if deleted.is_some() { plan.trashed.or(deleted) } else { None };
+                    let (was, now) = (entry::write_trash(&was, deleted), entry::write_trash(&plan.now_named(), now));
+                    Some(merge(text, &was, &now, frame.style, 2))
+                }
+                // What lay in the trash unlisted stays so.
+                _ if plan.was_trashed() => None,
+                _ => Some(frame.style.lay(&entry::write_trash(&plan.now_named(), plan.trashed).text(), 2)),
+            }
+        });
+        let texts: Vec<String> = texts.collect();
+        self.file(TRASH_INDEX, &frame, "items", &mut |_, _, list, target| fill(&texts, list, target))
+    }
+
+    /// Writes a legacy file back whose messages are in sessions.
+    fn history(&mut self, history: &HistoryFrame, plans: &[Plan]) -> Result<(), WriteError> {
+        if !is_safe(&history.name) {
+            return Ok(());
+        }
+        let style = history.frame.style;
+        self.file(&history.name, &history.frame, "", &mut |library, _, list, target| {
+            for kept in &history.records {
+                match kept {
+                    Kept::Text(text) => {
+                        let place = Some(list.count());
+                        list.item(text, place, target).map_err(failed)?;
+                    }
+                    Kept::Laid(run) => sources(library, plans, run, &mut |raw| {
+                        let place = Some(list.count());
+                        list.item(&history::laid(raw, style), place, target)
+                    })?,
+                    Kept::Same(run) => sources(library, plans, run, &mut |raw| {
+                        let place = Some(list.count());
+                        list.item(raw, place, target)
+                    })?,
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn legacy(&mut self) -> Result<(), WriteError> {
+        let plans = self.plans()?;
+        let own = self.frame.histories.first().filter(|_| self.source == Some(Generation::Legacy)).cloned();
+        let (name, frame) = match own {
+            Some(own) if is_safe(&own.name) => (own.name, own.frame),
+            _ => (HISTORY.to_owned(), Frame::fresh("[]", Style::PRETTY)),
+        };
+        for plan in &plans {
+            self.losses.add(plan.conversation, "names of sessions", usize::from(!plan.has_made_up_name()));
+            self.losses.add(plan.conversation, "conversations in the trash", usize::from(plan.is_trashed));
+        }
+        let style = frame.style;
+        self.file(&name, &frame, "", &mut |library, losses, list, target| {
+            for plan in plans.iter().filter(|plan| !plan.is_trashed) {
+                let mut messages = Messages {
+                    library: &mut *library,
+                    losses: &mut *losses,
+                    style,
+                    level: 1,
+                    is_moved: !plan.is_legacy,
+                };
+                messages.all(plan.place, plan.conversation, list, target)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+fn failed(source: std::io::Error) -> WriteError {
+    WriteError::File { file: "the messages".to_owned(), source }
+}
+
+fn fill(texts: &[String], list: &mut ListOut, target: &mut dyn Write) -> Result<(), WriteError> {
+    texts.iter().enumerate().try_for_each(|(place, text)| list.item(text, Some(place), target)).map_err(failed)
+}
+
+/// Gives a session its list of messages, where it has none or something else.
+fn with_list(text: &str, style: Style) -> String {
+    let (mut was, mut now) = (Object::new(), Object::new());
+    for (name, _) in Members::parse(text).unwrap_or_default().0.iter().filter(|(name, _)| name != "messages") {
+        (was, now) = (was.with(name, &0), now.with(name, &0));
+    }
+    merge(text, &was.with("messages", &0), &now.with("messages", &[0; 0]), style, 0)
+}
+
+/// Hands on the source texts of messages that follow each other.
+fn sources(
+    library: &mut dyn Library,
+    plans: &[Plan],
+    run: &Run,
+    take: &mut dyn FnMut(&str) -> std::io::Result<()>,
+) -> Result<(), WriteError> {
+    let Some(plan) = plans.iter().find(|plan| plan.ordinal == Some(i64::from(run.conversation))) else { return Ok(()) };
+    let wanted = i64::from(run.from)..i64::from(run.from) + i64::from(run.count);
+    let mut from = 0;
+    loop {
+        let page = library.messages(plan.place, from)?;
+        if page.is_empty() {
+            return Ok(());
+        }
+        from += page.len();
+        for record in page.iter().filter_map(|message| message.record.as_ref()) {
+            if let Some(raw) = record.raw.as_deref().filter(|_| wanted.contains(&record.ordinal)) {
+                take(raw).map_err(failed)?;
+            }
+        }
+    }
+}
+
+impl Messages<'_> {
+    fn all(
+        &mut self,
+        place: usize,
+        conversation: ConversationId,
+        list: &mut ListOut,
+        target: &mut dyn Write,
+    ) -> Result<(), WriteError> {
+        let mut from = 0;
+        loop {
+            let page = self.library.messages(place, from)?;
+            if page.is_empty() {
+                return Ok(());
+            }
+            from += page.len();
+            for message in page.iter().filter(|message| !message.is_removed) {
+                if let Some(text) = self.text(message, conversation) {
+                    let ordinal = message.record.as_ref().filter(|_| !self.is_moved).map(|record| record.ordinal);
+                    let place = ordinal.and_then(|ordinal| usize::try_from(ordinal).ok());
+                    list.item(&text, place, target).map_err(failed)?;
+                }
+            }
+        }
+    }
+
+    fn text(&mut self, message: &MessageOut, conversation: ConversationId) -> Option<String> {
+        let raw = message.record.as_ref().and_then(|record| record.raw.as_deref());
+        let was = raw.and_then(|raw| message::read(raw, message.content.time).ok());
+        let now = message::write(&message.content);
+        if let (Some(raw), Some(was)) = (raw, was) {
+            let text = merge(raw, &message::write(&was.content), &now, self.style, self.level);
+            return Some(if self.is_moved { self.style.lay(&text, self.level) } else { text });
+        }
+        let content = &message.content;
+        let mut lost = |what, count| self.losses.add(conversation, what, count);
+        // The program knows two roles, and shows whatever is in the list.
+        if !matches!(content.role.as_str(), "user" | "assistant") {
+            lost("messages of other roles", 1);
+            return None;
+        }
+        if !content.seen.by_reader {
+            lost("hidden messages", 1);
+            return None;
+        }
+        let is_held = |part: &&Part| matches!(part, Part::Text { .. } | Part::Reasoning { .. });
+        let parts = content.body.parts();
+        lost("parts that are no text or thought", parts.iter().filter(|part| !is_held(part)).count());
+        lost("authors", usize::from(content.author.is_some()));
+        lost("models", usize::from(content.model.is_some()));
+        lost("metadata of messages", usize::from(content.metadata.is_some()));
+        lost("times of messages", usize::from(content.time.known == manent_model::Known::Exact));
+        Some(self.style.lay(&now.text(), self.level))
+    }
+}
