@@ -44,10 +44,11 @@ impl Gap {
 
     /// Returns what stands before an element.
     pub fn before(&self, place: usize) -> &str {
-        match self.except.iter().find(|(at, _)| *at == place) {
-            Some((_, text)) => text,
-            None if place == 0 => &self.open,
-            None => &self.between,
+        // They were found in order, and a file may be full of them.
+        match self.except.binary_search_by_key(&place, |(at, _)| *at) {
+            Ok(found) => &self.except[found].1,
+            Err(_) if place == 0 => &self.open,
+            Err(_) => &self.between,
         }
     }
 

@@ -48,6 +48,10 @@ pub(super) fn read(tree: &dyn Tree, name: &str, which: &Which, told: &mut Vec<It
         (Some(Outline::List { .. }), None) => Some(file.frame()?),
         _ => None,
     };
+    let frame = match frame {
+        Some(frame) if !file.is_mended(&frame)? => Some(frame),
+        _ => None,
+    };
     let Some(frame) = frame.filter(|frame| Members::parse(&frame.shell.text).is_some()) else {
         told.push(Item::Found { record: which.record(), count: 1 });
         let why = "the index is cut off, or no index; the files themselves say what there is".to_owned();

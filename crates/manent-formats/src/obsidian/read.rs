@@ -8,7 +8,7 @@ use super::session::{self, Session};
 use super::{Generation, INDEX, Kept, NAME, RootFrame, Run, SessionFrame, TRASH_INDEX, message};
 use crate::aside::Asides;
 use crate::item::*;
-use crate::json::{Outline, Shape, Span};
+use crate::json::{Frame, Outline, Shape, Span};
 use crate::moment::millis;
 use crate::problem::{Broken, Place, Problem, ReadError, Repair};
 use crate::tree::{JsonFile, Tree};
@@ -86,7 +86,8 @@ impl Reader<'_> {
         };
         let mut sessions = self.sessions(index)?;
         sessions.extend(self.trash(trash_index)?);
-        let is_legacy = sessions.is_empty() && self.files.index.is_none() && self.files.trash.is_empty();
+        let files = &self.files;
+        let is_legacy = files.sessions.is_empty() && files.index.is_none() && files.trash.is_empty();
         self.histories(&mut sessions, &mut frame)?;
         for found in &mut sessions {
             self.name(found);
@@ -144,7 +145,7 @@ impl Reader<'_> {
                 sessions.push(None);
                 continue;
             };
-            self.torn(&file)?;
+            self.torn(&file, &frame)?;
             self.asides.look(&frame.shell.text, "session", &session::HELD);
             let list = file.root.as_ref().and_then(|root| root.member("messages"));
             let messages: Vec<Span> = list.map_or(&[][..], Outline::items).iter().map(Outline::span).collect();
@@ -157,12 +158,16 @@ impl Reader<'_> {
         Ok(sessions)
     }
 
-    /// Tells what stands behind the end of a file that is cut off.
-    fn torn(&mut self, file: &JsonFile<'_>) -> Result<(), ReadError> {
-        if let Some(rest) = file.rest() {
+    /// Tells what stands behind the end of a file that is cut off, and what of it is no text.
+    fn torn(&mut self, file: &JsonFile<'_>, frame: &Frame) -> Result<(), ReadError> {
+        let broken = match file.rest() {
+            Some(rest) => Some((rest, "the file ends, or goes wrong, before its last bracket")),
+            None if file.is_mended(frame)? => Some((file.whole(), "what stands around the records is no UTF-8")),
+            None => None,
+        };
+        if let Some((span, why)) = broken {
             self.told.push(Item::Found { record: "rest of a file", count: 1 });
-            let why = "the file ends, or goes wrong, before its last bracket".to_owned();
-            self.told.push(file.problem(rest, "rest of a file", why)?);
+            self.told.push(file.problem(span, "rest of a file", why.to_owned())?);
         }
         Ok(())
     }
@@ -264,7 +269,7 @@ impl Reader<'_> {
                 self.told.push(file.problem(file.whole(), "history", why)?);
                 continue;
             };
-            self.torn(&file)?;
+            self.torn(&file, &file.frame()?)?;
             let count = items.len() as u32;
             let mut kept = match is_taken {
                 true => history::keep(&file, copied.as_ref())?,

@@ -205,20 +205,13 @@ impl Writer<'_> {
         }
         let style = history.frame.style;
         self.file(&history.name, &history.frame, "", &mut |library, _, list, target| {
+            let mut sources = Sources { library, plans, open: None };
             for kept in &history.records {
                 match kept {
-                    Kept::Text(text) => {
-                        let place = Some(list.count());
-                        list.item(text, place, target).map_err(failed)?;
-                    }
-                    Kept::Laid(run) => sources(library, plans, run, &mut |raw| {
-                        let place = Some(list.count());
-                        list.item(&history::laid(raw, style), place, target)
-                    })?,
-                    Kept::Same(run) => sources(library, plans, run, &mut |raw| {
-                        let place = Some(list.count());
-                        list.item(raw, place, target)
-                    })?,
+                    Kept::Text(text) => list.item(text, Some(list.count()), target).map_err(failed)?,
+                    Kept::Laid(run) => sources
+                        .run(run, &mut |raw| list.item(&history::laid(raw, style), Some(list.count()), target))?,
+                    Kept::Same(run) => sources.run(run, &mut |raw| list.item(raw, Some(list.count()), target))?,
                 }
             }
             Ok(())
@@ -270,27 +263,54 @@ fn with_list(text: &str, style: Style) -> String {
     merge(text, &was.with("messages", &0), &now.with("messages", &[0; 0]), style, 0)
 }
 
-/// Hands on the source texts of messages that follow each other.
-fn sources(
-    library: &mut dyn Library,
-    plans: &[Plan],
-    run: &Run,
-    take: &mut dyn FnMut(&str) -> std::io::Result<()>,
-) -> Result<(), WriteError> {
-    let Some(plan) = plans.iter().find(|plan| plan.ordinal == Some(i64::from(run.conversation))) else { return Ok(()) };
-    let wanted = i64::from(run.from)..i64::from(run.from) + i64::from(run.count);
-    let mut from = 0;
-    loop {
-        let page = library.messages(plan.place, from)?;
-        if page.is_empty() {
-            return Ok(());
-        }
-        from += page.len();
-        for record in page.iter().filter_map(|message| message.record.as_ref()) {
-            if let Some(raw) = record.raw.as_deref().filter(|_| wanted.contains(&record.ordinal)) {
+/// Source texts of messages, in the order of a legacy file.
+struct Sources<'a> {
+    library: &'a mut dyn Library,
+    plans: &'a [Plan],
+    open: Option<Open>,
+}
+
+/// A conversation that is being gone through. A file may be made of a thousand runs, and all of them are one way through.
+struct Open {
+    conversation: u32,
+    place: usize,
+    next: usize,
+    page: std::collections::VecDeque<MessageOut>,
+    /// What comes next was not passed over yet from this number on.
+    from: i64,
+}
+
+impl Sources<'_> {
+    /// Hands on the texts of messages that follow each other; of those that are gone nothing is left to write.
+    fn run(&mut self, run: &Run, take: &mut dyn FnMut(&str) -> std::io::Result<()>) -> Result<(), WriteError> {
+        let (from, to) = (i64::from(run.from), i64::from(run.from) + i64::from(run.count));
+        let is_behind = |open: &Open| open.conversation == run.conversation && open.from <= from;
+        let mut open = match self.open.take().filter(is_behind) {
+            Some(open) => open,
+            None => {
+                let ordinal = Some(i64::from(run.conversation));
+                let Some(plan) = self.plans.iter().find(|plan| plan.ordinal == ordinal) else { return Ok(()) };
+                let page = std::collections::VecDeque::new();
+                Open { conversation: run.conversation, place: plan.place, next: 0, page, from: 0 }
+            }
+        };
+        loop {
+            if open.page.is_empty() {
+                open.page = self.library.messages(open.place, open.next)?.into();
+                open.next += open.page.len();
+            }
+            let Some(message) = open.page.front() else { break };
+            let record = message.record.as_ref();
+            if record.is_some_and(|record| record.ordinal >= to) {
+                break;
+            }
+            if let Some(raw) = record.filter(|record| record.ordinal >= from).and_then(|record| record.raw.as_deref()) {
                 take(raw).map_err(failed)?;
             }
+            open.page.pop_front();
         }
+        self.open = Some(Open { from: to, ..open });
+        Ok(())
     }
 }
 

@@ -62,6 +62,21 @@ impl<'a> JsonFile<'a> {
         Ok(Item::Problem(Problem { place, record, why, bytes }))
     }
 
+    /// Says whether bytes that are no text stood between the records of a file whose frame was taken.
+    pub fn is_mended(&self, frame: &Frame) -> Result<bool, ReadError> {
+        let gaps = frame.shell.gaps.values().flat_map(|gap| {
+            let except = gap.except.iter().map(|(_, text)| text);
+            [&gap.open, &gap.between, &gap.close].into_iter().chain(except)
+        });
+        let mut texts = [&frame.before, &frame.after, &frame.shell.text].into_iter().chain(gaps);
+        // A mark may have stood there itself; only then is the whole file looked at.
+        if !texts.any(|text| text.contains('\u{fffd}')) {
+            return Ok(false);
+        }
+        let bytes = self.bytes.slice(0, self.bytes.len()).map_err(|source| self.error(source))?;
+        Ok(std::str::from_utf8(&bytes).is_err())
+    }
+
     /// How it is laid out.
     pub fn style(&self) -> Result<Style, ReadError> {
         let start = self.bytes.slice(0, self.bytes.len().min(4_096)).map_err(|source| self.error(source))?;

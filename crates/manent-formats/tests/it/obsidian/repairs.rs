@@ -277,3 +277,39 @@ fn a_session_without_a_time_says_so_once() {
         session: 1 read, 1 mapped, 0 kept or told"#]]
     .assert_eq(&report(&items));
 }
+
+#[test]
+fn bytes_that_are_no_text_are_told() {
+    let spoil = |text: &str| {
+        let bytes = text.replace("spoil", "\u{1}").into_bytes().into_iter();
+        bytes.map(|byte| if byte == 1 { 0xff } else { byte }).collect()
+    };
+    let index = r#"{"currentSessionId":"a","sessions":[{"sessionId":"a","sessionName":"spoil"},{"sessionId":"b"}]}"#;
+    let first = r#"{"sessionId":"a","createdAt":1,"messages":[{"role":"user","content":"spoil"}]}"#;
+    let second = r#"{"sessionId":"b","createdAt":1,"x":"spoil","messages":[{"role":"assistant","content":"x"}]}"#;
+    let files = [("sessions_index.json", index), ("sessions/a.json", first), ("sessions/b.json", second)];
+    let files: Files = files.into_iter().map(|(name, text)| (name.to_owned(), spoil(text))).collect();
+    let items = read(&manent_formats::tree::Memory::new("spoilt", files));
+    assert_accounted(&items, &"spoilt");
+    expect![[r#"
+        obsidian-rag generation 1.0: sessions_index.json
+        skipped: sessions_index.json at byte 36 session: the record is no UTF-8
+        skipped: sessions/b.json rest of a file: what stands around the records is no UTF-8
+        repaired: sessions/a.json file orphaned: session a is in no index and is taken in
+        skipped: sessions/a.json at byte 43 message: the record is no UTF-8
+        message: 2 read, 1 mapped, 1 kept or told
+        rest of a file: 1 read, 0 mapped, 1 kept or told
+        session: 3 read, 2 mapped, 1 kept or told
+        aside: session.x 1"#]]
+    .assert_eq(&report(&items));
+}
+
+#[test]
+fn a_folder_of_sessions_that_cannot_be_read_is_no_legacy_file() {
+    let tree = memory(&[("sessions/a.json", "{\"sessionId\":\"a\",\"messages\":[]}x"), ("sessions/b.json", "[]")]);
+    let Some(Item::Root(root)) = read(&tree).into_iter().next() else { panic!("no root") };
+    assert_eq!(root.generation, "1.0");
+    let tree = memory(&[("chat_history.json", LEGACY), ("sessions/b.json", "[]")]);
+    let Some(Item::Root(root)) = read(&tree).into_iter().next() else { panic!("no root") };
+    assert_eq!(root.generation, "1.0");
+}
