@@ -4,7 +4,7 @@ use crate::item::Sink;
 use crate::out::{Library, Loss, Out, WriteError};
 use crate::problem::ReadError;
 use crate::tree::Tree;
-use crate::{obsidian, veloca};
+use crate::{obsidian, personalab, veloca};
 
 /// A format that is read and written.
 pub struct Format {
@@ -23,7 +23,7 @@ pub struct Format {
 }
 
 /// Every format, in the order in which an unknown tree is tried.
-pub const FORMATS: [Format; 2] = [
+pub const FORMATS: [Format; 3] = [
     Format {
         name: veloca::NAME,
         about: "Veloca and otherone: sessions in one JSON file",
@@ -39,6 +39,14 @@ pub const FORMATS: [Format; 2] = [
         finds: obsidian::finds,
         read: obsidian::read,
         write: obsidian::write,
+    },
+    Format {
+        name: personalab::NAME,
+        about: "PersonaLab: role-plays as JSON lines, with characters and plots",
+        generations: &personalab::GENERATIONS,
+        finds: personalab::finds,
+        read: personalab::read,
+        write: personalab::write,
     },
 ];
 

@@ -5,6 +5,7 @@ pub mod tree;
 mod aside;
 mod formats;
 mod item;
+pub mod lines;
 mod losses;
 pub mod moment;
 pub mod names;
@@ -12,6 +13,7 @@ mod out;
 mod problem;
 pub mod veloca;
 pub mod obsidian;
+pub mod personalab;
 
 pub use formats::{FORMATS, Format, format, sniff};
 pub use item::*;

@@ -158,6 +158,13 @@ impl Object {
         Self::default()
     }
 
+    /// Reads an object into one that can be compared with another, whatever their layouts; none if it is none.
+    pub fn of(text: &str) -> Option<Self> {
+        let compact = |value: &RawValue| super::Style::COMPACT.lay(value.get(), 0);
+        let members = Members::parse(text)?;
+        Some(Self(members.0.iter().map(|(key, value)| (key.clone().into_owned(), compact(value))).collect()))
+    }
+
     /// Adds a value.
     pub fn with<T: Serialize + ?Sized>(mut self, name: &str, value: &T) -> Self {
         let text = serde_json::to_string(value).expect("values of ours have string keys and finite numbers");

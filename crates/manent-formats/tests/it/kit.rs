@@ -249,6 +249,12 @@ impl Shelf {
         self.conversations[place].1[message].is_removed = true;
     }
 
+    pub fn set(&mut self, place: usize, name: &str, value: &str) {
+        let (out, messages, _) = &mut self.conversations[place];
+        let after = messages.last().map(|message| message.id);
+        out.states.push(State { name: name.to_owned(), after, value: Json::parse(value).ok(), at: Micros(0) });
+    }
+
     /// A conversation that no file of this format knows.
     pub fn begin(&mut self, title: &str, created_at: Micros) -> &mut ConversationOut {
         let item = ConversationItem {
@@ -273,7 +279,19 @@ pub fn memory(files: &[(&str, &str)]) -> Memory {
 pub fn difference(before: &BTreeMap<String, Vec<u8>>, after: &BTreeMap<String, Vec<u8>>) -> String {
     let mut words = Vec::new();
     let names: std::collections::BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let moved = |name: &String| {
+        let bytes = before.get(name).filter(|_| !after.contains_key(name))?;
+        let is_there = |(other, now): &(&String, &Vec<u8>)| *now == bytes && !before.contains_key(*other);
+        after.iter().find(is_there).map(|(other, _)| other.clone())
+    };
     for name in names {
+        if let Some(other) = moved(name) {
+            words.push(format!("{name} is {other} now"));
+            continue;
+        }
+        if after.contains_key(name) && before.keys().any(|old| moved(old).as_ref() == Some(name)) {
+            continue;
+        }
         let lines = |files: &BTreeMap<String, Vec<u8>>| -> Vec<String> {
             let text = files.get(name).map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default();
             text.split_inclusive('\n').map(|line| line.strip_suffix('\n').unwrap_or(line).replace('\r', "␍")).collect()

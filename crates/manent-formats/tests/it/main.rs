@@ -1,5 +1,7 @@
 //! Formats from the outside: what is read, and what is written of it.
 
 mod kit;
+mod names;
 mod obsidian;
+mod personalab;
 mod veloca;

@@ -3,7 +3,7 @@
 mod accepts;
 mod changes;
 mod repairs;
-mod samples;
+pub mod samples;
 mod truncation;
 
 use crate::kit::*;

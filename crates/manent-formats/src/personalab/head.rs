@@ -1,0 +1,62 @@
+//! Heads: the line that a session begins with, and the file that says the same of a conversation.
+
+use crate::json::{Members, Object};
+use crate::moment::moment;
+use manent_model::Micros;
+
+/// What a session says about itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Head {
+    pub instance: Option<String>,
+    pub id: Option<String>,
+    /// The source text of its time.
+    pub created: Option<String>,
+    pub continued_from: Option<String>,
+    /// Its time is called as in version 0.2.
+    pub is_started: bool,
+}
+
+/// Members that a conversation holds.
+pub(super) const HELD: [&str; 6] = ["type", "instance_id", "session_id", "created_at", "started_at", "continued_from"];
+/// Members of the file of a conversation that one of ours holds.
+pub(super) const FILE_HELD: [&str; 2] = ["conversation_id", "created_at"];
+
+pub(super) fn read(text: &str) -> Head {
+    let members = Members::parse(text).unwrap_or_default();
+    let created = members.text("created_at");
+    Head {
+        instance: members.text("instance_id"),
+        id: members.text("session_id"),
+        is_started: created.is_none() && members.text("started_at").is_some(),
+        created: created.or_else(|| members.text("started_at")),
+        continued_from: members.text("continued_from"),
+    }
+}
+
+impl Head {
+    pub(super) fn created_at(&self) -> Option<Micros> {
+        moment(self.created.as_deref()?)
+    }
+
+    /// The same with another time, where that is another.
+    pub(super) fn at(&self, at: Micros) -> Self {
+        let is_same = self.created_at().is_none_or(|known| known == at);
+        let created = if is_same { self.created.clone() } else { Some(at.to_string()) };
+        Self { created, ..self.clone() }
+    }
+}
+
+/// Writes the first line of a session.
+pub(super) fn write(head: &Head) -> Object {
+    Object::new()
+        .with("type", "metadata")
+        .with("instance_id", &head.instance)
+        .with("session_id", &head.id)
+        .with(if head.is_started { "started_at" } else { "created_at" }, &head.created)
+        .with("continued_from", &head.continued_from)
+}
+
+/// Writes what the file of a conversation says that one of ours holds.
+pub(super) fn write_file(id: &str, created: Option<&String>) -> Object {
+    Object::new().with("conversation_id", id).with_some("created_at", created)
+}

@@ -1,0 +1,104 @@
+//! PersonaLab: role-plays as JSON lines, with what the characters have become beside them.
+//!
+//! | generation | sessions | state |
+//! |---|---|---|
+//! | v0.5 | `instances/{id}/sessions/*.jsonl`, each with a line about itself | of the instance |
+//! | v2 | `conversations/{id}/conversation.jsonl` | of the conversation |
+//!
+//! There is no program, only its documents; version 0.2 of them differs in names and is read as v0.5.
+
+mod line;
+mod slots;
+mod head;
+mod document;
+mod files;
+mod talk;
+mod read;
+mod plan;
+mod write;
+
+use crate::json::Frame;
+use crate::lines::LinesFrame;
+pub use files::finds;
+pub use read::read;
+use serde::{Deserialize, Serialize};
+use slots::SlotFrame;
+pub use write::write;
+
+/// The name of the format.
+pub const NAME: &str = "personalab";
+/// Its generations, oldest first.
+pub const GENERATIONS: [&str; 2] = ["v0.5", "v2"];
+
+/// Which document the files follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Generation {
+    Instances,
+    Conversations,
+}
+
+impl Generation {
+    fn name(self) -> &'static str {
+        GENERATIONS[self as usize]
+    }
+
+    fn of(name: &str) -> Option<Self> {
+        [Self::Instances, Self::Conversations].into_iter().find(|generation| generation.name() == name)
+    }
+}
+
+/// The kind of project that an instance is.
+const INSTANCE: &str = "instance";
+/// What a character has become, and where the plot is.
+const PLOT: &str = "plot_state";
+const PERSONAS: [&str; 2] = ["base_persona", "evolved_persona"];
+
+/// What is kept of a root.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct RootFrame {
+    /// Where everything lay; with `/` at its end.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    folder: String,
+}
+
+/// What is kept of an instance.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct InstanceFrame {
+    /// Its folder below `instances/`.
+    folder: String,
+    /// The name of the file that describes it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    file: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    state: Option<SlotFrame>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    character: Option<SlotFrame>,
+}
+
+/// What is kept of a conversation beside its messages.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct TalkFrame {
+    /// Its file below `sessions/`, or its folder below `conversations/`.
+    name: String,
+    lines: LinesFrame,
+    /// There was no file of lines.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    has_no_lines: bool,
+    /// The line about the session, with its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    head: Option<(String, String)>,
+    /// Lines that are no record and stand before that line.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    before_head: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    metadata: Option<Frame>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    character: Option<SlotFrame>,
+    /// What stands around the value in the file of the plot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    plot: Option<(String, String)>,
+}
+
+fn is_nothing(count: &u32) -> bool {
+    *count == 0
+}

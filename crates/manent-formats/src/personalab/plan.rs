@@ -1,0 +1,170 @@
+//! Plans: which conversations go into which instance, and under which names, before any file is written.
+
+use super::head::{self, Head};
+use super::{Generation, INSTANCE, InstanceFrame, TalkFrame};
+use crate::json::Members;
+use crate::names::{Names, is_safe_piece};
+use crate::out::{ConversationOut, Library, WriteError};
+use manent_model::{Micros, Project};
+
+/// A conversation that is to be written.
+pub(super) struct Talk {
+    pub place: usize,
+    pub out: ConversationOut,
+    pub frame: TalkFrame,
+    /// Its frame is of the generation that is written.
+    pub is_own: bool,
+    /// Its file below `sessions/`, or its folder below `conversations/`.
+    pub name: String,
+    pub id: String,
+}
+
+impl Talk {
+    fn of(place: usize, out: ConversationOut, is_own: bool) -> Self {
+        let raw = out.record.as_ref().and_then(|record| record.raw.as_deref());
+        let frame = raw.and_then(|raw| serde_json::from_str::<TalkFrame>(raw).ok());
+        let is_own = is_own && frame.is_some();
+        Self { place, out, frame: frame.unwrap_or_default(), is_own, name: String::new(), id: String::new() }
+    }
+
+    /// What its first line says as it was read.
+    pub(super) fn head(&self) -> Option<Head> {
+        self.frame.head.as_ref().filter(|_| self.is_own).map(|(text, _)| head::read(text))
+    }
+
+    pub(super) fn external(&self) -> Option<&str> {
+        self.out.record.as_ref()?.external.as_deref()
+    }
+}
+
+/// An instance that is to be written.
+pub(super) struct Instance {
+    pub folder: String,
+    pub id: String,
+    pub project: Option<Project>,
+    pub frame: InstanceFrame,
+    /// It was read from such an instance.
+    pub is_own: bool,
+    pub talks: Vec<Talk>,
+}
+
+impl Instance {
+    /// The session that is open, by its place: the one that is named, or a new one that goes on from it.
+    pub(super) fn current(&self) -> usize {
+        let state = self.frame.state.as_ref().and_then(|state| Members::parse(&state.frame.shell.text));
+        let id = state.and_then(|state| state.text("current_session_id"));
+        let named = id.and_then(|id| self.talks.iter().position(|talk| talk.id == id));
+        let last = self.talks.len().saturating_sub(1);
+        let Some(named) = named else { return last };
+        let external = self.talks[named].external();
+        let goes_on = |talk: &Talk| talk.out.record.is_none() && talk.out.continued_from.as_deref() == external;
+        self.talks.iter().rposition(|talk| external.is_some() && goes_on(talk)).unwrap_or(named)
+    }
+
+    pub(super) fn created_at(&self) -> Micros {
+        self.talks.iter().map(|talk| talk.out.conversation.created_at).min().unwrap_or_default()
+    }
+}
+
+/// Puts conversations into instances: those of one project into one, others each into its own.
+pub(super) fn instances(library: &mut dyn Library, source: Option<Generation>) -> Result<Vec<Instance>, WriteError> {
+    let mut instances: Vec<Instance> = Vec::new();
+    for place in 0..library.count() {
+        let out = library.conversation(place)?;
+        let project = out.project.clone();
+        let known = project.as_ref().map(|(project, _)| project.id);
+        let same = |one: &Instance| known.is_some() && one.project.as_ref().map(|project| project.id) == known;
+        let talk = Talk::of(place, out, source == Some(Generation::Instances));
+        match instances.iter_mut().find(|one| same(one)) {
+            Some(instance) => instance.talks.push(talk),
+            None => instances.push(instance(project, talk)),
+        }
+    }
+    let mut names = Names::default();
+    for one in instances.iter_mut().filter(|one| one.is_own && is_safe_piece(&one.frame.folder)) {
+        if names.take(&one.frame.folder) {
+            one.folder.clone_from(&one.frame.folder);
+        }
+    }
+    let mut number = 0;
+    for one in &mut instances {
+        while one.folder.is_empty() {
+            number += 1;
+            let made_up = format!("inst_{number:03}");
+            if names.take(&made_up) {
+                one.folder = made_up;
+            }
+        }
+        if one.id.is_empty() {
+            one.id.clone_from(&one.folder);
+        }
+        name_sessions(&mut one.talks);
+    }
+    Ok(instances)
+}
+
+fn instance(project: Option<(Project, Option<crate::out::Record>)>, talk: Talk) -> Instance {
+    let (project, record) = project.unzip();
+    let record = record.flatten().filter(|_| project.as_ref().is_some_and(|project| project.kind == INSTANCE));
+    let frame = record.as_ref().and_then(|record| serde_json::from_str::<InstanceFrame>(record.raw.as_deref()?).ok());
+    let frame = frame.filter(|_| talk.is_own);
+    let is_own = frame.is_some();
+    let frame = frame.unwrap_or_default();
+    let written = frame.state.as_ref().and_then(|state| Members::parse(&state.frame.shell.text)?.text("instance_id"));
+    let external = record.and_then(|record| record.external).filter(|_| is_own);
+    let id = written.or(external).unwrap_or_default();
+    Instance { folder: String::new(), id, project, frame, is_own, talks: vec![talk] }
+}
+
+/// Gives every session of an instance a file and an id; the two need not be alike.
+fn name_sessions(talks: &mut [Talk]) {
+    let (mut names, mut ids) = (Names::default(), Names::default());
+    for talk in talks.iter_mut().filter(|talk| talk.is_own && is_safe_piece(&talk.frame.name)) {
+        if names.take(&talk.frame.name) {
+            talk.name.clone_from(&talk.frame.name);
+        }
+        let stem = talk.frame.name.strip_suffix(".jsonl").unwrap_or(&talk.frame.name).to_owned();
+        talk.id = talk.head().and_then(|head| head.id).unwrap_or(stem);
+        ids.take(&talk.id);
+    }
+    let mut number = 0;
+    for talk in talks.iter_mut() {
+        while talk.name.is_empty() || talk.id.is_empty() {
+            number += 1;
+            let (name, id) = (format!("session_{number:03}.jsonl"), format!("sess_{number:03}"));
+            // Both have one number, so that people find their way.
+            if talk.name.is_empty() && names.take(&name) {
+                talk.name = name;
+            }
+            if talk.id.is_empty() && ids.take(&id) {
+                talk.id = id;
+            }
+        }
+    }
+}
+
+/// Gives every conversation a folder of its own.
+pub(super) fn conversations(library: &mut dyn Library, source: Option<Generation>) -> Result<Vec<Talk>, WriteError> {
+    let mut talks = Vec::with_capacity(library.count());
+    for place in 0..library.count() {
+        talks.push(Talk::of(place, library.conversation(place)?, source == Some(Generation::Conversations)));
+    }
+    let mut names = Names::default();
+    for talk in talks.iter_mut().filter(|talk| talk.is_own && is_safe_piece(&talk.frame.name)) {
+        if names.take(&talk.frame.name) {
+            talk.name.clone_from(&talk.frame.name);
+        }
+    }
+    let mut number = 0;
+    for talk in &mut talks {
+        while talk.name.is_empty() {
+            number += 1;
+            let made_up = format!("conv_{number:03}");
+            if names.take(&made_up) {
+                talk.name = made_up;
+            }
+        }
+        talk.id.clone_from(&talk.name);
+    }
+    Ok(talks)
+}

@@ -1,0 +1,71 @@
+//! Slots: members of a small file whose values are states here, cut out so that nothing is kept twice.
+
+use crate::json::{Frame, Members, Object, merge};
+use manent_model::Json;
+use serde::{Deserialize, Serialize};
+
+/// A file without the values that were cut out of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SlotFrame {
+    #[serde(flatten)]
+    pub frame: Frame,
+    /// The members whose values were cut out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cut: Vec<String>,
+}
+
+impl SlotFrame {
+    /// Cuts the values of members out; a null stands in the place of each.
+    pub(super) fn cut(frame: Frame, names: &[&str]) -> (Self, Vec<(String, Json)>) {
+        let (mut slots, mut values) = (Self { frame, cut: Vec::new() }, Vec::new());
+        for name in names {
+            if let Some(value) = slots.put(name, "null") {
+                slots.cut.push((*name).to_owned());
+                values.push(((*name).to_owned(), value));
+            }
+        }
+        (slots, values)
+    }
+
+    /// Puts another value in the place of one that is JSON, and returns that.
+    fn put(&mut self, name: &str, value: &str) -> Option<Json> {
+        let text = &self.frame.shell.text;
+        let raw = Members::parse(text)?.raw(name)?;
+        let (at, length) = (raw.as_ptr() as usize - text.as_ptr() as usize, raw.len());
+        let was = Json::parse(raw).ok()?;
+        self.frame.shell.text.replace_range(at..at + length, value);
+        Some(was)
+    }
+
+    /// Fills the values in that hold now. What was there and is unset goes; what is new comes behind the rest.
+    pub(super) fn filled(&self, names: &[&str], value: impl Fn(&str) -> Option<String>) -> String {
+        let mut slots = self.clone();
+        for name in names {
+            let is_cut = slots.cut.iter().any(|cut| cut == name);
+            match value(name) {
+                Some(value) if is_cut => {
+                    slots.put(name, &value);
+                }
+                Some(value) => {
+                    let mut now = members(&slots.frame.shell.text);
+                    now.0.retain(|(key, _)| key != name);
+                    let was = now.clone();
+                    now.0.push(((*name).to_owned(), value));
+                    slots.frame.shell.text = merge(&slots.frame.shell.text, &was, &now, slots.frame.style, 0);
+                }
+                None if is_cut => {
+                    let was = Object::new().with(name, &());
+                    slots.frame.shell.text = merge(&slots.frame.shell.text, &was, &Object::new(), slots.frame.style, 0);
+                }
+                None => {}
+            }
+        }
+        format!("{}{}{}", slots.frame.before, slots.frame.shell.text, slots.frame.after)
+    }
+}
+
+/// The members of an object by name only, to say where a new one comes.
+fn members(text: &str) -> Object {
+    let members = Members::parse(text).unwrap_or_default();
+    Object(members.0.iter().map(|(key, _)| (key.clone().into_owned(), "0".to_owned())).collect())
+}

@@ -1,0 +1,337 @@
+//! Writing: every record from its source text where that is known, as the documents say where it is not.
+
+use super::document::{self, Kind};
+use super::head::{self, Head};
+use super::line::{self, Line};
+use super::plan::{self, Instance, Talk};
+use super::read::without_plot;
+use super::slots::SlotFrame;
+use super::{GENERATIONS, Generation, NAME, PERSONAS, PLOT, RootFrame};
+use crate::json::{Frame, Members, Object, Shell, Style, merge, merge_text};
+use crate::lines::LinesOut;
+use crate::losses::Losses;
+use crate::names::{Names, is_safe};
+use crate::out::*;
+use manent_model::{ConversationStatus, Json, Known, Part, State};
+use std::io::{BufWriter, Write};
+
+/// Writes conversations, documents, and what characters have become.
+pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&str>) -> Result<Vec<Loss>, WriteError> {
+    let root = library.root().cloned();
+    let source = root.as_ref().and_then(|root| Generation::of(&root.generation));
+    let asked = match generation {
+        Some(name) => Some(Generation::of(name).ok_or_else(|| WriteError::Generation {
+            format: NAME,
+            generation: name.to_owned(),
+            known: GENERATIONS.join(", "),
+        })?),
+        None => None,
+    };
+    let generation = asked.or(source).unwrap_or(Generation::Instances);
+    let frame = root.filter(|_| source.is_some()).and_then(|root| root.style.read::<RootFrame>().ok());
+    let mut folder = frame.map_or_else(|| "data/".to_owned(), |frame| frame.folder);
+    if !is_safe(folder.trim_end_matches('/')) {
+        folder = String::new();
+    }
+    let mut writer = Writer { library, out, generation, source, folder, losses: Losses::default() };
+    writer.documents()?;
+    match generation {
+        Generation::Instances => writer.instances()?,
+        Generation::Conversations => writer.conversations()?,
+    }
+    Ok(writer.losses.told())
+}
+
+struct Writer<'a> {
+    library: &'a mut dyn Library,
+    out: &'a mut dyn Out,
+    generation: Generation,
+    /// The generation of what was read.
+    source: Option<Generation>,
+    folder: String,
+    losses: Losses,
+}
+
+/// The value of a state that holds now: of the first conversation that has one its last. It is laid out like the oldest.
+fn state(talks: &[&[State]], name: &str, style: Style, level: usize) -> Option<String> {
+    let is_it = |state: &&State| state.name == name;
+    let last = talks.iter().find_map(|states| states.iter().rfind(is_it))?.value.as_ref()?;
+    let mut oldest = talks.iter().rev().flat_map(|states| states.iter().filter(is_it));
+    let first = oldest.find_map(|state| state.value.as_ref()).unwrap_or(last);
+    match first == last {
+        true => Some(last.text().to_owned()),
+        false => Some(merge_text(first.text(), last.text(), style, level)),
+    }
+}
+
+impl Writer<'_> {
+    fn file(&mut self, name: &str, text: &str) -> Result<(), WriteError> {
+        let name = format!("{}{name}", self.folder);
+        let failed = |source| WriteError::File { file: name.clone(), source };
+        let mut target = self.out.create(&name).map_err(failed)?;
+        target.write_all(text.as_bytes()).and_then(|()| target.flush()).map_err(failed)
+    }
+
+    fn documents(&mut self) -> Result<(), WriteError> {
+        let mut names = Names::default();
+        let is_own = self.source == Some(self.generation);
+        for kind in Kind::ALL {
+            for (document, record) in self.library.documents(kind.name())? {
+                let Some(body) = &document.body else { continue };
+                let raw = record.as_ref().and_then(|record| record.raw.as_deref());
+                let written = document::write(kind, &document.id, body, raw, self.generation, is_own, &mut names);
+                if let Some((name, text)) = written {
+                    self.file(&name, &text)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn instances(&mut self) -> Result<(), WriteError> {
+        for instance in plan::instances(self.library, self.source)? {
+            let prefix = format!("instances/{}/", instance.folder);
+            for talk in &instance.talks {
+                let head = self.head(talk, &instance);
+                self.look_for_losses(talk);
+                self.lines(&format!("{prefix}sessions/{}", talk.name), talk, head)?;
+            }
+            // What the open session says counts, and where it says nothing what another one does.
+            let open = instance.current();
+            let others = (0..instance.talks.len()).rev().filter(|place| *place != open);
+            let order = std::iter::once(open).chain(others);
+            let states: Vec<&[State]> = order.map(|place| instance.talks[place].out.states.as_slice()).collect();
+            let style = instance.frame.state.as_ref().map_or(Style::PRETTY, |state| state.frame.style);
+            let value = |name: &str| state(&states, name, style, 1);
+            if let Some(text) = instance_state(&instance, open, value(PLOT)) {
+                let file = if instance.frame.file.is_empty() { "instance_state.json" } else { &instance.frame.file };
+                self.file(&format!("{prefix}{file}"), &text)?;
+            }
+            if let Some(text) = character(instance.frame.character.as_ref(), value, Object::new()) {
+                self.file(&format!("{prefix}character_state.json"), &text)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first line of a session, with its end.
+    fn head(&self, talk: &Talk, instance: &Instance) -> Option<(String, String)> {
+        let created_at = talk.out.conversation.created_at;
+        let continued = talk.out.continued_from.as_deref();
+        let continued = continued.and_then(|from| instance.talks.iter().find(|other| other.external() == Some(from)));
+        match (&talk.frame.head, talk.head()) {
+            (Some((text, end)), Some(was)) => {
+                // A link to something that is not there came in as none, and stays as it is.
+                let from = continued.map(|other| other.id.clone()).or_else(|| was.continued_from.clone());
+                let now = Head { continued_from: from, ..was.at(created_at) };
+                Some((merge(text, &head::write(&was), &head::write(&now), Style::COMPACT, 0), end.clone()))
+            }
+            _ if talk.is_own => None,
+            _ => {
+                let now = Head {
+                    instance: Some(instance.id.clone()),
+                    id: Some(talk.id.clone()),
+                    created: Some(created_at.to_string()),
+                    continued_from: continued.map(|other| other.id.clone()),
+                    ..Head::default()
+                };
+                Some((head::write(&now).text(), talk.frame.lines.end().to_owned()))
+            }
+        }
+    }
+
+    fn conversations(&mut self) -> Result<(), WriteError> {
+        for talk in plan::conversations(self.library, self.source)? {
+            let prefix = format!("conversations/{}/", talk.name);
+            self.look_for_losses(&talk);
+            let head = talk.frame.head.clone().filter(|_| talk.is_own);
+            if !talk.frame.has_no_lines || !self.library.messages(talk.place, 0)?.is_empty() {
+                self.lines(&format!("{prefix}conversation.jsonl"), &talk, head)?;
+            }
+            if let Some(text) = metadata(&talk) {
+                self.file(&format!("{prefix}metadata.json"), &text)?;
+            }
+            let value = |name: &str| state(&[&talk.out.states], name, Style::PRETTY, 0);
+            if let Some(plot) = value(PLOT) {
+                let (before, after) = talk.frame.plot.clone().unwrap_or_default();
+                let plot = if talk.frame.plot.is_some() { plot } else { Style::PRETTY.lay(&plot, 0) };
+                self.file(&format!("{prefix}plot_state.json"), &format!("{before}{plot}{after}"))?;
+            }
+            let fresh = Object::new()
+                .with("source_preset", "")
+                .with("snapshot_created_at", &talk.out.conversation.created_at.to_string());
+            if let Some(text) = character(talk.frame.character.as_ref().filter(|_| talk.is_own), value, fresh) {
+                self.file(&format!("{prefix}character_snapshot.json"), &text)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn lines(&mut self, name: &str, talk: &Talk, head: Option<(String, String)>) -> Result<(), WriteError> {
+        let name = format!("{}{name}", self.folder);
+        let failed = |source| WriteError::File { file: name.clone(), source };
+        let mut target = BufWriter::new(self.out.create(&name).map_err(failed)?);
+        let mut lines = LinesOut::new(&talk.frame.lines, &mut target).map_err(failed)?;
+        if let Some((text, end)) = head {
+            lines.first_others(talk.frame.before_head).and_then(|()| lines.line(&text, &end)).map_err(failed)?;
+        }
+        let (mut from, mut turn) = (0, 0);
+        loop {
+            let page = self.library.messages(talk.place, from)?;
+            if page.is_empty() {
+                break;
+            }
+            from += page.len();
+            for message in page.iter().filter(|message| !message.is_removed) {
+                let number = message.record.as_ref().and_then(|record| u32::try_from(record.ordinal).ok());
+                if let Some(text) = said(message, &mut turn, &mut |what, count| {
+                    self.losses.add(talk.out.conversation.id, what, count);
+                }) {
+                    lines.record(&text, number).map_err(failed)?;
+                }
+            }
+        }
+        lines.end().and_then(|()| target.flush()).map_err(failed)
+    }
+
+    fn look_for_losses(&mut self, talk: &Talk) {
+        let (out, conversation) = (&talk.out, &talk.out.conversation);
+        let mut lost = |what, count| self.losses.add(conversation.id, what, count);
+        let held = PERSONAS.iter().chain([&PLOT]).filter(|name| out.states.iter().any(|state| state.name == **name));
+        lost("branches that are not shown", out.other_branches);
+        lost("earlier and other values of state", out.states.len() - held.count());
+        lost("bookmarks", out.bookmarks.len());
+        lost("folds", out.folds.len());
+        lost("records of tool calls", out.tool_calls.len());
+        lost("tags", conversation.tags.len());
+        lost("people", conversation.members.len() + usize::from(conversation.creator.is_some()));
+        lost("metadata", usize::from(conversation.metadata.is_some()));
+        lost("pins", usize::from(conversation.pinned));
+        lost("status", usize::from(conversation.status != ConversationStatus::Active));
+        let is_nameless = conversation.title.is_empty() || out.record.is_some() && names_itself(talk);
+        lost("names of conversations", usize::from(!is_nameless));
+        let is_linked = out.continued_from.is_some() && self.generation == Generation::Conversations;
+        lost("links to other conversations", usize::from(is_linked) + usize::from(out.forked_from.is_some()));
+        lost("projects", usize::from(out.project.is_some() && self.generation == Generation::Conversations));
+    }
+}
+
+/// There are no names in this format: what was read is called by its id.
+fn names_itself(talk: &Talk) -> bool {
+    let external = talk.external().unwrap_or_default();
+    let title = &talk.out.conversation.title;
+    talk.id == *title || external.rsplit('/').next() == Some(title) || external == title
+}
+
+/// Writes a message as a line; none for what the format has no line for.
+fn said(message: &MessageOut, turn: &mut u32, lost: &mut dyn FnMut(&'static str, usize)) -> Option<String> {
+    let content = &message.content;
+    let raw = message.record.as_ref().and_then(|record| record.raw.as_deref());
+    if let (Some(raw), Some(was)) = (raw, raw.and_then(|raw| line::read(raw, content.time))) {
+        let is_same = was.content.time == content.time || content.time.known != Known::Exact;
+        let time = if is_same { was.time.clone() } else { Some(content.time.at.to_string()) };
+        let now = Line { content: content.clone(), time, is_halved: false };
+        *turn = content.turn.unwrap_or(*turn);
+        return Some(merge(raw, &line::write(&was), &line::write(&now), Style::COMPACT, 0));
+    }
+    let is_summary = content.role == line::SUMMARY;
+    if !is_summary && !matches!(content.role.as_str(), "user" | "assistant") {
+        lost("messages of other roles", 1);
+        return None;
+    }
+    if !content.seen.by_reader {
+        lost("hidden messages", 1);
+        return None;
+    }
+    let is_held = |part: &&Part| matches!(part, Part::Text { .. } | Part::Summary { .. });
+    lost("parts that are no text", content.body.parts().iter().filter(|part| !is_held(part)).count());
+    lost("authors", usize::from(content.author.is_some()));
+    lost("models", usize::from(content.model.is_some()));
+    lost("metadata of messages", usize::from(content.metadata.is_some()));
+    let mut content = content.clone();
+    if is_summary {
+        content.turn = None;
+        return Some(line::write(&Line { content, time: None, is_halved: false }).text());
+    }
+    // A question begins a turn, and its answer belongs to it.
+    *turn = content.turn.unwrap_or(if content.role == "user" { *turn + 1 } else { (*turn).max(1) });
+    content.turn = Some(*turn);
+    let time = Some(content.time.at.to_string());
+    Some(line::write(&Line { content, time, is_halved: false }).text())
+}
+
+/// What describes an instance, with where its plot is.
+fn instance_state(instance: &Instance, open: usize, plot: Option<String>) -> Option<String> {
+    let metadata = instance.project.as_ref().and_then(|project| project.metadata.as_ref());
+    if let Some(slots) = &instance.frame.state {
+        let mut slots = slots.clone();
+        let was = without_plot(&slots.frame).and_then(|was| Object::of(was.text()));
+        if let Some((was, now)) = was.zip(metadata.and_then(|now| Object::of(now.text()))) {
+            slots.frame.shell.text = merge(&slots.frame.shell.text, &was, &now, slots.frame.style, 0);
+        }
+        if instance.talks[open].out.record.is_none() {
+            // A roll-over opens the session that it makes; a name that leads nowhere stays as it is otherwise.
+            let named = |id: &str| Object::new().with("current_session_id", id);
+            let text = &slots.frame.shell.text;
+            slots.frame.shell.text = merge(text, &named(""), &named(&instance.talks[open].id), slots.frame.style, 0);
+        }
+        return Some(slots.filled(&[PLOT], |_| plot.clone()));
+    }
+    if instance.is_own && instance.frame.file.is_empty() && plot.is_none() {
+        return None;
+    }
+    let known = metadata.and_then(|metadata| Members::parse(metadata.text()));
+    let text = |name: &str| known.as_ref().and_then(|known| known.text(name));
+    let object = Object::new()
+        .with("instance_id", &instance.id)
+        .with("character_id", &text("character_id").unwrap_or_default())
+        .with("background_id", &text("background_id"))
+        .with("current_session_id", &instance.talks[open].id)
+        .with("created_at", &instance.created_at().to_string());
+    let object = object.with_some(PLOT, plot.and_then(|plot| Json::parse(&plot).ok()));
+    Some(Style::PRETTY.lay(&object.text(), 0))
+}
+
+/// What a character is and has become; a new file only where somebody said so.
+fn character(slots: Option<&SlotFrame>, value: impl Fn(&str) -> Option<String>, fresh: Object) -> Option<String> {
+    if let Some(slots) = slots {
+        return Some(slots.filled(&PERSONAS, value));
+    }
+    let values = PERSONAS.map(&value);
+    if values.iter().all(Option::is_none) {
+        return None;
+    }
+    let mut object = fresh;
+    for (name, value) in PERSONAS.iter().zip(values) {
+        object.0.push(((*name).to_owned(), value.unwrap_or_else(|| "\"\"".to_owned())));
+    }
+    Some(Style::PRETTY.lay(&object.text(), 0))
+}
+
+/// What describes a conversation of v2.
+fn metadata(talk: &Talk) -> Option<String> {
+    let created_at = talk.out.conversation.created_at;
+    if let Some(frame) = talk.frame.metadata.as_ref().filter(|_| talk.is_own) {
+        let was = head::read(&frame.shell.text);
+        let now = was.at(created_at);
+        let object = |head: &Head| head::write_file(&talk.id, head.created.as_ref());
+        let text = merge(&frame.shell.text, &object(&was), &object(&now), frame.style, 0);
+        let frame = Frame { shell: Shell { text, ..Shell::default() }, ..frame.clone() };
+        return Some(format!("{}{}{}", frame.before, frame.shell.text, frame.after));
+    }
+    if talk.is_own {
+        return None;
+    }
+    let project = talk.out.project.as_ref().and_then(|(project, _)| project.metadata.as_ref());
+    let known = project.and_then(|metadata| Members::parse(metadata.text()));
+    let text = |name: &str| known.as_ref().and_then(|known| known.text(name));
+    let presets = Object::new()
+        .with("character", &text("character_id").unwrap_or_default())
+        .with("background", &text("background_id"))
+        .with("summaries", &[0; 0]);
+    let scope = Object::new().with("mode", "self_only").with("related_conversations", &[0; 0]);
+    let mut object = head::write_file(&talk.id, Some(&created_at.to_string()));
+    object.0.push(("presets".to_owned(), presets.text()));
+    object.0.push(("rag_scope".to_owned(), scope.text()));
+    Some(Style::PRETTY.lay(&object.text(), 0))
+}
