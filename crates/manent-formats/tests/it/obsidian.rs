@@ -8,7 +8,7 @@ mod truncation;
 
 use crate::kit::*;
 use expect_test::{Expect, expect};
-use manent_formats::tree::Tree;
+use manent_formats::tree::{Memory, Tree};
 use manent_formats::{Item, Loss, obsidian};
 use samples::*;
 use std::collections::BTreeMap;
@@ -155,4 +155,17 @@ fn a_legacy_file_that_was_migrated_is_not_taken_in_again() {
         message: 7 read, 2 mapped, 5 kept or told
         session: 1 read, 1 mapped, 0 kept or told"#]],
     );
+}
+
+#[test]
+fn a_legacy_file_may_differ_from_its_session_anywhere() {
+    let more = LEGACY.replace("[\n", "[\n  {\"role\": \"user\"},\n");
+    for history in
+        [LEGACY.replace("从前", "以前"), LEGACY.replace("有一座山", "x"), LEGACY.replace(": null", ":null"), more]
+    {
+        let mut files = files(&migrated());
+        files.insert("chat_history.json".to_owned(), history.into_bytes());
+        let (written, _) = write(&mut Shelf::of(&read(&Memory::new("memory", files.clone()))), None);
+        assert_eq!(difference(&files, &written), "");
+    }
 }

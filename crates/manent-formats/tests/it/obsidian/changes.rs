@@ -346,7 +346,7 @@ fn whatever_is_said_is_read_back_as_it_was() {
         }
         let (written, _) = write(&mut shelf, None);
         accepts::written_by_the_program(&written);
-        let items = read(&manent_formats::tree::Memory::new("written", written));
+        let items = read(&Memory::new("written", written));
         assert_accounted(&items, &seed);
         assert_eq!(told(&Shelf::of(&items)), told(&shelf), "seed {seed}");
     }

@@ -1,7 +1,6 @@
 //! A file that ends anywhere gives every record before its end, and the rest is told.
 
 use super::*;
-use manent_formats::tree::Memory;
 
 /// Where the messages of a vault end in their files, found without our reader: by parsing ever longer pieces.
 fn ends(text: &[u8]) -> Vec<usize> {
