@@ -37,10 +37,8 @@ pub struct Shelf {
     pub conversations: Vec<(ConversationOut, Vec<MessageOut>, Vec<Event>)>,
     pub documents: Vec<(Document, Option<Record>)>,
     projects: BTreeMap<String, (Project, Option<Record>)>,
-    /// For each conversation, what each message stands behind.
-    parents: Vec<Vec<Option<usize>>>,
-    /// For each conversation, the last message of the path that is shown.
-    heads: Vec<Option<usize>>,
+    /// Of each conversation with branches, what each message stands behind, and the last of the path that is shown.
+    trees: BTreeMap<usize, (Vec<Option<usize>>, Option<usize>)>,
 }
 
 fn number<T>(make: fn(u64, [u8; 10]) -> T, number: usize) -> T {
@@ -81,8 +79,6 @@ impl Shelf {
             Item::Conversation(item) => {
                 let out = self.begun(item);
                 self.conversations.push((out, Vec::new(), Vec::new()));
-                self.parents.push(Vec::new());
-                self.heads.push(None);
             }
             Item::Document(item) => {
                 let (kind, id) = (item.kind.clone(), item.id.clone());
@@ -103,7 +99,9 @@ impl Shelf {
             Item::End { head } => {
                 let place = self.conversations.len() - 1;
                 let last = self.conversations[place].1.len().checked_sub(1);
-                self.heads[place] = head.map(|head| head as usize).or(last);
+                if let Some((_, shown)) = self.trees.get_mut(&place) {
+                    *shown = head.map(|head| head as usize).or(last);
+                }
             }
             _ => {}
         }
@@ -158,11 +156,19 @@ impl Shelf {
         let id = |index: MessageIndex| number(MessageId::new, place << 24 | index as usize);
         match item {
             Item::Message(item) => {
-                let parent = match item.follows {
-                    Follows::Last => messages.len().checked_sub(1),
-                    Follows::At(parent) => parent.map(|parent| parent as usize),
-                };
-                self.parents[place].push(parent);
+                let before = messages.len().checked_sub(1);
+                if let Follows::At(parent) = item.follows
+                    && parent.map(|parent| parent as usize) != before
+                {
+                    let straight = (0..messages.len()).map(|index: usize| index.checked_sub(1)).collect();
+                    self.trees.entry(place).or_insert((straight, None));
+                }
+                if let Some((parents, _)) = self.trees.get_mut(&place) {
+                    parents.push(match item.follows {
+                        Follows::Last => before,
+                        Follows::At(parent) => parent.map(|parent| parent as usize),
+                    });
+                }
                 messages.push(MessageOut {
                     id: id(messages.len() as u32),
                     record: Some(Record {
@@ -368,9 +374,11 @@ impl Library for Shelf {
     }
 
     fn messages(&mut self, place: usize, from: usize) -> Result<Vec<MessageOut>, WriteError> {
-        let Some(head) = self.heads[place] else { return Ok(Vec::new()) };
-        let head = self.conversations[place].1[head].id;
-        Ok(self.path_to(place, head)?.into_iter().skip(from).take(PAGE).collect())
+        let path = match self.trees.get(&place) {
+            Some((_, Some(head))) => self.path_to(place, self.conversations[place].1[*head].id)?,
+            _ => self.conversations[place].1.clone(),
+        };
+        Ok(path.into_iter().skip(from).take(PAGE).collect())
     }
 
     fn path_to(&mut self, place: usize, head: MessageId) -> Result<Vec<MessageOut>, WriteError> {
@@ -379,7 +387,8 @@ impl Library for Shelf {
         let mut at = messages.iter().position(|message| message.id == head);
         while let Some(index) = at {
             path.insert(0, messages[index].clone());
-            at = self.parents[place][index];
+            let parents = self.trees.get(&place).map(|(parents, _)| parents[index]);
+            at = parents.unwrap_or_else(|| index.checked_sub(1));
         }
         Ok(path)
     }
