@@ -28,8 +28,10 @@ pub(super) struct Importer<'a> {
     /// Conversations of this root, by their ids there.
     pub conversations: HashMap<String, ConversationId>,
     open: Option<Filling>,
-    /// How many conversations and things of the library the root has given.
-    ordinal: i64,
+    /// How many conversations the root has given: writers know them by their number.
+    conversation_ordinal: i64,
+    /// How many things of the library it has given.
+    library_ordinal: i64,
 }
 
 impl<'a> Importer<'a> {
@@ -45,7 +47,8 @@ impl<'a> Importer<'a> {
             projects: HashMap::new(),
             conversations: HashMap::new(),
             open: None,
-            ordinal: 0,
+            conversation_ordinal: 0,
+            library_ordinal: 0,
         }
     }
 
@@ -63,7 +66,7 @@ impl<'a> Importer<'a> {
     async fn item(&mut self, item: Item) -> Result<()> {
         match item {
             Item::Root(root) => {
-                self.ordinal = 0;
+                (self.conversation_ordinal, self.library_ordinal) = (0, 0);
                 self.conversations.clear();
                 let source = CurrentSource::of(self.database, &root, &self.sha256).await?;
                 if let Some(known) = &mut self.known {
@@ -93,7 +96,8 @@ impl<'a> Importer<'a> {
                 Ok(())
             }
             Item::Conversation(item) => {
-                let ordinal = self.next_ordinal();
+                let ordinal = self.conversation_ordinal;
+                self.conversation_ordinal += 1;
                 self.open = Some(Filling::begin(self, *item, ordinal).await?);
                 Ok(())
             }
@@ -139,8 +143,8 @@ impl<'a> Importer<'a> {
     }
 
     fn next_ordinal(&mut self) -> i64 {
-        self.ordinal += 1;
-        self.ordinal - 1
+        self.library_ordinal += 1;
+        self.library_ordinal - 1
     }
 
     /// Stores changes through the low lane, together or not at all; returns why the store refused them, if it did because

@@ -110,6 +110,17 @@ async fn every_real_veloca_file_comes_back_to_the_byte() {
     }
 }
 
+#[tokio::test]
+async fn the_real_vault_comes_back_to_the_byte() {
+    comes_back("obsidian-rag/migrated", "obsidian-rag").await;
+}
+
+#[tokio::test]
+async fn both_layouts_of_stories_come_back_to_the_byte() {
+    comes_back("personalab/v1-instance-layout", "personalab").await;
+    comes_back("personalab/v2-conversation-layout", "personalab").await;
+}
+
 const SESSIONS: &str = r#"{
   "sessions": [
     {
