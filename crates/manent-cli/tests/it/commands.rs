@@ -200,6 +200,15 @@ fn tell(story: &mut Story) {
     story.run(&["tail", "-n", "3"]);
     story.run(&["export", &chat, "--output", "out.jsonl"]);
     story.run(&["import", "out.jsonl", "--json"]);
+    let sessions = r#"{"sessions":[{"session_id":"s1","name":"检索","status":0,"create_at":"2024-01-01T00:00:00.000Z"}],
+        "entries":[{"entry_id":"e1","session_id":"s1","message":"什么是 RAG？","role":"user","create_at":"2024-01-01T00:00:00.000Z"},
+        {"entry_id":"e2","session_id":"s1","message":"检索增强生成。","role":"assistant","mood":7}],"compacted_dialogues":[]}"#;
+    std::fs::write(story.home.path().join("veloca-storage.json"), sessions).expect("a file");
+    story.run(&["import", "veloca-storage.json", "--explain"]);
+    story.run(&["import", "veloca-storage.json"]);
+    story.run(&["import", "veloca-storage.json", "--json"]);
+    story.run(&["export", "--query", "检索", "--format", "obsidian-rag", "--output", "vault"]);
+    story.run(&["convert", "vault", "again.json", "--format", "veloca", "--generation", "3"]);
     story.run(&["backup", "copy.db", "--json"]);
     story.run(&["restore-backup", "copy.db", "restored.db"]);
     story.run(&["erase", "--message", &answer, "--yes"]);
