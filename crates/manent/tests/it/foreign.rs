@@ -61,10 +61,12 @@ fn differences(before: &Files, after: &Files) -> String {
         };
         let (mut old, mut new) = (lines(before), lines(after));
         while !old.is_empty() && old.first() == new.first() {
-            (old.remove(0), new.remove(0));
+            old.remove(0);
+            new.remove(0);
         }
         while !old.is_empty() && old.last() == new.last() {
-            (old.pop(), new.pop());
+            old.pop();
+            new.pop();
         }
         told.extend(old.iter().map(|line| format!("- {line}")).chain(new.iter().map(|line| format!("+ {line}"))));
     }
