@@ -273,8 +273,10 @@ fn the_description_is_on_record() {
 }
 
 /// What cannot be asked of a server that runs on the very store: see the reasons.
-const NOT_BY_HTTP: [(&str, &str); 3] = [
+const NOT_BY_HTTP: [(&str, &str); 5] = [
     ("close", "the server closes when it ends"),
+    ("export_tree", "it writes to the disk of whoever asks; the command does that"),
+    ("import_tree", "it reads from the disk of whoever asks; the command does that"),
     ("send", "commits are sent by `commit`"),
     ("restore_backup", "it makes a store that is not there yet, so no server runs on it; `manent restore-backup` does"),
 ];
