@@ -274,7 +274,9 @@ describe('the messages', () => {
     await openConversation(page, id, ids[90]);
     const target = page.locator(`[data-testid="message"][data-id="${ids[90]}"]`);
     await target.waitFor();
-    assert.ok(await target.evaluate((one) => one.getBoundingClientRect().top > 50 && one.getBoundingClientRect().top < 500));
+    // It is drawn before it is scrolled to.
+    const top = () => target.evaluate((one) => one.getBoundingClientRect().top);
+    await until(async () => (await top()) > 50 && (await top()) < 500, 'the message is in view');
     await page.getByTestId('to-end').click();
     await page.getByText('Line 199', { exact: true }).waitFor();
   });
