@@ -132,6 +132,17 @@ pub enum WriteError {
     },
 }
 
+/// Reads the name of the generation that is asked for, if one is.
+pub(crate) fn asked<G>(
+    format: &'static str,
+    known: &[&str],
+    name: Option<&str>,
+    of: impl Fn(&str) -> Option<G>,
+) -> Result<Option<G>, WriteError> {
+    let unknown = |name: &str| WriteError::Generation { format, generation: name.to_owned(), known: known.join(", ") };
+    name.map(|name| of(name).ok_or_else(|| unknown(name))).transpose()
+}
+
 /// Writes an id as the 36 characters of a UUID.
 pub fn uuid(bytes: &[u8; 16]) -> String {
     let hex = manent_model::hex::encode(bytes);

@@ -19,14 +19,7 @@ use std::io::{BufWriter, Write};
 pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&str>) -> Result<Vec<Loss>, WriteError> {
     let root = library.root().cloned();
     let source = root.as_ref().and_then(|root| Generation::of(&root.generation));
-    let asked = match generation {
-        Some(name) => Some(Generation::of(name).ok_or_else(|| WriteError::Generation {
-            format: NAME,
-            generation: name.to_owned(),
-            known: GENERATIONS.join(", "),
-        })?),
-        None => None,
-    };
+    let asked = asked(NAME, &GENERATIONS, generation, Generation::of)?;
     let generation = asked.or(source).unwrap_or(Generation::Instances);
     let frame = root.filter(|_| source.is_some()).and_then(|root| root.style.read::<RootFrame>().ok());
     let mut folder = frame.map_or_else(|| "data/".to_owned(), |frame| frame.folder);

@@ -16,14 +16,7 @@ use std::io::Write;
 pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&str>) -> Result<Vec<Loss>, WriteError> {
     let root = library.root().cloned();
     let known = root.as_ref().and_then(|root| Generation::of(&root.generation));
-    let asked = match generation {
-        Some(name) => Some(Generation::of(name).ok_or_else(|| WriteError::Generation {
-            format: NAME,
-            generation: name.to_owned(),
-            known: GENERATIONS.join(", "),
-        })?),
-        None => None,
-    };
+    let asked = asked(NAME, &GENERATIONS, generation, Generation::of)?;
     let generation = asked.or(known).unwrap_or(Generation::Message);
     let frame = root.and_then(|root| root.style.read::<FileFrame>().ok());
     let frame = frame.filter(|frame| known == Some(generation) && frame.frame.shell.text.len() > 2);
