@@ -4,7 +4,7 @@ use crate::item::Sink;
 use crate::out::{Library, Loss, Out, WriteError};
 use crate::problem::ReadError;
 use crate::tree::Tree;
-use crate::{obsidian, personalab, veloca};
+use crate::{kode, obsidian, personalab, veloca};
 
 /// A format that is read and written.
 pub struct Format {
@@ -23,7 +23,7 @@ pub struct Format {
 }
 
 /// Every format, in the order in which an unknown tree is tried.
-pub const FORMATS: [Format; 3] = [
+pub const FORMATS: [Format; 4] = [
     Format {
         name: veloca::NAME,
         about: "Veloca and otherone: sessions in one JSON file",
@@ -47,6 +47,14 @@ pub const FORMATS: [Format; 3] = [
         finds: personalab::finds,
         read: personalab::read,
         write: personalab::write,
+    },
+    Format {
+        name: kode::NAME,
+        about: "Kode agent SDK: a folder for each agent",
+        generations: &kode::GENERATIONS,
+        finds: kode::finds,
+        read: kode::read,
+        write: kode::write,
     },
 ];
 

@@ -6,13 +6,15 @@ use std::collections::HashSet;
 pub fn is_safe(name: &str) -> bool {
     let is_drive =
         |piece: &str| piece.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) && piece[1..].starts_with(':');
-    !name.contains(['\\', '\0'])
+    let is_odd = |letter: char| letter == '\\' || letter.is_control();
+    name.len() <= 1_024
+        && !name.contains(is_odd)
         && name.split('/').all(|piece| !piece.is_empty() && piece != "." && piece != ".." && !is_drive(piece))
 }
 
 /// Says whether a name is that of one file, with no folder before it.
 pub fn is_safe_piece(name: &str) -> bool {
-    !name.contains('/') && is_safe(name)
+    name.len() <= 200 && !name.contains('/') && is_safe(name)
 }
 
 /// Names that are taken, so that no file is written over another.
@@ -47,7 +49,7 @@ mod tests {
         for name in ["a.json", "sessions/a b.json", "数据/agt:01/x", "...", "a/.b"] {
             assert!(is_safe(name), "{name}");
         }
-        for name in ["", "/etc/passwd", "../a", "a/../b", "a//b", "a/", "./a", "a\\b", "C:/a", "a/c:b", "a\0b"] {
+        for name in ["", "/etc/passwd", "../a", "a/../b", "a//b", "a/", "./a", "a\\b", "C:/a", "a/c:b", "a\0b", "a\nb"] {
             assert!(!is_safe(name), "{name}");
         }
         assert!(!is_safe_piece("a/b"));

@@ -357,6 +357,20 @@ pub fn odd_text(random: &mut fastrand::Rng) -> String {
     (0..random.usize(..12)).map(|_| pieces[random.usize(..pieces.len())]).collect()
 }
 
+impl Shelf {
+    /// Says something behind the last message that is shown.
+    pub fn append(&mut self, place: usize, content: Content) -> MessageId {
+        let messages = &mut self.conversations[place].1;
+        let id = number(MessageId::new, place << 24 | messages.len());
+        if let Some((parents, head)) = self.trees.get_mut(&place) {
+            parents.push(*head);
+            *head = Some(messages.len());
+        }
+        messages.push(MessageOut { id, record: None, content, is_removed: false });
+        id
+    }
+}
+
 /// Small, so that every page ends somewhere.
 const PAGE: usize = 3;
 

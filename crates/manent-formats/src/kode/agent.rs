@@ -1,0 +1,261 @@
+//! One agent: its files put together to a conversation.
+
+use super::find::Found;
+use super::folds::{complete, fold_item, unreached};
+use super::frame::{AgentFrame, Kept, Mark};
+use super::grove::Grove;
+use super::list::Listed;
+use super::log::{Log, in_order};
+use super::meta::Meta;
+use super::reader::Reader;
+use super::window::{Folded, MESSAGES, Window, lines, unfold};
+use super::{BREAKPOINT, CHANNELS, STATES, message, meta, snapshot};
+use crate::item::*;
+use crate::json::Members;
+use crate::problem::{Place, ReadError};
+use manent_model::{ConversationKind, Json, Known, Micros, Time};
+use std::collections::{HashMap, HashSet};
+
+/// An agent with what is known before its files are read.
+pub(super) struct Agent<'a> {
+    pub found: &'a Found,
+    pub external: String,
+    pub forked_from: Option<String>,
+}
+
+/// An agent that is being put together.
+pub(super) struct Put<'a> {
+    pub agent: &'a Agent<'a>,
+    meta: Meta,
+    pub time: Time,
+    pub frame: AgentFrame,
+    pub grove: Grove,
+    /// The messages of the path.
+    pub path: Vec<MessageIndex>,
+    pub folds: Vec<Folded>,
+    pub windows: Vec<Window>,
+    bookmarks: Vec<BookmarkItem>,
+    states: Vec<StateItem>,
+    pub calls: Vec<ToolCallItem>,
+    pub logs: Vec<Log>,
+    has_meta: bool,
+}
+
+impl Reader<'_> {
+    pub fn agent(&mut self, agent: &Agent<'_>) -> Result<(), ReadError> {
+        let (meta, kept) = self.meta(agent.found)?;
+        let time = Time { at: meta.created_at.unwrap_or(Micros(0)), known: Known::Inherited };
+        let mut put = Put {
+            agent,
+            time,
+            has_meta: kept.is_some(),
+            frame: AgentFrame { folder: agent.found.folder.clone(), meta: kept, ..AgentFrame::default() },
+            meta,
+            grove: Grove::default(),
+            path: Vec::new(),
+            folds: Vec::new(),
+            windows: Vec::new(),
+            bookmarks: Vec::new(),
+            states: Vec::new(),
+            calls: Vec::new(),
+            logs: Vec::new(),
+        };
+        self.messages(&mut put)?;
+        self.calls(&mut put)?;
+        self.states(&mut put)?;
+        self.logs(&mut put)?;
+        self.left_over(agent.found)?;
+        self.tell(put)
+    }
+
+    /// Reads what is said about an agent; nothing where that cannot be read, which is told.
+    fn meta(&mut self, found: &Found) -> Result<(Meta, Option<Kept>), ReadError> {
+        let file = if found.is_flat { "info.json" } else { "meta.json" };
+        if !found.has(file) {
+            return Ok((Meta::default(), None));
+        }
+        let path = found.path(file);
+        let Some(kept) = self.value(&path, file, "agent")? else { return Ok((Meta::default(), None)) };
+        match meta::read(&kept.text) {
+            Ok(meta) => {
+                self.asides.look(&kept.text, "agent", &meta::HELD);
+                Ok((meta, Some(kept)))
+            }
+            Err(why) => {
+                self.problem(Place::file(&path), "agent", why, kept.text.into_bytes())?;
+                Ok((Meta::default(), None))
+            }
+        }
+    }
+
+    fn messages(&mut self, put: &mut Put<'_>) -> Result<(), ReadError> {
+        let found = put.agent.found;
+        let file = if found.is_flat { "messages.json" } else { "runtime/messages.json" };
+        let Listed { frame, records, replaced } = self.list(found, file, MESSAGES)?;
+        put.frame.messages = frame;
+        let (windows, compressions) = self.windows(found)?;
+        put.frame.compressions = compressions;
+        let snapshots = self.snapshots(found)?;
+        let in_windows: usize = windows.iter().map(|window| window.messages.len()).sum();
+        let in_snapshots: usize = snapshots.iter().map(|snapshot| snapshot.messages.len()).sum();
+        let count = records.len() + replaced.len() + in_windows + in_snapshots;
+        for said in &records {
+            self.asides.look(&said.text, "message", &message::HELD);
+        }
+        let (path, folds) = unfold(&records, &windows);
+        put.path = put.grove.put(None, &path);
+        put.bookmarks = unreached(&mut put.grove, &windows, &folds);
+        for snapshot in snapshots {
+            put.bookmarks.push(snapshot::bookmark(snapshot, &mut put.grove, &folds, &windows));
+        }
+        if !replaced.is_empty() {
+            let before = put.grove.len();
+            let (replaced, _) = unfold(&replaced, &windows);
+            let head = put.grove.put(None, &replaced).last().copied();
+            if put.grove.len() > before {
+                let metadata = Some(Json::of(&Mark::Replaced));
+                put.bookmarks.push(BookmarkItem { name: file.to_owned(), head, metadata, record: "" });
+            }
+        }
+        put.frame.is_blank = put.path.is_empty() && put.grove.len() > 0;
+        (put.windows, put.folds) = (windows, folds);
+        name_apart(&mut put.bookmarks);
+        self.aside("message", count.saturating_sub(put.grove.len()))
+    }
+
+    fn states(&mut self, put: &mut Put<'_>) -> Result<(), ReadError> {
+        let after = put.path.last().copied();
+        for (name, file) in STATES {
+            if !put.agent.found.has(file) {
+                continue;
+            }
+            let Some(kept) = self.value(&put.agent.found.path(file), file, name)? else { continue };
+            let value = Json::parse(&kept.text).expect("a value was read as JSON");
+            put.states.push(StateItem { name: name.to_owned(), after, value, record: name });
+            put.frame.states.push((name.to_owned(), kept.around));
+        }
+        if let Some(value) = put.meta.breakpoint.clone() {
+            put.states.push(StateItem { name: BREAKPOINT.to_owned(), after, value, record: "" });
+        }
+        Ok(())
+    }
+
+    fn logs(&mut self, put: &mut Put<'_>) -> Result<(), ReadError> {
+        let found = put.agent.found;
+        let mut channels: Vec<String> = CHANNELS.iter().map(|channel| (*channel).to_owned()).collect();
+        for (_, leaf) in found.inside("events") {
+            let channel = leaf.strip_suffix(".log").or_else(|| leaf.strip_suffix(".wal"));
+            if let Some(channel) = channel.filter(|channel| !channels.iter().any(|known| known == channel)) {
+                channels.push(channel.to_owned());
+            }
+        }
+        for channel in channels {
+            let (log, ahead) = (format!("events/{channel}.log"), format!("events/{channel}.wal"));
+            if found.has(&log) || found.has(&ahead) {
+                let log = self.log(found, &log, &channel)?;
+                if found.has(&log.frame.file) || !log.events.is_empty() {
+                    put.logs.push(log);
+                }
+            }
+        }
+        if found.is_flat && found.has("events.jsonl") {
+            put.logs.push(self.log(found, "events.jsonl", "events")?);
+        }
+        Ok(())
+    }
+
+    /// Files that are of no use to anybody but are not thrown away in silence.
+    fn left_over(&mut self, found: &Found) -> Result<(), ReadError> {
+        for file in &found.files {
+            let path = found.path(file);
+            if file.ends_with(".wal.corrupted") {
+                let Some(bytes) = self.bytes(&path)? else { continue };
+                self.found("wal", 1)?;
+                self.problem(Place::file(&path), "wal", "its program could not read it", bytes)?;
+            } else if !is_known(found, file) {
+                let Some(bytes) = self.bytes(&path)? else { continue };
+                self.found("file", 1)?;
+                self.problem(Place::file(&path), "file", "no file of this format has this name", bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, mut put: Put<'_>) -> Result<(), ReadError> {
+        put.frame.logs = put.logs.iter().map(|log| log.frame.clone()).collect();
+        let known = lines(&put.logs);
+        let folds: Vec<FoldItem> = put.folds.iter().map(|fold| fold_item(fold, &put, &known)).collect();
+        let meta = &put.meta;
+        let frame = Json::of(&put.frame);
+        let item = ConversationItem {
+            title: meta.template.clone(),
+            kind: ConversationKind::Agent,
+            metadata: meta.metadata.clone(),
+            forked_from: put.agent.forked_from.clone(),
+            created_at: meta.created_at,
+            active_at: meta.updated_at,
+            ..ConversationItem::new(put.agent.external.clone(), frame, if put.has_meta { "agent" } else { "" })
+        };
+        self.take(Item::Conversation(Box::new(item)))?;
+        put.grove.items(put.time).try_for_each(|item| self.take(item))?;
+        folds.into_iter().try_for_each(|fold| self.take(Item::Fold(fold)))?;
+        for mut bookmark in std::mem::take(&mut put.bookmarks) {
+            complete(&mut bookmark, &put, &known);
+            self.take(Item::Bookmark(bookmark))?;
+        }
+        put.states.into_iter().try_for_each(|state| self.take(Item::State(state)))?;
+        put.calls.into_iter().try_for_each(|call| self.take(Item::ToolCall(call)))?;
+        let mut newest: HashMap<usize, Micros> = HashMap::new();
+        for (log, line) in in_order(&put.logs) {
+            let event = &put.logs[log].events[line];
+            let at = event.at.or_else(|| newest.get(&log).copied()).unwrap_or(put.time.at);
+            newest.insert(log, at);
+            let channel = put.logs[log].frame.channel.clone();
+            self.take(Item::Event(EventItem { channel, at, body: event.body.clone(), record: "event" }))?;
+        }
+        let has_branches = put.grove.len() > put.path.len();
+        self.take(Item::End { head: put.path.last().copied().filter(|_| has_branches) })
+    }
+}
+
+/// Two places of one name cannot be told apart.
+fn name_apart(bookmarks: &mut [BookmarkItem]) {
+    let mut known = HashSet::new();
+    for bookmark in bookmarks {
+        while !known.insert(bookmark.name.clone()) {
+            bookmark.name.push('+');
+        }
+    }
+}
+
+/// Says whether a file has been read as what its name says.
+fn is_known(found: &Found, file: &str) -> bool {
+    let leaf = file.rsplit('/').next().unwrap_or(file);
+    if found.is_flat {
+        let tail =
+            ["messages.json", "messages.json.tmp", "messages.wal", "messages.json.wal", "events.jsonl", "info.json"];
+        return tail.contains(&file) || (file == leaf && leaf.starts_with("snapshot-") && leaf.ends_with(".json"));
+    }
+    let list =
+        |stem: &str| [".json", ".wal", ".json.tmp", ".json.wal"].iter().any(|end| file == format!("{stem}{end}"));
+    match file.rsplit_once('/').map_or("", |(above, _)| above) {
+        "" => file == "meta.json",
+        "runtime" => {
+            list("runtime/messages") || list("runtime/tool-calls") || STATES.iter().any(|(_, known)| *known == file)
+        }
+        "events" => leaf.ends_with(".log") || leaf.ends_with(".wal"),
+        "history/windows" | "history/compressions" => leaf.ends_with(".json"),
+        "history/recovered" => true,
+        "snapshots" => leaf.ends_with(".json"),
+        _ => false,
+    }
+}
+
+/// Reads the id of an agent, before anything else of it.
+pub(super) fn id_of(reader: &Reader<'_>, found: &Found) -> Option<String> {
+    let file = found.path(if found.is_flat { "info.json" } else { "meta.json" });
+    let bytes = reader.tree.read(&file, 1 << 26).ok()?;
+    let kept = super::reader::kept(&bytes, "").ok()?;
+    Members::parse(&kept.text)?;
+    meta::read(&kept.text).ok()?.id
+}

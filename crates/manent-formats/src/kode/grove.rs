@@ -1,0 +1,66 @@
+//! The messages of an agent as they hang together: one path, and what left it.
+
+use super::list::Said;
+use super::message;
+use crate::item::{Follows, Item, MessageIndex, MessageItem};
+use manent_model::{Content, Time};
+use std::collections::HashMap;
+
+/// Messages by what they stand behind. Files repeat each other; the same message behind the same one is one message.
+#[derive(Debug, Default)]
+pub(super) struct Grove {
+    nodes: Vec<Node>,
+    children: HashMap<(Option<MessageIndex>, String), MessageIndex>,
+}
+
+#[derive(Debug)]
+struct Node {
+    parent: Option<MessageIndex>,
+    said: Said,
+}
+
+impl Grove {
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Puts messages behind one of them, as far as they do not stand there already; returns each.
+    pub fn put(&mut self, mut parent: Option<MessageIndex>, messages: &[Said]) -> Vec<MessageIndex> {
+        let mut path = Vec::with_capacity(messages.len());
+        for said in messages {
+            let next = self.nodes.len() as MessageIndex;
+            let index = *self.children.entry((parent, said.compact.clone())).or_insert(next);
+            if index == next {
+                self.nodes.push(Node { parent, said: said.clone() });
+            }
+            path.push(index);
+            parent = Some(index);
+        }
+        path
+    }
+
+    /// The record of a message.
+    pub fn text(&self, index: MessageIndex) -> &str {
+        &self.nodes[index as usize].said.text
+    }
+
+    /// What a message says.
+    pub fn content(&self, index: MessageIndex, time: Time) -> Content {
+        message::read(self.text(index), time).expect("a record that is no message is not put here")
+    }
+
+    /// Returns the messages as items, in order.
+    pub fn items(&self, time: Time) -> impl Iterator<Item = Item> {
+        self.nodes.iter().enumerate().map(move |(place, node)| {
+            let is_next = node.parent == (place as MessageIndex).checked_sub(1);
+            Item::Message(Box::new(MessageItem {
+                external: None,
+                follows: if is_next { Follows::Last } else { Follows::At(node.parent) },
+                content: self.content(place as MessageIndex, time),
+                reply_to: None,
+                raw: Some(node.said.text.clone()),
+                record: "message",
+            }))
+        })
+    }
+}

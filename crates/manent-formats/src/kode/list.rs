@@ -1,0 +1,236 @@
+//! Files that are lists of records, with the write-ahead files beside them.
+
+use super::find::Found;
+use super::frame::ListFrame;
+use super::reader::Reader;
+use crate::json::{Frame, Outline, RECORD_MAX, Shape, Span, Style, outline};
+use crate::problem::{Broken, Place, ReadError};
+use manent_model::Json;
+
+const RECORDS: Shape = Shape::List(&Shape::Value);
+/// What stands in a write-ahead file.
+const AHEAD: Shape = Shape::Object(&[("data", RECORDS)]);
+
+/// A record: its source text, and the same without space, by which records are compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Said {
+    pub text: String,
+    pub compact: String,
+}
+
+impl Said {
+    pub fn of(text: String) -> Self {
+        let compact = Style::COMPACT.lay(&text, 0);
+        Self { text, compact }
+    }
+}
+
+/// Says whether one list of records goes on from another.
+fn begins(longer: &[Said], shorter: &[Said]) -> bool {
+    longer.len() >= shorter.len() && longer.iter().zip(shorter).all(|(one, other)| one.compact == other.compact)
+}
+
+/// A file of records.
+#[derive(Debug, Default)]
+pub(super) struct Listed {
+    pub frame: Option<ListFrame>,
+    pub records: Vec<Said>,
+    /// Other records that the file held before its write-ahead file was taken.
+    pub replaced: Vec<Said>,
+}
+
+/// What a list is about.
+#[derive(Clone, Copy)]
+pub(super) struct Kind {
+    pub record: &'static str,
+    /// Says why a text is no such record; none if it is one.
+    pub refuses: fn(&str) -> Option<String>,
+    /// Says which of two lists that do not go on from each other is older, where that can be told.
+    pub is_older: fn(&[Said], &[Said]) -> bool,
+}
+
+impl Reader<'_> {
+    /// Reads the records of a list in a file; those that cannot be read are told.
+    pub fn records(
+        &mut self,
+        path: &str,
+        bytes: &[u8],
+        list: Option<&Outline>,
+        kind: Kind,
+    ) -> Result<Vec<Said>, ReadError> {
+        let items = list.map_or(&[][..], Outline::items);
+        self.found(kind.record, items.len())?;
+        let mut records = Vec::with_capacity(items.len());
+        for Span { from, to } in items.iter().map(Outline::span) {
+            let slice = &bytes[from as usize..to as usize];
+            let why = match std::str::from_utf8(slice) {
+                _ if slice.len() as u64 > RECORD_MAX => "the record is larger than 64 MiB".to_owned(),
+                Err(error) => format!("no UTF-8 at byte {}", error.valid_up_to()),
+                Ok(text) => match Json::parse(text) {
+                    Err(problem) => format!("no JSON: {problem}"),
+                    Ok(_) => match (kind.refuses)(text) {
+                        Some(why) => why,
+                        None => {
+                            records.push(Said::of(text.to_owned()));
+                            continue;
+                        }
+                    },
+                },
+            };
+            self.problem(Place::byte(path, from), kind.record, why, slice.to_vec())?;
+        }
+        Ok(records)
+    }
+
+    /// Tells that a file ends, or goes wrong, before its last bracket.
+    pub fn torn(&mut self, path: &str, bytes: &[u8], at: u64) -> Result<(), ReadError> {
+        self.found("file", 1)?;
+        let rest = bytes.get(at as usize..).unwrap_or_default().to_vec();
+        self.problem(Place::byte(path, at), "file", "the file ends, or goes wrong, before its last bracket", rest)
+    }
+
+    /// Reads a list with its write-ahead file: the records that its program meant to have.
+    pub fn list(&mut self, agent: &Found, file: &str, kind: Kind) -> Result<Listed, ReadError> {
+        let stem = file.strip_suffix(".json").unwrap_or(file);
+        let mut listed = Listed::default();
+        let mut is_whole = false;
+        if agent.has(file) {
+            (listed, is_whole) = self.main(agent, file, kind)?;
+        }
+        let mut aheads = Vec::new();
+        // The C# port writes the bare value, the others put it into an object with the time.
+        for (name, shape) in [(format!("{stem}.wal"), &AHEAD), (format!("{file}.wal"), &RECORDS)] {
+            if agent.has(&name) {
+                aheads.extend(self.ahead(agent, &name, shape, kind)?);
+            }
+        }
+        let temporary = format!("{file}.tmp");
+        if agent.has(&temporary) {
+            self.temporary(agent, &temporary, &listed, &aheads)?;
+        }
+        for ahead in aheads {
+            self.choose(agent, file, &mut listed, ahead, is_whole, kind)?;
+        }
+        Ok(listed)
+    }
+
+    fn main(&mut self, agent: &Found, file: &str, kind: Kind) -> Result<(Listed, bool), ReadError> {
+        let path = agent.path(file);
+        let Some(bytes) = self.bytes(&path)? else { return Ok((Listed::default(), false)) };
+        let error = |source| ReadError::File { file: path.clone(), source };
+        let outlined = outline(&bytes, &RECORDS).map_err(error)?;
+        let (root, torn_at) = match (outlined.root, outlined.torn_at) {
+            (Some(root @ Outline::List { .. }), torn_at) => (Some(root), torn_at),
+            _ => (None, Some(0)),
+        };
+        let records = self.records(&path, &bytes, root.as_ref(), kind)?;
+        let frame = match (torn_at, root) {
+            (None, Some(root)) => Frame::of(&bytes, &root).map_err(error)?,
+            // Of a file that is cut off there is no frame: it is written anew.
+            (at, _) => {
+                self.torn(&path, &bytes, at.unwrap_or(0))?;
+                Frame::fresh("[]", Style::PRETTY)
+            }
+        };
+        let count = records.len() as u32;
+        let frame = ListFrame { file: file.to_owned(), frame, count, order: Vec::new() };
+        Ok((Listed { frame: Some(frame), records, replaced: Vec::new() }, torn_at.is_none()))
+    }
+
+    /// Reads a write-ahead file; none if there is nothing in it that can be taken.
+    fn ahead(
+        &mut self,
+        agent: &Found,
+        name: &str,
+        shape: &'static Shape,
+        kind: Kind,
+    ) -> Result<Option<Vec<Said>>, ReadError> {
+        let path = agent.path(name);
+        let Some(bytes) = self.bytes(&path)? else { return Ok(None) };
+        self.found("wal", 1)?;
+        if bytes.is_empty() {
+            self.aside("wal", 1)?;
+            self.repair(Place::file(&path), Broken::WalEmpty, "nothing is in it; it is left out".to_owned())?;
+            return Ok(None);
+        }
+        let outlined = outline(&bytes, shape).map_err(|source| ReadError::File { file: path.clone(), source })?;
+        let root = outlined.root.filter(|_| outlined.torn_at.is_none());
+        let list = match &root {
+            Some(object @ Outline::Object { .. }) => object.member("data"),
+            other => other.as_ref(),
+        };
+        if !matches!(list, Some(Outline::List { .. })) {
+            let why = "the file was cut off while it was written; the one beside it stays".to_owned();
+            self.repair(Place::file(&path), Broken::WalTorn, why)?;
+            self.problem(Place::file(&path), "wal", "no whole list is in it", bytes)?;
+            return Ok(None);
+        }
+        self.aside("wal", 1)?;
+        self.records(&path, &bytes, list, kind).map(Some)
+    }
+
+    /// A file that was to be renamed: it repeats what stands elsewhere, or it is told.
+    fn temporary(&mut self, agent: &Found, name: &str, listed: &Listed, aheads: &[Vec<Said>]) -> Result<(), ReadError> {
+        let path = agent.path(name);
+        let Some(bytes) = self.bytes(&path)? else { return Ok(()) };
+        self.found("wal", 1)?;
+        let elements = std::str::from_utf8(&bytes).ok().and_then(|text| {
+            let elements: Vec<&serde_json::value::RawValue> = serde_json::from_str(text).ok()?;
+            Some(elements.iter().map(|element| Said::of(element.get().to_owned())).collect::<Vec<_>>())
+        });
+        let same = |other: &[Said]| {
+            elements.as_ref().is_some_and(|elements| elements.len() == other.len() && begins(elements, other))
+        };
+        if same(&listed.records) || aheads.iter().any(|ahead| same(ahead)) {
+            self.aside("wal", 1)?;
+            let why = "it repeats the file or its write-ahead file and is left out".to_owned();
+            return self.repair(Place::file(&path), Broken::WalTorn, why);
+        }
+        self.problem(Place::file(&path), "wal", "a file that was never put in its place holds something else", bytes)
+    }
+
+    fn choose(
+        &mut self,
+        agent: &Found,
+        file: &str,
+        listed: &mut Listed,
+        ahead: Vec<Said>,
+        is_whole: bool,
+        kind: Kind,
+    ) -> Result<(), ReadError> {
+        let place = Place::file(&agent.path(file));
+        let main = &listed.records;
+        let record = kind.record;
+        if is_whole && (begins(main, &ahead) || (kind.is_older)(&ahead, main)) {
+            let why = format!("{} {record}s of the write-ahead file stand in the file already", ahead.len());
+            self.aside(record, ahead.len())?;
+            return self.repair(place, Broken::WalStale, why);
+        }
+        let style = listed.frame.as_ref().map_or(Style::PRETTY, |frame| frame.frame.style);
+        let (known, taken) = (main.len(), ahead.len());
+        let is_continued = begins(&ahead, main);
+        let mut records = if is_continued { std::mem::take(&mut listed.records) } else { Vec::new() };
+        let from = records.len();
+        // Laid out as the program does when it takes the write-ahead file in.
+        let fresh = ahead.into_iter().skip(from);
+        records.extend(fresh.map(|said| Said { text: style.lay(&said.text, 1), compact: said.compact }));
+        let why = match is_continued {
+            true => format!("{} of {taken} {record}s were only in the write-ahead file", taken - known),
+            false => {
+                format!(
+                    "{taken} {record}s of the write-ahead file took the place of {known}, as the program does; those are kept"
+                )
+            }
+        };
+        if is_continued {
+            self.aside(record, known)?;
+        } else {
+            listed.replaced.append(&mut listed.records);
+        }
+        listed.records = records;
+        let fresh =
+            ListFrame { file: file.to_owned(), frame: Frame::fresh("[]", Style::PRETTY), count: 0, order: Vec::new() };
+        listed.frame.get_or_insert(fresh).count = listed.records.len() as u32;
+        self.repair(place, Broken::WalApplied, why)
+    }
+}

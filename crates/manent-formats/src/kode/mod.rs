@@ -1,0 +1,82 @@
+//! The Kode agent SDK: a folder for each agent, a file for each list, a log for each channel.
+//!
+//! | generation | ids | files |
+//! |---|---|---|
+//! | 1.5 | paths | `messages.json`, `events.jsonl`, `info.json`, `snapshot-*.json` |
+//! | 2.7.0 | `agt:`, `fork:`, `sfp:` | `meta.json`, `runtime/`, `events/`, `history/`, `snapshots/` |
+//! | current | `agt-`, `fork-`, `sfp-` | the same |
+//! | csharp | as current | the same, states in camel case, `messages.json.wal`, `skills.json` |
+//!
+//! A write-ahead file is taken in when it is read and never written back: its own program would take it in without
+//! asking how old it is, and so undo whatever was said since.
+
+mod find;
+mod frame;
+mod reader;
+mod meta;
+mod message;
+mod call;
+mod list;
+mod log;
+mod grove;
+mod window;
+mod snapshot;
+mod folds;
+mod calls;
+mod agent;
+mod read;
+mod view;
+mod losses;
+mod fresh;
+mod write;
+mod write_history;
+
+pub use read::{finds, read};
+pub use write::write;
+
+/// The name of the format.
+pub const NAME: &str = "kode";
+/// Its generations, oldest first.
+pub const GENERATIONS: [&str; 4] = ["1.5", "2.7.0", "current", "csharp"];
+
+/// Which program wrote a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Generation {
+    Flat,
+    Colon,
+    Current,
+    CSharp,
+}
+
+impl Generation {
+    const ALL: [Self; 4] = [Self::Flat, Self::Colon, Self::Current, Self::CSharp];
+
+    fn name(self) -> &'static str {
+        GENERATIONS[self as usize]
+    }
+
+    fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|generation| generation.name() == name)
+    }
+
+    /// What stands between the word and the rest of an id. Windows forbids the colon in names.
+    fn separator(self) -> char {
+        if self == Self::Colon { ':' } else { '-' }
+    }
+}
+
+/// The logs in the order in which the program reads them.
+const CHANNELS: [&str; 3] = ["progress", "control", "monitor"];
+
+/// Values that stand in files of their own: the name here, and the file.
+const STATES: [(&str, &str); 3] =
+    [("todos", "runtime/todos.json"), ("media_cache", "runtime/media-cache.json"), ("skills", "runtime/skills.json")];
+
+/// The state that is a member of the meta file.
+const BREAKPOINT: &str = "breakpoint";
+
+/// The body of a tool call that came from no record, so that none is written for it.
+const SEALED_BY_IMPORT: &str = r#"{"sealedBy":"import"}"#;
+
+/// Parts from here on stand for records that no part of a message asked for.
+const PART_BEYOND: u32 = 65_536;

@@ -1,0 +1,143 @@
+//! Reading: the root and what belongs to no agent first, then agent by agent.
+
+use super::NAME;
+use super::agent::{Agent, id_of};
+use super::find::{self, Found, POOL};
+use super::frame::{RecoveredFrame, RootFrame};
+use super::reader::Reader;
+use crate::aside::Asides;
+use crate::item::{DocumentItem, Item, Root, Sink};
+use crate::problem::{Broken, Place, ReadError};
+use crate::tree::Tree;
+use manent_model::Json;
+use std::collections::HashSet;
+
+/// Says whether agents lie in a tree.
+pub fn finds(tree: &dyn Tree) -> bool {
+    let agents = find::agents(tree);
+    agents.iter().any(|found| find::is_certain(tree, found))
+}
+
+/// Reads every agent in a tree.
+pub fn read(tree: &dyn Tree, sink: &mut dyn Sink) -> Result<(), ReadError> {
+    let mut agents = find::agents(tree);
+    if !agents.iter().any(|found| find::is_certain(tree, found)) {
+        let why = "no folder with a meta.json, messages or events of an agent".to_owned();
+        return Err(ReadError::Foreign { file: tree.label().to_owned(), format: NAME, why });
+    }
+    let is_pool = |found: &Found| found.folder.rsplit('/').next() == Some(POOL) && found.files == ["meta.json"];
+    let pools: Vec<Found> = agents.iter().filter(|found| is_pool(found)).cloned().collect();
+    // A lone meta.json that names no agent is another program's.
+    let is_agent = |found: &Found| {
+        !is_pool(found) && (found.files.len() > 1 || find::is_certain(tree, found) || !found.has("meta.json"))
+    };
+    let kept: Vec<usize> = (0..agents.len()).filter(|place| is_agent(&agents[*place])).collect();
+    let places = |old: usize| kept.binary_search(&old).ok();
+    let parents: Vec<Option<usize>> = kept.iter().map(|old| agents[*old].parent.and_then(places)).collect();
+    agents.retain(is_agent);
+    for (found, parent) in agents.iter_mut().zip(parents) {
+        found.parent = parent;
+    }
+    let label = tree.label().trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
+    let mut early: Vec<Item> = Vec::new();
+    let style = {
+        let mut reader = Reader { tree, sink: &mut early, asides: Asides::default() };
+        reader.pools(&pools)?
+    };
+    sink.take(Item::Root(Root {
+        format: NAME,
+        generation: find::generation(tree, &agents).name().to_owned(),
+        path: label.clone(),
+        style: Json::of(&style),
+    }))?;
+    early.into_iter().try_for_each(|item| sink.take(item))?;
+    let mut reader = Reader { tree, sink, asides: Asides::default() };
+    let externals = reader.externals(&agents, &label)?;
+    for (found, external) in agents.iter().zip(&externals) {
+        reader.recovered(found, external)?;
+    }
+    for (found, external) in agents.iter().zip(&externals) {
+        let forked_from = found.parent.map(|parent| externals[parent].clone());
+        reader.agent(&Agent { found, external: external.clone(), forked_from })?;
+    }
+    std::mem::take(&mut reader.asides).tell(reader.sink)
+}
+
+impl Reader<'_> {
+    /// The lists of agents that ran when their pools were shut down: no conversations, and kept with the root.
+    fn pools(&mut self, pools: &[Found]) -> Result<RootFrame, ReadError> {
+        let mut frame = RootFrame::default();
+        for found in pools {
+            let path = found.path("meta.json");
+            if let Some(kept) = self.value(&path, &path, "pool")? {
+                self.aside("pool", 1)?;
+                frame.pools.push(kept);
+            }
+        }
+        Ok(frame)
+    }
+
+    /// Gives each agent a name of its own: its id, or its folder.
+    fn externals(&mut self, agents: &[Found], label: &str) -> Result<Vec<String>, ReadError> {
+        let mut known = HashSet::new();
+        let mut externals = Vec::with_capacity(agents.len());
+        for found in agents {
+            let folder = if found.folder.is_empty() { label } else { &found.folder };
+            let id = id_of(self, found).unwrap_or_else(|| folder.to_owned());
+            let mut external = id.clone();
+            while !known.insert(external.clone()) {
+                external.push('+');
+            }
+            if external != id {
+                let why = format!("agent {id} lies in two folders; each becomes a conversation of its own");
+                self.repair(Place::file(folder), Broken::IdRepeated, why)?;
+            }
+            externals.push(external);
+        }
+        Ok(externals)
+    }
+
+    /// Files that a compression saved, and the list of snapshots that the C# port keeps.
+    fn recovered(&mut self, found: &Found, external: &str) -> Result<(), ReadError> {
+        let index = found.inside("snapshots").filter(|(_, leaf)| *leaf == "index.json");
+        let files = index.map(|(file, leaf)| ("snapshot_index", file, leaf));
+        let files = files.chain(found.inside("history/recovered").map(|(file, leaf)| ("recovered", file, leaf)));
+        for (kind, file, leaf) in files {
+            let path = found.path(file);
+            let Some(bytes) = self.bytes(&path)? else { continue };
+            self.found(kind, 1)?;
+            let text = match String::from_utf8(bytes) {
+                Ok(text) => text,
+                Err(error) => {
+                    self.problem(Place::file(&path), kind, "the file is no text in UTF-8", error.into_bytes())?;
+                    continue;
+                }
+            };
+            let header = if leaf.ends_with(".txt") { header(&text) } else { 0 };
+            let frame = RecoveredFrame { file: path, header: text[..header].to_owned() };
+            self.take(Item::Document(DocumentItem {
+                kind: kind.to_owned(),
+                id: format!("{external}/{leaf}"),
+                project: None,
+                body: Json::of(&&text[header..]),
+                frame: Some(Json::of(&frame)),
+                record: kind,
+            }))?;
+        }
+        Ok(())
+    }
+}
+
+/// Where the content of a recovered file begins: behind the lines with `#` and the empty one.
+fn header(text: &str) -> usize {
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        at += line.len();
+        match line.trim_end() {
+            "" => return at,
+            line if line.starts_with("# ") => {}
+            _ => return 0,
+        }
+    }
+    0
+}

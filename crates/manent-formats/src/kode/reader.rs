@@ -1,0 +1,92 @@
+//! What every part of the reader needs: files, and whoever takes what they hold.
+
+use super::frame::{Around, Kept};
+use crate::aside::Asides;
+use crate::item::{Item, Sink};
+use crate::json::RECORD_MAX;
+use crate::problem::{Broken, Place, Problem, ReadError, Repair};
+use crate::tree::Tree;
+use manent_model::Json;
+
+/// A file above this size is told and passed over; an agent is held in memory whole.
+const FILE_MAX: u64 = 1 << 30;
+
+pub(super) struct Reader<'a> {
+    pub tree: &'a dyn Tree,
+    pub sink: &'a mut dyn Sink,
+    pub asides: Asides,
+}
+
+impl Reader<'_> {
+    pub fn take(&mut self, item: Item) -> Result<(), ReadError> {
+        self.sink.take(item)
+    }
+
+    pub fn found(&mut self, record: &'static str, count: usize) -> Result<(), ReadError> {
+        match count {
+            0 => Ok(()),
+            _ => self.take(Item::Found { record, count: count as u64 }),
+        }
+    }
+
+    /// Records that are kept, and that no noun of their own stands for.
+    pub fn aside(&mut self, record: &'static str, count: usize) -> Result<(), ReadError> {
+        match count {
+            0 => Ok(()),
+            _ => self.take(Item::Aside { record, key: None, count: count as u64 }),
+        }
+    }
+
+    pub fn problem(
+        &mut self,
+        place: Place,
+        record: &'static str,
+        why: impl Into<String>,
+        mut bytes: Vec<u8>,
+    ) -> Result<(), ReadError> {
+        bytes.truncate(RECORD_MAX as usize);
+        self.take(Item::Problem(Problem { place, record, why: why.into(), bytes }))
+    }
+
+    pub fn repair(&mut self, place: Place, what: Broken, why: String) -> Result<(), ReadError> {
+        self.take(Item::Repair(Repair { place, what, why }))
+    }
+
+    /// Reads a file; none if it is larger than anybody's, which is told.
+    pub fn bytes(&mut self, name: &str) -> Result<Option<Vec<u8>>, ReadError> {
+        match self.tree.read(name, FILE_MAX) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(ReadError::TooLarge { .. }) => {
+                self.found("file", 1)?;
+                self.problem(Place::file(name), "file", "the file is larger than 1 GiB", Vec::new())?;
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads a file that is one value, and counts it as a record; none if it is no JSON, which is told.
+    pub fn value(&mut self, path: &str, file: &str, record: &'static str) -> Result<Option<Kept>, ReadError> {
+        let Some(bytes) = self.bytes(path)? else { return Ok(None) };
+        self.found(record, 1)?;
+        match kept(&bytes, file) {
+            Ok(kept) => Ok(Some(kept)),
+            Err(why) => {
+                self.problem(Place::file(path), record, why, bytes)?;
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Takes a file that is one value apart; the reason if it is none.
+pub(super) fn kept(bytes: &[u8], file: &str) -> Result<Kept, String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| format!("no UTF-8 at byte {}", error.valid_up_to()))?;
+    let space = |letter: char| matches!(letter, '\u{feff}' | ' ' | '\n' | '\r' | '\t');
+    let inner = text.trim_start_matches(space);
+    let before = text[..text.len() - inner.len()].to_owned();
+    let value = inner.trim_end_matches(|letter| letter != '\u{feff}' && space(letter));
+    let after = inner[value.len()..].to_owned();
+    let json = Json::parse(value).map_err(|problem| format!("no JSON: {problem}"))?;
+    Ok(Kept { around: Around { file: file.to_owned(), before, after }, text: json.text().to_owned() })
+}

@@ -1,0 +1,108 @@
+//! The messages of a conversation as a file of the program shows them: whole, or from a summary on.
+
+use super::frame::{FoldFrame, Odd};
+use super::message;
+use crate::json::{Style, merge};
+use crate::out::MessageOut;
+use manent_model::{Body, Content, Fold, Json, Part, Time};
+
+/// A fold of this format.
+pub(super) struct Summary {
+    pub frame: FoldFrame,
+    pub is_active: bool,
+    pub made_by: Option<Json>,
+    fold: Fold,
+}
+
+impl Summary {
+    pub fn of(fold: Fold, frame: FoldFrame) -> Self {
+        Self { frame, is_active: fold.active, made_by: fold.made_by.clone(), fold }
+    }
+
+    /// The message that is the summary, as its record.
+    pub fn text(&self, style: Style, level: usize) -> String {
+        let raw = &self.frame.summary;
+        let (Ok(was), Some(summary)) = (message::read(raw, Time::default()), &self.fold.summary) else {
+            return raw.clone();
+        };
+        if was.body.words() == *summary {
+            return raw.clone();
+        }
+        let mut now = was.clone();
+        now.body = Body::of(&[Part::text(summary.clone())]);
+        let form = message::form(raw);
+        merge(raw, &message::write(&was, form), &message::write(&now, form), style, level)
+    }
+
+    /// The place behind the last message that it covers; none if that is not on the path.
+    pub fn end(&self, path: &[MessageOut]) -> Option<usize> {
+        let last = self.fold.covers.last().map(|stretch| stretch.last);
+        let by_id = path.iter().position(|message| Some(message.id) == last);
+        // A message that was edited has another id, in the place of the one that was read.
+        let is_it = |message: &MessageOut| {
+            message.record.as_ref().is_some_and(|record| record.ordinal == i64::from(self.frame.last))
+        };
+        by_id.or_else(|| path.iter().position(is_it)).map(|place| place + 1)
+    }
+
+    /// The messages of its window: those behind the summary that it begins with, up to the last that was kept.
+    pub fn window<'a>(&self, path: &'a [MessageOut], inner: Option<&Summary>) -> Option<&'a [MessageOut]> {
+        let start = match inner {
+            Some(inner) => inner.end(path)?,
+            None => 0,
+        };
+        let mut end = self.end(path)?;
+        let mut kept = self.frame.kept;
+        while kept > 0 && end < path.len() {
+            kept -= u32::from(path[end].record.is_some());
+            end += 1;
+        }
+        path.get(start..end)
+    }
+}
+
+/// The record of a message with what was changed in it.
+pub(super) fn record(message: &MessageOut, style: Style, level: usize) -> String {
+    let raw = message.record.as_ref().and_then(|record| record.raw.as_deref());
+    let was = raw.and_then(|raw| message::read(raw, message.content.time).ok());
+    match (raw, was) {
+        (Some(raw), Some(was)) => {
+            let form = message::form(raw);
+            merge(raw, &message::write(&was, form), &message::write(&message.content, form), style, level)
+        }
+        _ => {
+            let content = Content { role: message::role(&message.content.role).to_owned(), ..message.content.clone() };
+            style.lay(&message::write(&content, message::Form::Blocks).text(), level)
+        }
+    }
+}
+
+/// The records of the file that messages live in, each as it is.
+pub(super) fn own(messages: &[MessageOut], style: Style) -> Vec<String> {
+    let shown = messages.iter().filter(|message| !message.is_removed);
+    shown
+        .map(|message| {
+            let text = record(message, style, 1);
+            // One that was read from a window stands a level deeper there.
+            if style.lay(&text, 2) == text { style.lay(&text, 1) } else { text }
+        })
+        .collect()
+}
+
+/// Records as another file shows them: laid out for it, but where that file had them otherwise.
+pub(super) fn shown(records: Vec<String>, odd: &Odd, style: Style, level: usize) -> Vec<String> {
+    let lay = |(place, record): (usize, String)| {
+        let laid = style.lay(&record, level);
+        match odd.iter().find(|(at, _)| *at as usize == place) {
+            Some((_, None)) => record,
+            Some((_, Some(text))) if Style::COMPACT.lay(text, 0) == Style::COMPACT.lay(&record, 0) => text.clone(),
+            _ => laid,
+        }
+    };
+    records.into_iter().enumerate().map(lay).collect()
+}
+
+/// The records of messages, as they are.
+pub(super) fn records(messages: &[MessageOut], style: Style, level: usize) -> Vec<String> {
+    messages.iter().filter(|message| !message.is_removed).map(|message| record(message, style, level)).collect()
+}

@@ -1,0 +1,223 @@
+//! Windows: what was said before a compression. A summary that names its window is put back to what it stands for.
+
+use super::find::Found;
+use super::frame::{Kept, Odd, Shown};
+use super::list::{Kind, Said};
+use super::log::Log;
+use super::message;
+use super::reader::Reader;
+use crate::json::{Frame, Members, Outline, Shape, Style, outline};
+use crate::moment::millis;
+use crate::problem::{Place, ReadError};
+use manent_model::{Json, Micros, Part, Time};
+use std::collections::{HashMap, HashSet};
+
+const RECORDS: Shape = Shape::List(&Shape::Value);
+const WINDOW: Shape = Shape::Object(&[("messages", RECORDS), ("events", RECORDS)]);
+
+/// Messages, wherever they stand.
+pub(super) const MESSAGES: Kind =
+    Kind { record: "message", refuses: |text| message::read(text, Time::default()).err(), is_older: |_, _| false };
+
+const EVENTS: Kind = Kind { record: "window event", refuses: |_| None, is_older: |_, _| false };
+
+/// A file with a list of messages in it.
+pub(super) struct Opened {
+    pub frame: Frame,
+    pub root: Outline,
+    pub bytes: Vec<u8>,
+    /// Its frame was made here, since its own cannot be read.
+    pub is_torn: bool,
+}
+
+/// A window.
+#[derive(Debug)]
+pub(super) struct Window {
+    pub id: String,
+    pub file: String,
+    pub frame: Frame,
+    pub messages: Vec<Said>,
+    pub events: Vec<Said>,
+    pub is_torn: bool,
+    pub at: Option<Micros>,
+    pub compression: Option<Kept>,
+}
+
+impl Reader<'_> {
+    /// Opens a file that is an object around lists; what of it cannot be read is told.
+    pub fn history(
+        &mut self,
+        path: &str,
+        record: &'static str,
+        shape: &'static Shape,
+    ) -> Result<Option<Opened>, ReadError> {
+        let Some(bytes) = self.bytes(path)? else { return Ok(None) };
+        self.found(record, 1)?;
+        let error = |source| ReadError::File { file: path.to_owned(), source };
+        // The first generation's snapshots may be the bare list.
+        let is_list = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
+        let shape = if is_list && record == "snapshot" { &RECORDS } else { shape };
+        let outlined = outline(&bytes, shape).map_err(error)?;
+        let root = outlined.root.filter(|root| !matches!(root, Outline::Value(_)));
+        let Some(root) = root else {
+            self.problem(Place::file(path), record, "the file is neither an object nor a list", bytes)?;
+            return Ok(None);
+        };
+        let frame = match outlined.torn_at {
+            None => Some(Frame::of(&bytes, &root).map_err(error)?),
+            Some(_) => None,
+        };
+        let frame = frame.filter(|frame| Json::parse(&frame.shell.text).is_ok());
+        let is_torn = frame.is_none();
+        if is_torn {
+            self.torn(path, &bytes, outlined.torn_at.unwrap_or(0))?;
+        }
+        let frame = frame.unwrap_or_else(|| Frame::fresh("{}", Style::PRETTY));
+        Ok(Some(Opened { frame, root, bytes, is_torn }))
+    }
+
+    /// Reads the windows, each with its compression; the compressions that are left are returned apart.
+    pub fn windows(&mut self, agent: &Found) -> Result<(Vec<Window>, Vec<Kept>), ReadError> {
+        let mut compressions: Vec<(Option<String>, Kept)> = Vec::new();
+        for (file, _) in agent.inside("history/compressions").filter(|(_, leaf)| leaf.ends_with(".json")) {
+            if let Some(kept) = self.value(&agent.path(file), file, "compression")? {
+                // It is kept whole, with the fold that it made.
+                self.aside("compression", 1)?;
+                let id = Members::parse(&kept.text).and_then(|members| members.text("windowId"));
+                compressions.push((id, kept));
+            }
+        }
+        let mut windows = Vec::new();
+        for (file, leaf) in agent.inside("history/windows").filter(|(_, leaf)| leaf.ends_with(".json")) {
+            let path = agent.path(file);
+            let Some(opened) = self.history(&path, "window", &WINDOW)? else { continue };
+            let messages = self.records(&path, &opened.bytes, opened.root.member("messages"), MESSAGES)?;
+            let events = self.records(&path, &opened.bytes, opened.root.member("events"), EVENTS)?;
+            self.aside("window event", events.len())?;
+            let members = Members::parse(&opened.frame.shell.text).unwrap_or_default();
+            let id = members.text("id").unwrap_or_else(|| format!("window-{}", leaf.trim_end_matches(".json")));
+            let compression = compressions.iter().position(|(window, _)| window.as_deref() == Some(&id));
+            let compression = compression.map(|place| compressions.remove(place).1);
+            let at = members.whole("timestamp").and_then(millis);
+            let frame = match opened.is_torn {
+                true => fresh(&id),
+                false => opened.frame.clone(),
+            };
+            let file = file.to_owned();
+            windows.push(Window { id, file, frame, messages, events, is_torn: opened.is_torn, at, compression });
+        }
+        Ok((windows, compressions.into_iter().map(|(_, kept)| kept).collect()))
+    }
+}
+
+/// The frame of a window whose own is lost.
+fn fresh(id: &str) -> Frame {
+    Frame::fresh(&format!("{{\"id\":{},\"messages\":[],\"events\":[]}}", Json::of(&id).text()), Style::PRETTY)
+}
+
+/// The window that a summary names; none for a message that is no summary.
+pub(super) fn window_of(said: &Said) -> Option<String> {
+    let content = message::read(&said.text, Time::default()).ok().filter(|content| content.role == "system")?;
+    let Some(Part::Text { text, .. }) = content.body.parts().into_iter().next() else { return None };
+    let head = text.strip_prefix("<context-summary")?;
+    let head = &head[..head.find('>')?];
+    let id = head.split_once("window=\"")?.1;
+    Some(id[..id.find('"')?].to_owned())
+}
+
+/// A fold that was found: the window, and what its summary stands for.
+#[derive(Debug)]
+pub(super) struct Folded {
+    pub window: usize,
+    pub summary: Said,
+    /// The last message that it stands for.
+    pub last: u32,
+    /// The last message of the window.
+    pub after: u32,
+    pub kept: u32,
+    /// The window whose summary this one begins with.
+    pub inner: Option<usize>,
+}
+
+/// A path with every summary put back to what it stands for, and the folds that this gives, innermost first.
+pub(super) fn unfold(messages: &[Said], windows: &[Window]) -> (Vec<Said>, Vec<Folded>) {
+    let mut chain: Vec<(usize, &[Said])> = Vec::new();
+    let mut known = HashSet::new();
+    let mut list = messages;
+    while let Some(place) = list.first().and_then(window_of).and_then(|id| {
+        windows.iter().position(|window| window.id == id && !window.is_torn && !window.messages.is_empty())
+    }) {
+        if !known.insert(place) {
+            break;
+        }
+        chain.push((place, list));
+        list = &windows[place].messages;
+    }
+    let (mut path, mut folds): (Vec<Said>, Vec<Folded>) = (list.to_vec(), Vec::new());
+    // How many messages of the path stand in the list that is looked at, without its summary.
+    let mut inside = path.len();
+    for (window, outer) in chain.into_iter().rev() {
+        let tail = &outer[1..];
+        let same =
+            |kept: &usize| path[path.len() - kept..].iter().zip(tail).all(|(one, other)| one.compact == other.compact);
+        let kept = (0..=inside.min(tail.len())).rev().find(same).unwrap_or(0);
+        if kept == path.len() {
+            // The summary stands for nothing; it is a message like any other.
+            (path, folds, inside) = (outer.to_vec(), Vec::new(), outer.len());
+            continue;
+        }
+        let last = (path.len() - kept - 1) as u32;
+        let inner = folds.last().map(|fold: &Folded| fold.window);
+        let (after, summary) = ((path.len() - 1) as u32, outer[0].clone());
+        folds.push(Folded { window, summary, last, after, kept: kept as u32, inner });
+        // Of a message that stands in both, the newer file has the record.
+        path.truncate(path.len() - kept);
+        path.extend_from_slice(tail);
+        inside = tail.len();
+    }
+    (path, folds)
+}
+
+/// Compares the records of messages with how a file shows them.
+pub(super) fn odd(shown: &[Said], records: &[&str], style: Style, level: usize) -> Odd {
+    let mut odd = Odd::new();
+    for (place, (said, record)) in shown.iter().zip(records).enumerate() {
+        if style.lay(record, level) == said.text {
+            continue;
+        }
+        odd.push((place as u32, Some(said.text.clone()).filter(|text| text != record)));
+    }
+    odd
+}
+
+/// Finds the events of a window in the logs.
+pub(super) fn shown(window: &Window, lines: &HashMap<String, (usize, u32)>, logs: &[Log]) -> Vec<Shown> {
+    let style = window.frame.style;
+    let mut shown: Vec<Shown> = Vec::new();
+    for event in &window.events {
+        let line = lines
+            .get(&event.compact)
+            .filter(|(log, line)| style.lay(logs[*log].events[*line as usize].body.text(), 2) == event.text);
+        let Some((log, line)) = line else {
+            shown.push(Shown::Text(event.text.clone()));
+            continue;
+        };
+        let channel = &logs[*log].frame.channel;
+        match shown.last_mut() {
+            Some(Shown::Lines(known, from, count)) if known == channel && *from + *count == *line => *count += 1,
+            _ => shown.push(Shown::Lines(channel.clone(), *line, 1)),
+        }
+    }
+    shown
+}
+
+/// Where each event stands, by its text without space.
+pub(super) fn lines(logs: &[Log]) -> HashMap<String, (usize, u32)> {
+    let mut lines = HashMap::new();
+    for (log, one) in logs.iter().enumerate() {
+        for (line, event) in one.events.iter().enumerate() {
+            lines.entry(Style::COMPACT.lay(event.body.text(), 0)).or_insert((log, line as u32));
+        }
+    }
+    lines
+}

@@ -1,0 +1,337 @@
+//! Writing: every file from its frame where there is one, as the program would write it where there is none.
+
+use super::frame::*;
+use super::fresh::{self, Names};
+use super::meta::{self, Changes, Meta};
+use super::view::{self, Summary};
+use super::{
+    BREAKPOINT, CHANNELS, GENERATIONS, Generation, NAME, SEALED_BY_IMPORT, STATES, call, log, losses, message,
+};
+use crate::json::{Frame, Members, Style};
+use crate::losses::Losses;
+use crate::names::is_safe;
+use crate::out::*;
+use manent_model::{Event, Json, MessageId, Part, ToolCall, ToolStep};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::Write;
+
+/// Writes conversations, a folder for each.
+pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&str>) -> Result<Vec<Loss>, WriteError> {
+    let root = library.root().cloned();
+    let known = root.as_ref().and_then(|root| Generation::of(&root.generation));
+    let asked = match generation {
+        Some(name) => Some(Generation::of(name).ok_or_else(|| WriteError::Generation {
+            format: NAME,
+            generation: name.to_owned(),
+            known: GENERATIONS.join(", "),
+        })?),
+        None => None,
+    };
+    let to = asked.or(known).unwrap_or(Generation::Current);
+    let names = Names { from: known.unwrap_or(to), to };
+    let mut writer = Writer { library, out, names, losses: Losses::default(), written: HashSet::new() };
+    let frame = root.and_then(|root| root.style.read::<RootFrame>().ok()).unwrap_or_default();
+    for pool in frame.pools.iter().filter(|_| to != Generation::Flat) {
+        writer.kept(&pool.around, &pool.text)?;
+    }
+    for place in 0..writer.library.count() {
+        writer.agent(place)?;
+    }
+    if to != Generation::Flat {
+        writer.documents("recovered")?;
+        writer.documents("snapshot_index")?;
+    }
+    Ok(writer.losses.told())
+}
+
+pub(super) struct Writer<'a> {
+    pub library: &'a mut dyn Library,
+    out: &'a mut dyn Out,
+    pub names: Names,
+    pub losses: Losses,
+    /// Names that are used up.
+    written: HashSet<String>,
+}
+
+/// An agent that is being written.
+pub(super) struct Agent {
+    pub place: usize,
+    pub out: ConversationOut,
+    pub frame: AgentFrame,
+    folder: String,
+    pub path: Vec<MessageOut>,
+    pub summaries: Vec<Summary>,
+    pub events: BTreeMap<String, Vec<Event>>,
+}
+
+impl Agent {
+    pub fn summary(&self, window: &str) -> Option<&Summary> {
+        self.summaries.iter().find(|summary| summary.frame.window == window)
+    }
+
+    /// The newest summary that is in force, with the place behind what it stands for.
+    fn newest(&self) -> Option<(&Summary, usize)> {
+        let active = self.summaries.iter().rev().filter(|summary| summary.is_active);
+        active.filter_map(|summary| Some((summary, summary.end(&self.path)?))).next()
+    }
+
+    /// The value of a state now; none if it was never set, or unset.
+    fn state(&self, name: &str) -> Option<&Json> {
+        let states = || self.out.states.iter().rev().filter(|state| state.name == name);
+        let is_shown = |id| self.path.iter().any(|message| message.id == id);
+        // What was set on another branch counts only where nothing was set on this one.
+        let state = states().find(|state| state.after.is_none_or(is_shown)).or_else(|| states().next());
+        state.and_then(|state| state.value.as_ref())
+    }
+}
+
+impl Writer<'_> {
+    fn file(&mut self, name: &str, text: &str) -> Result<(), WriteError> {
+        let mut name = fresh::safe(name, || format!("file-{}", self.written.len() + 1));
+        while !self.written.insert(name.clone()) {
+            name.push('+');
+        }
+        let failed = |source| WriteError::File { file: name.clone(), source };
+        let mut target = self.out.create(&name).map_err(failed)?;
+        target.write_all(text.as_bytes()).and_then(|()| target.flush()).map_err(failed)
+    }
+
+    fn kept(&mut self, around: &Around, text: &str) -> Result<(), WriteError> {
+        self.file(&around.file, &format!("{}{text}{}", around.before, around.after))
+    }
+
+    /// Writes a file of an agent, if the generation has such a file.
+    pub fn put(&mut self, agent: &Agent, file: &str, text: &str) -> Result<(), WriteError> {
+        let Some(file) = self.names.file(file) else { return Ok(()) };
+        match agent.folder.is_empty() {
+            true => self.file(&file, text),
+            false => self.file(&format!("{}/{file}", agent.folder), text),
+        }
+    }
+
+    pub fn put_around(&mut self, agent: &Agent, around: &Around, text: &str) -> Result<(), WriteError> {
+        self.put(agent, &around.file, &format!("{}{text}{}", around.before, around.after))
+    }
+
+    fn agent(&mut self, place: usize) -> Result<(), WriteError> {
+        let out = self.library.conversation(place)?;
+        let raw = out.record.as_ref().and_then(|record| record.raw.as_deref());
+        let frame: Option<AgentFrame> = raw.and_then(|raw| serde_json::from_str(raw).ok());
+        let is_known = frame.is_some();
+        let frame = frame.unwrap_or_default();
+        let folder = self.names.id(&frame.folder);
+        let is_usable =
+            is_known && (folder.is_empty() || is_safe(&folder)) && self.written.insert(format!("{folder}/"));
+        let folder = if is_usable { folder } else { fresh::folder(&out.conversation, self.names.to) };
+        let summaries = out.folds.iter().filter_map(|(fold, record)| {
+            let frame = serde_json::from_str(record.as_ref()?.raw.as_deref()?).ok()?;
+            Some(Summary::of(fold.clone(), frame))
+        });
+        let summaries = summaries.collect();
+        let mut path = self.path(place)?;
+        if frame.is_blank && path.iter().all(|message| message.record.is_some()) {
+            path.clear();
+        }
+        let events = self.events(place)?;
+        let agent = Agent { place, out, frame, folder, path, summaries, events };
+        losses::of_messages(&mut self.losses, &agent.out, &agent.path);
+        let (count, last_safe) = self.messages(&agent)?;
+        self.meta(&agent, is_known, count, last_safe)?;
+        self.calls(&agent)?;
+        self.states(&agent)?;
+        self.logs(&agent)?;
+        if self.names.to != Generation::Flat {
+            self.windows(&agent)?;
+        }
+        self.bookmarks(&agent)
+    }
+
+    fn path(&mut self, place: usize) -> Result<Vec<MessageOut>, WriteError> {
+        let mut path = Vec::new();
+        loop {
+            let page = self.library.messages(place, path.len())?;
+            if page.is_empty() {
+                return Ok(path);
+            }
+            path.extend(page);
+        }
+    }
+
+    fn events(&mut self, place: usize) -> Result<BTreeMap<String, Vec<Event>>, WriteError> {
+        let mut events: BTreeMap<String, Vec<Event>> = BTreeMap::new();
+        let mut after = 0;
+        loop {
+            let page = self.library.events(place, after)?;
+            let Some(last) = page.last() else { return Ok(events) };
+            after = last.cursor;
+            for event in page {
+                events.entry(event.channel.clone()).or_default().push(event);
+            }
+        }
+    }
+
+    /// Writes the messages; returns how many, and where a run can be taken up.
+    fn messages(&mut self, agent: &Agent) -> Result<(usize, i64), WriteError> {
+        let fresh = || ListFrame {
+            file: if self.names.from == Generation::Flat { "messages.json" } else { "runtime/messages.json" }
+                .to_owned(),
+            frame: Frame::fresh("[]", Style::PRETTY),
+            count: 0,
+            order: Vec::new(),
+        };
+        let frame = agent.frame.messages.clone().unwrap_or_else(fresh);
+        let style = frame.frame.style;
+        let newest = agent.newest();
+        let behind = newest.map_or(0, |(_, end)| end);
+        let mut texts: Vec<String> = newest.iter().map(|(summary, _)| summary.text(style, 1)).collect();
+        let first = texts.len() as i64;
+        texts.extend(view::own(&agent.path[behind..], style));
+        let shown = agent.path[behind..].iter().filter(|message| !message.is_removed);
+        let last_safe = message::last_safe(shown.map(|message| &message.content));
+        let last_safe = if last_safe < 0 { -1 } else { last_safe + first };
+        let count = texts.len();
+        if agent.frame.messages.is_some() || count > 0 {
+            self.put(agent, &frame.file, &frame.frame.filled(&[("", texts)]))?;
+        }
+        Ok((count, last_safe))
+    }
+
+    fn meta(&mut self, agent: &Agent, is_known: bool, count: usize, last_safe: i64) -> Result<(), WriteError> {
+        let conversation = &agent.out.conversation;
+        let flat = self.names.from == Generation::Flat;
+        if let Some(kept) = &agent.frame.meta {
+            let was = meta::read(&kept.text).unwrap_or_default();
+            losses::of_conversation(&mut self.losses, &agent.out, &was.template, Some(&agent.frame));
+            self.losses.add(conversation.id, "metadata", usize::from(was.metadata != conversation.metadata));
+            let before = agent.frame.messages.as_ref().map_or(0, |frame| frame.count as usize);
+            let is_changed = before != count;
+            let breakpoint = agent.state(BREAKPOINT).filter(|now| was.breakpoint.as_ref() != Some(now)).cloned();
+            let changes = Changes {
+                names: Some(self.names).filter(|names| names.from.separator() != names.to.separator()),
+                message_count: is_changed.then_some(count),
+                last_safe: is_changed.then_some(last_safe),
+                breakpoint,
+            };
+            return self.put_around(agent, &kept.around, &meta::changed(kept, &changes));
+        }
+        if is_known {
+            // An agent without a meta file has none afterwards either; its program makes one when it starts.
+            losses::of_conversation(&mut self.losses, &agent.out, "", Some(&agent.frame));
+            return Ok(());
+        }
+        let metadata = conversation.metadata.as_ref().and_then(|metadata| Members::parse(metadata.text()));
+        let template = metadata.and_then(|metadata| metadata.text("templateId")).unwrap_or_else(|| "manent".to_owned());
+        losses::of_conversation(&mut self.losses, &agent.out, &template, None);
+        let meta = Meta {
+            id: None,
+            template,
+            created_at: Some(conversation.created_at),
+            updated_at: Some(conversation.active_at.max(conversation.created_at)),
+            breakpoint: agent.state(BREAKPOINT).cloned(),
+            metadata: conversation.metadata.clone(),
+        };
+        let lineage: Vec<String> = agent.out.forked_from.iter().cloned().collect();
+        let text = meta::fresh(&meta, &agent.folder, &lineage, count, last_safe);
+        self.put(agent, if flat { "info.json" } else { "meta.json" }, &text)
+    }
+
+    fn calls(&mut self, agent: &Agent) -> Result<(), WriteError> {
+        let places: HashMap<MessageId, usize> =
+            agent.path.iter().enumerate().map(|(place, message)| (message.id, place)).collect();
+        let is_ours = |call: &ToolCall| call.record.text() != SEALED_BY_IMPORT;
+        let mut calls: Vec<&(ToolCall, Vec<ToolStep>)> =
+            agent.out.tool_calls.iter().filter(|(call, _)| is_ours(call)).collect();
+        calls.sort_by_key(|(call, _)| (places.get(&call.message).copied().unwrap_or(usize::MAX), call.part));
+        let fresh = || ListFrame {
+            file: "runtime/tool-calls.json".to_owned(),
+            frame: Frame::fresh("[]", Style::PRETTY),
+            count: 0,
+            order: Vec::new(),
+        };
+        let frame = agent.frame.calls.clone().unwrap_or_else(fresh);
+        if agent.frame.calls.is_none() && calls.is_empty() {
+            return Ok(());
+        }
+        if self.names.to == Generation::Flat {
+            self.losses.add(agent.out.conversation.id, "tool calls", calls.len());
+            return Ok(());
+        }
+        let is_read =
+            |call: &ToolCall| places.get(&call.message).is_none_or(|place| agent.path[*place].record.is_some());
+        let (mut read, made): (Vec<_>, Vec<_>) = calls.into_iter().partition(|(call, _)| is_read(call));
+        if frame.order.len() == read.len() {
+            read = frame.order.iter().filter_map(|rank| read.get(*rank as usize).copied()).collect();
+        }
+        let style = frame.frame.style;
+        let mut texts = agent.frame.loose_calls.clone();
+        for (call, steps) in read.into_iter().chain(made) {
+            let input = places.get(&call.message).and_then(|place| input(&agent.path[*place], call.part));
+            texts.push(call::write(call, steps, input.as_ref(), self.names.to, style));
+        }
+        self.put(agent, &frame.file, &frame.frame.filled(&[("", texts)]))
+    }
+
+    fn states(&mut self, agent: &Agent) -> Result<(), WriteError> {
+        for (name, file) in STATES {
+            let Some(value) = agent.state(name) else { continue };
+            match agent.frame.states.iter().find(|(known, _)| known == name) {
+                Some((_, around)) => self.put_around(agent, around, value.text())?,
+                None => self.put(agent, file, &Style::PRETTY.lay(value.text(), 0))?,
+            }
+            if self.names.to == Generation::Flat {
+                self.losses.add(agent.out.conversation.id, "values of state", 1);
+            }
+        }
+        Ok(())
+    }
+
+    fn logs(&mut self, agent: &Agent) -> Result<(), WriteError> {
+        if (self.names.from == Generation::Flat) != (self.names.to == Generation::Flat) {
+            // One log and logs by channel have lines of different shapes.
+            let count = agent.events.values().map(Vec::len).sum();
+            self.losses.add(agent.out.conversation.id, "events", count);
+            return Ok(());
+        }
+        for frame in &agent.frame.logs {
+            let events = agent.events.get(&frame.channel).map_or(&[][..], Vec::as_slice);
+            let known = frame.count as usize;
+            let line = |(place, event): (usize, &Event)| match place < known {
+                true => event.body.text().to_owned(),
+                false => fresh::line(event),
+            };
+            let bodies: Vec<String> = events.iter().enumerate().map(line).collect();
+            self.put(agent, &frame.file, &log::write(frame, &bodies))?;
+        }
+        let is_new = |channel: &str| !agent.frame.logs.iter().any(|frame| frame.channel == channel);
+        for (channel, events) in agent.events.iter().filter(|(channel, _)| is_new(channel)) {
+            if !CHANNELS.contains(&channel.as_str()) || self.names.to == Generation::Flat {
+                self.losses.add(agent.out.conversation.id, "events of other channels", events.len());
+                continue;
+            }
+            let bodies: Vec<String> = events.iter().map(fresh::line).collect();
+            let text = log::write(&LogFrame::default(), &bodies);
+            self.put(agent, &format!("events/{channel}.log"), &text)?;
+        }
+        Ok(())
+    }
+
+    fn documents(&mut self, kind: &str) -> Result<(), WriteError> {
+        for (document, record) in self.library.documents(kind)? {
+            let raw = record.as_ref().and_then(|record| record.raw.as_deref());
+            let frame: Option<RecoveredFrame> = raw.and_then(|raw| serde_json::from_str(raw).ok());
+            let content = document.body.as_ref().and_then(|body| body.read::<String>().ok());
+            if let (Some(frame), Some(content)) = (frame, content) {
+                self.file(&self.names.id(&frame.file), &format!("{}{content}", frame.header))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a part of a message asked a tool for.
+fn input(message: &MessageOut, part: u32) -> Option<Json> {
+    match message.content.body.parts().into_iter().nth(part as usize)? {
+        Part::ToolCall { input, .. } => Some(input),
+        _ => None,
+    }
+}
