@@ -7,6 +7,7 @@ mod personalab;
 mod kode;
 mod kode_changes;
 mod kode_generations;
+mod kode_history;
 mod kode_sample;
 mod kode_wal;
 mod veloca;
