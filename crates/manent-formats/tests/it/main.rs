@@ -8,6 +8,7 @@ mod kode;
 mod kode_changes;
 mod kode_generations;
 mod kode_history;
+mod kode_accepted;
 mod kode_sample;
 mod kode_wal;
 mod veloca;
