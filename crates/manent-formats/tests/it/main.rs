@@ -9,6 +9,7 @@ mod kode_changes;
 mod kode_generations;
 mod kode_history;
 mod kode_accepted;
+mod kode_cut;
 mod kode_sample;
 mod kode_wal;
 mod veloca;
