@@ -10,6 +10,7 @@ mod kode_generations;
 mod kode_history;
 mod kode_accepted;
 mod kode_cut;
+mod kode_random;
 mod kode_sample;
 mod kode_wal;
 mod veloca;
