@@ -1,11 +1,12 @@
 //! Which folders are agents, and which file is whose.
 
-use super::Generation;
+use super::{CHANNELS, Generation};
+use crate::json::Members;
 use crate::tree::Tree;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The folder of a pool that was shut down; it looks like an agent and is none.
-pub(super) const POOL: &str = "__pool_meta__";
+const POOL: &str = "__pool_meta__";
 
 /// Folders of an agent's folder, and folders of those.
 const FOLDERS: [&str; 6] =
@@ -32,6 +33,11 @@ impl Found {
         }
     }
 
+    /// Says whether it is the list of a pool that was shut down.
+    pub fn is_pool(&self) -> bool {
+        self.folder.rsplit('/').next() == Some(POOL) && self.files == ["meta.json"]
+    }
+
     pub fn has(&self, file: &str) -> bool {
         self.files.iter().any(|known| known == file)
     }
@@ -45,15 +51,33 @@ impl Found {
     }
 }
 
-/// Splits a name into the folder of an agent and the file in it, as the layout since 2.7.0 would.
+/// The folder of the agent that a file belongs to, if nobody else has such a file. A `snapshots` or `events` folder alone
+/// is no agent's: a project that a store lies in may have one.
 fn home(name: &str) -> Option<&str> {
     let (above, leaf) = name.rsplit_once('/').unwrap_or(("", name));
-    let inside = FOLDERS.iter().find_map(|folder| match above.strip_suffix(folder)? {
+    let is_ours = |folder: &str| match folder {
+        "runtime" => ["messages.", "tool-calls.", "todos.json", "media-cache.json", "skills.json"]
+            .iter()
+            .any(|start| leaf.starts_with(start)),
+        "events" => CHANNELS.iter().any(|channel| leaf.strip_prefix(channel).is_some_and(|end| end.starts_with('.'))),
+        folder => folder.starts_with("history/") && (leaf.ends_with(".json") || leaf.ends_with(".txt")),
+    };
+    FOLDERS.iter().filter(|folder| is_ours(folder)).find_map(|folder| match above.strip_suffix(folder)? {
         "" => Some(""),
         rest => rest.strip_suffix('/'),
-    });
-    // A snapshot may be called `meta`, so the folders come first.
-    inside.or((leaf == "meta.json").then_some(above))
+    })
+}
+
+/// The folder of a meta file that is an agent's: other programs have such files too.
+fn described<'a>(tree: &dyn Tree, name: &'a str) -> Option<&'a str> {
+    let (above, leaf) = name.rsplit_once('/').unwrap_or(("", name));
+    let folder = above.rsplit('/').next().unwrap_or_default();
+    // A snapshot may be called `meta`.
+    if leaf != "meta.json" || FOLDERS.contains(&folder) {
+        return None;
+    }
+    let named = ["agt-", "agt:", "fork-", "fork:", POOL].iter().any(|start| folder.starts_with(start));
+    (named || begins_with(tree, name, "\"agentId\"")).then_some(above)
 }
 
 /// The folder that a folder lies in; none for the root.
@@ -71,9 +95,7 @@ pub(super) fn agents(tree: &dyn Tree) -> Vec<Found> {
     let mut layered: HashSet<&str> = HashSet::new();
     let mut flat: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for entry in tree.entries() {
-        if let Some(folder) = home(&entry.name) {
-            layered.insert(folder);
-        }
+        layered.extend(home(&entry.name).or_else(|| described(tree, &entry.name)));
         let (above, leaf) = entry.name.rsplit_once('/').unwrap_or(("", &entry.name));
         if is_flat_file(leaf) {
             flat.entry(above).or_default().push(leaf);
@@ -97,30 +119,23 @@ pub(super) fn agents(tree: &dyn Tree) -> Vec<Found> {
             above = self::above(folder);
         }
     }
-    let places: HashMap<&str, usize> = agents.keys().enumerate().map(|(place, folder)| (*folder, place)).collect();
-    let found = agents.iter().map(|(folder, files)| {
-        let parent = std::iter::successors(above(folder), |folder| above(folder)).find_map(|above| places.get(above));
-        Found {
-            folder: (*folder).to_owned(),
-            files: files.clone(),
-            parent: parent.copied(),
-            is_flat: flat.contains_key(folder),
-        }
+    let found = agents.into_iter().map(|(folder, files)| Found {
+        folder: folder.to_owned(),
+        files,
+        parent: None,
+        is_flat: flat.contains_key(folder),
     });
     found.collect()
 }
 
-/// Says whether a folder holds more than a `meta.json`, which other programs have too.
-pub(super) fn is_certain(tree: &dyn Tree, found: &Found) -> bool {
-    let known = ["runtime/messages.json", "runtime/tool-calls.json", "runtime/messages.wal", "events/progress.log"];
-    if found.is_flat || known.iter().any(|file| found.has(file)) {
-        return true;
+/// Gives each agent the one in whose folder it lies.
+pub(super) fn adopt(agents: &mut [Found]) {
+    let places: HashMap<String, usize> =
+        agents.iter().enumerate().map(|(place, found)| (found.folder.clone(), place)).collect();
+    for found in agents {
+        let mut folders = std::iter::successors(above(&found.folder), |folder| above(folder));
+        found.parent = folders.find_map(|folder| places.get(folder)).copied();
     }
-    let log = |file: &String| file.starts_with("events/") && (file.ends_with(".log") || file.ends_with(".wal"));
-    if found.files.iter().any(log) {
-        return true;
-    }
-    found.has("meta.json") && begins_with(tree, &found.path("meta.json"), "\"agentId\"")
 }
 
 fn begins_with(tree: &dyn Tree, name: &str, word: &str) -> bool {
@@ -139,11 +154,9 @@ pub(super) fn generation(tree: &dyn Tree, agents: &[Found]) -> Generation {
         matches!(file.as_str(), "runtime/messages.json.wal" | "runtime/tool-calls.json.wal" | "runtime/skills.json")
             || file == "snapshots/index.json"
     };
-    let words = ["\"callId\"", "\"toolName\"", "\"state\": \"completed\"", "\"state\":\"completed\""];
-    let calls = agents.iter().filter(|found| found.has("runtime/tool-calls.json")).take(8);
-    let is_camel =
-        |found: &Found| words.iter().any(|word| begins_with(tree, &found.path("runtime/tool-calls.json"), word));
-    if names().any(is_sharp) || calls.clone().any(is_camel) {
+    let mut calls = agents.iter().filter(|found| found.has("runtime/tool-calls.json")).take(8);
+    let is_camel = |found: &Found| is_camel(tree, &found.path("runtime/tool-calls.json"));
+    if names().any(is_sharp) || calls.any(is_camel) {
         return Generation::CSharp;
     }
     let leaf = |found: &Found| found.folder.rsplit('/').next().unwrap_or_default().contains(':');
@@ -152,4 +165,15 @@ pub(super) fn generation(tree: &dyn Tree, agents: &[Found]) -> Generation {
         true => Generation::Colon,
         false => Generation::Current,
     }
+}
+
+/// Says whether the records of tool calls are those of the C# port.
+fn is_camel(tree: &dyn Tree, name: &str) -> bool {
+    let Ok(bytes) = tree.read(name, 1 << 20) else { return false };
+    let Ok(records) = serde_json::from_slice::<Vec<&serde_json::value::RawValue>>(&bytes) else { return false };
+    records.iter().take(8).filter_map(|record| Members::parse(record.get())).any(|record| {
+        let state = record.raw("state").unwrap_or_default();
+        record.raw("callId").is_some()
+            || state.trim_start_matches('"').starts_with(|letter: char| !letter.is_uppercase())
+    })
 }

@@ -2,7 +2,7 @@
 
 use super::NAME;
 use super::agent::{Agent, id_of};
-use super::find::{self, Found, POOL};
+use super::find::{self, Found};
 use super::frame::{RecoveredFrame, RootFrame};
 use super::reader::Reader;
 use crate::aside::Asides;
@@ -14,30 +14,17 @@ use std::collections::HashSet;
 
 /// Says whether agents lie in a tree.
 pub fn finds(tree: &dyn Tree) -> bool {
-    let agents = find::agents(tree);
-    agents.iter().any(|found| find::is_certain(tree, found))
+    !find::agents(tree).is_empty()
 }
 
 /// Reads every agent in a tree.
 pub fn read(tree: &dyn Tree, sink: &mut dyn Sink) -> Result<(), ReadError> {
-    let mut agents = find::agents(tree);
-    if !agents.iter().any(|found| find::is_certain(tree, found)) {
+    let (pools, mut agents): (Vec<Found>, Vec<Found>) = find::agents(tree).into_iter().partition(Found::is_pool);
+    if agents.is_empty() && pools.is_empty() {
         let why = "no folder with a meta.json, messages or events of an agent".to_owned();
         return Err(ReadError::Foreign { file: tree.label().to_owned(), format: NAME, why });
     }
-    let is_pool = |found: &Found| found.folder.rsplit('/').next() == Some(POOL) && found.files == ["meta.json"];
-    let pools: Vec<Found> = agents.iter().filter(|found| is_pool(found)).cloned().collect();
-    // A lone meta.json that names no agent is another program's.
-    let is_agent = |found: &Found| {
-        !is_pool(found) && (found.files.len() > 1 || find::is_certain(tree, found) || !found.has("meta.json"))
-    };
-    let kept: Vec<usize> = (0..agents.len()).filter(|place| is_agent(&agents[*place])).collect();
-    let places = |old: usize| kept.binary_search(&old).ok();
-    let parents: Vec<Option<usize>> = kept.iter().map(|old| agents[*old].parent.and_then(places)).collect();
-    agents.retain(is_agent);
-    for (found, parent) in agents.iter_mut().zip(parents) {
-        found.parent = parent;
-    }
+    find::adopt(&mut agents);
     let label = tree.label().trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
     let mut early: Vec<Item> = Vec::new();
     let style = {

@@ -29,7 +29,7 @@ impl Summary {
             return raw.clone();
         }
         let mut now = was.clone();
-        now.body = Body::of(&[Part::text(summary.clone())]);
+        now.body = Body::of(&[Part::text(wrapped(&was.body.words(), summary))]);
         let form = message::form(raw);
         merge(raw, &message::write(&was, form), &message::write(&now, form), style, level)
     }
@@ -61,6 +61,16 @@ impl Summary {
     }
 }
 
+/// Puts a new summary between the marks of the old one, by which the program and we find its window.
+fn wrapped(was: &str, summary: &str) -> String {
+    match was.find('>') {
+        Some(end) if was.starts_with("<context-summary") && !summary.starts_with("<context-summary") => {
+            format!("{}\n{summary}\n</context-summary>", &was[..=end])
+        }
+        _ => summary.to_owned(),
+    }
+}
+
 /// The record of a message with what was changed in it.
 pub(super) fn record(message: &MessageOut, style: Style, level: usize) -> String {
     let raw = message.record.as_ref().and_then(|record| record.raw.as_deref());
@@ -80,13 +90,12 @@ pub(super) fn record(message: &MessageOut, style: Style, level: usize) -> String
 /// The records of the file that messages live in, each as it is.
 pub(super) fn own(messages: &[MessageOut], style: Style) -> Vec<String> {
     let shown = messages.iter().filter(|message| !message.is_removed);
-    shown
-        .map(|message| {
-            let text = record(message, style, 1);
-            // One that was read from a window stands a level deeper there.
-            if style.lay(&text, 2) == text { style.lay(&text, 1) } else { text }
-        })
-        .collect()
+    shown.map(|message| raised(record(message, style, 1), style)).collect()
+}
+
+/// A record as the list of messages shows it: one that was read from a window stands a level deeper there.
+pub(super) fn raised(text: String, style: Style) -> String {
+    if style.lay(&text, 2) == text { style.lay(&text, 1) } else { text }
 }
 
 /// Records as another file shows them: laid out for it, but where that file had them otherwise.

@@ -183,7 +183,8 @@ impl Writer<'_> {
         let style = frame.frame.style;
         let newest = agent.newest();
         let behind = newest.map_or(0, |(_, end)| end);
-        let mut texts: Vec<String> = newest.iter().map(|(summary, _)| summary.text(style, 1)).collect();
+        let mut texts: Vec<String> =
+            newest.iter().map(|(summary, _)| view::raised(summary.text(style, 1), style)).collect();
         let first = texts.len() as i64;
         texts.extend(view::own(&agent.path[behind..], style));
         let shown = agent.path[behind..].iter().filter(|message| !message.is_removed);

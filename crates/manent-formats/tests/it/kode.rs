@@ -30,6 +30,34 @@ fn check(tree: &dyn Tree, expected: Expect) {
     assert_eq!(written(&items), text(files(tree)));
 }
 
+/// The lines that went and came, as few as possible.
+fn changed_lines(before: &str, after: &str) -> Vec<String> {
+    let (before, after): (Vec<&str>, Vec<&str>) = (before.split('\n').collect(), after.split('\n').collect());
+    // How many lines both have in common from each pair of places on.
+    let mut common = vec![vec![0u32; after.len() + 1]; before.len() + 1];
+    for one in (0..before.len()).rev() {
+        for other in (0..after.len()).rev() {
+            common[one][other] = match before[one] == after[other] {
+                true => common[one + 1][other + 1] + 1,
+                false => common[one + 1][other].max(common[one][other + 1]),
+            };
+        }
+    }
+    let (mut one, mut other, mut lines) = (0, 0, Vec::new());
+    while one < before.len() || other < after.len() {
+        if one < before.len() && other < after.len() && before[one] == after[other] {
+            (one, other) = (one + 1, other + 1);
+        } else if other == after.len() || (one < before.len() && common[one + 1][other] >= common[one][other + 1]) {
+            lines.push(format!("-{}", before[one]));
+            one += 1;
+        } else {
+            lines.push(format!("+{}", after[other]));
+            other += 1;
+        }
+    }
+    lines
+}
+
 /// The lines that differ between two folders.
 pub fn difference(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> String {
     let mut told = Vec::new();
@@ -40,15 +68,7 @@ pub fn difference(before: &BTreeMap<String, String>, after: &BTreeMap<String, St
             (None, Some(_)) => told.push(format!("new: {name}")),
             (Some(before), Some(after)) if before != after => {
                 told.push(format!("changed: {name}"));
-                let (before, after): (Vec<&str>, Vec<&str>) =
-                    (before.split('\n').collect(), after.split('\n').collect());
-                let same = before.iter().zip(&after).take_while(|(one, other)| one == other).count();
-                let rest = before.len().min(after.len()) - same;
-                let tail = (0..rest)
-                    .take_while(|back| before[before.len() - 1 - back] == after[after.len() - 1 - back])
-                    .count();
-                told.extend(before[same..before.len() - tail].iter().map(|line| format!("-{line}")));
-                told.extend(after[same..after.len() - tail].iter().map(|line| format!("+{line}")));
+                told.extend(changed_lines(before, after));
             }
             _ => {}
         }

@@ -193,6 +193,21 @@ fn one_agent_is_read_from_its_own_folder() {
 }
 
 #[test]
+fn files_of_a_project_around_the_agents_are_nobodys() {
+    let mut files: Files = small("agt-1").into_iter().map(|(name, text)| (format!(".kode/{name}"), text)).collect();
+    let agents = files.clone();
+    for name in
+        ["snapshots/x.json", "events/notes.log", "runtime/main.rs", "meta.json", "src/meta.json", "history/a.json"]
+    {
+        files.insert(name.to_owned(), "{}".to_owned());
+    }
+    assert_eq!(written(&read(&tree(&files))), agents);
+    files.retain(|name, _| !name.starts_with(".kode"));
+    assert!(!kode::finds(&tree(&files)));
+    assert!(kode::read(&tree(&files), &mut Vec::new()).is_err());
+}
+
+#[test]
 fn a_name_from_outside_is_never_a_path() {
     let files: Files = ["../up", "/etc", "a\\b", "a/../b"].iter().flat_map(|id| small(id)).collect();
     let after = written(&read(&tree(&files)));

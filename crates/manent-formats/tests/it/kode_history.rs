@@ -1,17 +1,21 @@
 //! Kode's memory: windows, compressions, snapshots and recovered files.
 
-use crate::kode::{read, written};
+use crate::kit::Shelf;
+use crate::kode::{difference, read, text, written};
 use crate::kode_sample::*;
 use expect_test::expect;
+use manent_formats::kode;
+use manent_model::{Body, Content, Known, Micros, Part, Time};
+use std::collections::BTreeMap;
 
-fn summary(ms: u64, text: &str) -> String {
+pub fn summary(ms: u64, text: &str) -> String {
     format!(
         r#"{{"role":"system","content":[{{"type":"text","text":"<context-summary timestamp=\"2026-01-02T03:04:05.006Z\" window=\"window-{ms}\">\n{text}\n</context-summary>"}}]}}"#
     )
 }
 
 /// Compresses as the program does: a window with everything, a record, and the summary before what is kept.
-fn compress(files: &mut Files, messages: &mut Vec<String>, events: &[String], ms: u64, keep: usize) {
+pub fn compress(files: &mut Files, messages: &mut Vec<String>, events: &[String], ms: u64, keep: usize) {
     files.insert(
         format!("agt-1/history/windows/{ms}.json"),
         pretty(&format!(
@@ -33,7 +37,7 @@ fn compress(files: &mut Files, messages: &mut Vec<String>, events: &[String], ms
     messages.extend(kept);
 }
 
-fn snapshot(files: &mut Files, id: &str, messages: &[String]) {
+pub fn snapshot(files: &mut Files, id: &str, messages: &[String]) {
     let text = format!(
         r#"{{"id":"{id}","messages":[{}],"lastSfpIndex":1,"lastBookmark":{{"seq":-1,"timestamp":5}},"createdAt":"2026-01-02T03:04:05.006Z","metadata":{{"stepCount":0}}}}"#,
         messages.join(",")
@@ -41,11 +45,14 @@ fn snapshot(files: &mut Files, id: &str, messages: &[String]) {
     files.insert(format!("agt-1/snapshots/{id}.json"), pretty(&text));
 }
 
+fn numbered(place: usize) -> String {
+    said(["user", "assistant"][place % 2], &format!("m{place}"))
+}
+
 /// Ten messages, compressed twice, with a snapshot before, between and behind.
 fn long() -> Files {
     let mut files = small("agt-1");
-    let mut messages: Vec<String> =
-        (0..10).map(|place| said(if place % 2 == 0 { "user" } else { "assistant" }, &format!("m{place}"))).collect();
+    let mut messages: Vec<String> = (0..10).map(numbered).collect();
     let events: Vec<String> = (0..4).map(|cursor| event("progress", cursor, 10 + u64::from(cursor))).collect();
     files.insert("agt-1/events/progress.log".to_owned(), events.iter().map(|line| format!("{line}\n")).collect());
     snapshot(&mut files, "early", &messages[..4]);
@@ -113,6 +120,58 @@ fn a_summary_is_put_back_to_the_messages_that_it_stands_for() {
           event progress 1970-01-01T00:00:00.012Z
           event progress 1970-01-01T00:00:00.013Z
           head 13"#]].assert_eq(&outline(&items));
+}
+
+#[test]
+fn a_fold_that_is_not_in_force_is_written_as_its_messages() {
+    let files = long();
+    let mut shelf = Shelf::of(&read(&tree(&files)));
+    let after = |shelf: &mut Shelf| {
+        let mut out = BTreeMap::new();
+        kode::write(shelf, &mut out, None).expect("writable");
+        text(out)["agt-1/runtime/messages.json"].clone()
+    };
+    shelf.conversations[0].0.folds[1].0.active = false;
+    let mut messages = vec![summary(1000, "1. [user]")];
+    messages.extend((4..14).map(numbered));
+    assert_eq!(after(&mut shelf), list(&messages));
+    shelf.conversations[0].0.folds[0].0.active = false;
+    assert_eq!(after(&mut shelf), list(&(0..14).map(numbered).collect::<Vec<_>>()));
+}
+
+#[test]
+fn what_is_said_behind_a_summary_is_the_only_difference() {
+    let files = long();
+    let mut shelf = Shelf::of(&read(&tree(&files)));
+    let time = Time { at: Micros(0), known: Known::Inherited };
+    shelf.append(0, Content::new("user", time, Body::of(&[Part::text("m14")])));
+    shelf.conversations[0].0.folds[1].0.summary = Some("shorter".to_owned());
+    let mut out = BTreeMap::new();
+    kode::write(&mut shelf, &mut out, None).expect("writable");
+    expect![[r#"
+        changed: agt-1/meta.json
+        -  "messageCount": 2,
+        -  "lastSfpIndex": 1,
+        +  "messageCount": 9,
+        +  "lastSfpIndex": 8,
+        changed: agt-1/runtime/messages.json
+        -        "text": "<context-summary timestamp=\"2026-01-02T03:04:05.006Z\" window=\"window-2000\">\n1. [user]\n</context-summary>"
+        +        "text": "<context-summary timestamp=\"2026-01-02T03:04:05.006Z\" window=\"window-2000\">\nshorter\n</context-summary>"
+        +  },
+        +  {
+        +    "role": "user",
+        +    "content": [
+        +      {
+        +        "type": "text",
+        +        "text": "m14"
+        +      }
+        +    ]
+        changed: agt-1/snapshots/late.json
+        -          "text": "<context-summary timestamp=\"2026-01-02T03:04:05.006Z\" window=\"window-2000\">\n1. [user]\n</context-summary>"
+        +          "text": "<context-summary timestamp=\"2026-01-02T03:04:05.006Z\" window=\"window-2000\">\nshorter\n</context-summary>"
+        changed: agt-1/snapshots/left.json
+        -          "text": "<context-summary timestamp=\"2026-01-02T03:04:05.006Z\" window=\"window-2000\">\n1. [user]\n</context-summary>"
+        +          "text": "<context-summary timestamp=\"2026-01-02T03:04:05.006Z\" window=\"window-2000\">\nshorter\n</context-summary>""#]].assert_eq(&difference(&files, &text(out)));
 }
 
 #[test]

@@ -154,31 +154,23 @@ fn of_two_lists_of_tool_calls_the_one_that_was_written_last_counts() {
     check_with(
         &[("runtime/tool-calls.json", list(&old)), ("runtime/tool-calls.wal", ahead(&new))],
         expect![[r#"
-        kode generation current: sample
-        repaired: agt-1/runtime/tool-calls.json wal applied: 1 tool calls of the write-ahead file took the place of 1, as the program does; those are kept
-        agent: 1 read, 1 mapped, 0 kept or told
-        message: 2 read, 2 mapped, 0 kept or told
-        tool call: 2 read, 1 mapped, 1 kept or told
-        wal: 1 read, 0 mapped, 1 kept or told
-        --
-        changed: agt-1/runtime/tool-calls.json
-        -    "state": "PENDING",
-        -    "updatedAt": 1,
-        -    "auditTrail": [
-        -      {
-        -        "state": "PENDING",
-        -        "timestamp": 0
-        +    "state": "COMPLETED",
-        +    "updatedAt": 2,
-        +    "auditTrail": [
-        +      {
-        +        "state": "PENDING",
-        +        "timestamp": 0
-        +      },
-        +      {
-        +        "state": "COMPLETED",
-        +        "timestamp": 1
-        gone: agt-1/runtime/tool-calls.wal"#]],
+            kode generation current: sample
+            repaired: agt-1/runtime/tool-calls.json wal applied: 1 tool calls of the write-ahead file took the place of 1, as the program does; those are kept
+            agent: 1 read, 1 mapped, 0 kept or told
+            message: 2 read, 2 mapped, 0 kept or told
+            tool call: 2 read, 1 mapped, 1 kept or told
+            wal: 1 read, 0 mapped, 1 kept or told
+            --
+            changed: agt-1/runtime/tool-calls.json
+            -    "state": "PENDING",
+            -    "updatedAt": 1,
+            +    "state": "COMPLETED",
+            +    "updatedAt": 2,
+            +      },
+            +      {
+            +        "state": "COMPLETED",
+            +        "timestamp": 1
+            gone: agt-1/runtime/tool-calls.wal"#]],
     );
     check_with(
         &[("runtime/tool-calls.json", list(&new)), ("runtime/tool-calls.wal", ahead(&old))],
@@ -200,38 +192,26 @@ fn tool_calls_that_a_write_ahead_file_does_not_know_are_told() {
     check_with(
         &[("runtime/tool-calls.json", list(&old)), ("runtime/tool-calls.wal", ahead(&new))],
         expect![[r#"
-        kode generation current: sample
-        repaired: agt-1/runtime/tool-calls.json wal applied: 1 tool calls of the write-ahead file took the place of 1, as the program does; those are kept
-        skipped: agt-1/runtime/tool-calls.json tool call: the write-ahead file says something else, and its program takes that
-        agent: 1 read, 1 mapped, 0 kept or told
-        message: 2 read, 2 mapped, 0 kept or told
-        tool call: 2 read, 1 mapped, 1 kept or told
-        wal: 1 read, 0 mapped, 1 kept or told
-        --
-        changed: agt-1/runtime/tool-calls.json
-        -    "id": "a",
-        -    "name": "n",
-        -    "input": {},
-        -    "state": "PENDING",
-        -    "updatedAt": 1,
-        -    "auditTrail": [
-        -      {
-        -        "state": "PENDING",
-        -        "timestamp": 0
-        +    "id": "b",
-        +    "name": "n",
-        +    "input": {},
-        +    "state": "SEALED",
-        +    "updatedAt": 2,
-        +    "auditTrail": [
-        +      {
-        +        "state": "PENDING",
-        +        "timestamp": 0
-        +      },
-        +      {
-        +        "state": "SEALED",
-        +        "timestamp": 1
-        gone: agt-1/runtime/tool-calls.wal"#]],
+            kode generation current: sample
+            repaired: agt-1/runtime/tool-calls.json wal applied: 1 tool calls of the write-ahead file took the place of 1, as the program does; those are kept
+            skipped: agt-1/runtime/tool-calls.json tool call: the write-ahead file says something else, and its program takes that
+            agent: 1 read, 1 mapped, 0 kept or told
+            message: 2 read, 2 mapped, 0 kept or told
+            tool call: 2 read, 1 mapped, 1 kept or told
+            wal: 1 read, 0 mapped, 1 kept or told
+            --
+            changed: agt-1/runtime/tool-calls.json
+            -    "id": "a",
+            +    "id": "b",
+            -    "state": "PENDING",
+            -    "updatedAt": 1,
+            +    "state": "SEALED",
+            +    "updatedAt": 2,
+            +      },
+            +      {
+            +        "state": "SEALED",
+            +        "timestamp": 1
+            gone: agt-1/runtime/tool-calls.wal"#]],
     );
 }
 
