@@ -96,12 +96,12 @@ fn step(step: &ToolStep, spelling: Spelling) -> String {
 pub(super) fn write(
     call: &ToolCall,
     steps: &[ToolStep],
-    input: Option<&Json>,
+    input: impl FnOnce() -> Option<Json>,
     generation: Generation,
     style: Style,
 ) -> String {
     let raw = call.record.text();
-    let Ok(was) = read(raw) else { return style.lay(&fresh(call, steps, input, generation), 1) };
+    let Ok(was) = read(raw) else { return style.lay(&fresh(call, steps, input(), generation), 1) };
     let members = Members::parse(raw).unwrap_or_default();
     let source = members.raw("state").and_then(state).map_or(Spelling::Upper, |(_, spelling)| spelling);
     let target = spelling(generation, source);
@@ -125,12 +125,12 @@ pub(super) fn write(
 }
 
 /// The record of a call that the program never saw.
-fn fresh(call: &ToolCall, steps: &[ToolStep], input: Option<&Json>, generation: Generation) -> String {
+fn fresh(call: &ToolCall, steps: &[ToolStep], input: Option<Json>, generation: Generation) -> String {
     let spelling = spelling(generation, Spelling::Upper);
     let at = |step: Option<&ToolStep>| step.map_or(0, |step| to_millis(step.at));
     let approval = Object::new().with("required", &steps.iter().any(|step| step.state == ToolState::ApprovalRequired));
     let mut object = Object::new().with("id", &call.call_id).with("name", &call.name);
-    object = object.with("input", &input.cloned().unwrap_or_else(|| Json::of(&serde_json::Map::new())));
+    object = object.with("input", &input.unwrap_or_else(|| Json::of(&serde_json::Map::new())));
     object.0.push(("state".to_owned(), spelled(call.state, spelling)));
     object.0.push(("approval".to_owned(), approval.text()));
     object = object.with("createdAt", &at(steps.first())).with("updatedAt", &at(steps.last()));

@@ -102,7 +102,8 @@ pub(super) fn raised(text: String, style: Style) -> String {
 pub(super) fn shown(records: Vec<String>, odd: &Odd, style: Style, level: usize) -> Vec<String> {
     let lay = |(place, record): (usize, String)| {
         let laid = style.lay(&record, level);
-        match odd.iter().find(|(at, _)| *at as usize == place) {
+        let odd = odd.binary_search_by_key(&(place as u32), |(at, _)| *at).ok().and_then(|at| odd.get(at));
+        match odd {
             Some((_, None)) => record,
             Some((_, Some(text))) if Style::COMPACT.lay(text, 0) == Style::COMPACT.lay(&record, 0) => text.clone(),
             _ => laid,

@@ -200,7 +200,9 @@ impl Writer<'_> {
     fn meta(&mut self, agent: &Agent, is_known: bool, count: usize, last_safe: i64) -> Result<(), WriteError> {
         let conversation = &agent.out.conversation;
         let flat = self.names.from == Generation::Flat;
-        if let Some(kept) = &agent.frame.meta {
+        // What the first generation says about an agent is not what the later ones ask for.
+        let is_anew = flat && self.names.to != Generation::Flat;
+        if let Some(kept) = agent.frame.meta.as_ref().filter(|_| !is_anew) {
             let was = meta::read(&kept.text).unwrap_or_default();
             losses::of_conversation(&mut self.losses, &agent.out, &was.template, Some(&agent.frame));
             self.losses.add(conversation.id, "metadata", usize::from(was.metadata != conversation.metadata));
@@ -215,7 +217,7 @@ impl Writer<'_> {
             };
             return self.put_around(agent, &kept.around, &meta::changed(kept, &changes));
         }
-        if is_known {
+        if is_known && !is_anew {
             // An agent without a meta file has none afterwards either; its program makes one when it starts.
             losses::of_conversation(&mut self.losses, &agent.out, "", Some(&agent.frame));
             return Ok(());
@@ -266,8 +268,8 @@ impl Writer<'_> {
         let style = frame.frame.style;
         let mut texts = agent.frame.loose_calls.clone();
         for (call, steps) in read.into_iter().chain(made) {
-            let input = places.get(&call.message).and_then(|place| input(&agent.path[*place], call.part));
-            texts.push(call::write(call, steps, input.as_ref(), self.names.to, style));
+            let input = || places.get(&call.message).and_then(|place| input(&agent.path[*place], call.part));
+            texts.push(call::write(call, steps, input, self.names.to, style));
         }
         self.put(agent, &frame.file, &frame.frame.filled(&[("", texts)]))
     }
@@ -275,12 +277,13 @@ impl Writer<'_> {
     fn states(&mut self, agent: &Agent) -> Result<(), WriteError> {
         for (name, file) in STATES {
             let Some(value) = agent.state(name) else { continue };
+            if self.names.to == Generation::Flat {
+                self.losses.add(agent.out.conversation.id, "values of state", 1);
+                continue;
+            }
             match agent.frame.states.iter().find(|(known, _)| known == name) {
                 Some((_, around)) => self.put_around(agent, around, value.text())?,
                 None => self.put(agent, file, &Style::PRETTY.lay(value.text(), 0))?,
-            }
-            if self.names.to == Generation::Flat {
-                self.losses.add(agent.out.conversation.id, "values of state", 1);
             }
         }
         Ok(())

@@ -2,10 +2,10 @@
 
 use crate::kit::*;
 use crate::kode::{read, text};
-use crate::kode_sample::{Files, tree};
+use crate::kode_sample::{Files, list, pretty, said, tree};
 use expect_test::expect;
 use manent_formats::json::Style;
-use manent_formats::{Loss, kode, veloca};
+use manent_formats::{Library, Loss, kode, veloca};
 use manent_model::{
     Author, Body, Bookmark, Content, Event, Json, Micros, Part, State, Time, ToolCall, ToolState, ToolStep,
 };
@@ -186,6 +186,38 @@ fn elsewhere() -> Shelf {
     let summary = Part::Summary { text: "in short".to_owned(), extra: Vec::new() };
     messages[0].content.body = Body::of(&[Part::text("hi"), summary]);
     shelf
+}
+
+#[test]
+fn every_generation_holds_a_conversation_from_elsewhere() {
+    let words = |shelf: &mut Shelf| -> Vec<String> {
+        let path = (0..4).flat_map(|from| shelf.messages(0, from).expect("messages").into_iter().take(1));
+        path.filter(|message| !message.is_removed).map(|message| message.content.body.words()).collect()
+    };
+    for generation in kode::GENERATIONS {
+        let mut out = BTreeMap::new();
+        kode::write(&mut elsewhere(), &mut out, Some(generation)).expect("writable");
+        let items = read(&tree(&text(out)));
+        let mut shelf = Shelf::of(&items);
+        let read = shelf.root.as_ref().map(|root| root.generation.clone());
+        // Nothing in these files but the state of a tool call tells the port from the original.
+        assert_eq!(read.as_deref(), Some(generation), "{}", report(&items));
+        assert_eq!(words(&mut shelf)[..2], words(&mut elsewhere())[..2], "{generation}");
+    }
+}
+
+#[test]
+fn an_agent_of_the_first_generation_becomes_one_that_the_sdk_accepts() {
+    let mut files = Files::new();
+    let messages = [said("user", "hi"), said("assistant", "ho")];
+    files.insert("org-a/session-x/messages.json".to_owned(), list(&messages));
+    files.insert(
+        "org-a/session-x/info.json".to_owned(),
+        pretty(r#"{"sessionId":"org-a/session-x","createdAt":"2025-10-04T00:00:00.000Z"}"#),
+    );
+    let mut out = BTreeMap::new();
+    kode::write(&mut Shelf::of(&read(&tree(&files))), &mut out, Some("current")).expect("writable");
+    assert_eq!(accept(&text(out)), 1);
 }
 
 #[test]
