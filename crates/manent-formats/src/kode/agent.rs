@@ -49,7 +49,12 @@ impl Reader<'_> {
             agent,
             time,
             has_meta: kept.is_some(),
-            frame: AgentFrame { folder: agent.found.folder.clone(), meta: kept, ..AgentFrame::default() },
+            frame: AgentFrame {
+                folder: agent.found.folder.clone(),
+                is_meta_lost: kept.is_none() && agent.found.has(meta_file(agent.found)),
+                meta: kept,
+                ..AgentFrame::default()
+            },
             meta,
             grove: Grove::default(),
             path: Vec::new(),
@@ -70,7 +75,7 @@ impl Reader<'_> {
 
     /// Reads what is said about an agent; nothing where that cannot be read, which is told.
     fn meta(&mut self, found: &Found) -> Result<(Meta, Option<Kept>), ReadError> {
-        let file = if found.is_flat { "info.json" } else { "meta.json" };
+        let file = meta_file(found);
         if !found.has(file) {
             return Ok((Meta::default(), None));
         }
@@ -218,6 +223,11 @@ impl Reader<'_> {
     }
 }
 
+/// The file that says what an agent is.
+fn meta_file(found: &Found) -> &'static str {
+    if found.is_flat { "info.json" } else { "meta.json" }
+}
+
 /// Two places of one name cannot be told apart.
 fn name_apart(bookmarks: &mut [BookmarkItem]) {
     let mut known = HashSet::new();
@@ -253,7 +263,7 @@ fn is_known(found: &Found, file: &str) -> bool {
 
 /// Reads the id of an agent, before anything else of it.
 pub(super) fn id_of(reader: &Reader<'_>, found: &Found) -> Option<String> {
-    let file = found.path(if found.is_flat { "info.json" } else { "meta.json" });
+    let file = found.path(meta_file(found));
     let bytes = reader.tree.read(&file, 1 << 26).ok()?;
     let kept = super::reader::kept(&bytes, "").ok()?;
     Members::parse(&kept.text)?;

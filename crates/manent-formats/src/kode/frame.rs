@@ -88,6 +88,9 @@ pub(super) struct AgentFrame {
     pub folder: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Kept>,
+    /// There was a meta file that could not be read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_meta_lost: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<ListFrame>,
     /// The list of messages was empty, and what is shown came from windows or snapshots.

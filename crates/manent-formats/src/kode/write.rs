@@ -217,14 +217,17 @@ impl Writer<'_> {
             };
             return self.put_around(agent, &kept.around, &meta::changed(kept, &changes));
         }
-        if is_known && !is_anew {
+        // Without the file the program would not find the agent, so one that was torn is made anew.
+        let is_lost = agent.frame.is_meta_lost;
+        if is_known && !is_anew && !is_lost {
             // An agent without a meta file has none afterwards either; its program makes one when it starts.
             losses::of_conversation(&mut self.losses, &agent.out, "", Some(&agent.frame));
             return Ok(());
         }
         let metadata = conversation.metadata.as_ref().and_then(|metadata| Members::parse(metadata.text()));
         let template = metadata.and_then(|metadata| metadata.text("templateId")).unwrap_or_else(|| "manent".to_owned());
-        losses::of_conversation(&mut self.losses, &agent.out, &template, None);
+        let known = if is_lost { "" } else { &template };
+        losses::of_conversation(&mut self.losses, &agent.out, known, None);
         let meta = Meta {
             id: None,
             template,

@@ -2,7 +2,7 @@
 
 use crate::kit::*;
 use crate::kode::{read, text};
-use crate::kode_sample::{Files, list, pretty, said, tree};
+use crate::kode_sample::{Files, list, pretty, said, small, tree};
 use expect_test::expect;
 use manent_formats::json::Style;
 use manent_formats::{Library, Loss, kode, veloca};
@@ -204,6 +204,18 @@ fn every_generation_holds_a_conversation_from_elsewhere() {
         assert_eq!(read.as_deref(), Some(generation), "{}", report(&items));
         assert_eq!(words(&mut shelf)[..2], words(&mut elsewhere())[..2], "{generation}");
     }
+}
+
+#[test]
+fn an_agent_whose_meta_file_was_cut_off_gets_one_that_the_sdk_accepts() {
+    let mut files = small("agt-1");
+    files.get_mut("agt-1/meta.json").expect("a file").truncate(40);
+    let mut out = BTreeMap::new();
+    let losses = kode::write(&mut Shelf::of(&read(&tree(&files))), &mut out, None).expect("writable");
+    assert_eq!((accept(&text(out)), losses), (1, Vec::new()));
+    // One that never had such a file gets none: then the folder would not come back as it was.
+    files.remove("agt-1/meta.json");
+    assert_eq!(crate::kode::written(&read(&tree(&files))), files);
 }
 
 #[test]
