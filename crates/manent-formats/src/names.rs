@@ -49,7 +49,8 @@ mod tests {
         for name in ["a.json", "sessions/a b.json", "数据/agt:01/x", "...", "a/.b"] {
             assert!(is_safe(name), "{name}");
         }
-        for name in ["", "/etc/passwd", "../a", "a/../b", "a//b", "a/", "./a", "a\\b", "C:/a", "a/c:b", "a\0b", "a\nb"] {
+        for name in ["", "/etc/passwd", "../a", "a/../b", "a//b", "a/", "./a", "a\\b", "C:/a", "a/c:b", "a\0b", "a\nb"]
+        {
             assert!(!is_safe(name), "{name}");
         }
         assert!(!is_safe_piece("a/b"));

@@ -98,7 +98,13 @@ impl Shelf {
             }
             Item::End { head } => {
                 let place = self.conversations.len() - 1;
-                let last = self.conversations[place].1.len().checked_sub(1);
+                let count = self.conversations[place].1.len();
+                let last = count.checked_sub(1);
+                // What stands behind the head is a branch, even if nothing else stands there.
+                if head.is_some_and(|head| Some(head as usize) != last) {
+                    let straight = (0..count).map(|index: usize| index.checked_sub(1)).collect();
+                    self.trees.entry(place).or_insert((straight, None));
+                }
                 if let Some((_, shown)) = self.trees.get_mut(&place) {
                     *shown = head.map(|head| head as usize).or(last);
                 }

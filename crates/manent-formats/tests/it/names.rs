@@ -27,10 +27,11 @@ fn every_tree_is_of_one_format_only() {
         check(&tree, Some("personalab"));
     }
     check(&memory(&[("config.json", "{\"features\":{\"director_plot_control\":{}}}")]), Some("personalab"));
+    let agent = "[{\"role\":\"user\",\"content\":[{\"type\":\"text\"}]}]";
+    check(&memory(&[("runtime/messages.json", agent)]), Some("kode"));
     for (name, text) in [
         ("config.json", "{}"),
         ("sessions/a.json", "{\"id\":1}"),
-        ("runtime/messages.json", "[{\"role\":\"user\",\"content\":[{\"type\":\"text\"}]}]"),
         ("x.json", "[{\"role\":\"user\",\"content\":[]}]"),
         ("x.json", "{\"sessionId\":1}"),
         ("x.json", ""),
