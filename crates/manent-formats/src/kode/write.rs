@@ -19,14 +19,7 @@ use std::io::Write;
 pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&str>) -> Result<Vec<Loss>, WriteError> {
     let root = library.root().cloned();
     let known = root.as_ref().and_then(|root| Generation::of(&root.generation));
-    let asked = match generation {
-        Some(name) => Some(Generation::of(name).ok_or_else(|| WriteError::Generation {
-            format: NAME,
-            generation: name.to_owned(),
-            known: GENERATIONS.join(", "),
-        })?),
-        None => None,
-    };
+    let asked = asked(NAME, &GENERATIONS, generation, Generation::of)?;
     let to = asked.or(known).unwrap_or(Generation::Current);
     let names = Names { from: known.unwrap_or(to), to };
     let mut writer = Writer { library, out, names, losses: Losses::default(), written: HashSet::new() };

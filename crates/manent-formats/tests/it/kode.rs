@@ -1,10 +1,20 @@
 //! Kode: the folders that the real programs wrote.
 
+mod accepted;
+mod changes;
+mod cut;
+mod folder;
+mod generations;
+mod history;
+mod random;
+mod sample;
+mod wal;
+
 use crate::kit::*;
-use crate::kode_sample::outline;
 use expect_test::{Expect, expect};
 use manent_formats::tree::Tree;
 use manent_formats::{Item, kode};
+use sample::outline;
 use std::collections::BTreeMap;
 
 pub fn read(tree: &dyn Tree) -> Vec<Item> {

@@ -1,8 +1,8 @@
 //! Kode after a change: exactly what changed looks different.
 
+use super::sample::*;
 use crate::kit::Shelf;
 use crate::kode::{difference, read, text};
-use crate::kode_sample::*;
 use expect_test::{Expect, expect};
 use manent_formats::{Loss, kode};
 use manent_model::{Body, Bookmark, Content, Event, Json, Micros, Part, State, Time, ToolState, ToolStep};

@@ -1,8 +1,8 @@
 //! Any agent, written and read: the same agent.
 
+use super::sample::tree;
 use crate::kit::Shelf;
 use crate::kode::{read, text};
-use crate::kode_sample::tree;
 use fastrand::Rng;
 use manent_formats::*;
 use manent_model::*;

@@ -1,9 +1,9 @@
 //! Any folder: back to the byte if it is whole, and accounted for if it is damaged.
 
+use super::history::{compress, snapshot};
+use super::sample::*;
 use crate::kit::report;
 use crate::kode::{read, written};
-use crate::kode_history::{compress, snapshot};
-use crate::kode_sample::*;
 use fastrand::Rng;
 use manent_formats::json::Style;
 use manent_formats::tree::Memory;

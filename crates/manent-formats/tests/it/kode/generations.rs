@@ -1,8 +1,8 @@
 //! Kode's other writers: before 2.7.0, in C#, and as the study note describes them.
 
+use super::sample::*;
 use crate::kit::Shelf;
 use crate::kode::{read, text, written};
-use crate::kode_sample::*;
 use expect_test::expect;
 use manent_formats::{Item, kode};
 use std::collections::BTreeMap;

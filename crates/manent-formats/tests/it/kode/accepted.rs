@@ -1,8 +1,8 @@
 //! What is written, read by the rules of the SDK itself; nothing of our reader is used here.
 
+use super::sample::{Files, list, pretty, said, small, tree};
 use crate::kit::*;
 use crate::kode::{read, text};
-use crate::kode_sample::{Files, list, pretty, said, small, tree};
 use expect_test::expect;
 use manent_formats::json::Style;
 use manent_formats::{Library, Loss, kode, veloca};

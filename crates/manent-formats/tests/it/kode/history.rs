@@ -1,8 +1,8 @@
 //! Kode's memory: windows, compressions, snapshots and recovered files.
 
+use super::sample::*;
 use crate::kit::Shelf;
 use crate::kode::{difference, read, text, written};
-use crate::kode_sample::*;
 use expect_test::expect;
 use manent_formats::kode;
 use manent_model::{Body, Content, Known, Micros, Part, Time};

@@ -1,8 +1,8 @@
 //! Kode after a crash: write-ahead files that are newer, older, torn or different, and logs that were cut off.
 
+use super::sample::*;
 use crate::kit::report;
 use crate::kode::{difference, read, written};
-use crate::kode_sample::*;
 use expect_test::{Expect, expect};
 
 const MESSAGES: &str = "agt-1/runtime/messages.json";
