@@ -11,12 +11,13 @@
 //!
 //! [`http`] talks to a server as a program on the other side would; [`terminal`] watches a program as a person would;
 //! [`postgres`] is a server to store in, [`scratch`] an empty database on one, [`patroni`] three of them, [`proxy`] a bad wire to one; [`SmallDisk`] is a disk
-//! that is soon full.
+//! that is soon full; [`foreign`] knows where other programs' files lie.
 #![cfg(unix)]
 
 mod crash;
 mod disk;
 mod faults;
+pub mod foreign;
 pub mod http;
 mod inode;
 mod log;

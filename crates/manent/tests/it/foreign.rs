@@ -4,22 +4,11 @@ use crate::kit::*;
 use expect_test::{Expect, expect};
 use manent::formats::tree::{Folder, Memory, Tree};
 use manent::*;
+use manent_testing::foreign::{difference, fixtures};
 use manent_testing::scratch::Scratch;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 type Files = BTreeMap<String, Vec<u8>>;
-
-/// Real files, if they are here; otherwise says so.
-fn fixtures(folder: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("MANENT_FIXTURES").map(PathBuf::from);
-    let root = root.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"));
-    let found = Some(root.join(folder)).filter(|folder| folder.exists());
-    if found.is_none() {
-        manent_testing::not_run("the real files of the five formats: MANENT_FIXTURES does not lead to them");
-    }
-    found
-}
 
 fn files(tree: &dyn Tree) -> Files {
     let read = |name: &str| tree.read(name, 1 << 30).expect("a file");
@@ -47,39 +36,18 @@ async fn written(database: &Database, format: &str) -> Files {
     files
 }
 
-fn text(files: &Files) -> BTreeMap<&str, String> {
-    files.iter().map(|(name, bytes)| (name.as_str(), String::from_utf8_lossy(bytes).into_owned())).collect()
+fn assert_same(expected: &Files, found: &Files) {
+    assert_eq!(difference(expected, found), "");
 }
 
-/// The lines that differ between two sets of files.
-fn differences(before: &Files, after: &Files) -> String {
-    let mut told = Vec::new();
-    for name in before.keys().chain(after.keys().filter(|name| !before.contains_key(*name))) {
-        let lines = |files: &Files| -> Vec<String> {
-            let text = files.get(name).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-            text.unwrap_or_default().lines().map(str::to_owned).collect()
-        };
-        let (mut old, mut new) = (lines(before), lines(after));
-        while !old.is_empty() && old.first() == new.first() {
-            old.remove(0);
-            new.remove(0);
-        }
-        while !old.is_empty() && old.last() == new.last() {
-            old.pop();
-            new.pop();
-        }
-        told.extend(old.iter().map(|line| format!("- {line}")).chain(new.iter().map(|line| format!("+ {line}"))));
-    }
-    told.join("\n")
-}
-
-/// A SQLite file and, where there is a server, PostgreSQL.
-async fn on_each_engine<F: AsyncFn(Database)>(check: F) {
+/// A SQLite file and, where there is a server, PostgreSQL: both say the same.
+async fn on_each_engine<T: PartialEq + std::fmt::Debug>(check: impl AsyncFn(Database) -> T) -> T {
     let file = open();
-    check((*file).clone()).await;
+    let said = check((*file).clone()).await;
     if let Some(scratch) = Scratch::make() {
-        check(Database::open(&scratch.url).expect("opens")).await;
+        assert_eq!(check(Database::open(&scratch.url).expect("opens")).await, said);
     }
+    said
 }
 
 /// Untouched, it comes back to the byte: at once, after a second import, and by way of our own lines.
@@ -89,7 +57,7 @@ async fn comes_back(folder: &str, format: &str) {
     on_each_engine(async |database| {
         let first = import(&database, &files).await;
         assert!(first.conversations.iter().all(|one| one.is_new), "{first:#?}");
-        assert_eq!(text(&written(&database, format).await), text(&files));
+        assert_same(&files, &written(&database, format).await);
         let position = database.position();
         let again = import(&database, &files).await;
         assert_eq!(database.position(), position, "importing again adds nothing: {again:#?}");
@@ -97,7 +65,7 @@ async fn comes_back(folder: &str, format: &str) {
         let other = open();
         let report = other.import_jsonl(lines.as_bytes()).await.expect("our own lines");
         assert_eq!(report.problems, []);
-        assert_eq!(text(&written(&other, format).await), text(&files), "by way of our own lines");
+        assert_same(&files, &written(&other, format).await);
         assert_sound(&database).await;
     })
     .await;
@@ -121,6 +89,70 @@ async fn the_real_vault_comes_back_to_the_byte() {
 async fn both_layouts_of_stories_come_back_to_the_byte() {
     comes_back("personalab/v1-instance-layout", "personalab").await;
     comes_back("personalab/v2-conversation-layout", "personalab").await;
+}
+
+#[tokio::test]
+async fn every_real_folder_of_agents_comes_back_to_the_byte() {
+    for folder in [
+        "store-level",
+        "full-2.7.0",
+        "interrupt",
+        "pool-shutdown",
+        "crash-approval/before",
+        "crash-approval/after-resume",
+        "crash-approval/after-next-turn",
+        "crash-executing/after-resume",
+        "crash-executing/after-next-turn",
+        "crash-event-dup/after-recovery",
+    ] {
+        comes_back(&format!("kode/{folder}"), "kode").await;
+    }
+}
+
+/// What a crash left behind is put in order: what is written then comes back to the byte.
+async fn check_crash(folder: &str, expected: Expect) {
+    let Some(path) = fixtures(folder) else { return };
+    let files = files(&Folder::open(&path).expect("a fixture"));
+    let told = on_each_engine(async |database| {
+        import(&database, &files).await;
+        let mended = written(&database, "kode").await;
+        let position = database.position();
+        import(&database, &files).await;
+        assert_eq!(database.position(), position, "importing again adds nothing");
+        let other = open();
+        import(&other, &mended).await;
+        assert_same(&mended, &written(&other, "kode").await);
+        let told: Vec<String> =
+            difference(&files, &mended).lines().map(|line| line.chars().take(64).collect()).collect();
+        told.join("\n")
+    })
+    .await;
+    expected.assert_eq(&told);
+}
+
+#[tokio::test]
+async fn events_that_a_crash_left_in_front_of_the_log_are_in_the_log() {
+    check_crash(
+        "kode/crash-executing/before",
+        expect![[r#"
+        changed: agt-executing/events/monitor.log
+        +{"cursor":12,"bookmark":{"seq":12,"timestamp":1794770561936},"e
+        +{"cursor":13,"bookmark":{"seq":13,"timestamp":1794770561936},"e
+        +{"cursor":14,"bookmark":{"seq":14,"timestamp":1794770561942},"e
+        +{"cursor":18,"bookmark":{"seq":18,"timestamp":1794770561943},"e
+        gone: agt-executing/events/monitor.wal
+        changed: agt-executing/events/progress.log
+        +{"cursor":15,"bookmark":{"seq":15,"timestamp":1794770561942},"e
+        +{"cursor":16,"bookmark":{"seq":16,"timestamp":1794770561943},"e
+        +{"cursor":17,"bookmark":{"seq":17,"timestamp":1794770561943},"e
+        gone: agt-executing/events/progress.wal"#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn events_that_a_crash_doubled_are_there_once() {
+    check_crash("kode/crash-event-dup/before", expect!["gone: a/events/progress.wal"]).await;
 }
 
 const SESSIONS: &str = r#"{
@@ -184,15 +216,14 @@ fn sessions(text: &str) -> Files {
 
 async fn check_change(change: impl AsyncFn(&Database, &[ConversationId]), expected: Expect) {
     let files = sessions(SESSIONS);
-    on_each_engine(async |database| {
+    let told = on_each_engine(async |database| {
         import(&database, &files).await;
         let ids = database.store().conversation_ids(None, 9).await.expect("readable");
         change(&database, &ids).await;
-        let after = written(&database, "veloca").await;
-        let difference = differences(&files, &after);
-        expected.assert_eq(&difference);
+        difference(&files, &written(&database, "veloca").await)
     })
     .await;
+    expected.assert_eq(&told);
 }
 
 #[tokio::test]
@@ -200,8 +231,9 @@ async fn a_new_name_changes_one_place() {
     check_change(
         async |database, ids| database.rename(ids[1], "第二").await.expect("renamed"),
         expect![[r#"
-        -       "name": "second",
-        +       "name": "第二","#]],
+        changed: veloca-storage.json
+        -      "name": "second",
+        +      "name": "第二","#]],
     )
     .await;
 }
@@ -215,8 +247,9 @@ async fn a_removed_message_is_marked_as_the_program_does() {
     check_change(
         remove,
         expect![[r#"
-        -       "status": 0,
-        +       "status": 1,"#]],
+        changed: veloca-storage.json
+        -      "status": 0,
+        +      "status": 1,"#]],
     )
     .await;
 }
@@ -233,8 +266,8 @@ async fn an_edited_message_keeps_its_record() {
         import(&database, &files).await;
         let ids = database.store().conversation_ids(None, 9).await.expect("readable");
         edit(&database, &ids).await;
-        let difference = differences(&files, &written(&database, "veloca").await);
-        assert!(difference.contains("+       \"message\": \"您好\""), "{difference}");
+        let difference = difference(&files, &written(&database, "veloca").await);
+        assert!(difference.contains("+      \"message\": \"您好\""), "{difference}");
         assert!(!difference.contains("entry_id"), "{difference}");
     })
     .await;
@@ -256,7 +289,7 @@ async fn a_file_that_grew_adds_what_is_new_and_what_changed_becomes_an_alternati
         assert_eq!(texts(&database, ids[0]).await, ["你好", "明天见"]);
         assert_eq!(texts(&database, ids[1]).await, ["hi", "hello"]);
         assert_eq!(database.conversation(ids[0]).await.expect("there").title, "另一个");
-        assert_eq!(text(&written(&database, "veloca").await), text(&sessions(&grown)));
+        assert_same(&sessions(&grown), &written(&database, "veloca").await);
         // What vanished there stays here.
         let report = import(&database, &sessions(SESSIONS)).await;
         assert_eq!(report.conversations[1].added, 0);
