@@ -3,7 +3,7 @@
 use crate::item::Sink;
 use crate::out::{Library, Loss, Out, WriteError};
 use crate::problem::ReadError;
-use crate::tree::Tree;
+use crate::tree::{Below, Tree};
 use crate::{kode, obsidian, personalab, veloca};
 
 /// A format that is read and written.
@@ -66,4 +66,31 @@ pub fn format(name: &str) -> Option<&'static Format> {
 /// Finds out what lies in a tree.
 pub fn sniff(tree: &dyn Tree) -> Option<&'static Format> {
     FORMATS.iter().find(|format| (format.finds)(tree))
+}
+
+/// Finds out what lies in a tree or, where it is one folder only, in that; the tree comes back if nobody knows.
+///
+/// A format that is asked for is believed, but it too may lie in the one folder.
+pub fn recognise(
+    tree: Box<dyn Tree + Send>,
+    asked: Option<&'static Format>,
+) -> Result<(Box<dyn Tree + Send>, &'static Format), Box<dyn Tree + Send>> {
+    let known = |tree: &dyn Tree| match asked {
+        Some(format) => Some(format).filter(|format| (format.finds)(tree)),
+        None => sniff(tree),
+    };
+    if let Some(format) = known(&*tree) {
+        return Ok((tree, format));
+    }
+    let tree = match Below::the_top(tree) {
+        Ok(below) => match known(&below) {
+            Some(format) => return Ok((Box::new(below), format)),
+            None => below.whole(),
+        },
+        Err(tree) => tree,
+    };
+    match asked {
+        Some(format) => Ok((tree, format)),
+        None => Err(tree),
+    }
 }

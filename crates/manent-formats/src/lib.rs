@@ -16,7 +16,7 @@ pub mod veloca;
 pub mod obsidian;
 pub mod personalab;
 
-pub use formats::{FORMATS, Format, format, sniff};
+pub use formats::{FORMATS, Format, format, recognise, sniff};
 pub use item::*;
 pub use out::*;
 pub use problem::{At, Broken, Place, Problem, ReadError, Repair};

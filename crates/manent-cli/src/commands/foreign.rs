@@ -3,18 +3,20 @@
 use crate::desk::Desk;
 use crate::progress::Spinner;
 use crate::screen::{Cell, Screen, Table};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use manent::export::{DiskOut, Replace};
-use manent::formats::tree::{Folder, Memory, Tree};
+use manent::formats::tree::{self, Tree};
 use manent::formats::{self, FORMATS, Format, Loss};
 use manent::import::ImportedReport;
 use manent::{ConversationId, Database, ImportMode};
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// What standard input may hold when it is no stream of ours.
-const STDIN_MAX: u64 = 512 << 20;
+const STDIN_MAX: u64 = 4 << 30;
 
 /// Reads the name of a format.
 pub fn format_named(name: &str) -> Result<&'static Format, String> {
@@ -24,23 +26,24 @@ pub fn format_named(name: &str) -> Result<&'static Format, String> {
 
 /// Opens what lies at a path, and finds out what it is.
 pub fn tree_at(path: &Path, format: Option<&'static Format>) -> Result<(Box<dyn Tree + Send>, &'static Format)> {
-    let tree: Box<dyn Tree + Send> = match path.as_os_str() == "-" {
-        true => {
-            let mut bytes = Vec::new();
-            let read =
-                std::io::Read::read_to_end(&mut std::io::Read::take(std::io::stdin(), STDIN_MAX + 1), &mut bytes);
-            if read.context("reading standard input")? as u64 > STDIN_MAX {
-                bail!("standard input is larger than 512 MiB; import the file itself");
-            }
-            Box::new(Memory::new("standard input", BTreeMap::from([("standard input".to_owned(), bytes)])))
-        }
-        false => Box::new(Folder::open(path).with_context(|| format!("opening {}", path.display()))?),
+    let tree = match path.as_os_str() == "-" {
+        true => tree::of("standard input", vec![("standard input".to_owned(), standard_input()?)])?,
+        false => tree::at(path).with_context(|| format!("opening {}", path.display()))?,
     };
-    let Some(format) = format.or_else(|| formats::sniff(&*tree)) else {
+    formats::recognise(tree, format).map_err(|_| {
         let known = FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
-        bail!("{} is of no format that is known here: manent, {known}; --as says which it is", path.display());
-    };
-    Ok((tree, format))
+        anyhow!("{} is of no format that is known here: manent, {known}; --as says which it is", path.display())
+    })
+}
+
+/// Lays standard input down in a file that goes with the program.
+fn standard_input() -> Result<File> {
+    let mut file = tempfile::tempfile().context("making a temporary file")?;
+    let read = std::io::copy(&mut std::io::stdin().take(STDIN_MAX + 1), &mut file).context("reading standard input")?;
+    if read > STDIN_MAX {
+        bail!("standard input is larger than {} GiB; import the file itself", STDIN_MAX >> 30);
+    }
+    Ok(file)
 }
 
 /// Takes in what lies at a path, and says what became of it.

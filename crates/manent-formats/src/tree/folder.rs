@@ -1,7 +1,9 @@
 //! A folder of the file system, or one file of it. Links are not followed: a folder from outside could lead anywhere.
 
+use super::files::Opened;
 use super::{ENTRIES_MAX, Entry, Tree};
 use crate::json::Bytes;
+use crate::problem::ReadError;
 use manent_model::Micros;
 use std::fs::File;
 use std::io;
@@ -13,42 +15,52 @@ const DEPTH_MAX: usize = 64;
 #[derive(Debug)]
 pub struct Folder {
     label: String,
-    root: PathBuf,
     entries: Vec<Entry>,
     paths: Vec<PathBuf>,
 }
 
 impl Folder {
     /// Lists what lies below a path.
-    pub fn open(path: &Path) -> io::Result<Self> {
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
         let label = path.display().to_string();
         let mut found = Vec::new();
-        let (root, metadata) = (path.to_owned(), std::fs::metadata(path)?);
+        let failed = |source| ReadError::File { file: label.clone(), source };
+        let metadata = std::fs::metadata(path).map_err(failed)?;
         if metadata.is_file() {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             found.push((listed(name, &metadata), path.to_owned()));
         } else {
-            walk(path, "", 0, &mut found)?;
+            walk(path, "", 0, &mut found).map_err(|error| match error {
+                Walked::Failed(source) => failed(source),
+                Walked::TooLarge(what, limit) => ReadError::TooLarge { file: label.clone(), what, limit },
+            })?;
         }
         found.sort_by(|one, other| one.0.name.cmp(&other.0.name));
         let (entries, paths) = found.into_iter().unzip();
-        Ok(Self { label, root, entries, paths })
-    }
-
-    /// The path that was opened.
-    pub fn root(&self) -> &Path {
-        &self.root
+        Ok(Self { label, entries, paths })
     }
 }
 
-fn listed(name: String, metadata: &std::fs::Metadata) -> Entry {
+pub(super) fn listed(name: String, metadata: &std::fs::Metadata) -> Entry {
     let modified = metadata.modified().ok().and_then(|time| jiff::Timestamp::try_from(time).ok());
     Entry { name, size: metadata.len(), modified: modified.map(|time| Micros(time.as_microsecond())) }
 }
 
-fn walk(folder: &Path, prefix: &str, depth: usize, found: &mut Vec<(Entry, PathBuf)>) -> io::Result<()> {
+/// Why a folder was not walked to its end.
+enum Walked {
+    Failed(io::Error),
+    TooLarge(&'static str, String),
+}
+
+impl From<io::Error> for Walked {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+fn walk(folder: &Path, prefix: &str, depth: usize, found: &mut Vec<(Entry, PathBuf)>) -> Result<(), Walked> {
     if depth > DEPTH_MAX {
-        return Err(io::Error::other(format!("folders are nested deeper than {DEPTH_MAX}")));
+        return Err(Walked::TooLarge("the depth", format!("{DEPTH_MAX} folders")));
     }
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -60,7 +72,7 @@ fn walk(folder: &Path, prefix: &str, depth: usize, found: &mut Vec<(Entry, PathB
             found.push((listed(name, &entry.metadata()?), entry.path()));
         }
         if found.len() > ENTRIES_MAX {
-            return Err(io::Error::other(format!("more than {ENTRIES_MAX} files")));
+            return Err(Walked::TooLarge("the number of files", ENTRIES_MAX.to_string()));
         }
     }
     Ok(())
@@ -78,29 +90,6 @@ impl Tree for Folder {
     fn open(&self, name: &str) -> io::Result<Box<dyn Bytes + '_>> {
         let place = self.entries.binary_search_by(|entry| entry.name.as_str().cmp(name));
         let place = place.map_err(|_| io::ErrorKind::NotFound)?;
-        let file = File::open(&self.paths[place])?;
-        let length = file.metadata()?.len();
-        Ok(Box::new(Opened { file, length }))
-    }
-}
-
-struct Opened {
-    file: File,
-    length: u64,
-}
-
-impl Bytes for Opened {
-    fn len(&self) -> u64 {
-        self.length
-    }
-
-    #[cfg(unix)]
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        std::os::unix::fs::FileExt::read_at(&self.file, buffer, offset)
-    }
-
-    #[cfg(windows)]
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        std::os::windows::fs::FileExt::seek_read(&self.file, buffer, offset)
+        Ok(Box::new(Opened::new(File::open(&self.paths[place])?)?))
     }
 }

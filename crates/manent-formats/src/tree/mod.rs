@@ -1,18 +1,26 @@
 //! Where files lie: a folder, a zip, one file, or memory. Readers see names and bytes only.
 
+mod below;
 mod file;
+mod files;
 mod folder;
+mod zip;
 
 use crate::json::Bytes;
 use crate::problem::ReadError;
+pub use below::Below;
 pub use file::JsonFile;
+pub use files::Files;
 pub use folder::Folder;
 use manent_model::Micros;
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
+use std::path::Path;
+pub use zip::Zip;
 
 /// More entries than any program of these writes.
-pub const ENTRIES_MAX: usize = 1_000_000;
+pub const ENTRIES_MAX: usize = 250_000;
 
 /// A file of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +69,31 @@ impl dyn Tree + '_ {
         }
         file.slice(0, file.len()).map_err(|source| ReadError::File { file: name.to_owned(), source })
     }
+}
+
+/// Opens what lies at a path: a folder, a zip, or a file.
+pub fn at(path: &Path) -> Result<Box<dyn Tree + Send>, ReadError> {
+    let failed = |source| ReadError::File { file: path.display().to_string(), source };
+    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+        return Ok(Box::new(Folder::open(path)?));
+    }
+    let mut file = File::open(path).map_err(failed)?;
+    match Zip::is_one(&mut file).map_err(failed)? {
+        true => Ok(Box::new(Zip::open(&path.display().to_string(), file)?)),
+        false => Ok(Box::new(Folder::open(path)?)),
+    }
+}
+
+/// Opens files that have no path here: one may be a zip.
+pub fn of(label: &str, mut files: Vec<(String, File)>) -> Result<Box<dyn Tree + Send>, ReadError> {
+    let failed = |source| ReadError::File { file: label.to_owned(), source };
+    if let [(name, file)] = files.as_mut_slice()
+        && Zip::is_one(file).map_err(failed)?
+    {
+        let file = file.try_clone().map_err(failed)?;
+        return Ok(Box::new(Zip::open(name, file)?));
+    }
+    Ok(Box::new(Files::new(label, files).map_err(failed)?))
 }
 
 /// Files in memory: small uploads, and what is written for somebody to take away.

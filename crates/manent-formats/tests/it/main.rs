@@ -6,3 +6,4 @@ mod names;
 mod obsidian;
 mod personalab;
 mod veloca;
+mod zip;

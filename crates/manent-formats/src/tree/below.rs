@@ -1,0 +1,45 @@
+//! A tree seen from the one folder that it consists of: what people get who pack a folder.
+
+use super::{Entry, Tree};
+use crate::json::Bytes;
+use std::io;
+
+/// What lies in the top folder of a tree.
+pub struct Below {
+    tree: Box<dyn Tree + Send>,
+    prefix: String,
+    entries: Vec<Entry>,
+}
+
+impl Below {
+    /// Looks from the top folder, if everything lies in one; otherwise the tree comes back.
+    pub fn the_top(tree: Box<dyn Tree + Send>) -> Result<Self, Box<dyn Tree + Send>> {
+        let first = tree.entries().first().and_then(|entry| entry.name.split_once('/'));
+        let Some(prefix) = first.map(|(top, _)| format!("{top}/")) else { return Err(tree) };
+        if !tree.entries().iter().all(|entry| entry.name.starts_with(&prefix)) {
+            return Err(tree);
+        }
+        let below = |entry: &Entry| Entry { name: entry.name[prefix.len()..].to_owned(), ..entry.clone() };
+        let entries = tree.entries().iter().map(below).collect();
+        Ok(Self { tree, prefix, entries })
+    }
+
+    /// The tree as it was.
+    pub fn whole(self) -> Box<dyn Tree + Send> {
+        self.tree
+    }
+}
+
+impl Tree for Below {
+    fn label(&self) -> &str {
+        self.tree.label()
+    }
+
+    fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn Bytes + '_>> {
+        self.tree.open(&format!("{}{name}", self.prefix))
+    }
+}
