@@ -7,6 +7,7 @@ use crate::tree::{Below, Tree};
 use crate::{kode, obsidian, personalab, veloca};
 
 /// A format that is read and written.
+#[derive(Debug)]
 pub struct Format {
     /// Its name, as people type it.
     pub name: &'static str,

@@ -11,6 +11,7 @@ pub mod moment;
 pub mod names;
 mod out;
 mod problem;
+pub mod redact;
 pub mod kode;
 pub mod veloca;
 pub mod obsidian;

@@ -96,6 +96,11 @@ impl From<StoreError> for Problem {
     }
 }
 
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |error| error.source());
+    causes.fold(error.to_string(), |told, cause| format!("{told}: {cause}"))
+}
+
 impl From<manent::Error> for Problem {
     fn from(error: manent::Error) -> Self {
         match error {
@@ -107,10 +112,13 @@ impl From<manent::Error> for Problem {
             manent::Error::Ambiguous { .. } => Self::new(StatusCode::CONFLICT, error.code(), error.to_string()),
             // What was sent is of no use; why is in the cause, and names only what was sent.
             manent::Error::Unreadable { ref source } => {
-                Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.code(), source.to_string())
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.code(), with_causes(source))
             }
             manent::Error::Unwritable { ref source } => {
-                Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.code(), source.to_string())
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.code(), with_causes(source))
+            }
+            manent::Error::File { ref source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
+                StoreError::DiskFull.into()
             }
             manent::Error::File { doing, ref source, .. } => {
                 tracing::error!(doing, %source, "a file failed");

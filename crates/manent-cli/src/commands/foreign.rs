@@ -5,12 +5,12 @@ use crate::progress::Spinner;
 use crate::screen::{Cell, Screen, Table};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use manent::export::{DiskOut, Replace};
+use manent::export::{DiskOut, ExportPlan, Lost, Replace};
+use manent::formats::redact::Secrets;
 use manent::formats::tree::{self, Tree};
-use manent::formats::{self, FORMATS, Format, Loss};
+use manent::formats::{self, FORMATS, Format};
 use manent::import::ImportedReport;
-use manent::{ConversationId, Database, ImportMode};
-use std::collections::BTreeMap;
+use manent::{Database, ImportMode};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -111,37 +111,26 @@ fn explain(screen: &Screen, report: &ImportedReport) -> Result<()> {
 }
 
 /// Writes conversations in a format to a path.
-pub async fn export(
-    database: &Database,
-    screen: &Screen,
-    conversations: &[ConversationId],
-    format: &'static Format,
-    generation: Option<&str>,
-    to: (&Path, Replace),
-) -> Result<()> {
-    let (path, replace) = to;
-    let spinner = Spinner::start(screen, &format!("writing {}", format.name));
-    let written = database.export_tree(conversations, format, generation, DiskOut::new(path, replace)).await;
+pub async fn export(database: &Database, screen: &Screen, plan: &ExportPlan, to: (&Path, Replace)) -> Result<()> {
+    let ((path, replace), format) = (to, plan.format.name);
+    let spinner = Spinner::start(screen, &format!("writing {format}"));
+    let written = database.export_tree(plan, DiskOut::new(path, replace)).await;
     spinner.end();
-    let (out, losses) = written.with_context(|| format!("writing {}", path.display()))?;
-    let (files, left_out) = out.finish().with_context(|| format!("writing {}", path.display()))?;
-    for loss in sums(&losses) {
-        screen.warn(&format!("{} cannot hold {}", format.name, loss));
+    let exported = written.with_context(|| format!("writing {}", path.display()))?;
+    let (files, left_out) = exported.out.finish().with_context(|| format!("writing {}", path.display()))?;
+    for lost in &exported.losses {
+        let Lost { what, count, conversations } = lost;
+        screen.warn(&format!("{format} cannot hold {what}: {count} in {conversations} conversations"));
     }
     for name in left_out {
         screen.warn(&format!("one file cannot hold {name}; give a folder"));
     }
-    screen.done(&format!("{} conversations in {} files at {}", conversations.len(), files.len(), path.display()));
-    Ok(())
-}
-
-fn sums(losses: &[Loss]) -> Vec<String> {
-    let mut sums: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-    for loss in losses {
-        let (count, conversations) = sums.entry(loss.what).or_default();
-        (*count, *conversations) = (*count + loss.count, *conversations + 1);
+    if plan.secrets == Secrets::Remove {
+        tell_redacted(screen, exported.redacted);
     }
-    sums.into_iter().map(|(what, (count, of))| format!("{what}: {count} in {of} conversations")).collect()
+    let (conversations, files) = (exported.conversations, files.len());
+    screen.done(&format!("{conversations} conversations in {files} files at {}", path.display()));
+    Ok(())
 }
 
 /// Turns one program's files into another's, without a store.
@@ -160,9 +149,22 @@ pub struct Convert {
     /// What is read, if it cannot be told from its content.
     #[arg(long = "as", value_name = "FORMAT", value_parser = format_named)]
     read_as: Option<&'static Format>,
+    /// Take out what looks like a key or a password.
+    #[arg(long)]
+    redact: bool,
     /// Write over files that are there.
     #[arg(long)]
     force: bool,
+}
+
+/// Says how much `--redact` took out.
+pub fn tell_redacted(screen: &Screen, count: u64) {
+    screen.done(&format!("took out what looks like a key or a password: {count} places"));
+}
+
+/// What `--redact` asks for.
+pub fn secrets(redact: bool) -> Secrets {
+    if redact { Secrets::Remove } else { Secrets::Keep }
 }
 
 impl Convert {
@@ -171,25 +173,16 @@ impl Convert {
         let database = Database::open(folder.path().join("convert.db"))?;
         let report = import(&database, screen, &self.from, self.read_as, ImportMode::Store).await?;
         show(screen, &report, false)?;
-        let ids = all(&database).await?;
         let replace = if self.force { Replace::Files } else { Replace::Never };
-        let generation = self.generation.as_deref();
-        let done = export(&database, screen, &ids, self.format, generation, (&self.to, replace)).await;
+        let plan = ExportPlan {
+            generation: self.generation,
+            secrets: secrets(self.redact),
+            ..ExportPlan::everything(self.format)
+        };
+        let done = export(&database, screen, &plan, (&self.to, replace)).await;
         database.close().await?;
         done?;
         super::transfer::in_part(report.skipped())
-    }
-}
-
-/// Every conversation, in the order they were made.
-pub async fn all(database: &Database) -> Result<Vec<ConversationId>> {
-    let mut ids: Vec<ConversationId> = Vec::new();
-    loop {
-        let page = database.store().conversation_ids(ids.last().copied(), 1_000).await?;
-        if page.is_empty() {
-            return Ok(ids);
-        }
-        ids.extend(page);
     }
 }
 

@@ -5,8 +5,9 @@ use crate::desk::Desk;
 use crate::progress::{Reading, Spinner};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use manent::export::Replace;
+use manent::export::{ExportPlan, Replace};
 use manent::formats::Format;
+use manent::formats::redact::RedactedLines;
 use manent::{ConversationId, ConversationStatus, ExportSelection, ListQuery};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -49,6 +50,9 @@ pub struct Export {
     /// A file or folder that is not there yet; standard output if it is not given.
     #[arg(long, short, value_name = "PATH")]
     output: Option<PathBuf>,
+    /// Take out what looks like a key or a password; read the result before you show it.
+    #[arg(long)]
+    redact: bool,
     /// Write over files that are there.
     #[arg(long)]
     force: bool,
@@ -61,13 +65,14 @@ impl Export {
             Wanted::Ours => self.lines(desk, chosen).await,
             Wanted::Theirs(format) => {
                 let Some(path) = &self.output else { bail!("say where {} is written: --output PATH", format.name) };
-                let ids = match chosen {
-                    Some(ids) => ids,
-                    None => foreign::all(&desk.database).await?,
-                };
                 let replace = if self.force { Replace::Files } else { Replace::Never };
-                let (database, screen) = (&desk.database, &desk.screen);
-                foreign::export(database, screen, &ids, format, self.generation.as_deref(), (path, replace)).await
+                let plan = ExportPlan {
+                    selection: chosen.map_or(ExportSelection::Everything, ExportSelection::Conversations),
+                    format,
+                    generation: self.generation.clone(),
+                    secrets: foreign::secrets(self.redact),
+                };
+                foreign::export(&desk.database, &desk.screen, &plan, (path, replace)).await
             }
         }
     }
@@ -93,19 +98,19 @@ impl Export {
 
     async fn lines(self, desk: &Desk, chosen: Option<Vec<ConversationId>>) -> Result<()> {
         let selection = chosen.map_or(ExportSelection::Everything, ExportSelection::Conversations);
-        let Some(path) = self.output else {
+        let Some(path) = &self.output else {
             let mut out = BufWriter::new(std::io::stdout());
-            desk.database.export_jsonl(&selection, &mut out).await?;
+            self.write_lines(desk, &selection, &mut out).await?;
             return out.flush().context("writing to standard output");
         };
         let file = match self.force {
-            true => File::create(&path),
-            false => File::create_new(&path),
+            true => File::create(path),
+            false => File::create_new(path),
         };
         let file = file.with_context(|| format!("making {}", path.display()))?;
         let spinner = Spinner::start(&desk.screen, "exporting");
         let mut out = BufWriter::new(file);
-        let exported = desk.database.export_jsonl(&selection, &mut out).await;
+        let exported = self.write_lines(desk, &selection, &mut out).await;
         spinner.end();
         let lines = exported?;
         out.into_inner()
@@ -114,6 +119,16 @@ impl Export {
             .context("writing the file")?;
         desk.screen.done(&format!("wrote {lines} lines to {}", path.display()));
         Ok(())
+    }
+
+    async fn write_lines(&self, desk: &Desk, selection: &ExportSelection, out: impl Write + Send) -> Result<u64> {
+        if !self.redact {
+            return Ok(desk.database.export_jsonl(selection, out).await?);
+        }
+        let mut clean = RedactedLines::new(out);
+        let lines = desk.database.export_jsonl(selection, &mut clean).await?;
+        foreign::tell_redacted(&desk.screen, clean.count());
+        Ok(lines)
     }
 }
 

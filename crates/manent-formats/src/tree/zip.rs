@@ -22,6 +22,8 @@ const RATIO_FROM: u64 = 64 << 20;
 const SIZE_MAX: u64 = 16 << 30;
 /// A larger file is unpacked to the disk, not to memory.
 const MEMORY_MAX: u64 = 1 << 20;
+/// So many unpacked files are kept open for whoever opens them again.
+const OPEN_MAX: usize = 64;
 
 /// What every zip with something in it begins with.
 const SIGNATURE: [u8; 4] = *b"PK\x03\x04";
@@ -169,6 +171,9 @@ impl Tree for Zip {
                 let mut file = tempfile::tempfile()?;
                 self.unpack(packed, &mut file)?;
                 let file = Arc::new(file);
+                if unpacked.len() >= OPEN_MAX {
+                    unpacked.clear();
+                }
                 unpacked.insert(place, Arc::clone(&file));
                 file
             }

@@ -11,6 +11,7 @@ mod library;
 mod blobs;
 mod journal;
 mod transfer;
+mod files;
 mod upkeep;
 mod session;
 
@@ -37,6 +38,7 @@ pub fn operations() -> Vec<Operation> {
         blobs::operations(),
         journal::operations(),
         transfer::operations(),
+        files::operations(),
         upkeep::operations(),
         session::operations(),
     ]

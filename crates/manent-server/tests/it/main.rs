@@ -5,4 +5,5 @@ mod guard;
 mod bad_requests;
 mod requests;
 mod operations;
+mod files;
 mod live;

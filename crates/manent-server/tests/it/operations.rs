@@ -38,7 +38,7 @@ impl Story {
             other => other.to_string(),
         };
         let kind = match id {
-            "putBlob" => "application/octet-stream",
+            "putBlob" | "importFiles" => "application/octet-stream",
             "import" => "application/x-ndjson",
             _ => "application/json",
         };
@@ -258,6 +258,11 @@ async fn tell(story: &mut Story) {
     story.call("getStats", &[], &format!("conversation={timed}"), none.clone()).await;
     story.call("readJournal", &[], "limit=3", none.clone()).await;
     story.call("export", &[], &format!("conversation={chat}"), none.clone()).await;
+    story.call("listFormats", &[], "", none.clone()).await;
+    let session = r#"{"session_id":"s1","name":"第一","status":0,"create_at":"2024-01-01T00:00:00.000Z"}"#;
+    let theirs = format!(r#"{{"sessions":[{session}],"entries":[],"compacted_dialogues":[]}}"#);
+    story.call("importFiles", &[], "name=veloca-storage.json", theirs).await;
+    story.call("exportFiles", &[], &format!("format=veloca&conversation={timed}"), none.clone()).await;
     story.call("erase", &[], "", json!({ "message": answer })).await;
     story.call("verify", &[], "", nothing()).await;
     story.unrecorded("doctor", Value::Null).await;
@@ -273,10 +278,8 @@ fn the_description_is_on_record() {
 }
 
 /// What cannot be asked of a server that runs on the very store: see the reasons.
-const NOT_BY_HTTP: [(&str, &str); 5] = [
+const NOT_BY_HTTP: [(&str, &str); 3] = [
     ("close", "the server closes when it ends"),
-    ("export_tree", "it writes to the disk of whoever asks; the command does that"),
-    ("import_tree", "it reads from the disk of whoever asks; the command does that"),
     ("send", "commits are sent by `commit`"),
     ("restore_backup", "it makes a store that is not there yet, so no server runs on it; `manent restore-backup` does"),
 ];

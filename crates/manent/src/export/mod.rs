@@ -5,36 +5,95 @@
 mod asking;
 mod disk;
 mod library;
+mod parcel;
 mod sequence;
 
 use crate::database::Database;
 use crate::error::{Error, Result};
+use crate::jsonl::ExportSelection;
 use asking::Asking;
 pub use disk::{DiskOut, Replace};
 use library::Shelf;
-use manent_formats::{Format, Loss, Out};
+use manent_formats::redact::{Redacted, Secrets};
+use manent_formats::{Format, Library, Loss, Out};
 use manent_model::ConversationId;
+use manent_store::PAGE_MAX;
+pub use parcel::Parcel;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What to write in another program's format, and how.
+#[derive(Debug, Clone)]
+pub struct ExportPlan {
+    /// Which conversations.
+    pub selection: ExportSelection,
+    /// The format.
+    pub format: &'static Format,
+    /// Its generation; none for the one that they came from, else the format's usual one.
+    pub generation: Option<String>,
+    /// Whether keys and passwords are taken out.
+    pub secrets: Secrets,
+}
+
+impl ExportPlan {
+    /// Everything, in a format.
+    pub fn everything(format: &'static Format) -> Self {
+        Self { selection: ExportSelection::Everything, format, generation: None, secrets: Secrets::Keep }
+    }
+}
+
+/// What was written.
+#[derive(Debug)]
+pub struct Exported<O> {
+    /// Where it went.
+    pub out: O,
+    /// How many conversations.
+    pub conversations: usize,
+    /// What the format cannot hold.
+    pub losses: Vec<Lost>,
+    /// How many keys and passwords were taken out.
+    pub redacted: u64,
+}
+
+/// Something that a format cannot hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Lost {
+    /// What.
+    pub what: String,
+    /// How many.
+    pub count: u64,
+    /// In how many conversations.
+    pub conversations: u64,
+}
 
 impl Database {
-    /// Writes conversations in a format, and returns what it cannot hold.
+    /// Writes conversations in a format, and says what it cannot hold.
     ///
-    /// In the generation that is asked for; else in the one that they came from, else in the format's usual one. What came
-    /// from this format and was not changed is written as it was.
-    pub async fn export_tree<O: Out + Send + 'static>(
-        &self,
-        conversations: &[ConversationId],
-        format: &'static Format,
-        generation: Option<&str>,
-        out: O,
-    ) -> Result<(O, Vec<Loss>)> {
+    /// What came from this format and was not changed is written as it was.
+    pub async fn export_tree<O: Out + Send + 'static>(&self, plan: &ExportPlan, out: O) -> Result<Exported<O>> {
         let plain = self.plain();
-        let mut shelf = Shelf::of(&plain, format.name, conversations).await?;
+        let ids = match &plan.selection {
+            ExportSelection::Everything => plain.all_conversations().await?,
+            ExportSelection::Conversations(ids) => ids.clone(),
+        };
+        let mut shelf = Shelf::of(&plain, plan.format.name, &ids).await?;
         let (asking, mut asked) = Asking::new(shelf.root.clone(), shelf.places.len());
-        let generation = generation.map(str::to_owned);
+        let plan = plan.clone();
         let thread = std::thread::spawn(move || {
-            let (mut asking, mut out) = (asking, out);
-            let written = (format.write)(&mut asking, &mut out, generation.as_deref());
-            written.map(|losses| (out, losses))
+            let (mut asking, mut out, mut redacted) = (asking, out, 0);
+            let mut write =
+                |library: &mut dyn Library| (plan.format.write)(library, &mut out, plan.generation.as_deref());
+            let losses = match plan.secrets {
+                Secrets::Keep => write(&mut asking)?,
+                Secrets::Remove => {
+                    let mut clean = Redacted::new(&mut asking)?;
+                    let losses = write(&mut clean)?;
+                    redacted = clean.count();
+                    losses
+                }
+            };
+            Ok(Exported { out, conversations: ids.len(), losses: sums(&losses), redacted })
         });
         while let Some((question, answer)) = asked.recv().await {
             // A writer that is gone wants no answer.
@@ -44,4 +103,26 @@ impl Database {
         let written = thread.join().unwrap_or_else(|_| Err(defect()));
         written.map_err(|source| Error::Unwritable { source })
     }
+
+    /// Returns every conversation, in the order they were made.
+    async fn all_conversations(&self) -> Result<Vec<ConversationId>> {
+        let mut ids: Vec<ConversationId> = Vec::new();
+        loop {
+            let page = self.store.conversation_ids(ids.last().copied(), PAGE_MAX).await?;
+            if page.is_empty() {
+                return Ok(ids);
+            }
+            ids.extend(page);
+        }
+    }
+}
+
+fn sums(losses: &[Loss]) -> Vec<Lost> {
+    let mut sums: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for loss in losses {
+        let (count, conversations) = sums.entry(loss.what).or_default();
+        (*count, *conversations) = (*count + loss.count, *conversations + 1);
+    }
+    let lost = |(what, (count, conversations)): (&str, _)| Lost { what: what.to_owned(), count, conversations };
+    sums.into_iter().map(lost).collect()
 }

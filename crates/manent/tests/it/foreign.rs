@@ -31,9 +31,7 @@ async fn import(database: &Database, files: &Files) -> ImportedReport {
 
 async fn written(database: &Database, format: &str) -> Files {
     let format = formats::format(format).expect("a known format");
-    let ids = database.store().conversation_ids(None, 1_000).await.expect("readable");
-    let (files, _) = database.export_tree(&ids, format, None, Files::new()).await.expect("written");
-    files
+    database.export_tree(&ExportPlan::everything(format), Files::new()).await.expect("written").out
 }
 
 fn assert_same(expected: &Files, found: &Files) {

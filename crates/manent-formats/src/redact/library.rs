@@ -1,0 +1,118 @@
+//! A library without its secrets. Sources and nouns lose the same, so a writer sees nothing that was changed.
+
+use super::redact;
+use crate::out::*;
+use manent_model::{Document, Event, MessageId};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::borrow::Cow;
+
+/// A library without its secrets.
+pub struct Redacted<'a> {
+    library: &'a mut dyn Library,
+    root: Option<RootOut>,
+    count: u64,
+}
+
+impl<'a> Redacted<'a> {
+    /// Takes the secrets out of whatever is asked for.
+    pub fn new(library: &'a mut dyn Library) -> Result<Self, WriteError> {
+        let root = library.root().cloned();
+        let mut this = Self { library, root: None, count: 0 };
+        if let Some(root) = root {
+            this.root = Some(RootOut { style: this.noun(root.style)?, ..root });
+        }
+        Ok(this)
+    }
+
+    /// How many were taken out; one that stands in a source and in its noun counts twice.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn text(&mut self, text: String) -> String {
+        let (clean, count) = redact(&text);
+        self.count += count;
+        match clean {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(clean) => clean,
+        }
+    }
+
+    /// Takes them out of any noun, by way of its JSON.
+    fn noun<T: Serialize + DeserializeOwned>(&mut self, noun: T) -> Result<T, WriteError> {
+        let failed = |error: serde_json::Error| WriteError::Library(Box::new(error));
+        let text = serde_json::to_string(&noun).map_err(failed)?;
+        let (clean, count) = redact(&text);
+        self.count += count;
+        match clean {
+            Cow::Borrowed(_) => Ok(noun),
+            Cow::Owned(clean) => serde_json::from_str(&clean).map_err(failed),
+        }
+    }
+
+    fn record(&mut self, record: Option<Record>) -> Option<Record> {
+        record.map(|record| Record { raw: record.raw.map(|raw| self.text(raw)), ..record })
+    }
+
+    fn all<T, N>(
+        &mut self,
+        things: Vec<T>,
+        mut with: impl FnMut(&mut Self, T) -> Result<N, WriteError>,
+    ) -> Result<Vec<N>, WriteError> {
+        things.into_iter().map(|thing| with(self, thing)).collect()
+    }
+
+    fn message(&mut self, message: MessageOut) -> Result<MessageOut, WriteError> {
+        Ok(MessageOut { record: self.record(message.record), content: self.noun(message.content)?, ..message })
+    }
+}
+
+impl Library for Redacted<'_> {
+    fn root(&self) -> Option<&RootOut> {
+        self.root.as_ref()
+    }
+
+    fn count(&self) -> usize {
+        self.library.count()
+    }
+
+    fn conversation(&mut self, place: usize) -> Result<ConversationOut, WriteError> {
+        let out = self.library.conversation(place)?;
+        let project = match out.project {
+            Some((project, record)) => Some((self.noun(project)?, self.record(record))),
+            None => None,
+        };
+        Ok(ConversationOut {
+            conversation: self.noun(out.conversation)?,
+            record: self.record(out.record),
+            project,
+            folds: self.all(out.folds, |this, (fold, record)| Ok((this.noun(fold)?, this.record(record))))?,
+            states: self.all(out.states, Self::noun)?,
+            tool_calls: self
+                .all(out.tool_calls, |this, (call, steps)| Ok((this.noun(call)?, this.all(steps, Self::noun)?)))?,
+            bookmarks: self.all(out.bookmarks, Self::noun)?,
+            ..out
+        })
+    }
+
+    fn messages(&mut self, place: usize, from: usize) -> Result<Vec<MessageOut>, WriteError> {
+        let page = self.library.messages(place, from)?;
+        self.all(page, Self::message)
+    }
+
+    fn path_to(&mut self, place: usize, head: MessageId) -> Result<Vec<MessageOut>, WriteError> {
+        let path = self.library.path_to(place, head)?;
+        self.all(path, Self::message)
+    }
+
+    fn events(&mut self, place: usize, after: i64) -> Result<Vec<Event>, WriteError> {
+        let page = self.library.events(place, after)?;
+        self.all(page, Self::noun)
+    }
+
+    fn documents(&mut self, kind: &str) -> Result<Vec<(Document, Option<Record>)>, WriteError> {
+        let documents = self.library.documents(kind)?;
+        self.all(documents, |this, (document, record)| Ok((this.noun(document)?, this.record(record))))
+    }
+}

@@ -1,0 +1,252 @@
+//! Other programs' files: uploaded and taken in, written and downloaded.
+
+use crate::app::App;
+use crate::extract::Asked;
+use crate::operation::{Operation, group};
+use crate::pipe;
+use crate::problem::{Answer, Problem};
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use manent::export::{ExportPlan, Parcel};
+use manent::formats::redact::Secrets;
+use manent::formats::tree::{self, Tree};
+use manent::formats::{self, FORMATS, Format};
+use manent::import::ImportedReport;
+use manent::{ConversationId, ExportSelection, ImportMode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::convert::Infallible;
+use std::io::Read;
+use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+const BYTES: &str = "application/octet-stream";
+/// What the format cannot hold, as JSON.
+const LOSSES: HeaderName = HeaderName::from_static("manent-losses");
+
+pub(super) fn operations() -> Vec<Operation> {
+    let operations = vec![
+        Operation::new(Method::GET, "/formats", "listFormats", list)
+            .says("Returns the formats of other programs that are read and written.")
+            .answers::<Vec<FormatView>>(200),
+        Operation::new(Method::POST, "/import/files", "importFiles", import)
+            .says(
+                "Takes in what another program wrote: a file, or a zip of several. With `Accept: text/event-stream` the \
+                 answer is `progress` now and then, and a `report` or a `problem` at the end.",
+            )
+            .library("import_tree")
+            .query::<ImportParameters>()
+            .body_of(BYTES)
+            .answers::<ImportedReport>(200)
+            .may_take_long(),
+        Operation::new(Method::GET, "/export/files", "exportFiles", export)
+            .says(
+                "Returns conversations as another program writes them: its file, or a zip of several. The header \
+                 `Manent-Losses` lists what the format cannot hold.",
+            )
+            .library("export_tree")
+            .query::<ExportParameters>()
+            .answers_with(BYTES)
+            .may_take_long(),
+    ];
+    group("Files", operations)
+}
+
+/// A format of another program.
+#[derive(Debug, Serialize, JsonSchema)]
+struct FormatView {
+    /// Its name.
+    name: &'static str,
+    /// What it is.
+    about: &'static str,
+    /// Its generations, oldest first.
+    generations: &'static [&'static str],
+}
+
+async fn list() -> axum::Json<Vec<FormatView>> {
+    let view = |format: &Format| FormatView { name: format.name, about: format.about, generations: format.generations };
+    axum::Json(FORMATS.iter().map(view).collect())
+}
+
+/// Reads the name of a format.
+fn named(name: &str) -> Answer<&'static Format> {
+    let known = || FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
+    formats::format(name).ok_or_else(|| Problem::invalid(format!("there is no format {name:?}; there are {}", known())))
+}
+
+/// How to take a file in.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ImportParameters {
+    /// What the file is called; for people, and for formats that tell by the name.
+    #[schemars(length(max = 200))]
+    name: Option<String>,
+    /// The format, if it cannot be told from the content.
+    #[serde(rename = "as")]
+    #[schemars(length(max = 64))]
+    format: Option<String>,
+    /// Only say what would be taken in.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+async fn import(
+    State(app): State<App>,
+    Asked(asked): Asked<ImportParameters>,
+    headers: HeaderMap,
+    request: Request,
+) -> Answer<Response> {
+    let format = asked.format.as_deref().map(named).transpose()?;
+    let name = asked.name.filter(|name| !name.is_empty()).unwrap_or_else(|| "upload".to_owned());
+    let (feed, reader) = pipe::into(request.into_body(), app.limits.import_bytes);
+    let opening = tokio::task::spawn_blocking(move || opened(name, format, reader));
+    let fed = feed.await;
+    let opened = opening.await.map_err(|_| defect())?;
+    fed?;
+    let (tree, format) = opened?;
+    let mode = if asked.dry_run { ImportMode::DryRun } else { ImportMode::Store };
+    let (teller, heard) = unbounded_channel();
+    let told = teller.clone();
+    // It goes on when the one who asked has left: half a file is not what anybody wants.
+    let work = tokio::spawn(async move {
+        let report =
+            app.database.import_tree(tree, format, mode, |records| drop(told.send(Told::Progress(records)))).await;
+        report.map_err(Problem::from)
+    });
+    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    if accepted.is_some_and(|accepted| accepted.contains("text/event-stream")) {
+        tokio::spawn(async move {
+            let last = match work.await {
+                Ok(Ok(report)) => Told::Report(Box::new(report)),
+                Ok(Err(problem)) => Told::Problem(problem),
+                Err(_) => Told::Problem(defect()),
+            };
+            drop(teller.send(last));
+        });
+        let keep_alive = KeepAlive::new().interval(Duration::from_secs(15));
+        return Ok(Sse::new(events(heard)).keep_alive(keep_alive).into_response());
+    }
+    drop((teller, heard));
+    Ok(axum::Json(work.await.map_err(|_| defect())??).into_response())
+}
+
+fn defect() -> Problem {
+    Problem::invalid("this request met a defect of the server")
+}
+
+/// A temporary file could not be written.
+fn unkept(source: std::io::Error) -> Problem {
+    manent::Error::File { doing: "keeping", path: "a temporary file".to_owned(), source }.into()
+}
+
+/// Lays an upload down in a temporary file, and finds out what it is.
+fn opened(
+    name: String,
+    format: Option<&'static Format>,
+    mut reader: impl Read,
+) -> Answer<(Box<dyn Tree + Send>, &'static Format)> {
+    let spooled = tempfile::tempfile().and_then(|mut file| std::io::copy(&mut reader, &mut file).map(|_| file));
+    let file = spooled.map_err(unkept)?;
+    let tree = tree::of(&name, vec![(name.clone(), file)]);
+    let tree = tree.map_err(|source| Problem::from(manent::Error::Unreadable { source }))?;
+    formats::recognise(tree, format).map_err(|_| {
+        let known = FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
+        Problem::invalid(format!("this is of no format that is known here: {known}; `as` says which it is"))
+    })
+}
+
+/// What an import says while it runs.
+enum Told {
+    Progress(u64),
+    Report(Box<ImportedReport>),
+    Problem(Problem),
+}
+
+#[derive(Serialize)]
+struct Progress {
+    records: u64,
+}
+
+fn events(heard: UnboundedReceiver<Told>) -> impl stream::Stream<Item = Result<Event, Infallible>> {
+    stream::unfold(heard, |mut heard| async move {
+        let mut told = heard.recv().await?;
+        // Whoever reads slowly hears the newest number only.
+        while let (Told::Progress(_), Ok(newer)) = (&told, heard.try_recv()) {
+            told = newer;
+        }
+        let event = match &told {
+            Told::Progress(records) => Event::default().event("progress").json_data(Progress { records: *records }),
+            Told::Report(report) => Event::default().event("report").json_data(report),
+            Told::Problem(problem) => Event::default().event("problem").json_data(problem),
+        };
+        Some((Ok(event.ok()?), heard))
+    })
+}
+
+/// What to write, and how.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ExportParameters {
+    /// The format.
+    #[schemars(length(max = 64))]
+    format: String,
+    /// Its generation; the one that the conversations came from, or the format's usual one, if none is given.
+    #[schemars(length(max = 64))]
+    generation: Option<String>,
+    /// Only this conversation.
+    conversation: Option<ConversationId>,
+    /// Take out what looks like a key or a password.
+    #[serde(default)]
+    redact: bool,
+}
+
+async fn export(State(app): State<App>, Asked(asked): Asked<ExportParameters>) -> Answer<Response> {
+    let format = named(&asked.format)?;
+    let selection = match asked.conversation {
+        Some(id) => ExportSelection::Conversations(vec![app.database.conversation(id).await?.id]),
+        None => ExportSelection::Everything,
+    };
+    let secrets = if asked.redact { Secrets::Remove } else { Secrets::Keep };
+    let plan = ExportPlan { selection, format, generation: asked.generation, secrets };
+    let exported = app.database.export_tree(&plan, Parcel::new().map_err(unkept)?).await?;
+    let zip = format!("{}.zip", format.name);
+    let finished = tokio::task::spawn_blocking(move || exported.out.finish(&zip)).await;
+    let (name, mut file) = finished.map_err(|_| defect())?.map_err(unkept)?;
+    let (mut out, stream) = pipe::out();
+    tokio::task::spawn_blocking(move || {
+        let broken = out.breaker();
+        if std::io::copy(&mut file, &mut out).is_err() {
+            broken.send();
+        }
+    });
+    let mut response = Body::from_stream(stream).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(BYTES));
+    headers.insert(header::CONTENT_DISPOSITION, attachment(&name));
+    if let Ok(losses) = HeaderValue::from_str(&serde_json::to_string(&exported.losses).unwrap_or_default()) {
+        headers.insert(LOSSES, losses);
+    }
+    Ok(response)
+}
+
+/// A name for the file that a browser saves; letters beyond ASCII are written as RFC 5987 says.
+fn attachment(name: &str) -> HeaderValue {
+    let plain: String = name.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
+    let full: String = name
+        .bytes()
+        .map(|byte| match is_plain(char::from(byte)) {
+            true => char::from(byte).to_string(),
+            false => format!("%{byte:02X}"),
+        })
+        .collect();
+    let value = format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{full}");
+    HeaderValue::from_str(&value).unwrap_or(HeaderValue::from_static("attachment"))
+}
+
+fn is_plain(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_')
+}
