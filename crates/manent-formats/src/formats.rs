@@ -4,7 +4,7 @@ use crate::item::Sink;
 use crate::out::{Library, Loss, Out, WriteError};
 use crate::problem::ReadError;
 use crate::tree::{Below, Tree};
-use crate::{kode, obsidian, personalab, veloca};
+use crate::{kode, obsidian, paper, personalab, veloca};
 
 /// A format that is read and written.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub struct Format {
 }
 
 /// Every format, in the order in which an unknown tree is tried.
-pub const FORMATS: [Format; 4] = [
+pub static FORMATS: &[Format] = &[
     Format {
         name: veloca::NAME,
         about: "Veloca and otherone: sessions in one JSON file",
@@ -56,6 +56,22 @@ pub const FORMATS: [Format; 4] = [
         finds: kode::finds,
         read: kode::read,
         write: kode::write,
+    },
+    Format {
+        name: paper::MARKDOWN,
+        about: "Markdown for people: a file for each conversation (written only)",
+        generations: &[],
+        finds: paper::finds,
+        read: paper::read,
+        write: paper::write_markdown,
+    },
+    Format {
+        name: paper::HTML,
+        about: "one page of HTML for people (written only)",
+        generations: &[],
+        finds: paper::finds,
+        read: paper::read,
+        write: paper::write_html,
     },
 ];
 

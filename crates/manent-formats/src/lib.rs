@@ -10,6 +10,7 @@ mod losses;
 pub mod moment;
 pub mod names;
 mod out;
+pub mod paper;
 mod problem;
 pub mod redact;
 pub mod kode;

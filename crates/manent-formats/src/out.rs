@@ -80,6 +80,8 @@ pub trait Library {
     fn events(&mut self, place: usize, after: i64) -> Result<Vec<Event>, WriteError>;
     /// Returns the documents of a kind, each with where it came from.
     fn documents(&mut self, kind: &str) -> Result<Vec<(Document, Option<Record>)>, WriteError>;
+    /// Returns the bytes of a blob by its SHA-256, if they are held.
+    fn blob(&mut self, sha256: &str) -> Result<Option<Vec<u8>>, WriteError>;
 }
 
 /// Where files go.

@@ -1,6 +1,7 @@
 // What the rest of the page knows of the server.
 
 export { call, freshKey, onRefused } from './client';
+export { exportFiles, importFile, importLines, type Lost } from './files';
 export { follow, type LiveState } from './live';
 export { isAborted, Problem } from './problem';
 export type {
@@ -9,6 +10,7 @@ export type {
   Conversation,
   ConversationId,
   ConversationStatus,
+  ImportedReport,
   JournalEntry,
   Message,
   MessageId,

@@ -84,6 +84,9 @@ export type Conversations = { conversations: (Conversation)[]; next?: string | n
 /** How many there are, as far as was counted. */
 export type Count = { more: boolean; n: number };
 
+/** What became of the records of a kind. */
+export type Counts = { aside: number; mapped: number; read: number; reported: number };
+
 /** The state of a store. */
 export type DoctorReport = { engine: string; files: ([string, number])[]; largest: ([ConversationId, string, number])[]; position: number; schema: number; settings: ([string, string])[]; tables: ([string, number])[] };
 
@@ -133,6 +136,9 @@ export type Folded = { fold: FoldId };
 /** Where a new conversation begins. */
 export type Fork = { after: MessageId; conversation?: ConversationDraft };
 
+/** A format of another program. */
+export type FormatView = { about: string; generations: (string)[]; name: string };
+
 /** What happens to the head when messages are appended. */
 export type HeadMove = "follow" | "stay";
 
@@ -150,6 +156,15 @@ export type ImportProblem = { line: number; why: string };
 
 /** What an import did. */
 export type ImportReport = { conversations: number; lines: number; messages: number; problems: (ImportProblem)[]; unchanged: number };
+
+/** What happened to a conversation. */
+export type ImportedConversation = { added: number; attached: number; external: string; id?: ConversationId | null; is_new: boolean; repaired?: (Repaired)[]; skipped?: (Skipped)[]; title: string; unchanged: number; updated: number };
+
+/** What an import did. Every record that was read is counted: as a noun, as kept aside, or as reported. */
+export type ImportedReport = { aside?: (SetAside)[]; conversations: (ImportedConversation)[]; library: number; records: { [name: string]: Counts }; repaired?: (Repaired)[]; roots: (ImportedRoot)[]; skipped?: (Skipped)[] };
+
+/** A file or folder that was read. */
+export type ImportedRoot = { format: string; generation: string; path: string };
 
 /** Something that waits for a run to take it in. */
 export type Input = { at: Moment; body: Json; id: InputId; taken: boolean };
@@ -316,6 +331,9 @@ export type Regenerate = { answer: MessageId; with: MessageInput };
 /** A memory that is kept. */
 export type Remembered = { id: MemoryId };
 
+/** Something that did not fit together. */
+export type Repaired = { place: string; what: string; why: string };
+
 /** What a text named. */
 export type Resolved = { id: string };
 
@@ -330,6 +348,12 @@ export type Seen = { by_model: boolean; by_reader: boolean };
 
 /** What this server is. */
 export type Session = { version: string };
+
+/** A member that no noun holds. */
+export type SetAside = { count: number; key: string; record: string };
+
+/** A record that was not taken in. */
+export type Skipped = { place: string; record: string; why: string };
 
 /** An imported file. */
 export type Source = { at: Moment; format: string; generation: string; id: SourceId; path: string; sha256: string; style: Json };
@@ -798,6 +822,13 @@ export interface Routes {
     body: undefined;
     answer: undefined;
   };
+  /** Returns conversations as another program writes them: its file, or a zip of several. The header `Manent-Losses` lists what the format cannot hold. */
+  'GET /export/files': {
+    path: undefined;
+    query: { conversation?: ConversationId | null; format: string; generation?: string | null; redact?: boolean };
+    body: undefined;
+    answer: undefined;
+  };
   /** Puts a fold in force again. */
   'POST /folds/{fold}/refold': {
     path: { fold: FoldId };
@@ -812,12 +843,26 @@ export interface Routes {
     body: Nothing;
     answer: undefined;
   };
+  /** Returns the formats of other programs that are read and written. */
+  'GET /formats': {
+    path: undefined;
+    query: undefined;
+    body: undefined;
+    answer: (FormatView)[];
+  };
   /** Takes JSON lines in. A line that cannot be taken in is reported with its place, and the rest goes on. */
   'POST /import': {
     path: undefined;
     query: undefined;
     body: undefined;
     answer: ImportReport;
+  };
+  /** Takes in what another program wrote: a file, or a zip of several. With `Accept: text/event-stream` the answer is `progress` now and then, and a `report` or a `problem` at the end. */
+  'POST /import/files': {
+    path: undefined;
+    query: { as?: string | null; dry_run?: boolean; name?: string | null };
+    body: undefined;
+    answer: ImportedReport;
   };
   /** Returns changes after a position, oldest first; with `Accept: text/event-stream` they come live, and `Last-Event-ID` goes on where a reader stopped. */
   'GET /journal': {

@@ -1,5 +1,7 @@
 // Questions that wait for an answer, and the dialogs that only one of can be open.
 
+import type { Conversation } from '../api';
+
 /** A question. */
 export interface Question {
   text: string;
@@ -14,6 +16,8 @@ class Dialogs {
   question: Question | undefined = $state();
   keys = $state(false);
   drawer = $state(false);
+  /** What is to be exported: one conversation, or all. */
+  exporting: { conversation: Conversation | undefined } | undefined = $state.raw();
 
   /** Asks, and resolves with the answer; Esc is a no. */
   ask(text: string, yes: string, tone: Question['tone'] = 'plain', more?: string): Promise<boolean> {
@@ -36,6 +40,7 @@ class Dialogs {
   close(): void {
     this.question?.answer(false);
     this.keys = false;
+    this.exporting = undefined;
     this.drawer = false;
   }
 }

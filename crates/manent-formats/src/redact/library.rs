@@ -115,4 +115,8 @@ impl Library for Redacted<'_> {
         let documents = self.library.documents(kind)?;
         self.all(documents, |this, (document, record)| Ok((this.noun(document)?, this.record(record))))
     }
+
+    fn blob(&mut self, sha256: &str) -> Result<Option<Vec<u8>>, WriteError> {
+        self.library.blob(sha256)
+    }
 }

@@ -420,6 +420,10 @@ impl Library for Shelf {
     fn documents(&mut self, kind: &str) -> Result<Vec<(Document, Option<Record>)>, WriteError> {
         Ok(self.documents.iter().filter(|(document, _)| document.kind == kind).cloned().collect())
     }
+
+    fn blob(&mut self, _: &str) -> Result<Option<Vec<u8>>, WriteError> {
+        Ok(None)
+    }
 }
 
 /// How a report looks: what was found, what became of it, and what had to be said.

@@ -11,6 +11,7 @@ pub(super) enum Question {
     PathTo(usize, MessageId),
     Events(usize, i64),
     Documents(String),
+    Blob(String),
 }
 
 /// What it hears.
@@ -19,6 +20,7 @@ pub(super) enum Answer {
     Messages(Vec<MessageOut>),
     Events(Vec<Event>),
     Documents(Vec<(Document, Option<Record>)>),
+    Blob(Option<Vec<u8>>),
 }
 
 type Heard = Result<Answer, Box<dyn std::error::Error + Send + Sync>>;
@@ -92,6 +94,13 @@ impl Library for Asking {
     fn documents(&mut self, kind: &str) -> Result<Vec<(Document, Option<Record>)>, WriteError> {
         match self.ask(Question::Documents(kind.to_owned()))? {
             Answer::Documents(documents) => Ok(documents),
+            _ => other(),
+        }
+    }
+
+    fn blob(&mut self, sha256: &str) -> Result<Option<Vec<u8>>, WriteError> {
+        match self.ask(Question::Blob(sha256.to_owned()))? {
+            Answer::Blob(bytes) => Ok(bytes),
             _ => other(),
         }
     }

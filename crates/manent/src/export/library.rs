@@ -6,7 +6,7 @@ use crate::database::Database;
 use crate::error::Result;
 use crate::import::Kept;
 use manent_formats::{ConversationOut, MessageOut, Record, RootOut};
-use manent_model::{ConversationId, Document, MessageId, Origin, OriginObject, ProjectId, Source, SourceId};
+use manent_model::{ConversationId, Document, MessageId, Origin, OriginObject, ProjectId, Source, SourceId, hex};
 use manent_store::{
     ConversationRef, Direction, DocumentsQuery, EventsQuery, MessageOrigin, MessagesQuery, OriginsQuery, PAGE_MAX,
     WindowQuery,
@@ -79,6 +79,11 @@ impl<'a> Shelf<'a> {
                 Ok(Answer::Events(self.database.store.events(query).await?))
             }
             Question::Documents(kind) => Ok(Answer::Documents(self.documents(kind).await?)),
+            Question::Blob(sha256) => {
+                let digest = hex::decode(&sha256).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+                let Some(digest) = digest else { return Ok(Answer::Blob(None)) };
+                Ok(Answer::Blob(self.database.store.blob(digest).await?))
+            }
         }
     }
 

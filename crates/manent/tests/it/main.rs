@@ -9,5 +9,6 @@ mod server;
 mod json;
 mod jsonl;
 mod foreign;
+mod paper;
 mod backup;
 mod tidy;

@@ -1,0 +1,103 @@
+//! What both kinds of paper share: which messages are shown, what is said above each, and what does not fit.
+
+use crate::losses::Losses;
+use crate::moment;
+use crate::out::*;
+use manent_model::{Content, Json, Known, MessageStatus, Part};
+
+/// What stands above a message.
+pub(super) struct Heading {
+    /// Who speaks.
+    pub who: String,
+    /// When, with what else is known.
+    pub about: Vec<String>,
+}
+
+impl Heading {
+    pub(super) fn of(content: &Content) -> Self {
+        let mut letters = content.role.chars();
+        let role: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
+        let name = content.author.as_ref().map(|author| if author.name.is_empty() { &author.id } else { &author.name });
+        let mut about = Vec::new();
+        about.extend(content.model.clone());
+        if content.time.known == Known::Exact {
+            about.push(moment::iso(content.time.at));
+        }
+        about.extend(match content.status {
+            MessageStatus::Complete => None,
+            MessageStatus::Streaming => Some("being written".to_owned()),
+            _ => Some("ended early".to_owned()),
+        });
+        Self { who: name.map_or(role.clone(), |name| format!("{name} ({role})")), about }
+    }
+}
+
+/// The member of a part that names where something lies, if it is an address of the web.
+pub(super) fn address(extra: &[(String, Json)]) -> Option<String> {
+    let found = extra.iter().find(|(name, _)| matches!(name.as_str(), "url" | "uri" | "href" | "source_url"))?;
+    let text: String = serde_json::from_str(found.1.text()).ok()?;
+    Some(text).filter(|text| text.starts_with("https://") || text.starts_with("http://"))
+}
+
+/// JSON laid out for people; as it is where it is a text or cannot be read.
+pub(super) fn laid_out(json: &Json) -> String {
+    match serde_json::from_str::<serde_json::Value>(json.text()) {
+        Ok(serde_json::Value::String(text)) => text,
+        Ok(value) => serde_json::to_string_pretty(&value).unwrap_or_else(|_| json.text().to_owned()),
+        Err(_) => json.text().to_owned(),
+    }
+}
+
+/// Goes through the messages that are shown, in order.
+pub(super) fn each_message(
+    library: &mut dyn Library,
+    place: usize,
+    losses: &mut Losses,
+    out: &ConversationOut,
+    mut show: impl FnMut(&MessageOut, &mut dyn Library, &mut Losses) -> Result<(), WriteError>,
+) -> Result<(), WriteError> {
+    let id = out.conversation.id;
+    let mut from = 0;
+    loop {
+        let page = library.messages(place, from)?;
+        if page.is_empty() {
+            return Ok(());
+        }
+        from += page.len();
+        for message in page.iter().filter(|message| !message.is_removed) {
+            let content = &message.content;
+            if !content.seen.by_reader {
+                losses.add(id, "messages that no reader sees", 1);
+                continue;
+            }
+            losses.add(id, "metadata of messages", usize::from(content.metadata.is_some()));
+            losses.add(id, "usage", usize::from(content.usage.is_some() || content.tokens.is_some()));
+            let parts = content.body.parts();
+            let opaque = parts.iter().filter(|part| matches!(part, Part::Opaque(_))).count();
+            losses.add(id, "parts that only their program understands", opaque);
+            show(message, library, losses)?;
+        }
+    }
+}
+
+/// Counts what is not said about a conversation.
+pub(super) fn count(
+    losses: &mut Losses,
+    library: &mut dyn Library,
+    place: usize,
+    out: &ConversationOut,
+) -> Result<(), WriteError> {
+    let id = out.conversation.id;
+    losses.add(id, "branches that are not shown", out.other_branches);
+    losses.add(id, "values of state", out.states.len());
+    losses.add(id, "bookmarks", out.bookmarks.len());
+    losses.add(id, "records of tool calls", out.tool_calls.len());
+    losses.add(id, "metadata", usize::from(out.conversation.metadata.is_some()));
+    let mut after = 0;
+    loop {
+        let page = library.events(place, after)?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after = last.cursor;
+        losses.add(id, "events", page.len());
+    }
+}

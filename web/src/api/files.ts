@@ -1,0 +1,79 @@
+// Other programs' files, to the server and back. What they bring is reported as it goes.
+
+import { isAborted, Problem } from './problem';
+import { search } from './client';
+import type { ImportedReport, ImportReport } from './schema';
+
+/** Something that a format cannot hold. */
+export interface Lost {
+  what: string;
+  count: number;
+  conversations: number;
+}
+
+/** How an upload is watched and stopped. */
+export interface Watch {
+  signal: AbortSignal;
+  tell: (records: number) => void;
+}
+
+/** Sends a file of another program, and returns what became of it. */
+export async function importFile(name: string, body: Blob, watch: Watch): Promise<ImportedReport> {
+  const response = await send(`/api/v1/import/files${search({ name })}`, 'application/octet-stream', body, watch.signal);
+  let report: ImportedReport | undefined;
+  for await (const { event, data } of events(response)) {
+    if (event === 'progress') watch.tell((JSON.parse(data) as { records: number }).records);
+    if (event === 'report') report = JSON.parse(data) as ImportedReport;
+    if (event === 'problem') throw Problem.answered((JSON.parse(data) as { status: number }).status, data);
+  }
+  if (report === undefined) throw new Problem('connection', 0, 'connection', 'the answer ended early');
+  return report;
+}
+
+/** Sends our own lines, and returns what became of them. */
+export async function importLines(body: Blob, signal: AbortSignal): Promise<ImportReport> {
+  const response = await send('/api/v1/import', 'application/x-ndjson', body, signal);
+  return (await response.json()) as ImportReport;
+}
+
+/** Reads a file as another program would write it; says how it is called and what it could not hold. */
+export async function exportFiles(
+  query: { format: string; conversation?: string; redact?: boolean },
+  signal: AbortSignal,
+): Promise<{ name: string; file: Blob; lost: Lost[] }> {
+  try {
+    const response = await fetch(`/api/v1/export/files${search(query)}`, { credentials: 'same-origin', redirect: 'error', signal });
+    if (!response.ok) throw Problem.answered(response.status, await response.text());
+    const said = /filename\*=UTF-8''([^;]+)/.exec(response.headers.get('content-disposition') ?? '')?.[1];
+    const lost = JSON.parse(response.headers.get('manent-losses') ?? '[]') as Lost[];
+    return { name: decodeURIComponent(said ?? query.format), file: await response.blob(), lost };
+  } catch (error) {
+    throw isAborted(error) ? error : Problem.thrown(error);
+  }
+}
+
+async function send(url: string, type: string, body: Blob, signal: AbortSignal): Promise<Response> {
+  try {
+    const headers = { 'content-type': type, accept: 'text/event-stream, application/json' };
+    const response = await fetch(url, { method: 'POST', headers, credentials: 'same-origin', redirect: 'error', body, signal });
+    if (!response.ok) throw Problem.answered(response.status, await response.text());
+    return response;
+  } catch (error) {
+    throw isAborted(error) ? error : Problem.thrown(error);
+  }
+}
+
+async function* events(response: Response): AsyncGenerator<{ event: string; data: string }> {
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let waiting = '';
+  while (reader) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const blocks = (waiting + value).split('\n\n');
+    waiting = blocks.pop() ?? '';
+    for (const block of blocks) {
+      const line = (name: string): string => new RegExp(`^${name}: ?(.*)$`, 'm').exec(block)?.[1] ?? '';
+      yield { event: line('event'), data: line('data') };
+    }
+  }
+}
