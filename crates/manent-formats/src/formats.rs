@@ -4,7 +4,7 @@ use crate::item::Sink;
 use crate::out::{Library, Loss, Out, WriteError};
 use crate::problem::ReadError;
 use crate::tree::Tree;
-use crate::{kode, obsidian, personalab, veloca};
+use crate::{kode, obsidian, personalab, tables, veloca};
 
 /// A format that is read and written.
 pub struct Format {
@@ -23,7 +23,7 @@ pub struct Format {
 }
 
 /// Every format, in the order in which an unknown tree is tried.
-pub const FORMATS: [Format; 4] = [
+pub const FORMATS: [Format; 5] = [
     Format {
         name: veloca::NAME,
         about: "Veloca and otherone: sessions in one JSON file",
@@ -55,6 +55,14 @@ pub const FORMATS: [Format; 4] = [
         finds: kode::finds,
         read: kode::read,
         write: kode::write,
+    },
+    Format {
+        name: tables::NAME,
+        about: "Conversation tables: a table of conversations and one of messages in a SQLite file",
+        generations: &tables::GENERATIONS,
+        finds: tables::finds,
+        read: tables::read,
+        write: tables::write,
     },
 ];
 

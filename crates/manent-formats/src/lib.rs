@@ -11,10 +11,12 @@ pub mod moment;
 pub mod names;
 mod out;
 mod problem;
+mod sqlite;
 pub mod kode;
 pub mod veloca;
 pub mod obsidian;
 pub mod personalab;
+pub mod tables;
 
 pub use formats::{FORMATS, Format, format, sniff};
 pub use item::*;

@@ -5,4 +5,6 @@ mod kode;
 mod names;
 mod obsidian;
 mod personalab;
+mod sqlite;
+mod tables;
 mod veloca;

@@ -152,6 +152,7 @@ fn essence(shelf: &mut Shelf) -> Vec<String> {
         {
             path.extend(page);
         }
+        path.retain(|message| !message.is_removed);
         let ids: Vec<MessageId> = path.iter().map(|message| message.id).collect();
         lines.extend(path.iter().map(|message| said(&message.content)));
         let mut bookmarks = out.bookmarks;
