@@ -216,7 +216,8 @@ impl Command {
             | Self::Token(_)
             | Self::Completion(_)
             | Self::Man(_)
-            | Self::Convert(_) => unreachable!("answered before the store was opened"),
+            | Self::Convert(_)
+            | Self::Schema(_) => unreachable!("answered before the store was opened"),
         }
     }
 }
