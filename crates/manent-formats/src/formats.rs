@@ -4,7 +4,7 @@ use crate::item::Sink;
 use crate::out::{Library, Loss, Out, WriteError};
 use crate::problem::ReadError;
 use crate::tree::{Below, Tree};
-use crate::{kode, obsidian, paper, personalab, veloca};
+use crate::{kode, obsidian, paper, personalab, tables, veloca};
 
 /// A format that is read and written.
 #[derive(Debug)]
@@ -56,6 +56,14 @@ pub static FORMATS: &[Format] = &[
         finds: kode::finds,
         read: kode::read,
         write: kode::write,
+    },
+    Format {
+        name: tables::NAME,
+        about: "Conversation tables: a table of conversations and one of messages in a SQLite file",
+        generations: &tables::GENERATIONS,
+        finds: tables::finds,
+        read: tables::read,
+        write: tables::write,
     },
     Format {
         name: paper::MARKDOWN,

@@ -13,10 +13,12 @@ mod out;
 pub mod paper;
 mod problem;
 pub mod redact;
+mod sqlite;
 pub mod kode;
 pub mod veloca;
 pub mod obsidian;
 pub mod personalab;
+pub mod tables;
 
 pub use formats::{FORMATS, Format, format, recognise, sniff};
 pub use item::*;

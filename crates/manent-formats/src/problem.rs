@@ -44,6 +44,11 @@ impl Place {
     pub fn line(file: &str, line: u64) -> Self {
         Self { file: file.to_owned(), at: At::Line(line) }
     }
+
+    /// A row of a table.
+    pub fn row(file: &str, table: &str, row: i64) -> Self {
+        Self { file: file.to_owned(), at: At::Row { table: table.to_owned(), row } }
+    }
 }
 
 impl fmt::Display for Place {
@@ -121,6 +126,12 @@ pub enum Broken {
     TimeMissing,
     /// A text with half a character in it.
     TextHalved,
+    /// A record without an id.
+    IdMissing,
+    /// Records that each stand behind the other.
+    PointersLooped,
+    /// A record of something that is not there.
+    RecordOrphaned,
 }
 
 impl Broken {
@@ -142,6 +153,9 @@ impl Broken {
             Self::IdRepeated => "id repeated",
             Self::TimeMissing => "time missing",
             Self::TextHalved => "half a character",
+            Self::IdMissing => "id missing",
+            Self::PointersLooped => "pointers looped",
+            Self::RecordOrphaned => "record orphaned",
         }
     }
 }
@@ -177,6 +191,14 @@ pub enum ReadError {
         what: &'static str,
         /// The limit.
         limit: String,
+    },
+    /// It is cut off or spoilt, and nothing of it can be trusted.
+    #[error("{file} is damaged: {why}")]
+    Damaged {
+        /// Which.
+        file: String,
+        /// Why.
+        why: String,
     },
     /// The reader met a defect of its own; the file is as it was.
     #[error("{0}")]

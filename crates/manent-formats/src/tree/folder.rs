@@ -10,6 +10,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 const DEPTH_MAX: usize = 64;
+/// What SQLite keeps beside a file while it is in use: a part of the file that is not in it yet.
+const BESIDE: [&str; 2] = ["-wal", "-journal"];
 
 /// A folder, or one file.
 #[derive(Debug)]
@@ -28,6 +30,12 @@ impl Folder {
         let metadata = std::fs::metadata(path).map_err(failed)?;
         if metadata.is_file() {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            for beside in BESIDE {
+                let path = path.with_file_name(format!("{name}{beside}"));
+                if let Some(metadata) = std::fs::symlink_metadata(&path).ok().filter(|metadata| metadata.is_file()) {
+                    found.push((listed(format!("{name}{beside}"), &metadata), path));
+                }
+            }
             found.push((listed(name, &metadata), path.to_owned()));
         } else {
             walk(path, "", 0, &mut found).map_err(|error| match error {

@@ -394,10 +394,20 @@ impl Library for Shelf {
     }
 
     fn messages(&mut self, place: usize, from: usize) -> Result<Vec<MessageOut>, WriteError> {
-        let path = match self.trees.get(&place) {
+        let mut path = match self.trees.get(&place) {
             Some((_, Some(head))) => self.path_to(place, self.conversations[place].1[*head].id)?,
             _ => self.conversations[place].1.clone(),
         };
+        // As the store does: what was read and is not on the path comes in its place, as something that is not shown.
+        let ordinal = |message: &MessageOut| message.record.as_ref().map(|record| record.ordinal);
+        for message in &self.conversations[place].1 {
+            let Some(own) = ordinal(message).filter(|_| !path.iter().any(|shown| shown.id == message.id)) else {
+                continue;
+            };
+            let later = |shown: &MessageOut| ordinal(shown).is_some_and(|ordinal| ordinal > own);
+            let at = path.iter().position(later).unwrap_or(path.len());
+            path.insert(at, MessageOut { is_removed: true, ..message.clone() });
+        }
         Ok(path.into_iter().skip(from).take(PAGE).collect())
     }
 

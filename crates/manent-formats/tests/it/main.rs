@@ -5,5 +5,7 @@ mod kode;
 mod names;
 mod obsidian;
 mod personalab;
+mod sqlite;
+mod tables;
 mod veloca;
 mod zip;

@@ -64,11 +64,16 @@ const ENGINES: [&str; 3] =
 
 #[test]
 fn sql_stands_only_in_the_engines() {
+    // Files of other programs are SQLite's too: this is where they are opened and made, and their names are quoted.
+    let may = ENGINES.into_iter().chain(["crates/manent-formats/src/sqlite"]);
+    let may: Vec<&str> = may.collect();
     let words = ["\"select ", "\"insert into", "\"update ", "\"delete from", "\"create table", "\"pragma "];
     let mut offenders = Vec::new();
-    for folder in ["crates/manent-model/src", "crates/manent-store/src", "crates/manent/src"] {
+    let folders =
+        ["crates/manent-model/src", "crates/manent-formats/src", "crates/manent-store/src", "crates/manent/src"];
+    for folder in folders {
         for (name, text) in files(folder, ".rs") {
-            if !ENGINES.iter().any(|engine| name.starts_with(engine)) && words.iter().any(|word| text.contains(word)) {
+            if !may.iter().any(|engine| name.starts_with(engine)) && words.iter().any(|word| text.contains(word)) {
                 offenders.push(name);
             }
         }

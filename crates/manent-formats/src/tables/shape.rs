@@ -1,0 +1,38 @@
+//! Which two tables of a file are ours.
+
+use super::Generation;
+use crate::sqlite::{Opened, Schema, Table};
+use crate::tree::Tree;
+
+/// The two tables, and whose they are.
+pub(super) struct Shape {
+    pub generation: Generation,
+    pub conversation: Table,
+    pub message: Table,
+}
+
+impl Shape {
+    /// Finds the tables by their columns; a view of the same name is none.
+    pub fn of(schema: &Schema) -> Option<Self> {
+        let conversation = schema.table("conversation").filter(|table| table.has(&["sequence", "status"]))?;
+        let message = schema.table("message")?;
+        if !message.has(&["message_id", "conversation_id", "role", "text"]) {
+            return None;
+        }
+        let mut generations = [Generation::Draft, Generation::Shipped].into_iter();
+        let generation = generations.find(|generation| conversation.has(&[generation.id()]))?;
+        Some(Self { generation, conversation: conversation.clone(), message: message.clone() })
+    }
+}
+
+/// Says whether a file holds the tables. One that is damaged is ours if the names of their columns stand in it.
+pub(super) fn is_ours(tree: &dyn Tree, name: &str) -> bool {
+    match Opened::open(tree, name) {
+        Ok(opened) => Shape::of(&opened.schema).is_some(),
+        Err(_) => {
+            let start = tree.open(name).and_then(|file| file.slice(0, file.len().min(64 << 10))).unwrap_or_default();
+            let has = |word: &str| memchr::memmem::find(&start, word.as_bytes()).is_some();
+            has("parent_message_id") && (has("conv_id") || has("conversation_id"))
+        }
+    }
+}
