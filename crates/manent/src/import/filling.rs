@@ -394,12 +394,23 @@ impl Filling {
             false => self.compare(importer).await?,
         }
         self.attach(importer).await?;
-        if let Some(spot) = head.filter(|_| is_new).and_then(|head| self.spots.get(head as usize).copied().flatten()) {
+        if let Some(spot) = self.to_show(head).filter(|_| is_new) {
             let change = Change::MoveHead { conversation: self.id, to: HeadTo::Message(spot.id) };
             importer.commit(now(), vec![change]).await?;
         }
         importer.mapped(self.item.record);
         self.finish(importer, is_new).await
+    }
+
+    /// The message that is shown last, where that is not the one that is shown already.
+    fn to_show(&self, head: Option<MessageIndex>) -> Option<Spot> {
+        match head {
+            Some(head) => self.spots.get(head as usize).copied().flatten(),
+            None => {
+                let first = self.spots.iter().flatten().next()?;
+                self.spots.iter().flatten().next_back().filter(|last| last.branch != first.branch).copied()
+            }
+        }
     }
 
     /// Says of the conversation what the file says, where the file says something new.

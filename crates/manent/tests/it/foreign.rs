@@ -107,6 +107,11 @@ async fn every_real_folder_of_agents_comes_back_to_the_byte() {
     }
 }
 
+#[tokio::test]
+async fn the_real_tables_come_back_row_by_row() {
+    comes_back("conversation-tables/d1-v0.0.4.sqlite", "conversation-tables").await;
+}
+
 /// What a crash left behind is put in order: what is written then comes back to the byte.
 async fn check_crash(folder: &str, expected: Expect) {
     let Some(path) = fixtures(folder) else { return };
