@@ -1,6 +1,5 @@
 //! A conversation that is being taken in: made anew, or compared with what is here.
 
-use super::align::{Fate, align};
 use super::importer::Importer;
 use super::report::{ImportedConversation, Skipped};
 use super::source::Kept;
@@ -9,10 +8,10 @@ use crate::error::Result;
 use crate::ids::now;
 use manent_formats::{ConversationItem, EventItem, Follows, Item, MessageIndex, MessageItem};
 use manent_model::{
-    BranchId, ConversationDraft, ConversationId, ConversationPatch, ConversationStatus, ConversationTimes, Json,
-    MessageId, Micros, NewMessage, OriginObject, Stretch,
+    BranchId, Content, ConversationDraft, ConversationId, ConversationPatch, ConversationStatus, ConversationTimes,
+    Json, MessageId, Micros, NewMessage, OriginObject,
 };
-use manent_store::{At, BranchBase, Change, ConversationRef, HeadMove, HeadTo, MessageOrigin, SpliceAt, Why};
+use manent_store::{At, BranchBase, Change, ConversationRef, HeadMove, HeadTo, MessageOrigin, Why};
 
 /// Messages are stored in groups of this many, or of this many bytes.
 const GROUP: usize = 500;
@@ -38,11 +37,11 @@ pub(super) struct Filling {
     /// Messages that wait to be stored together, on one branch.
     waiting: Vec<(MessageIndex, MessageItem)>,
     waiting_bytes: usize,
-    branch: BranchId,
+    pub branch: BranchId,
     /// The branch is not opened yet; it leaves its parent at this message.
     base: Option<Option<Spot>>,
     /// What is compared when the conversation ends.
-    items: Vec<MessageItem>,
+    pub items: Vec<MessageItem>,
     pub attached: Vec<Item>,
     pub events: Vec<EventItem>,
     last_at: Option<Micros>,
@@ -195,13 +194,15 @@ impl Filling {
 
     fn new_message(&self, index: MessageIndex, item: &MessageItem) -> Option<NewMessage> {
         let spot = self.spots[index as usize]?;
-        let mut content = item.content.clone();
-        content.reply_to =
-            item.reply_to.and_then(|at| self.spots.get(at as usize).copied().flatten()).map(|spot| spot.id);
-        Some(NewMessage { id: spot.id, content })
+        Some(NewMessage { id: spot.id, content: self.content_of(item) })
     }
 
-    fn message_origin(
+    pub(super) fn content_of(&self, item: &MessageItem) -> Content {
+        let reply_to = item.reply_to.and_then(|at| self.spot(at));
+        Content { reply_to, ..item.content.clone() }
+    }
+
+    pub(super) fn message_origin(
         &self,
         importer: &Importer<'_>,
         id: MessageId,
@@ -273,144 +274,32 @@ impl Filling {
         }
     }
 
-    /// Compares the messages of the file with what is here, and brings what is missing.
-    async fn compare(&mut self, importer: &mut Importer<'_>) -> Result<()> {
-        let Some(stored) = self.stored.take() else { return Ok(()) };
-        let items = std::mem::take(&mut self.items);
-        let fates = align(&stored, &items);
-        let branches = |id: MessageId| stored.messages.iter().find(|one| one.id == id).map(|one| one.branch);
-        let mut path = stored.path.clone();
-        let mut before: Option<MessageId> = None;
-        for (at, (item, fate)) in items.iter().zip(&fates).enumerate() {
-            let index = at as MessageIndex;
-            let id = match *fate {
-                Fate::Unchanged(id) => {
-                    self.report.unchanged += 1;
-                    importer.mapped(item.record);
-                    id
-                }
-                Fate::Changed(id) => self.replace(importer, index, item, id, &mut path).await?,
-                Fate::New => {
-                    let new = importer.database.new_id(MessageId::new);
-                    self.spots.push(Some(Spot { id: new, branch: self.branch }));
-                    self.add(importer, index, item, before, &mut path, &stored).await?;
-                    self.spots.pop();
-                    new
-                }
-            };
-            self.spots.push(Some(Spot { id, branch: branches(id).unwrap_or(self.branch) }));
-            before = Some(id);
-        }
-        self.stored = Some(stored);
-        Ok(())
-    }
-
-    /// Puts the new words in the place of the old ones, which stay as an alternative. What was taken out here stays out.
-    async fn replace(
-        &mut self,
-        importer: &mut Importer<'_>,
-        index: MessageIndex,
-        item: &MessageItem,
-        old: MessageId,
-        path: &mut [MessageId],
-    ) -> Result<MessageId> {
-        let Some(place) = path.iter().position(|id| *id == old) else {
-            self.report.unchanged += 1;
-            importer.mapped(item.record);
-            return Ok(old);
-        };
-        let id = importer.database.new_id(MessageId::new);
-        let change = Change::Splice {
-            conversation: self.id,
-            branch: importer.database.new_id(BranchId::new),
-            at: SpliceAt::Replace(Stretch { first: old, last: old }),
-            messages: vec![NewMessage { id, content: item.content.clone() }],
-            origins: self.message_origin(importer, id, index, item).into_iter().collect(),
-        };
-        match importer.commit(now(), vec![change]).await? {
-            None => {
-                self.report.updated += 1;
-                importer.mapped(item.record);
-                path[place] = id;
-                Ok(id)
-            }
-            Some(error) => {
-                self.skip(importer, item.record, error.to_string());
-                Ok(old)
-            }
-        }
-    }
-
-    /// Adds a message behind another: at the end, in the middle where the file goes on, or beside what was said here.
-    async fn add(
-        &mut self,
-        importer: &mut Importer<'_>,
-        index: MessageIndex,
-        item: &MessageItem,
-        before: Option<MessageId>,
-        path: &mut Vec<MessageId>,
-        stored: &Stored,
-    ) -> Result<()> {
-        let Some(new) = self.new_message(index, item) else { return Ok(()) };
-        let id = new.id;
-        let origins: Vec<MessageOrigin> = self.message_origin(importer, id, index, item).into_iter().collect();
-        let place = before.and_then(|before| path.iter().position(|one| *one == before));
-        let behind = place.map_or(0, |place| place + 1);
-        let goes_on = path[behind.min(path.len())..].iter().any(|id| stored.imported.contains(id));
-        let is_off_path = before.is_some() && place.is_none();
-        let branch = importer.database.new_id(BranchId::new);
-        let (conversation, messages) = (self.id, vec![new]);
-        let (why, head) = (Why::Import, HeadMove::Follow);
-        let change = match () {
-            () if is_off_path || (behind < path.len() && !goes_on) => {
-                // Somebody went on here meanwhile: both ways stay, and the one that was taken here is shown.
-                let parent = stored.messages.iter().find(|one| Some(one.id) == before).map(|one| one.branch);
-                let base = parent.zip(before).map(|(parent, fork)| BranchBase { parent, fork: Some(fork) });
-                Change::OpenBranch { conversation, branch, base, own: messages, pieces: Vec::new(), why, origins }
-            }
-            () if behind == path.len() => {
-                Change::AppendMessages { conversation, at: At::Head { branch }, head, why, messages, origins }
-            }
-            () => Change::Splice { conversation, branch, at: SpliceAt::After(before), messages, origins },
-        };
-        let shown = !matches!(change, Change::OpenBranch { .. });
-        match importer.commit(now(), vec![change]).await? {
-            None => {
-                self.report.added += 1;
-                importer.mapped(item.record);
-                if shown {
-                    path.insert(behind, id);
-                }
-            }
-            Some(error) => self.skip(importer, item.record, error.to_string()),
-        }
-        Ok(())
-    }
-
     pub(super) async fn end(&mut self, importer: &mut Importer<'_>, head: Option<MessageIndex>) -> Result<()> {
         let is_new = self.stored.is_none();
-        match is_new {
-            true => self.flush(importer).await?,
-            false => self.compare(importer).await?,
-        }
+        let show = match is_new {
+            true => {
+                self.flush(importer).await?;
+                self.to_show(head)
+            }
+            false => self.grow(importer, head).await?,
+        };
         self.attach(importer).await?;
-        if let Some(spot) = self.to_show(head).filter(|_| is_new) {
-            let change = Change::MoveHead { conversation: self.id, to: HeadTo::Message(spot.id) };
+        if let Some(message) = show {
+            let change = Change::MoveHead { conversation: self.id, to: HeadTo::Message(message) };
             importer.commit(now(), vec![change]).await?;
         }
         importer.mapped(self.item.record);
         self.finish(importer, is_new).await
     }
 
-    /// The message that is shown last, where that is not the one that is shown already.
-    fn to_show(&self, head: Option<MessageIndex>) -> Option<Spot> {
-        match head {
-            Some(head) => self.spots.get(head as usize).copied().flatten(),
-            None => {
-                let first = self.spots.iter().flatten().next()?;
-                self.spots.iter().flatten().next_back().filter(|last| last.branch != first.branch).copied()
-            }
+    /// The message to show last, where that is not the one that is shown already.
+    fn to_show(&self, head: Option<MessageIndex>) -> Option<MessageId> {
+        if let Some(head) = head {
+            return self.spot(head);
         }
+        let mut spots = self.spots.iter().flatten();
+        let (first, last) = (spots.next()?, spots.next_back()?);
+        (last.branch != first.branch).then_some(last.id)
     }
 
     /// Says of the conversation what the file says, where the file says something new.

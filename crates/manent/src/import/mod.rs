@@ -8,6 +8,7 @@ mod reading;
 mod source;
 mod importer;
 mod filling;
+mod growing;
 mod stored;
 mod align;
 mod attach;

@@ -2,14 +2,13 @@
 
 use crate::database::Database;
 use crate::error::Result;
-use manent_model::{BranchId, Conversation, Message, MessageId};
+use manent_model::{Conversation, Message, MessageId};
 use manent_store::{Direction, MessageOrigin, MessagesQuery, PAGE_MAX, WindowQuery};
 use std::collections::{HashMap, HashSet};
 
 /// A message that an earlier import brought.
 pub(super) struct StoredMessage {
     pub id: MessageId,
-    pub branch: BranchId,
     pub role: String,
     pub external: Option<String>,
     /// What stands for its record.
@@ -52,7 +51,7 @@ impl Stored {
                 let origins: HashMap<MessageId, MessageOrigin> =
                     origins.into_iter().map(|origin| (origin.message, origin)).collect();
                 for placed in &page {
-                    messages.extend(stored(&placed.message, branch.id, &origins));
+                    messages.extend(stored(&placed.message, &origins));
                 }
             }
         }
@@ -75,11 +74,10 @@ impl Stored {
     }
 }
 
-fn stored(message: &Message, branch: BranchId, origins: &HashMap<MessageId, MessageOrigin>) -> Option<StoredMessage> {
+fn stored(message: &Message, origins: &HashMap<MessageId, MessageOrigin>) -> Option<StoredMessage> {
     let origin = origins.get(&message.id)?;
     Some(StoredMessage {
         id: message.id,
-        branch,
         role: message.content.role.clone(),
         external: origin.external.clone(),
         digest: digest_of(origin.raw.as_deref(), &message.content),

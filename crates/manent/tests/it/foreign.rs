@@ -322,6 +322,67 @@ async fn what_was_said_here_meanwhile_stays_in_front() {
 }
 
 #[tokio::test]
+async fn a_way_that_grows_beside_what_was_said_here_stays_in_one_piece() {
+    let more = |from: u32, to: u32| -> String {
+        let entry = |number: u32| {
+            format!(
+                r#"    ,{{"entry_id":"n{number}","session_id":"s2","message":"m{number}","role":"user","create_at":"2024-01-03T00:00:0{number}.000Z"}}"#
+            )
+        };
+        let entries: Vec<String> = (from..to).map(entry).collect();
+        let end = "  ],\n  \"compacted_dialogues\"";
+        SESSIONS.replace(end, &format!("{}\n{end}", entries.join("\n")))
+    };
+    on_each_engine(async |database| {
+        import(&database, &sessions(SESSIONS)).await;
+        let ids = database.store().conversation_ids(None, 9).await.expect("readable");
+        database.append(ids[1], MessageDraft::assistant("ours")).await.expect("said");
+        import(&database, &sessions(&more(0, 3))).await;
+        import(&database, &sessions(&more(0, 5))).await;
+        assert_eq!(texts(&database, ids[1]).await, ["hi", "ours"]);
+        let branches = database.store().branches(ids[1]).await.expect("readable");
+        let theirs = branches.iter().rfind(|branch| !branch.is_head).expect("their way");
+        database.switch_branch(ids[1], theirs.id).await.expect("shown");
+        assert_eq!(texts(&database, ids[1]).await, ["hi", "m0", "m1", "m2", "m3", "m4"]);
+        assert_sound(&database).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_tree_that_grew_grows_where_its_messages_say() {
+    let tree = |more: &str| {
+        let sql = format!(
+            "create table conversation (conv_id text primary key, project text, sequence text default 'sequential' not null,
+                status text default 'active' not null, created_at datetime, metadata text);
+            create table message (message_id text primary key, parent_message_id text, timestamp datetime,
+                conversation_id text not null, role text, text text not null, metadata text);
+            insert into conversation values ('t', null, 'tree', 'active', '2026-01-03 08:00:00', null);
+            insert into message values ('q1', null, '2026-01-03 08:00:01', 't', 'user', '问题', null);
+            insert into message values ('a1', 'q1', '2026-01-03 08:00:02', 't', 'bot', '回答', null);
+            insert into message values ('q2', 'a1', '2026-01-03 08:00:03', 't', 'user', '还有', null);
+            {more}"
+        );
+        Files::from([("tables.sqlite".to_owned(), manent_testing::foreign::sqlite::file(&sql))])
+    };
+    let grown = tree(
+        "insert into message values ('a1b', 'a1', '2026-01-03 08:00:04', 't', 'bot', '再答', null);
+        insert into message values ('q3', 'a1b', '2026-01-03 08:00:05', 't', 'user', '好', null);",
+    );
+    on_each_engine(async |database| {
+        import(&database, &tree("")).await;
+        let ids = database.store().conversation_ids(None, 9).await.expect("readable");
+        assert_eq!(texts(&database, ids[0]).await, ["问题", "回答", "还有"]);
+        let report = import(&database, &grown).await;
+        assert_eq!((report.conversations[0].added, report.conversations[0].unchanged), (2, 3));
+        assert_eq!(texts(&database, ids[0]).await, ["问题", "再答", "好"], "the newest way is shown");
+        assert_same(&grown, &written(&database, "conversation-tables").await);
+        assert_sound(&database).await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_dry_run_changes_nothing_and_says_what_would_be() {
     let database = open();
     let files = sessions(SESSIONS);

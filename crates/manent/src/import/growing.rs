@@ -1,0 +1,195 @@
+//! A conversation that is here already: what its file says now is compared with it, and what is new is brought.
+
+use super::align::{Fate, align};
+use super::filling::{Filling, Spot};
+use super::importer::Importer;
+use crate::error::Result;
+use crate::ids::now;
+use manent_formats::{Follows, MessageIndex, MessageItem};
+use manent_model::{BranchId, MessageId, NewMessage, Stretch};
+use manent_store::{At, BranchBase, Change, HeadMove, MessageOrigin, MessagesQuery, SpliceAt, Why};
+use std::collections::{HashMap, HashSet};
+
+/// The ways through a conversation, as they grow.
+struct Ways {
+    /// The shown path.
+    path: Vec<MessageId>,
+    /// What an import brought, before or now.
+    imported: HashSet<MessageId>,
+    /// Branches that were opened now, by the last message of each.
+    ends: HashMap<MessageId, BranchId>,
+}
+
+/// Where a new message goes.
+enum Way {
+    /// At the end of the shown path.
+    On,
+    /// Into the middle of the shown path, where the file goes on.
+    Between(Option<MessageId>),
+    /// At the end of a branch that is not shown, behind this one.
+    Along(MessageId, BranchId),
+    /// On a branch of its own, behind this one.
+    Aside(Option<MessageId>),
+}
+
+impl Filling {
+    /// Compares the messages of the file with what is here, and brings what is missing. Returns the message to show last, if
+    /// the file shows another than is shown, and nothing was said here.
+    pub(super) async fn grow(
+        &mut self,
+        importer: &mut Importer<'_>,
+        head: Option<MessageIndex>,
+    ) -> Result<Option<MessageId>> {
+        let Some(stored) = self.stored.take() else { return Ok(None) };
+        let items = std::mem::take(&mut self.items);
+        let fates = align(&stored, &items);
+        let (path, imported) = (stored.path.clone(), stored.imported.clone());
+        let mut ways = Ways { path, imported, ends: HashMap::new() };
+        for (at, (item, fate)) in items.iter().zip(&fates).enumerate() {
+            let index = at as MessageIndex;
+            let id = match *fate {
+                Fate::Unchanged(id) => {
+                    self.report.unchanged += 1;
+                    importer.mapped(item.record);
+                    Some(id)
+                }
+                Fate::Changed(id) => Some(self.replace(importer, index, item, id, &mut ways).await?),
+                Fate::New => self.add(importer, index, item, &mut ways).await?,
+            };
+            // Which branch it stands on matters for new conversations only.
+            self.spots.push(id.map(|id| Spot { id, branch: self.branch }));
+        }
+        let is_theirs = stored.path.iter().all(|id| stored.imported.contains(id));
+        self.stored = Some(stored);
+        let last = self.spots.iter().flatten().next_back().map(|spot| spot.id);
+        let show = head.map_or(last, |head| self.spot(head)).filter(|id| ways.path.last() != Some(id));
+        Ok(show.filter(|_| is_theirs && self.report.added > 0))
+    }
+
+    /// Puts the new words in the place of the old ones, which stay as an alternative. What was taken out here stays out.
+    async fn replace(
+        &mut self,
+        importer: &mut Importer<'_>,
+        index: MessageIndex,
+        item: &MessageItem,
+        old: MessageId,
+        ways: &mut Ways,
+    ) -> Result<MessageId> {
+        let Some(place) = ways.path.iter().position(|id| *id == old) else {
+            self.report.unchanged += 1;
+            importer.mapped(item.record);
+            return Ok(old);
+        };
+        let id = importer.database.new_id(MessageId::new);
+        let change = Change::Splice {
+            conversation: self.id,
+            branch: importer.database.new_id(BranchId::new),
+            at: SpliceAt::Replace(Stretch { first: old, last: old }),
+            messages: vec![NewMessage { id, content: item.content.clone() }],
+            origins: self.message_origin(importer, id, index, item).into_iter().collect(),
+        };
+        match importer.commit(now(), vec![change]).await? {
+            None => {
+                self.report.updated += 1;
+                importer.mapped(item.record);
+                ways.path[place] = id;
+                ways.imported.insert(id);
+                Ok(id)
+            }
+            Some(error) => {
+                self.skip(importer, item.record, error.to_string());
+                Ok(old)
+            }
+        }
+    }
+
+    /// Finds the way of a new message: behind the one before it or, in a tree, behind the one it names.
+    fn way(&self, item: &MessageItem, ways: &Ways) -> Way {
+        let last = self.spots.iter().flatten().next_back().map(|spot| spot.id);
+        let (before, is_line) = match item.follows {
+            Follows::Last => (last, true),
+            Follows::At(parent) => {
+                let before = parent.and_then(|parent| self.spot(parent));
+                (before, before == last)
+            }
+        };
+        let place = before.and_then(|before| ways.path.iter().position(|id| *id == before));
+        match (before, place) {
+            (Some(before), None) => match ways.ends.get(&before) {
+                Some(branch) => Way::Along(before, *branch),
+                None => Way::Aside(Some(before)),
+            },
+            (before, place) => {
+                let behind = &ways.path[place.map_or(0, |place| place + 1)..];
+                match behind.is_empty() {
+                    true => Way::On,
+                    // Where the file has none of what follows, somebody went on here meanwhile: both ways stay.
+                    false if is_line && behind.iter().any(|id| ways.imported.contains(id)) => Way::Between(before),
+                    false => Way::Aside(before),
+                }
+            }
+        }
+    }
+
+    async fn add(
+        &mut self,
+        importer: &mut Importer<'_>,
+        index: MessageIndex,
+        item: &MessageItem,
+        ways: &mut Ways,
+    ) -> Result<Option<MessageId>> {
+        let (id, branch) = (importer.database.new_id(MessageId::new), importer.database.new_id(BranchId::new));
+        let way = self.way(item, ways);
+        let messages = vec![NewMessage { id, content: self.content_of(item) }];
+        let origins: Vec<MessageOrigin> = self.message_origin(importer, id, index, item).into_iter().collect();
+        let (conversation, why) = (self.id, Why::Import);
+        let change = match way {
+            Way::On => {
+                let (at, head) = (At::Head { branch }, HeadMove::Follow);
+                Change::AppendMessages { conversation, at, head, why, messages, origins }
+            }
+            Way::Between(before) => {
+                Change::Splice { conversation, branch, at: SpliceAt::After(before), messages, origins }
+            }
+            Way::Along(_, branch) => {
+                let (at, head) = (At::Branch { branch }, HeadMove::Stay);
+                Change::AppendMessages { conversation, at, head, why, messages, origins }
+            }
+            Way::Aside(before) => {
+                let base = match before {
+                    Some(before) => branch_of(importer, before).await?,
+                    None => None,
+                };
+                let base = base.map(|parent| BranchBase { parent, fork: before });
+                Change::OpenBranch { conversation, branch, base, own: messages, pieces: Vec::new(), why, origins }
+            }
+        };
+        if let Some(error) = importer.commit(now(), vec![change]).await? {
+            self.skip(importer, item.record, error.to_string());
+            return Ok(None);
+        }
+        self.report.added += 1;
+        importer.mapped(item.record);
+        ways.imported.insert(id);
+        match way {
+            Way::On => ways.path.push(id),
+            Way::Between(before) => {
+                let place = before.and_then(|before| ways.path.iter().position(|id| *id == before));
+                ways.path.insert(place.map_or(0, |place| place + 1), id);
+            }
+            Way::Along(before, branch) => {
+                ways.ends.remove(&before);
+                ways.ends.insert(id, branch);
+            }
+            Way::Aside(_) => {
+                ways.ends.insert(id, branch);
+            }
+        }
+        Ok(Some(id))
+    }
+}
+
+async fn branch_of(importer: &Importer<'_>, id: MessageId) -> Result<Option<BranchId>> {
+    let found = importer.database.store.messages(MessagesQuery::Ids(vec![id])).await?;
+    Ok(found.first().map(|placed| placed.branch))
+}
