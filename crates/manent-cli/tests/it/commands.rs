@@ -209,6 +209,8 @@ fn tell(story: &mut Story) {
     story.run(&["import", "veloca-storage.json", "--json"]);
     story.run(&["export", "--query", "检索", "--format", "obsidian-rag", "--output", "vault"]);
     story.run(&["convert", "vault", "again.json", "--format", "veloca", "--generation", "3"]);
+    story.run(&["export", &timed, "--format", "markdown", "--redact", "--output", "notes"]);
+    story.run(&["export", &timed, "--redact", "--output", "clean.jsonl"]);
     story.run(&["schema", "conversation-tables"]);
     story.run(&["schema", "conversation-tables", "--dialect", "postgres", "--project", "--json"]);
     story.run(&["convert", "vault", "tables.sqlite", "--format", "conversation-tables"]);
