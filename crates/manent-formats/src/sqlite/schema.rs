@@ -20,6 +20,9 @@ pub(crate) struct Table {
     /// What its row number is called; none where it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<String>,
+    /// SQLite computes a column of it.
+    #[serde(skip)]
+    pub is_computed: bool,
 }
 
 impl Table {

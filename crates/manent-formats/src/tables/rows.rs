@@ -165,12 +165,6 @@ impl Talk<'_> {
             let mut all = std::iter::successors(hung.behind[at], |at| hung.behind[*at]);
             all.find(|at| kept[*at])
         };
-        let ids: HashSet<Cell> = sources
-            .iter()
-            .zip(&kept)
-            .filter(|(_, kept)| **kept)
-            .map(|(one, _)| one.record.get("message_id").clone())
-            .collect();
         let id_of = |at: usize| sources[at].record.get("message_id").clone();
         let mut parents: HashMap<usize, Cell> = HashMap::new();
         let mut made = Vec::new();
@@ -181,7 +175,7 @@ impl Talk<'_> {
                 Step::Row(at) => {
                     let is_there = above(at).map(Step::Row) == before.as_ref().map(|(step, _)| *step);
                     let names = parent(&sources[at].record);
-                    if !is_there || names.is_some_and(|names| !ids.contains(names)) {
+                    if !is_there || names.is_some_and(|names| is_gone(names, sources, &kept)) {
                         parents.insert(at, behind);
                     }
                     id_of(at)

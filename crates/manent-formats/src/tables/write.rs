@@ -52,6 +52,7 @@ fn fresh(generation: Generation) -> RootFrame {
         name: name.to_owned(),
         columns: columns.iter().map(|column| (*column).to_owned()).collect(),
         number: Some("rowid".to_owned()),
+        is_computed: false,
     };
     let mut columns = vec![generation.id()];
     columns.extend(conversation::HELD);

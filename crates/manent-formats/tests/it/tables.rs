@@ -48,7 +48,8 @@ fn shown(items: &[Item]) -> String {
         match item {
             Item::Conversation(item) => {
                 words.push(format!("{} {:?} {:?} {:?}", item.external, item.title, item.status, item.project));
-                (messages.clear(), parents.clear());
+                messages.clear();
+                parents.clear();
             }
             Item::Message(item) => {
                 let next = (messages.len() as u32).checked_sub(1);
