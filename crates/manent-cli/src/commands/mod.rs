@@ -8,6 +8,7 @@ pub mod foreign;
 pub mod library;
 pub mod path;
 pub mod project;
+pub mod schema;
 pub mod serve;
 pub mod show;
 pub mod transfer;
@@ -110,6 +111,7 @@ pub enum Command {
     Export(transfer::Export),
     Import(transfer::Import),
     Convert(foreign::Convert),
+    Schema(schema::Schema),
     Backup(upkeep::Backup),
     RestoreBackup(upkeep::RestoreBackup),
     Verify(upkeep::Verify),
@@ -132,6 +134,7 @@ impl Command {
             Self::Completion(command) => return command.run(),
             Self::Man(command) => return command.run(&screen),
             Self::Convert(command) => return command.run(&screen).await,
+            Self::Schema(command) => return command.run(&screen),
             command => command,
         };
         if !command.begins() {
@@ -213,7 +216,8 @@ impl Command {
             | Self::Token(_)
             | Self::Completion(_)
             | Self::Man(_)
-            | Self::Convert(_) => unreachable!("answered before the store was opened"),
+            | Self::Convert(_)
+            | Self::Schema(_) => unreachable!("answered before the store was opened"),
         }
     }
 }

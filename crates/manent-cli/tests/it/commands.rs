@@ -209,6 +209,10 @@ fn tell(story: &mut Story) {
     story.run(&["import", "veloca-storage.json", "--json"]);
     story.run(&["export", "--query", "检索", "--format", "obsidian-rag", "--output", "vault"]);
     story.run(&["convert", "vault", "again.json", "--format", "veloca", "--generation", "3"]);
+    story.run(&["schema", "conversation-tables"]);
+    story.run(&["schema", "conversation-tables", "--dialect", "postgres", "--project", "--json"]);
+    story.run(&["convert", "vault", "tables.sqlite", "--format", "conversation-tables"]);
+    story.run(&["import", "tables.sqlite", "--explain"]);
     story.run(&["backup", "copy.db", "--json"]);
     story.run(&["restore-backup", "copy.db", "restored.db"]);
     story.run(&["erase", "--message", &answer, "--yes"]);

@@ -19,7 +19,7 @@ mod write;
 mod losses;
 
 pub use read::{finds, read};
-pub use statements::{Dialect, statements};
+pub use statements::{Dialect, Projects, statements};
 pub use write::write;
 
 use crate::sqlite::{Pragmas, Row, Statement, Table};

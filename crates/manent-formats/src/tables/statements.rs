@@ -9,6 +9,15 @@ pub enum Dialect {
     Postgres,
 }
 
+/// What becomes of the table that the design names and never defines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Projects {
+    /// It stays a name.
+    Named,
+    /// It is made, behind the others.
+    Defined,
+}
+
 const DRAFT: [&str; 8] = [
     "CREATE TABLE conversation (\n    conv_id TEXT PRIMARY KEY,\n    project TEXT,\n    sequence TEXT DEFAULT 'sequential' NOT NULL,\n    status TEXT DEFAULT 'active' NOT NULL,\n    created_at DATETIME DEFAULT CURRENT_TIMESTAMP,\n    metadata TEXT\n);",
     "CREATE INDEX idx_conversation_project ON conversation (project);",
@@ -20,8 +29,7 @@ const DRAFT: [&str; 8] = [
     "CREATE INDEX idx_message_timestamp ON message (timestamp);",
 ];
 
-/// The design names this table and never defines it. `conversation.project` holds its key, and no constraint says so,
-/// for the design's own statement has none.
+/// Our own: `conversation.project` holds its key, and no constraint says so, for the design's own statement has none.
 const PROJECT: &str = "CREATE TABLE project (\n    project_id TEXT PRIMARY KEY,\n    name TEXT,\n    created_at DATETIME DEFAULT CURRENT_TIMESTAMP,\n    metadata TEXT\n);";
 
 const SHIPPED: [&str; 2] = [
@@ -29,10 +37,9 @@ const SHIPPED: [&str; 2] = [
     "CREATE TABLE Message (\n    message_id TEXT PRIMARY KEY NOT NULL,\n    conversation_id TEXT NOT NULL,\n    role TEXT NOT NULL,\n    text TEXT NOT NULL,\n    parent_message_id TEXT,\n    timestamp DATETIME NOT NULL DEFAULT CURRENT_TIMESTAMP,\n    metadata TEXT,\n    FOREIGN KEY (conversation_id) REFERENCES Conversation(conversation_id) ON DELETE CASCADE,\n    FOREIGN KEY (parent_message_id) REFERENCES Message(message_id) ON DELETE CASCADE\n);",
 ];
 
-/// Returns the statements that make the tables of the design, in its order; the table of projects comes last where it is
-/// asked for.
-pub fn statements(dialect: Dialect, projects: bool) -> Vec<String> {
-    let all = DRAFT.into_iter().chain(projects.then_some(PROJECT));
+/// Returns the statements that make the tables of the design, in its order.
+pub fn statements(dialect: Dialect, projects: Projects) -> Vec<String> {
+    let all = DRAFT.into_iter().chain((projects == Projects::Defined).then_some(PROJECT));
     all.map(|statement| match dialect {
         Dialect::Sqlite => statement.to_owned(),
         // PostgreSQL has no DATETIME; everything else means the same to both.
@@ -56,7 +63,7 @@ mod tests {
 
     #[test]
     fn postgres_has_its_own_word_for_a_time() {
-        let statements = statements(Dialect::Postgres, true);
+        let statements = statements(Dialect::Postgres, Projects::Defined);
         assert!(statements.iter().all(|statement| !statement.contains("DATETIME")));
         expect![[r#"
             CREATE TABLE project (

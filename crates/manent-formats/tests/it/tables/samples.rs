@@ -1,11 +1,11 @@
 //! Files of our own making, as the design has them, and as nobody has.
 
 use crate::sqlite::file;
-use manent_formats::tables::{Dialect, statements};
+use manent_formats::tables::{Dialect, Projects, statements};
 
 /// The eight statements of the design.
 pub fn design() -> String {
-    statements(Dialect::Sqlite, false).concat()
+    statements(Dialect::Sqlite, Projects::Named).concat()
 }
 
 /// A conversation in a line, one whose times are mixed, one that is a tree, and one in the trash.

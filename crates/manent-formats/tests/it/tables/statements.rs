@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::sqlite::{file, open};
-use manent_formats::tables::{Dialect, statements};
+use manent_formats::tables::{Dialect, Projects, statements};
 
 #[test]
 fn sqlite_runs_the_statements_of_the_design() {
-    let statements = statements(Dialect::Sqlite, true);
+    let statements = statements(Dialect::Sqlite, Projects::Defined);
     assert_eq!(statements.len(), 9);
     let bytes = file(&statements.concat());
     assert_eq!(manent_formats::sniff(&tree("any", &bytes)).map(|format| format.name), Some("conversation-tables"));

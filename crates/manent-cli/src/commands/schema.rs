@@ -1,0 +1,47 @@
+//! The statements behind a format that lives in a database: `schema`.
+
+use crate::screen::{Screen, print};
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use manent::formats::tables;
+
+/// Prints the statements that make the tables of a format.
+#[derive(Args)]
+pub struct Schema {
+    /// The format.
+    format: Tables,
+    /// The database that is to run them.
+    #[arg(long, value_enum, default_value_t = Dialect::Sqlite)]
+    dialect: Dialect,
+    /// With the table of projects, which the design names and leaves open.
+    #[arg(long)]
+    project: bool,
+}
+
+/// Formats that are tables.
+#[derive(Clone, Copy, ValueEnum)]
+enum Tables {
+    ConversationTables,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Dialect {
+    Sqlite,
+    Postgres,
+}
+
+impl Schema {
+    pub fn run(self, screen: &Screen) -> Result<()> {
+        let Tables::ConversationTables = self.format;
+        let dialect = match self.dialect {
+            Dialect::Sqlite => tables::Dialect::Sqlite,
+            Dialect::Postgres => tables::Dialect::Postgres,
+        };
+        let projects = if self.project { tables::Projects::Defined } else { tables::Projects::Named };
+        let statements = tables::statements(dialect, projects);
+        match screen.json {
+            true => screen.json(&serde_json::json!({ "result": statements })),
+            false => print(&format!("{}\n", statements.join("\n"))),
+        }
+    }
+}
