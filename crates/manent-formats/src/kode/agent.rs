@@ -53,6 +53,7 @@ impl Reader<'_> {
                 folder: agent.found.folder.clone(),
                 is_meta_lost: kept.is_none() && agent.found.has(meta_file(agent.found)),
                 meta: kept,
+                rows: self.rows.remove(&agent.found.folder),
                 ..AgentFrame::default()
             },
             meta,

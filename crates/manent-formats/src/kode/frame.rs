@@ -1,5 +1,6 @@
 //! What is kept of an agent's files beside their records.
 
+use super::database::{AgentRows, DatabaseFrame};
 use crate::json::{Frame, Style};
 use serde::{Deserialize, Serialize};
 
@@ -109,6 +110,9 @@ pub(super) struct AgentFrame {
     /// Compressions whose window is not there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compressions: Vec<Kept>,
+    /// Its rows, where it came out of a database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<AgentRows>,
 }
 
 /// Where the text of a message in a file is not its record laid out for that file: its place, and the text; none for
@@ -201,4 +205,7 @@ pub(super) struct RootFrame {
     /// The agents that ran when their pool was shut down.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<Kept>,
+    /// The database, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<DatabaseFrame>,
 }

@@ -6,6 +6,7 @@
 //! | 2.7.0 | `agt:`, `fork:`, `sfp:` | `meta.json`, `runtime/`, `events/`, `history/`, `snapshots/` |
 //! | current | `agt-`, `fork-`, `sfp-` | the same |
 //! | csharp | as current | the same, states in camel case, `messages.json.wal`, `skills.json` |
+//! | sqlite | as current | a database with agents, messages, tool calls and snapshots; the rest in files beside it |
 //!
 //! A write-ahead file is taken in when it is read and never written back: its own program would take it in without
 //! asking how old it is, and so undo whatever was said since.
@@ -30,6 +31,7 @@ mod losses;
 mod fresh;
 mod write;
 mod write_history;
+mod database;
 
 pub use read::{finds, read};
 pub use write::write;
@@ -37,7 +39,7 @@ pub use write::write;
 /// The name of the format.
 pub const NAME: &str = "kode";
 /// Its generations, oldest first.
-pub const GENERATIONS: [&str; 4] = ["1.5", "2.7.0", "current", "csharp"];
+pub const GENERATIONS: [&str; 5] = ["1.5", "2.7.0", "current", "csharp", "sqlite"];
 
 /// Which program wrote a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,10 +48,11 @@ enum Generation {
     Colon,
     Current,
     CSharp,
+    Sqlite,
 }
 
 impl Generation {
-    const ALL: [Self; 4] = [Self::Flat, Self::Colon, Self::Current, Self::CSharp];
+    const ALL: [Self; 5] = [Self::Flat, Self::Colon, Self::Current, Self::CSharp, Self::Sqlite];
 
     fn name(self) -> &'static str {
         GENERATIONS[self as usize]

@@ -1,44 +1,68 @@
 //! Reading: the root and what belongs to no agent first, then agent by agent.
 
-use super::NAME;
 use super::agent::{Agent, id_of};
+use super::database::{self, Database, Overlay, Unrolled};
 use super::find::{self, Found};
 use super::frame::{RecoveredFrame, RootFrame};
 use super::reader::Reader;
+use super::{Generation, NAME};
 use crate::aside::Asides;
 use crate::item::{DocumentItem, Item, Root, Sink};
-use crate::problem::{Broken, Place, ReadError};
+use crate::json::RECORD_MAX;
+use crate::problem::{Broken, Place, Problem, ReadError};
 use crate::tree::Tree;
 use manent_model::Json;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Says whether agents lie in a tree.
 pub fn finds(tree: &dyn Tree) -> bool {
-    !find::agents(tree).is_empty()
+    !find::agents(tree).is_empty() || database::find(tree).is_some()
 }
 
-/// Reads every agent in a tree.
+/// Reads every agent in a tree: those of a database where there is one, and those of files.
 pub fn read(tree: &dyn Tree, sink: &mut dyn Sink) -> Result<(), ReadError> {
+    let Some(name) = database::find(tree) else { return agents(tree, None, sink) };
+    let mut unrolled = database::unroll(Database::open(tree, &name)?);
+    let is_hidden = |name: &str| unrolled.files.contains_key(name);
+    for entry in tree.entries().iter().filter(|entry| is_hidden(&entry.name)) {
+        unrolled.told.push(Item::Found { record: "file", count: 1 });
+        let why = "the database beside it says this".to_owned();
+        let place = Place::file(&entry.name);
+        unrolled.told.push(Item::Problem(Problem {
+            place,
+            record: "file",
+            why,
+            bytes: tree.read(&entry.name, RECORD_MAX)?,
+        }));
+    }
+    let files = std::mem::take(&mut unrolled.files);
+    let is_database = |file: &str| file.strip_prefix(&name).is_some_and(|end| end.is_empty() || end.starts_with('-'));
+    let overlay = Overlay::new(tree, files, is_database);
+    agents(&overlay, Some(unrolled), sink)
+}
+
+fn agents(tree: &dyn Tree, unrolled: Option<Unrolled>, sink: &mut dyn Sink) -> Result<(), ReadError> {
     let (pools, mut agents): (Vec<Found>, Vec<Found>) = find::agents(tree).into_iter().partition(Found::is_pool);
-    if agents.is_empty() && pools.is_empty() {
+    if agents.is_empty() && pools.is_empty() && unrolled.is_none() {
         let why = "no folder with a meta.json, messages or events of an agent".to_owned();
         return Err(ReadError::Foreign { file: tree.label().to_owned(), format: NAME, why });
     }
     find::adopt(&mut agents);
     let label = tree.label().trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
     let mut early: Vec<Item> = Vec::new();
-    let style = {
-        let mut reader = Reader { tree, sink: &mut early, asides: Asides::default() };
-        reader.pools(&pools)?
+    let mut reader = Reader { tree, sink: &mut early, asides: Asides::default(), rows: HashMap::new() };
+    let mut style = reader.pools(&pools)?;
+    let (generation, rows, told) = match unrolled {
+        Some(Unrolled { frame, rows, told, .. }) => {
+            style.database = Some(frame);
+            (Generation::Sqlite, rows, told)
+        }
+        None => (find::generation(tree, &agents), HashMap::new(), Vec::new()),
     };
-    sink.take(Item::Root(Root {
-        format: NAME,
-        generation: find::generation(tree, &agents).name().to_owned(),
-        path: label.clone(),
-        style: Json::of(&style),
-    }))?;
-    early.into_iter().try_for_each(|item| sink.take(item))?;
-    let mut reader = Reader { tree, sink, asides: Asides::default() };
+    let generation = generation.name().to_owned();
+    sink.take(Item::Root(Root { format: NAME, generation, path: label.clone(), style: Json::of(&style) }))?;
+    told.into_iter().chain(early).try_for_each(|item| sink.take(item))?;
+    let mut reader = Reader { tree, sink, asides: Asides::default(), rows };
     let externals = reader.externals(&agents, &label)?;
     for (found, external) in agents.iter().zip(&externals) {
         reader.recovered(found, external)?;

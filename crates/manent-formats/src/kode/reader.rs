@@ -1,5 +1,6 @@
 //! What every part of the reader needs: files, and whoever takes what they hold.
 
+use super::database::AgentRows;
 use super::frame::{Around, Kept};
 use crate::aside::Asides;
 use crate::item::{Item, Sink};
@@ -7,6 +8,7 @@ use crate::json::RECORD_MAX;
 use crate::problem::{Broken, Place, Problem, ReadError, Repair};
 use crate::tree::Tree;
 use manent_model::Json;
+use std::collections::HashMap;
 
 /// A file above this size is told and passed over; an agent is held in memory whole.
 const FILE_MAX: u64 = 1 << 30;
@@ -15,6 +17,8 @@ pub(super) struct Reader<'a> {
     pub tree: &'a dyn Tree,
     pub sink: &'a mut dyn Sink,
     pub asides: Asides,
+    /// What is kept of rows, by the folder of the agent.
+    pub rows: HashMap<String, AgentRows>,
 }
 
 impl Reader<'_> {

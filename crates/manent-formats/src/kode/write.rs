@@ -1,5 +1,6 @@
 //! Writing: every file from its frame where there is one, as the program would write it where there is none.
 
+use super::database::{self, Rolled};
 use super::frame::*;
 use super::fresh::{self, Names};
 use super::meta::{self, Changes, Meta};
@@ -22,19 +23,18 @@ pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&s
     let asked = asked(NAME, &GENERATIONS, generation, Generation::of)?;
     let to = asked.or(known).unwrap_or(Generation::Current);
     let names = Names { from: known.unwrap_or(to), to };
-    let mut writer = Writer { library, out, names, losses: Losses::default(), written: HashSet::new() };
     let frame = root.and_then(|root| root.style.read::<RootFrame>().ok()).unwrap_or_default();
-    for pool in frame.pools.iter().filter(|_| to != Generation::Flat) {
-        writer.kept(&pool.around, &pool.text)?;
+    if to != Generation::Sqlite {
+        let mut writer = Writer::new(library, out, names);
+        writer.all(&frame)?;
+        return Ok(writer.losses.told());
     }
-    for place in 0..writer.library.count() {
-        writer.agent(place)?;
-    }
-    if to != Generation::Flat {
-        writer.documents("recovered")?;
-        writer.documents("snapshot_index")?;
-    }
-    Ok(writer.losses.told())
+    let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    let mut writer = Writer::new(library, &mut files, names);
+    writer.all(&frame)?;
+    let (rolled, mut losses) = (writer.rolled, writer.losses);
+    database::roll(files, &rolled, frame.database, &mut losses, out)?;
+    Ok(losses.told())
 }
 
 pub(super) struct Writer<'a> {
@@ -44,6 +44,8 @@ pub(super) struct Writer<'a> {
     pub losses: Losses,
     /// Names that are used up.
     written: HashSet<String>,
+    /// The agents, for whoever makes rows of their files.
+    rolled: Vec<Rolled>,
 }
 
 /// An agent that is being written.
@@ -78,7 +80,28 @@ impl Agent {
     }
 }
 
+impl<'a> Writer<'a> {
+    fn new(library: &'a mut dyn Library, out: &'a mut dyn Out, names: Names) -> Self {
+        Self { library, out, names, losses: Losses::default(), written: HashSet::new(), rolled: Vec::new() }
+    }
+}
+
 impl Writer<'_> {
+    fn all(&mut self, frame: &RootFrame) -> Result<(), WriteError> {
+        let to = self.names.to;
+        for pool in frame.pools.iter().filter(|_| to != Generation::Flat) {
+            self.kept(&pool.around, &pool.text)?;
+        }
+        for place in 0..self.library.count() {
+            self.agent(place)?;
+        }
+        if to != Generation::Flat {
+            self.documents("recovered")?;
+            self.documents("snapshot_index")?;
+        }
+        Ok(())
+    }
+
     fn file(&mut self, name: &str, text: &str) -> Result<(), WriteError> {
         let mut name = fresh::safe(name, || format!("file-{}", self.written.len() + 1));
         while !self.written.insert(name.clone()) {
@@ -126,6 +149,8 @@ impl Writer<'_> {
             path.clear();
         }
         let events = self.events(place)?;
+        let rows = frame.rows.clone();
+        self.rolled.push(Rolled { conversation: out.conversation.id, folder: folder.clone(), rows });
         let agent = Agent { place, out, frame, folder, path, summaries, events };
         losses::of_messages(&mut self.losses, &agent.out, &agent.path);
         let (count, last_safe) = self.messages(&agent)?;

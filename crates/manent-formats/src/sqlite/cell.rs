@@ -39,7 +39,7 @@ impl Cell {
         match value {
             ValueRef::Null => Self::Null,
             ValueRef::Integer(number) => Self::Integer(number),
-            ValueRef::Real(number) => Self::Odd(Odd::Real(format!("{number:?}"))),
+            ValueRef::Real(number) => Self::real(number),
             ValueRef::Blob(bytes) => Self::Odd(Odd::Blob(hex::encode(bytes))),
             ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
                 Ok(text) => Self::Text(text.to_owned()),
@@ -51,6 +51,25 @@ impl Cell {
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub fn integer(&self) -> Option<i64> {
+        match self {
+            Self::Integer(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    pub fn real(number: f64) -> Self {
+        Self::Odd(Odd::Real(format!("{number:?}")))
+    }
+
+    /// A number with a fraction as JSON writes it; none for anything else, and for those that JSON does not have.
+    pub fn number(&self) -> Option<String> {
+        match self {
+            Self::Odd(Odd::Real(text)) => serde_json::from_str::<serde_json::Number>(text).ok().map(|_| text.clone()),
             _ => None,
         }
     }

@@ -6,12 +6,14 @@
 mod cell;
 mod wal;
 mod schema;
+mod record;
 mod open;
 mod make;
 
 pub(crate) use cell::{Cell, Row};
 pub(crate) use make::Made;
 pub(crate) use open::{Opened, candidates};
+pub(crate) use record::Record;
 pub(crate) use schema::{Pragmas, Schema, Statement, Table};
 pub(crate) use wal::Applied;
 

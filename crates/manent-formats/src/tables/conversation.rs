@@ -2,10 +2,9 @@
 
 use super::Generation;
 use super::message::{Clock, clock, metadata, time, written};
-use super::record::Record;
 use crate::json::{Members, Object, Style, merge};
 use crate::out::ConversationOut;
-use crate::sqlite::Cell;
+use crate::sqlite::{Cell, Record};
 use manent_model::{Conversation, ConversationStatus, Json};
 
 /// Columns that a conversation holds beside its id.

@@ -1,9 +1,8 @@
 //! How the messages of a conversation hang together: in a line, or as a tree.
 
 use super::message::{clock, role, time};
-use super::record::Record;
 use crate::problem::Broken;
-use crate::sqlite::Cell;
+use crate::sqlite::{Cell, Record};
 use std::collections::HashMap;
 
 /// Messages of one conversation with their order; all numbers are places in what was given, which is the order of rows.

@@ -1,8 +1,7 @@
 //! Messages: a row of their table as what was said, and back.
 
-use super::record::Record;
 use crate::moment::{millis, moment};
-use crate::sqlite::Cell;
+use crate::sqlite::{Cell, Record};
 use manent_model::{Body, Content, Json, Known, Micros, Part, Time};
 
 /// Columns that a message holds.

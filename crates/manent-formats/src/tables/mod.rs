@@ -9,7 +9,6 @@
 
 mod statements;
 mod shape;
-mod record;
 mod hang;
 mod message;
 mod conversation;

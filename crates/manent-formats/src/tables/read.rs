@@ -1,14 +1,13 @@
 //! Reading: every row is read before the first item is told, so that of a damaged file nothing is.
 
 use super::hang::{Hung, hang};
-use super::record::Record;
 use super::shape::{self, Shape};
 use super::{ConversationFrame, NAME, RootFrame, conversation, message};
 use crate::aside::Asides;
 use crate::item::*;
 use crate::json::RECORD_MAX;
 use crate::problem::{Broken, Place, Problem, ReadError, Repair};
-use crate::sqlite::{Applied, Cell, Opened, Row, Table, candidates};
+use crate::sqlite::{Applied, Cell, Opened, Record, Row, Table, candidates};
 use crate::tree::Tree;
 use manent_model::{ConversationStatus, Json, Micros};
 use std::collections::{BTreeMap, HashMap, HashSet};

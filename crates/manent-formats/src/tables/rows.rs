@@ -3,9 +3,8 @@
 use super::ConversationFrame;
 use super::hang::{Hung, hang, is_tree, parent};
 use super::message::{self, Clock, clock, role, time, written};
-use super::record::Record;
 use crate::out::{MessageOut, uuid};
-use crate::sqlite::Cell;
+use crate::sqlite::{Cell, Record};
 use manent_model::{Known, Micros};
 use std::collections::{HashMap, HashSet};
 

@@ -1,13 +1,12 @@
 //! Writing: one file, with every row as it was but for what was changed.
 
 use super::message::{self, Clock};
-use super::record::Record;
 use super::rows::{Numbered, Talk};
 use super::{ConversationFrame, GENERATIONS, Generation, NAME, RootFrame, conversation, losses, statements};
 use crate::losses::Losses;
 use crate::names::is_safe_piece;
 use crate::out::*;
-use crate::sqlite::{Cell, Made, Pragmas, Statement, Table};
+use crate::sqlite::{Cell, Made, Pragmas, Record, Statement, Table};
 use std::collections::HashSet;
 
 /// Writes conversations into one file of the tables.

@@ -3,6 +3,7 @@
 mod accepted;
 mod changes;
 mod cut;
+mod database;
 mod folder;
 mod generations;
 mod history;

@@ -8,6 +8,8 @@ mod repairs;
 pub mod samples;
 mod statements;
 
+pub use changes::path;
+
 use crate::kit::*;
 use crate::sqlite::{difference, dump, tree};
 use expect_test::{Expect, expect};

@@ -197,7 +197,7 @@ fn every_generation_holds_a_conversation_from_elsewhere() {
     for generation in kode::GENERATIONS {
         let mut out = BTreeMap::new();
         kode::write(&mut elsewhere(), &mut out, Some(generation)).expect("writable");
-        let items = read(&tree(&text(out)));
+        let items = read(&manent_formats::tree::Memory::new("sample", out));
         let mut shelf = Shelf::of(&items);
         let read = shelf.root.as_ref().map(|root| root.generation.clone());
         // Nothing in these files but the state of a tool call tells the port from the original.

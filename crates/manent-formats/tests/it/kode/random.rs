@@ -66,7 +66,7 @@ fn part(rng: &mut Rng, calls: &mut Vec<String>) -> Part {
 }
 
 /// An agent as items, as if it had been read from somewhere.
-fn agent(rng: &mut Rng) -> Vec<Item> {
+pub fn agent(rng: &mut Rng) -> Vec<Item> {
     let created = Micros(1_767_323_045_006_000);
     let mut items = vec![Item::Conversation(Box::new(ConversationItem {
         title: "tpl".to_owned(),
@@ -139,7 +139,7 @@ fn said(content: &Content) -> String {
 }
 
 /// What an agent says, without where it was read.
-fn essence(shelf: &mut Shelf) -> Vec<String> {
+pub fn essence(shelf: &mut Shelf) -> Vec<String> {
     let mut lines = Vec::new();
     for place in 0..shelf.count() {
         let out = shelf.conversation(place).expect("a conversation");

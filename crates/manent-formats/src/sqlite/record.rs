@@ -1,11 +1,12 @@
 //! Records: a row by its columns, as JSON that can be kept and read again.
 
+use super::cell::{Cell, Row};
+use super::schema::Table;
 use crate::json::{Members, Object};
-use crate::sqlite::{Cell, Row, Table};
 
 /// A row by its columns.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Record(pub Vec<(String, Cell)>);
+pub(crate) struct Record(pub Vec<(String, Cell)>);
 
 impl Record {
     pub fn of(table: &Table, row: &Row) -> Self {
