@@ -125,6 +125,8 @@ impl Talk<'_> {
                 Some(source) => {
                     let mut record = source.record.clone();
                     message::change(&mut record, &message.content);
+                    let is_later = time(record.get("timestamp")).is_some_and(|at| at != message.content.time.at);
+                    retimed += usize::from(is_later && message.content.time.known == Known::Exact);
                     rows.push(Numbered { row: source.row, record, message: Some(place), is_shown: true });
                 }
                 None if message.is_removed => {}
