@@ -14,6 +14,7 @@ mod message;
 mod conversation;
 mod read;
 mod rows;
+mod branches;
 mod write;
 mod losses;
 
