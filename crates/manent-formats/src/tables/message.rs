@@ -95,7 +95,8 @@ pub(super) fn text(content: &Content) -> Cell {
     Cell::Text(words.join("\n\n"))
 }
 
-/// Puts what a message says now into its record; what it said already stays as it was written.
+/// Puts what a message says now into its record; what it said already stays as it was written. So does the time: in a line
+/// it is what says where the message stands.
 pub(super) fn change(record: &mut Record, content: &Content) {
     let was = read(record, content.time.at);
     if was.role != content.role {
@@ -106,10 +107,6 @@ pub(super) fn change(record: &mut Record, content: &Content) {
     }
     if was.metadata != content.metadata {
         record.set("metadata", Cell::or_null(content.metadata.as_ref().map(Json::text)));
-    }
-    if was.time.at != content.time.at && content.time.known == Known::Exact {
-        let clock = clock(record.get("timestamp")).unwrap_or(Clock::Utc);
-        record.set("timestamp", written(content.time.at, clock));
     }
 }
 

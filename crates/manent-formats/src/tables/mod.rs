@@ -14,6 +14,7 @@ mod message;
 mod conversation;
 mod read;
 mod rows;
+mod branches;
 mod write;
 mod losses;
 
@@ -85,7 +86,8 @@ struct ConversationFrame {
 impl ConversationFrame {
     /// The number of the row of a message.
     fn row_of(&self, ordinal: i64) -> Option<i64> {
-        let run = self.rows.iter().rev().find(|(first, ..)| i64::from(*first) <= ordinal)?;
+        let behind = self.rows.partition_point(|(first, ..)| i64::from(*first) <= ordinal);
+        let run = self.rows.get(behind.checked_sub(1)?)?;
         let behind = ordinal - i64::from(run.0);
         (behind < i64::from(run.2)).then_some(run.1 + behind)
     }

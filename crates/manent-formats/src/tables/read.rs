@@ -296,7 +296,9 @@ impl Reader<'_> {
             })))?;
         }
         let head = hung.head.and_then(|head| indexes.get(&head).copied());
-        self.sink.take(Item::End { head: head.filter(|head| *head as usize + 1 != hung.order.len()) })
+        // Where there are branches the head is always named, even if it came last.
+        let has_branches = hung.shown().count() < hung.order.len();
+        self.sink.take(Item::End { head: head.filter(|_| has_branches) })
     }
 
     /// Tells what was wrong with the messages of a conversation.

@@ -1,12 +1,13 @@
 //! Rows of one conversation as they are to be written.
 
 use super::ConversationFrame;
-use super::hang::{Hung, hang, is_tree, parent};
-use super::message::{self, Clock, clock, role, time, written};
+use super::branches::Branches;
+use super::hang::{hang, is_tree};
+use super::message::{self, Clock, clock, time, written};
 use crate::out::{MessageOut, uuid};
 use crate::sqlite::{Cell, Record};
 use manent_model::{Known, Micros};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// A row with its number; none for one that comes new.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub(super) struct Talk<'a> {
     pub id: Cell,
     /// How times are written where none stands there yet.
     pub clock: Clock,
+    /// The tables say which message is the newest.
+    pub has_latest: bool,
     pub messages: &'a [MessageOut],
 }
 
@@ -48,31 +51,24 @@ pub(super) struct Rows {
 }
 
 /// A row that was read.
-struct Source {
-    row: Option<i64>,
-    record: Record,
+pub(super) struct Source {
+    pub row: Option<i64>,
+    pub record: Record,
     /// The message that it is, among those that are written.
-    place: usize,
-    is_shown: bool,
-}
-
-/// A message of the path: a row that was read, or one that comes new.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
-    Row(usize),
-    New(usize),
+    pub place: usize,
+    pub is_shown: bool,
 }
 
 impl Talk<'_> {
     pub fn rows(&self) -> Rows {
-        let mut sources = self.sources();
+        let sources = self.sources();
         let records: Vec<&Record> = sources.iter().map(|source| &source.record).collect();
         let (sequence, latest) = (self.record.get("sequence"), self.record.get("latest_message_id"));
         let hung = hang(&records, sequence, latest);
         let head = hung.head.map(|head| records[head].get("message_id").clone());
         let is_tree = is_tree(&records, sequence);
         let (messages, retimed) = match is_tree {
-            true => (self.tree(&mut sources, &hung), 0),
+            true => (Branches::of(self, &sources, &hung).rows(), 0),
             false => self.line(&sources),
         };
         let shown: Vec<&Numbered> = messages.iter().filter(|row| row.is_shown).collect();
@@ -97,7 +93,7 @@ impl Talk<'_> {
     }
 
     /// A row for a message that comes new.
-    fn fresh(&self, place: usize, at: Micros, clock: Clock, parent: Cell) -> Numbered {
+    pub fn fresh(&self, place: usize, at: Micros, clock: Clock, parent: Cell) -> Numbered {
         let message = &self.messages[place];
         let mut record = Record::default();
         record.set("message_id", Cell::Text(uuid(message.id.as_bytes())));
@@ -113,7 +109,12 @@ impl Talk<'_> {
     /// A line: rows that were changed are written over, and those that were taken out are gone.
     fn line(&self, sources: &[Source]) -> (Vec<Numbered>, usize) {
         let known: HashMap<usize, &Source> = sources.iter().map(|source| (source.place, source)).collect();
-        let time_of = |place: &usize| known.get(place).and_then(|source| time(source.record.get("timestamp")));
+        // For each message the time of the next one that was read.
+        let mut after: Vec<Option<Micros>> = vec![None; self.messages.len() + 1];
+        for place in (0..self.messages.len()).rev() {
+            let own = known.get(&place).and_then(|source| time(source.record.get("timestamp")));
+            after[place] = own.or(after[place + 1]);
+        }
         let mut gone: HashMap<Cell, Cell> = HashMap::new();
         let (mut rows, mut retimed): (Vec<Numbered>, usize) = (Vec::new(), 0);
         for (place, message) in self.messages.iter().enumerate() {
@@ -125,14 +126,15 @@ impl Talk<'_> {
                 Some(source) => {
                     let mut record = source.record.clone();
                     message::change(&mut record, &message.content);
+                    let is_later = time(record.get("timestamp")).is_some_and(|at| at != message.content.time.at);
+                    retimed += usize::from(is_later && message.content.time.known == Known::Exact);
                     rows.push(Numbered { row: source.row, record, message: Some(place), is_shown: true });
                 }
                 None if message.is_removed => {}
                 None => {
                     let before = rows.last().and_then(|row| time(row.record.get("timestamp")));
-                    let after = (place + 1..self.messages.len()).find_map(|place| time_of(&place));
                     let own = message.content.time.at;
-                    let at = own.max(before.unwrap_or(own)).min(after.unwrap_or(Micros(i64::MAX)));
+                    let at = own.max(before.unwrap_or(own)).min(after[place + 1].unwrap_or(Micros(i64::MAX)));
                     retimed += usize::from(at != own && message.content.time.known == Known::Exact);
                     let clock = rows.last().and_then(|row| clock(row.record.get("timestamp"))).unwrap_or(self.clock);
                     rows.push(self.fresh(place, at, clock, Cell::Null));
@@ -140,110 +142,16 @@ impl Talk<'_> {
             }
         }
         for row in &mut rows {
-            let mut named = row.record.get("parent_message_id").clone();
-            while let Some(above) = gone.get(&named).filter(|_| named != Cell::Null) {
-                row.record.set("parent_message_id", above.clone());
-                named = above.clone();
+            let named = row.record.get("parent_message_id").clone();
+            if named == Cell::Null || !gone.contains_key(&named) {
+                continue;
             }
+            // Parents may lead in a circle; nobody is further up than all that are gone.
+            let above = std::iter::successors(Some(&named), |named| gone.get(*named)).take(gone.len() + 1);
+            let left = above.last().filter(|named| !gone.contains_key(*named));
+            row.record.set("parent_message_id", left.cloned().unwrap_or_default());
         }
         (rows, retimed)
-    }
-
-    /// A tree: what was changed stays beside the new words, what is on another branch stays there, and only what was taken
-    /// out of the path that was shown is gone.
-    fn tree(&self, sources: &mut [Source], hung: &Hung) -> Vec<Numbered> {
-        let by_place: HashMap<usize, usize> =
-            sources.iter().enumerate().map(|(at, source)| (source.place, at)).collect();
-        let step = |(place, message): (usize, &MessageOut)| {
-            let source = by_place.get(&place).filter(|source| sources[**source].is_shown);
-            (!message.is_removed).then(|| source.map_or(Step::New(place), |source| Step::Row(*source)))
-        };
-        let path: Vec<Step> = self.messages.iter().enumerate().filter_map(step).collect();
-        let kept = self.kept(sources, hung, &path);
-        let above = |at: usize| {
-            let mut all = std::iter::successors(hung.behind[at], |at| hung.behind[*at]);
-            all.find(|at| kept[*at])
-        };
-        let id_of = |at: usize| sources[at].record.get("message_id").clone();
-        let mut parents: HashMap<usize, Cell> = HashMap::new();
-        let mut made = Vec::new();
-        let mut before: Option<(Step, Cell)> = None;
-        for step in &path {
-            let behind = before.as_ref().map_or(Cell::Null, |(_, id)| id.clone());
-            let id = match *step {
-                Step::Row(at) => {
-                    let is_there = above(at).map(Step::Row) == before.as_ref().map(|(step, _)| *step);
-                    let names = parent(&sources[at].record);
-                    if !is_there || names.is_some_and(|names| is_gone(names, sources, &kept)) {
-                        parents.insert(at, behind);
-                    }
-                    id_of(at)
-                }
-                Step::New(place) => {
-                    let content = &self.messages[place].content;
-                    let is_beside = |at: &usize| {
-                        let source = &sources[*at];
-                        let stands = above(*at).map(Step::Row) == before.as_ref().map(|(step, _)| *step);
-                        kept[*at] && !source.is_shown && stands && role(source.record.get("role")) == content.role
-                    };
-                    let own = by_place.get(&place).copied().filter(|at| is_beside(at));
-                    let replaced = own.or_else(|| (0..sources.len()).rev().find(|at| is_beside(at)));
-                    let parent = replaced.map_or(behind, id_of);
-                    let row = self.fresh(place, content.time.at, self.clock, parent);
-                    made.push(row);
-                    made.last().map(|row| row.record.get("message_id").clone()).unwrap_or_default()
-                }
-            };
-            before = Some((*step, id));
-        }
-        let mut rows = Vec::new();
-        for (at, source) in sources.iter().enumerate().filter(|(at, _)| kept[*at]) {
-            let mut record = source.record.clone();
-            let names = parent(&record).cloned();
-            if let Some(parent) = parents.get(&at) {
-                record.set("parent_message_id", parent.clone());
-            } else if hung.behind[at] != above(at) || names.is_some_and(|names| is_gone(&names, sources, &kept)) {
-                record.set("parent_message_id", above(at).map_or(Cell::Null, id_of));
-            }
-            rows.push(Numbered { row: source.row, record, message: Some(source.place), is_shown: source.is_shown });
-        }
-        rows.extend(made);
-        rows
-    }
-
-    /// Which rows stay. One that was shown and is not any more was taken out, unless something else stands where it stood:
-    /// then it is on another branch now.
-    fn kept(&self, sources: &[Source], hung: &Hung, path: &[Step]) -> Vec<bool> {
-        let was_shown: HashSet<usize> = hung.shown().collect();
-        let places: HashMap<usize, usize> = path
-            .iter()
-            .enumerate()
-            .filter_map(|(place, step)| match step {
-                Step::Row(at) => Some((*at, place)),
-                Step::New(_) => None,
-            })
-            .collect();
-        let mut kept = vec![false; sources.len()];
-        for at in hung.order.iter().copied() {
-            let mut all = std::iter::successors(hung.behind[at], |at| hung.behind[*at]);
-            let above = all.find(|above| kept[*above]);
-            let is_beside = || {
-                let next = match above {
-                    Some(above) => places.get(&above).map(|place| place + 1),
-                    None => Some(0),
-                };
-                match next.and_then(|next| path.get(next)) {
-                    Some(Step::Row(other)) => hung.behind[*other] == hung.behind[at],
-                    Some(Step::New(place)) => {
-                        self.messages[*place].content.role == role(sources[at].record.get("role"))
-                    }
-                    None => false,
-                }
-            };
-            let is_off = above.is_some_and(|above| !sources[above].is_shown);
-            kept[at] = sources[at].is_shown || !was_shown.contains(&at) || is_off || is_beside();
-        }
-        kept
     }
 
     /// Reads the rows as they will be read, and counts the messages that do not stand where they should.
@@ -252,8 +160,9 @@ impl Talk<'_> {
         let mut order: Vec<usize> = (0..rows.len()).collect();
         order.sort_by_key(|at| rows[*at].row.unwrap_or(i64::MAX));
         let sorted: Vec<&Record> = order.iter().map(|at| records[*at]).collect();
-        let known = self.record.get("latest_message_id");
-        let hung = hang(&sorted, self.record.get("sequence"), latest.unwrap_or(known));
+        let latest = latest.unwrap_or(self.record.get("latest_message_id"));
+        let latest = if self.has_latest { latest } else { &Cell::Null };
+        let hung = hang(&sorted, self.record.get("sequence"), latest);
         let mut read: Vec<Option<usize>> = hung.shown().map(|at| rows[order[at]].said()).collect();
         read.reverse();
         let mut meant: Vec<Option<usize>> = rows.iter().map(Numbered::said).filter(Option::is_some).collect();
@@ -261,9 +170,4 @@ impl Talk<'_> {
         let same = meant.iter().zip(&read).take_while(|(meant, read)| meant == read).count();
         meant.len().max(read.len()) - same
     }
-}
-
-/// Says whether the row of this id is taken out.
-fn is_gone(id: &Cell, sources: &[Source], kept: &[bool]) -> bool {
-    sources.iter().zip(kept).any(|(source, kept)| !kept && source.record.get("message_id") == id)
 }

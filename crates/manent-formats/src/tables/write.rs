@@ -102,7 +102,8 @@ impl Writer<'_> {
             Generation::Draft => Clock::Utc,
             Generation::Shipped => Clock::Local,
         };
-        let talk = Talk { frame: &frame, record: &before, id: id.clone(), clock, messages: &messages };
+        let has_latest = self.to == Generation::Shipped;
+        let talk = Talk { frame: &frame, record: &before, id: id.clone(), clock, has_latest, messages: &messages };
         let rows = talk.rows();
         let conversation = out.conversation.id;
         self.losses.add(conversation, "places of messages", rows.misplaced);
@@ -110,7 +111,7 @@ impl Writer<'_> {
         for what in conversation::change(&mut row, &out) {
             self.losses.add(conversation, what, 1);
         }
-        if let Some(latest) = rows.latest.filter(|_| self.to == Generation::Shipped) {
+        if let Some(latest) = rows.latest.filter(|_| has_latest) {
             row.set("latest_message_id", latest);
         }
         // What only its messages name has no row afterwards either, unless there is something to say about it.

@@ -3,7 +3,7 @@
 use manent_formats::tree::{Folder, Memory, Tree};
 use manent_formats::*;
 use manent_model::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 /// Real files, if they are here; otherwise says so.
@@ -400,10 +400,9 @@ impl Library for Shelf {
         };
         // As the store does: what was read and is not on the path comes in its place, as something that is not shown.
         let ordinal = |message: &MessageOut| message.record.as_ref().map(|record| record.ordinal);
-        for message in &self.conversations[place].1 {
-            let Some(own) = ordinal(message).filter(|_| !path.iter().any(|shown| shown.id == message.id)) else {
-                continue;
-            };
+        let shown: HashSet<MessageId> = path.iter().map(|message| message.id).collect();
+        for message in self.conversations[place].1.iter().filter(|message| !shown.contains(&message.id)) {
+            let Some(own) = ordinal(message) else { continue };
             let later = |shown: &MessageOut| ordinal(shown).is_some_and(|ordinal| ordinal > own);
             let at = path.iter().position(later).unwrap_or(path.len());
             path.insert(at, MessageOut { is_removed: true, ..message.clone() });

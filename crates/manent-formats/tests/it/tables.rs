@@ -139,6 +139,14 @@ fn the_tables_of_the_design_come_back_row_by_row() {
 }
 
 #[test]
+fn a_tree_names_its_head_even_where_that_came_last() {
+    let items = read(&tree("chat.sqlite", &draft()));
+    let heads: Vec<Option<u32>> =
+        items.iter().filter_map(|item| if let Item::End { head } = item { Some(*head) } else { None }).collect();
+    assert_eq!(heads, [None, None, Some(5), None]);
+}
+
+#[test]
 fn settings_other_tables_and_columns_come_back() {
     let bytes = odd();
     check(

@@ -272,6 +272,29 @@ fn a_store_that_is_cut_anywhere_is_refused_whole() {
 }
 
 #[test]
+fn a_store_that_is_spoilt_anywhere_does_no_harm() {
+    let files = store();
+    let (mut random, mut refused) = (Rng::with_seed(3), 0);
+    for _ in 0..150 {
+        let mut files = files.clone();
+        let bytes = files.get_mut("store.db").expect("a database");
+        // Where a page says what stands in it.
+        let place = random.usize(1..bytes.len() / 4_096) * 4_096 + random.usize(..16);
+        bytes[place] = random.u8(..);
+        let mut items = Vec::new();
+        match kode::read(&tree(&files), &mut items) {
+            Ok(()) => assert_accounted(&items, &place),
+            Err(ReadError::Damaged { .. } | ReadError::TooLarge { .. }) => {
+                refused += 1;
+                assert_eq!(items, []);
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+    expect!["133"].assert_eq(&refused.to_string());
+}
+
+#[test]
 fn agents_of_files_become_rows_and_files_again() {
     for name in ["kode/full-2.7.0", "kode/store-level", "kode/crash-approval/after-resume"] {
         let Some(path) = fixtures(name) else { return };

@@ -125,6 +125,18 @@ fn what_is_changed_or_taken_out_of_a_line_is_its_row() {
 }
 
 #[test]
+fn what_is_changed_later_in_a_line_stays_in_its_place() {
+    changed(
+        &draft(),
+        |shelf| shelf.conversations[0].1[0].content = content("user", "changed much later"),
+        expect![[r#"
+            - message 2 message_id="l1" parent_message_id=NULL timestamp="2026-01-01 08:00:01" conversation_id="line" role="user" text="\"quoted\"" metadata="{\"k\":[1, 2]}"
+            + message 2 message_id="l1" parent_message_id=NULL timestamp="2026-01-01 08:00:01" conversation_id="line" role="user" text="changed much later" metadata=NULL"#]],
+        expect!["1 times of messages"],
+    );
+}
+
+#[test]
 fn an_answer_in_a_tree_names_what_it_answers() {
     changed(
         &draft(),

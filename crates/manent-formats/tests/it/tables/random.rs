@@ -103,3 +103,29 @@ fn any_tree_comes_back_and_can_be_changed() {
         );
     }
 }
+
+#[test]
+fn anything_may_be_taken_out_of_any_tree_or_line() {
+    let mut told = 0;
+    for seed in 0..100 {
+        let mut rng = Rng::with_seed(seed);
+        let sequence = if rng.bool() { "'tree'" } else { "'sequential'" };
+        let bytes = crate::sqlite::file(&format!("{}{}", design(), rows(&mut rng).replace("'tree'", sequence)));
+        let mut shelf = Shelf::of(&read(&tree("chat.sqlite", &bytes)));
+        for _ in 0..rng.usize(1..4) {
+            let message = rng.usize(..shelf.conversations[0].1.len());
+            shelf.remove(0, message);
+        }
+        let (written, losses) = write(&mut shelf, None);
+        accepts::file(&written);
+        let left = "select count(*) from message
+            where parent_message_id <> 'nobody' and parent_message_id not in (select message_id from message)";
+        let broken: i64 = crate::sqlite::open(&written).query_row(left, [], |row| row.get(0)).expect("a count");
+        assert_eq!(broken, 0, "seed {seed}: rows that hang on what is gone");
+        let mut again = Shelf::of(&read(&tree("chat.sqlite", &written)));
+        let is_same = changes::path(&mut again, 0) == changes::path(&mut shelf, 0);
+        assert_eq!(is_same, losses.is_empty(), "seed {seed}: {losses:?}");
+        told += usize::from(!is_same);
+    }
+    assert!(told < 50, "{told}");
+}
