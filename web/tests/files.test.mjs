@@ -1,7 +1,9 @@
 // Files of other programs: dropped or chosen, taken in, and given back.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe } from 'node:test';
 import { enter, REFUSED, until, withServer } from './server.mjs';
 
@@ -54,21 +56,31 @@ describe('a file that is dropped', () => {
 
   inPage('with a broken record says which was skipped', {}, async (page) => {
     await enter(page, server);
-    await drop(page, [['broken.json', VELOCA.replace('"e2"', '7').replaceAll('s1', 's9')]]);
-    await page.getByTestId('imported').waitFor();
-    assert.match(await page.getByTestId('importing').innerText(), /skipped|added/);
+    const broken = JSON.parse(VELOCA.replaceAll('s1', 's9'));
+    broken.entries.push(7);
+    await drop(page, [['broken.json', JSON.stringify(broken)]]);
+    await page.getByTestId('skipped').waitFor();
+    assert.match(await page.getByTestId('skipped').innerText(), /1 record skipped[^]*broken\.json at byte \d+/);
   });
 });
 
 describe('files that are chosen', () => {
-  inPage('together are one import', {}, async (page) => {
-    await enter(page, server);
-    const meta = { sessionId: 'sess_1', sessionName: 'Vault', createdAt: 1, updatedAt: 2, messages: [{ role: 'user', content: '问' }] };
-    const index = { version: '1.0', currentSessionId: 'sess_1', sessions: [{ sessionId: 'sess_1', sessionName: 'Vault', createdAt: 1, updatedAt: 2, messageCount: 1 }] };
-    const file = (name, value) => ({ name, mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(value)) });
-    await page.getByTestId('import-files').setInputFiles([file('sessions_index.json', index), file('sess_1.json', meta)]);
-    await page.getByTestId('imported').waitFor();
-    assert.match(await page.getByTestId('imported').innerText(), /obsidian-rag: 1 conversation/);
+  inPage('as a folder are one import', {}, async (page) => {
+    const folder = mkdtempSync(join(tmpdir(), 'manent-vault-'));
+    mkdirSync(join(folder, 'sessions'));
+    const about = { sessionId: 'session_1', sessionName: '保险库', createdAt: 1, updatedAt: 2 };
+    const index = { version: '1.0', currentSessionId: 'session_1', sessions: [{ ...about, messageCount: 1 }] };
+    writeFileSync(join(folder, 'sessions_index.json'), JSON.stringify(index));
+    writeFileSync(join(folder, 'sessions', 'session_1.json'), JSON.stringify({ ...about, messages: [{ role: 'user', content: '问' }] }));
+    try {
+      await enter(page, server);
+      await page.getByTestId('import-folder').setInputFiles(folder);
+      await page.getByTestId('imported').waitFor();
+      assert.match(await page.getByTestId('imported').innerText(), /obsidian-rag: 1 conversation, 1 message added/);
+      assert.match(await page.getByTestId('importing').innerText(), /1 thing repaired/, 'the question has no answer');
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   inPage('may be an export of Manent itself', {}, async (page) => {
