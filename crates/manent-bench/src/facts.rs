@@ -12,7 +12,7 @@ use crate::corpus::Corpus;
 /// One fact with its limit.
 pub struct Fact {
     /// What.
-    pub what: &'static str,
+    pub what: String,
     /// What was found.
     pub found: String,
     /// What it may be.
@@ -39,25 +39,25 @@ pub fn of(path: &Path, corpus: &Corpus) -> Result<Vec<Fact>> {
     let messages = corpus.conversations * corpus.messages;
     Ok(vec![
         Fact {
-            what: "bytes on disk, over the JSON bytes of the messages",
+            what: "bytes on disk, over the JSON bytes of the messages".to_owned(),
             found: format!("{share:.2}x ({:.0} MB, {} messages)", disk as f64 / 1e6, messages),
             limit: "1.30x".to_owned(),
             met: share <= 1.3,
         },
         Fact {
-            what: "time to open",
+            what: "time to open".to_owned(),
             found: format!("{open_ms:.2} ms"),
             limit: "10 ms".to_owned(),
             met: open_ms <= 10.0,
         },
         Fact {
-            what: "resident memory after 2,000 random pages of 50",
+            what: "resident memory after 2,000 random pages of 50".to_owned(),
             found: format!("{resident_mib:.0} MiB"),
             limit: "200 MiB".to_owned(),
             met: resident_mib <= 200.0,
         },
         Fact {
-            what: "start of `manent serve` until it answers that it is ready",
+            what: "start of `manent serve` until it answers that it is ready".to_owned(),
             found: format!("{:.0} ms", ready.as_secs_f64() * 1e3),
             limit: "200 ms".to_owned(),
             met: ready <= Duration::from_millis(200),

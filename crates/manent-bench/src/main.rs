@@ -5,12 +5,13 @@
 //!
 //! In reading order: what is asked ([`measure`]), who answers ([`subject`], then [`raw_log`], [`lmdb`], [`peer`], [`web`],
 //! [`server`], [`select`], [`pgbench`]), what
-//! they are fed ([`corpus`]), how it is timed ([`drive`], [`summary`]), how rounds go ([`rounds`]), what is expected
-//! ([`goal`]) and how it is shown ([`table`], [`machine`]).
+//! they are fed ([`corpus`]), how it is timed ([`drive`], [`summary`]), how rounds go ([`rounds`]), what an import of
+//! large files takes ([`formats`]), what is expected ([`goal`]) and how it is shown ([`table`], [`machine`]).
 
 mod corpus;
 mod drive;
 mod facts;
+mod formats;
 mod goal;
 mod group_log;
 mod lmdb;
@@ -46,6 +47,10 @@ fn main() -> Result<()> {
     if std::env::args().nth(1).is_some_and(|argument| argument == web::SERVE_NOTHING) {
         return web::serve_nothing();
     }
+    let all: Vec<String> = std::env::args().skip(1).collect();
+    if all.first().is_some_and(|first| first == formats::ALONE) {
+        return formats::run_alone(&all[1..]);
+    }
     if let (Some(first), Some(path)) = (arguments.next(), arguments.next())
         && first == facts::RESIDENT
     {
@@ -58,6 +63,11 @@ fn main() -> Result<()> {
         .tempdir_in(&options.directory)
         .with_context(|| format!("creating a folder in {}", options.directory.display()))?;
 
+    let imports = formats::of(workspace.path(), options.scale.import_bytes)?;
+    if options.formats {
+        println!("{}", table::facts(&imports));
+        return Ok(());
+    }
     let corpus = Corpus::new(corpus::SEED, options.scale.conversations, options.scale.messages);
     let store = manent::Manent::load(workspace.path(), &corpus, &measure::LENGTHS)?;
     let path = store.path().to_owned();
@@ -66,7 +76,7 @@ fn main() -> Result<()> {
     // Closing the stores leaves nothing in their WALs, so that the file is all there is.
     drop(subjects);
     let facts = facts::of(&path, &corpus)?;
-    let report = table::report(&results, &facts, &Machine::of(workspace.path()), &options.scale);
+    let report = table::report(&results, (&facts, &imports), &Machine::of(workspace.path()), &options.scale);
     println!("{report}");
     if let Some(path) = &options.write {
         std::fs::write(path, report).with_context(|| format!("writing {}", path.display()))?;

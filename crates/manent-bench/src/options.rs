@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-const USAGE: &str = "usage: manent-bench [--quick] [--only WORDS] [--write FILE] [--directory FOLDER]";
+const USAGE: &str = "usage: manent-bench [--quick] [--formats] [--only WORDS] [--write FILE] [--directory FOLDER]";
 
 /// What one run is to do.
 pub struct Options {
@@ -15,6 +15,8 @@ pub struct Options {
     pub directory: PathBuf,
     /// How long and how large the run is.
     pub scale: Scale,
+    /// Only imports are measured.
+    pub formats: bool,
 }
 
 /// How long and how large a run is.
@@ -30,6 +32,8 @@ pub struct Scale {
     pub conversations: u64,
     /// How many messages each of them holds.
     pub messages: u64,
+    /// How many bytes of each format are imported.
+    pub import_bytes: u64,
     /// Measures whose name does not hold this are left out.
     pub only: String,
 }
@@ -42,6 +46,7 @@ impl Scale {
         window: Duration::from_secs(2),
         conversations: 1_000,
         messages: 1_000,
+        import_bytes: 256 << 20,
         only: String::new(),
     };
 
@@ -52,6 +57,7 @@ impl Scale {
         window: Duration::from_millis(300),
         conversations: 50,
         messages: 1_000,
+        import_bytes: 16 << 20,
         only: String::new(),
     };
 }
@@ -60,10 +66,11 @@ impl Options {
     /// Reads the arguments that follow the program's name.
     pub fn from_arguments(arguments: impl IntoIterator<Item = String>) -> Result<Options> {
         let mut arguments = arguments.into_iter();
-        let mut options = Options { write: None, directory: build_directory()?, scale: Scale::FULL };
+        let mut options = Options { write: None, directory: build_directory()?, scale: Scale::FULL, formats: false };
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--quick" => options.scale = Scale { only: options.scale.only, ..Scale::QUICK },
+                "--formats" => options.formats = true,
                 "--only" => options.scale.only = arguments.next().context(USAGE)?,
                 "--write" => options.write = Some(arguments.next().context(USAGE)?.into()),
                 "--directory" => options.directory = arguments.next().context(USAGE)?.into(),

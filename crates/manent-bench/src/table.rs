@@ -11,7 +11,7 @@ use crate::subject::Side;
 use crate::summary::Summary;
 
 /// Writes the whole report.
-pub fn report(results: &Results, facts: &[Fact], machine: &Machine, scale: &Scale) -> String {
+pub fn report(results: &Results, (facts, imports): (&[Fact], &[Fact]), machine: &Machine, scale: &Scale) -> String {
     let Machine { processor, cores, kernel, filesystem, date } = machine;
     let (name, rounds, window_ms) = (scale.name, scale.rounds, scale.window.as_millis());
     let sections = [
@@ -25,7 +25,9 @@ pub fn report(results: &Results, facts: &[Fact], machine: &Machine, scale: &Scal
         "## Ratios\n".to_string(),
         aligned(ratio_rows(results)),
         "## Size and start\n".to_string(),
-        aligned(fact_rows(facts)),
+        self::facts(facts),
+        "## Imports of large files\n".to_string(),
+        self::facts(imports),
         "## Figures\n".to_string(),
         aligned(figure_rows(results)),
         "## What was measured\n".to_string(),
@@ -92,10 +94,15 @@ fn ratio_row(goal: &Goal, ours: Option<&Measured>, results: &Results) -> Row {
     }
 }
 
+/// Writes facts beside their limits.
+pub fn facts(facts: &[Fact]) -> String {
+    aligned(fact_rows(facts))
+}
+
 fn fact_rows(facts: &[Fact]) -> Vec<Row> {
     let mut rows = vec![row(["what", "found", "limit", "result"])];
     for fact in facts {
-        rows.push(row([fact.what, &fact.found, &fact.limit, if fact.met { "met" } else { "MISSED" }]));
+        rows.push(row([&fact.what, &fact.found, &fact.limit, if fact.met { "met" } else { "MISSED" }]));
     }
     rows
 }
