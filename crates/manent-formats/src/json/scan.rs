@@ -102,7 +102,7 @@ pub struct Outlined {
 pub fn outline(bytes: &(impl Bytes + ?Sized), shape: &Shape) -> io::Result<Outlined> {
     let mut scanner = Scanner::new(bytes);
     // A byte order mark is no part of the value.
-    if scanner.peek()? == Some(0xef) {
+    if bytes.slice(0, 3)? == "\u{feff}".as_bytes() && scanner.fill()? {
         scanner.at += 3;
     }
     let root = scanner.value(shape)?;

@@ -41,7 +41,7 @@ pub fn finds(tree: &dyn Tree) -> Vec<String> {
     }
 }
 
-/// Looks at the beginning of a file: `sessions` is its first list, and what is in it has a `session_id`.
+/// Looks at the beginning of a file: `sessions` is its first list, and what is in it has the program's words.
 fn looks_like(tree: &dyn Tree, name: &str) -> bool {
     let Ok(file) = tree.open(name) else { return false };
     let Ok(start) = file.slice(0, file.len().min(64 << 10)) else { return false };
@@ -50,7 +50,7 @@ fn looks_like(tree: &dyn Tree, name: &str) -> bool {
     let has = |word: &str| start.contains(word);
     is_object
         && has("\"sessions\"")
-        && (has("\"session_id\"") || has("\"compacted_dialogues\"") || has("\"compacted_entries\""))
+        && ["\"session_id\"", "\"entry_id\"", "\"compacted_dialogues\"", "\"compacted_entries\""].into_iter().any(has)
 }
 
 /// Reads every file of this format in a tree.

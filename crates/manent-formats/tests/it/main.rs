@@ -1,5 +1,6 @@
 //! Formats from the outside: what is read, and what is written of it.
 
+mod fuzz;
 mod kit;
 mod kode;
 mod names;
