@@ -11,6 +11,7 @@ pub mod moment;
 pub mod names;
 mod out;
 mod problem;
+mod unique;
 pub mod kode;
 pub mod veloca;
 pub mod obsidian;

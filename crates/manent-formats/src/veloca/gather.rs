@@ -7,6 +7,7 @@ use crate::item::Item;
 use crate::json::{Members, Outline, Shape, Span, Style};
 use crate::problem::{Broken, ReadError};
 use crate::tree::JsonFile;
+use crate::unique::Unique;
 use manent_model::Micros;
 use std::collections::{HashMap, HashSet};
 
@@ -41,30 +42,16 @@ struct Sessions {
     all: Vec<Found>,
     /// Those that can be named; of several with one id the first.
     places: HashMap<String, usize>,
-    externals: HashSet<String>,
-    /// How often an id was there.
-    repeats: HashMap<String, usize>,
+    externals: Unique,
     /// The sessions of entries that a compaction names.
     owners: HashMap<String, usize>,
 }
 
 impl Sessions {
-    /// Makes a name that no session has; a file may be full of one id, so they are numbered.
-    fn unique(&mut self, id: &str) -> String {
-        let mut external = id.to_owned();
-        while self.externals.contains(&external) {
-            let repeat = self.repeats.entry(id.to_owned()).or_insert(1);
-            *repeat += 1;
-            external = format!("{id}+{repeat}");
-        }
-        external
-    }
-
     fn push(&mut self, found: Found) -> usize {
         let place = self.all.len();
         let id = found.session.id.as_ref().unwrap_or(&found.external);
         self.places.entry(id.clone()).or_insert(place);
-        self.externals.insert(found.external.clone());
         self.all.push(found);
         place
     }
@@ -105,7 +92,7 @@ impl Reader<'_> {
             };
             self.asides.look(&shell.text, "session", &session::HELD);
             let id = session.id.clone().unwrap_or_else(|| format!("#{place}"));
-            let external = sessions.unique(&id);
+            let external = sessions.externals.take(&id);
             if external != id {
                 let why = format!("session {id} is listed again and becomes a conversation of its own");
                 self.repair(self.place(outline.span()), Broken::IdRepeated, why)?;
@@ -182,7 +169,7 @@ impl Reader<'_> {
                     let why = format!("no session {id} is listed; its entries make one");
                     self.repair(self.place(span), Broken::PointerDangling, why)?;
                     let session = Session { id: Some(id.clone()), ..Session::default() };
-                    let external = sessions.unique(&id);
+                    let external = sessions.externals.take(&id);
                     sessions.push(Found { external, session, ..Found::default() })
                 }
             };

@@ -21,6 +21,7 @@ const FILE: Shape = Shape::Object(&[
     ("compacted_dialogues", RECORDS),
     ("compacted_entries", RECORDS),
 ]);
+const NAMES: [&str; 2] = ["veloca-storage.json", "otherone-storage.json"];
 /// Why the end of a file is told.
 pub(super) const TORN: &str = "the file ends, or goes wrong, before its last bracket";
 
@@ -28,7 +29,7 @@ pub(super) const TORN: &str = "the file ends, or goes wrong, before its last bra
 pub fn finds(tree: &dyn Tree) -> Vec<String> {
     let mut found = Vec::new();
     for folder in ["", ".veloca/", ".veloca/storage/", ".otherone/", ".otherone/storage/", "storage/"] {
-        for name in ["veloca-storage.json", "otherone-storage.json"] {
+        for name in NAMES {
             let name = format!("{folder}{name}");
             if tree.has(&name) {
                 found.push(name);
@@ -50,7 +51,7 @@ fn looks_like(tree: &dyn Tree, name: &str) -> bool {
     let has = |word: &str| start.contains(word);
     is_object
         && has("\"sessions\"")
-        && ["\"session_id\"", "\"entry_id\"", "\"compacted_dialogues\"", "\"compacted_entries\""].into_iter().any(has)
+        && ["\"session_id\"", "\"compacted_dialogues\"", "\"compacted_entries\""].into_iter().any(has)
 }
 
 /// Reads every file of this format in a tree.
@@ -92,6 +93,13 @@ impl Reader<'_> {
         let generation = self.generation(&root)?;
         let style = self.file.style()?;
         let Gathered { sessions, order, compactions, workspaces } = self.gather(&root, style)?;
+        let has_list = ["compacted_dialogues", "compacted_entries"].iter().any(|list| root.member(list).is_some());
+        let is_named = NAMES.iter().any(|name| self.file.name.ends_with(name));
+        if !is_named && !has_list && sessions.iter().all(|found| found.session.id.is_none()) {
+            // The words may stand in what is skipped; without them nobody would know the file again.
+            let why = "no session has an id".to_owned();
+            return Err(ReadError::Foreign { file: self.file.name.clone(), format: NAME, why });
+        }
         self.root_asides(&root);
         self.file.root = Some(root);
         let frame =

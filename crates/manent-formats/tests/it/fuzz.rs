@@ -149,7 +149,7 @@ fn save(format: &Format, seed: u64, files: &Files, why: &str) {
 }
 
 /// The most memory that this process held since the last time, where the system tells.
-fn peak() -> Option<u64> {
+pub fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let _ = std::fs::write("/proc/self/clear_refs", "5");
