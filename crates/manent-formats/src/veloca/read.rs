@@ -27,19 +27,17 @@ pub(super) const TORN: &str = "the file ends, or goes wrong, before its last bra
 
 /// Returns the files of this format in a tree: at its root, in `.veloca/` and in `.otherone/`, or the only file there is.
 pub fn finds(tree: &dyn Tree) -> Vec<String> {
-    let mut found = Vec::new();
-    for folder in ["", ".veloca/", ".veloca/storage/", ".otherone/", ".otherone/storage/", "storage/"] {
-        for name in NAMES {
-            let name = format!("{folder}{name}");
-            if tree.has(&name) {
-                found.push(name);
-            }
-        }
-    }
+    let found: Vec<String> = usual().filter(|name| tree.has(name)).collect();
     match (tree.entries(), found.is_empty()) {
         ([only], true) if looks_like(tree, &only.name) => vec![only.name.clone()],
         _ => found,
     }
+}
+
+/// Where the programs write.
+fn usual() -> impl Iterator<Item = String> {
+    let folders = ["", ".veloca/", ".veloca/storage/", ".otherone/", ".otherone/storage/", "storage/"];
+    folders.into_iter().flat_map(|folder| NAMES.map(|name| format!("{folder}{name}")))
 }
 
 /// Looks at the beginning of a file: `sessions` is its first list, and what is in it has the program's words.
@@ -94,7 +92,7 @@ impl Reader<'_> {
         let style = self.file.style()?;
         let Gathered { sessions, order, compactions, workspaces } = self.gather(&root, style)?;
         let has_list = ["compacted_dialogues", "compacted_entries"].iter().any(|list| root.member(list).is_some());
-        let is_named = NAMES.iter().any(|name| self.file.name.ends_with(name));
+        let is_named = usual().any(|name| name == self.file.name);
         if !is_named && !has_list && sessions.iter().all(|found| found.session.id.is_none()) {
             // The words may stand in what is skipped; without them nobody would know the file again.
             let why = "no session has an id".to_owned();
