@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help serve page check test lint bench soak
+.PHONY: help serve page check test lint bench soak fuzz
 
 help: ## Shows this list.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -31,3 +31,7 @@ bench: page ## Measures against the limit and the peers; writes docs/performance
 soak: ## The long runs: 1,000,000 operations, 10,000 kills, 100,000 crash states; 1,000 outages and 10 failovers of PostgreSQL.
 	@MANENT_OPERATIONS=1000000 MANENT_CYCLES=10000 MANENT_STATES=100000 MANENT_OUTAGES=1000 MANENT_CUTS=100000 MANENT_FAILOVERS=10 \
 		scripts/run-tests soak
+
+fuzz: ## Every reader of files against broken ones, a minute each (MANENT_FUZZ_SECONDS); inputs that break one are kept.
+	@MANENT_FUZZ_SECONDS=$${MANENT_FUZZ_SECONDS:-60} \
+		cargo test --package manent-formats --test it -- --nocapture --test-threads=1 fuzz::

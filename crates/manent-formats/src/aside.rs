@@ -12,7 +12,13 @@ pub struct Asides(BTreeMap<(&'static str, String), u64>);
 impl Asides {
     /// Counts the members of a record that its noun does not hold.
     pub fn look(&mut self, text: &str, record: &'static str, held: &[&str]) {
-        let Some(members) = Members::parse(text) else { return };
+        if let Some(members) = Members::parse(text) {
+            self.members(&members, record, held);
+        }
+    }
+
+    /// Counts members that were read already.
+    pub fn members(&mut self, members: &Members<'_>, record: &'static str, held: &[&str]) {
         for (key, _) in &members.0 {
             if !held.contains(&key.as_ref()) {
                 self.add(record, key);

@@ -88,9 +88,14 @@ pub fn format(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
 }
 
+/// Returns the formats that are read; the others are for people.
+pub fn readable() -> impl Iterator<Item = &'static Format> {
+    FORMATS.iter().filter(|format| ![paper::MARKDOWN, paper::HTML].contains(&format.name))
+}
+
 /// Finds out what lies in a tree.
 pub fn sniff(tree: &dyn Tree) -> Option<&'static Format> {
-    FORMATS.iter().find(|format| (format.finds)(tree))
+    readable().find(|format| (format.finds)(tree))
 }
 
 /// Finds out what lies in a tree or, where it is one folder only, in that; the tree comes back if nobody knows.

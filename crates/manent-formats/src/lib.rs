@@ -14,13 +14,14 @@ pub mod paper;
 mod problem;
 pub mod redact;
 mod sqlite;
+mod unique;
 pub mod kode;
 pub mod veloca;
 pub mod obsidian;
 pub mod personalab;
 pub mod tables;
 
-pub use formats::{FORMATS, Format, format, recognise, sniff};
+pub use formats::{FORMATS, Format, format, readable, recognise, sniff};
 pub use item::*;
 pub use out::*;
 pub use problem::{At, Broken, Place, Problem, ReadError, Repair};

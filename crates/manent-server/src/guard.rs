@@ -125,7 +125,8 @@ fn check(app: &App, hosts: &Hosts, request: &Request) -> Result<(), Problem> {
     }
     let has_body = matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH);
     if has_body && !text(headers, header::CONTENT_TYPE).is_some_and(is_accepted) {
-        let why = "send application/json (blobs and files: application/octet-stream, our own lines: application/x-ndjson)";
+        let why =
+            "send application/json (blobs and files: application/octet-stream, our own lines: application/x-ndjson)";
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", why));
     }
     Ok(())

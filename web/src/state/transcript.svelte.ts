@@ -164,6 +164,7 @@ class Transcript {
       this.#branches = [];
       this.#branchesText = '';
       this.moreBefore = this.moreAfter = false;
+      this.placement = undefined;
     }
     this.elsewhere = undefined;
     this.problem = undefined;

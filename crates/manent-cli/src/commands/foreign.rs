@@ -31,7 +31,7 @@ pub fn tree_at(path: &Path, format: Option<&'static Format>) -> Result<(Box<dyn 
         false => tree::at(path).with_context(|| format!("opening {}", path.display()))?,
     };
     formats::recognise(tree, format).map_err(|_| {
-        let known = FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
+        let known = formats::readable().map(|format| format.name).collect::<Vec<_>>().join(", ");
         anyhow!("{} is of no format that is known here: manent, {known}; --as says which it is", path.display())
     })
 }

@@ -1,7 +1,7 @@
 //! A whole JSON file without its records: how it is laid out, and what stands around its value.
 
 use super::bytes::Bytes;
-use super::scan::Outline;
+use super::scan::{Outline, RECORD_MAX};
 use super::shell::Shell;
 use super::style::Style;
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,10 @@ impl Frame {
     pub fn of(bytes: &(impl Bytes + ?Sized), root: &Outline) -> io::Result<Self> {
         let text = |from, to| bytes.slice(from, to).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let style = Style::of(&text(0, bytes.len().min(4_096))?);
+        if bytes.len() - root.span().len() > RECORD_MAX {
+            let why = format!("what stands around the value is larger than {} MiB", RECORD_MAX >> 20);
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+        }
         let (before, after) = (text(0, root.span().from)?, text(root.span().to, bytes.len())?);
         Ok(Self { style, before, after, shell: Shell::of(bytes, root, style, 0)? })
     }

@@ -102,7 +102,7 @@ pub struct Outlined {
 pub fn outline(bytes: &(impl Bytes + ?Sized), shape: &Shape) -> io::Result<Outlined> {
     let mut scanner = Scanner::new(bytes);
     // A byte order mark is no part of the value.
-    if scanner.peek()? == Some(0xef) {
+    if bytes.slice(0, 3)? == "\u{feff}".as_bytes() && scanner.fill()? {
         scanner.at += 3;
     }
     let root = scanner.value(shape)?;
@@ -112,6 +112,13 @@ pub fn outline(bytes: &(impl Bytes + ?Sized), shape: &Shape) -> io::Result<Outli
         torn_at = scanner.peek()?.map(|_| scanner.offset());
     }
     Ok(Outlined { root, torn_at })
+}
+
+/// How many bytes from the beginning on are such; in stretches, for most of a large file is one.
+fn run(bytes: &[u8], is_such: impl Fn(u8) -> bool) -> usize {
+    let all = |chunk: &&[u8]| chunk.iter().fold(true, |all, byte| all & is_such(*byte));
+    let whole = bytes.chunks_exact(64).take_while(all).count() * 64;
+    whole + bytes[whole..].iter().take_while(|byte| is_such(**byte)).count()
 }
 
 struct Scanner<'a, B: Bytes + ?Sized> {
@@ -157,7 +164,7 @@ impl<'a, B: Bytes + ?Sized> Scanner<'a, B> {
     fn space(&mut self) -> io::Result<()> {
         while self.fill()? {
             let rest = &self.window[self.at..];
-            let skipped = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t')).count();
+            let skipped = run(rest, |byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t'));
             self.at += skipped;
             if skipped < rest.len() {
                 break;
@@ -284,6 +291,10 @@ impl<'a, B: Bytes + ?Sized> Scanner<'a, B> {
     fn container(&mut self) -> io::Result<bool> {
         let mut depth = 0u64;
         while self.fill()? {
+            self.at += run(&self.window[self.at..], |byte| !matches!(byte, b'"' | b'{' | b'[' | b'}' | b']'));
+            if self.at == self.window.len() {
+                continue;
+            }
             match self.window[self.at] {
                 b'"' => {
                     if !self.string()? {

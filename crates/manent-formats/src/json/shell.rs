@@ -4,7 +4,7 @@
 
 use super::bytes::Bytes;
 use super::members::Members;
-use super::scan::{Outline, Span};
+use super::scan::{Outline, RECORD_MAX, Span};
 use super::style::Style;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -97,6 +97,10 @@ pub enum Segment<'a> {
 impl Shell {
     /// Takes the shell of what was outlined at a level of its file.
     pub fn of(bytes: &(impl Bytes + ?Sized), outline: &Outline, style: Style, level: usize) -> io::Result<Self> {
+        if around(outline) > RECORD_MAX {
+            let why = format!("what stands around the records is larger than {} MiB", RECORD_MAX >> 20);
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+        }
         let mut shell = Self::default();
         let lists: Vec<(&str, &Outline)> = match outline {
             Outline::Object { members, .. } => {
@@ -132,6 +136,15 @@ impl Shell {
         text.extend(bytes.slice(from, outline.span().to)?);
         shell.text = String::from_utf8_lossy(&text).into_owned();
         Ok(shell)
+    }
+
+    /// All its texts: its own, and what stands in its gaps.
+    pub fn texts(&self) -> impl Iterator<Item = &String> {
+        let gaps = self.gaps.values().flat_map(|gap| {
+            let except = gap.except.iter().map(|(_, text)| text);
+            [&gap.open, &gap.between, &gap.close].into_iter().chain(except)
+        });
+        std::iter::once(&self.text).chain(gaps)
     }
 
     /// Splits the shell where its lists are filled in: those of these names that are empty brackets.
@@ -200,6 +213,16 @@ impl Shell {
         }
         text
     }
+}
+
+/// How many bytes of an outline belong to no record of it.
+fn around(outline: &Outline) -> u64 {
+    let records = |list: &Outline| list.items().iter().map(|item| item.span().len()).sum::<u64>();
+    let records = match outline {
+        Outline::Object { members, .. } => members.iter().map(|(_, value)| records(value)).sum(),
+        list => records(list),
+    };
+    outline.span().len().saturating_sub(records)
 }
 
 #[cfg(test)]

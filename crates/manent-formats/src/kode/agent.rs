@@ -13,8 +13,9 @@ use super::{BREAKPOINT, CHANNELS, STATES, message, meta, snapshot};
 use crate::item::*;
 use crate::json::Members;
 use crate::problem::{Place, ReadError};
+use crate::unique::Unique;
 use manent_model::{ConversationKind, Json, Known, Micros, Time};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// An agent with what is known before its files are read.
 pub(super) struct Agent<'a> {
@@ -231,11 +232,9 @@ fn meta_file(found: &Found) -> &'static str {
 
 /// Two places of one name cannot be told apart.
 fn name_apart(bookmarks: &mut [BookmarkItem]) {
-    let mut known = HashSet::new();
+    let mut known = Unique::default();
     for bookmark in bookmarks {
-        while !known.insert(bookmark.name.clone()) {
-            bookmark.name.push('+');
-        }
+        bookmark.name = known.take(&bookmark.name);
     }
 }
 

@@ -3,9 +3,10 @@
 use super::find::Found;
 use super::frame::ListFrame;
 use super::reader::Reader;
-use crate::json::{Frame, Outline, RECORD_MAX, Shape, Span, Style, outline};
+use crate::json::{Bytes, Frame, Outline, RECORD_MAX, Shape, Span, Style, outline};
 use crate::problem::{Broken, Place, ReadError};
 use manent_model::Json;
+use std::io;
 
 const RECORDS: Shape = Shape::List(&Shape::Value);
 /// What stands in a write-ahead file.
@@ -49,43 +50,58 @@ pub(super) struct Kind {
     pub is_older: fn(&[Said], &[Said]) -> bool,
 }
 
+/// Returns what surrounds the records of a file; none where that is more than anybody would hold.
+pub(super) fn framed(bytes: &dyn Bytes, root: &Outline) -> io::Result<Option<Frame>> {
+    match Frame::of(bytes, root) {
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => Ok(None),
+        frame => frame.map(Some),
+    }
+}
+
+/// Reads a record; the reason if it is none.
+fn record(bytes: Vec<u8>, kind: Kind) -> Result<Said, String> {
+    let text =
+        String::from_utf8(bytes).map_err(|error| format!("no UTF-8 at byte {}", error.utf8_error().valid_up_to()))?;
+    Json::parse(&text).map_err(|problem| format!("no JSON: {problem}"))?;
+    match (kind.refuses)(&text) {
+        Some(why) => Err(why),
+        None => Ok(Said::of(text)),
+    }
+}
+
 impl Reader<'_> {
     /// Reads the records of a list in a file; those that cannot be read are told.
     pub fn records(
         &mut self,
         path: &str,
-        bytes: &[u8],
+        bytes: &dyn Bytes,
         list: Option<&Outline>,
         kind: Kind,
     ) -> Result<Vec<Said>, ReadError> {
         let items = list.map_or(&[][..], Outline::items);
         self.found(kind.record, items.len())?;
         let mut records = Vec::with_capacity(items.len());
-        for Span { from, to } in items.iter().map(Outline::span) {
-            let slice = &bytes[from as usize..to as usize];
-            let why = match std::str::from_utf8(slice) {
-                _ if slice.len() as u64 > RECORD_MAX => "the record is larger than 64 MiB".to_owned(),
-                Err(error) => format!("no UTF-8 at byte {}", error.valid_up_to()),
-                Ok(text) => match Json::parse(text) {
-                    Err(problem) => format!("no JSON: {problem}"),
-                    Ok(_) => match (kind.refuses)(text) {
-                        Some(why) => why,
-                        None => {
-                            records.push(Said::of(text.to_owned()));
-                            continue;
-                        }
-                    },
-                },
+        for span in items.iter().map(Outline::span) {
+            let read = match span.len() > RECORD_MAX {
+                true => Err(format!("the record is larger than {} MiB", RECORD_MAX >> 20)),
+                false => {
+                    let slice = bytes.slice(span.from, span.to);
+                    record(slice.map_err(|source| ReadError::File { file: path.to_owned(), source })?, kind)
+                }
             };
-            self.problem(Place::byte(path, from), kind.record, why, slice.to_vec())?;
+            match read {
+                Ok(said) => records.push(said),
+                Err(why) => self.stretch((path, bytes), span, kind.record, why)?,
+            }
         }
         Ok(records)
     }
 
     /// Tells that a file ends, or goes wrong, before its last bracket.
-    pub fn torn(&mut self, path: &str, bytes: &[u8], at: u64) -> Result<(), ReadError> {
+    pub fn torn(&mut self, path: &str, bytes: &dyn Bytes, at: u64) -> Result<(), ReadError> {
         self.found("file", 1)?;
-        let rest = bytes.get(at as usize..).unwrap_or_default().to_vec();
+        let end = at.saturating_add(RECORD_MAX).min(bytes.len());
+        let rest = bytes.slice(at, end).map_err(|source| ReadError::File { file: path.to_owned(), source })?;
         self.problem(Place::byte(path, at), "file", "the file ends, or goes wrong, before its last bracket", rest)
     }
 
@@ -116,19 +132,23 @@ impl Reader<'_> {
 
     fn main(&mut self, agent: &Found, file: &str, kind: Kind) -> Result<(Listed, bool), ReadError> {
         let path = agent.path(file);
-        let Some(bytes) = self.bytes(&path)? else { return Ok((Listed::default(), false)) };
+        let Some(bytes) = self.open(&path)? else { return Ok((Listed::default(), false)) };
         let error = |source| ReadError::File { file: path.clone(), source };
-        let outlined = outline(&bytes, &RECORDS).map_err(error)?;
+        let outlined = outline(&*bytes, &RECORDS).map_err(error)?;
         let (root, torn_at) = match (outlined.root, outlined.torn_at) {
             (Some(root @ Outline::List { .. }), torn_at) => (Some(root), torn_at),
             _ => (None, Some(0)),
         };
-        let records = self.records(&path, &bytes, root.as_ref(), kind)?;
-        let frame = match (torn_at, root) {
-            (None, Some(root)) => Frame::of(&bytes, &root).map_err(error)?,
+        let records = self.records(&path, &*bytes, root.as_ref(), kind)?;
+        let frame = match root.filter(|_| torn_at.is_none()) {
+            Some(root) => framed(&*bytes, &root).map_err(error)?,
+            None => None,
+        };
+        let frame = match frame {
+            Some(frame) => frame,
             // Of a file that is cut off there is no frame: it is written anew.
-            (at, _) => {
-                self.torn(&path, &bytes, at.unwrap_or(0))?;
+            None => {
+                self.torn(&path, &*bytes, torn_at.unwrap_or(0))?;
                 Frame::fresh("[]", Style::PRETTY)
             }
         };
@@ -146,14 +166,14 @@ impl Reader<'_> {
         kind: Kind,
     ) -> Result<Option<Vec<Said>>, ReadError> {
         let path = agent.path(name);
-        let Some(bytes) = self.bytes(&path)? else { return Ok(None) };
+        let Some(bytes) = self.open(&path)? else { return Ok(None) };
         self.found("wal", 1)?;
         if bytes.is_empty() {
             self.aside("wal", 1)?;
             self.repair(Place::file(&path), Broken::WalEmpty, "nothing is in it; it is left out".to_owned())?;
             return Ok(None);
         }
-        let outlined = outline(&bytes, shape).map_err(|source| ReadError::File { file: path.clone(), source })?;
+        let outlined = outline(&*bytes, shape).map_err(|source| ReadError::File { file: path.clone(), source })?;
         let root = outlined.root.filter(|_| outlined.torn_at.is_none());
         let list = match &root {
             Some(object @ Outline::Object { .. }) => object.member("data"),
@@ -162,11 +182,12 @@ impl Reader<'_> {
         if !matches!(list, Some(Outline::List { .. })) {
             let why = "the file was cut off while it was written; the one beside it stays".to_owned();
             self.repair(Place::file(&path), Broken::WalTorn, why)?;
-            self.problem(Place::file(&path), "wal", "no whole list is in it", bytes)?;
+            let whole = Span { from: 0, to: bytes.len() };
+            self.stretch((&path, &*bytes), whole, "wal", "no whole list is in it".to_owned())?;
             return Ok(None);
         }
         self.aside("wal", 1)?;
-        self.records(&path, &bytes, list, kind).map(Some)
+        self.records(&path, &*bytes, list, kind).map(Some)
     }
 
     /// A file that was to be renamed: it repeats what stands elsewhere, or it is told.

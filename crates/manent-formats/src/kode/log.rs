@@ -4,7 +4,8 @@ use super::call::time;
 use super::find::Found;
 use super::frame::{Doubled, LogFrame};
 use super::reader::Reader;
-use crate::json::Members;
+use crate::json::{Bytes, Members, RECORD_MAX, Span};
+use crate::lines::lines;
 use crate::problem::{Broken, Place, ReadError};
 use manent_model::{Json, Micros};
 use std::collections::{HashMap, HashSet};
@@ -76,11 +77,19 @@ impl Reader<'_> {
     /// Reads the lines of a file; those that are no event are told.
     /// What stands before the first line is returned beside them if there is none.
     fn lines(&mut self, path: &str) -> Result<(Vec<Line>, String), ReadError> {
-        let Some(bytes) = self.bytes(path)? else { return Ok((Vec::new(), String::new())) };
+        let Some(bytes) = self.open(path)? else { return Ok((Vec::new(), String::new())) };
+        let error = |source| ReadError::File { file: path.to_owned(), source };
         let (mut lines, mut pending): (Vec<Line>, String) = (Vec::new(), String::new());
         let mut count = 0;
-        for (number, piece) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
-            let text = std::str::from_utf8(piece);
+        for (number, span) in pieces(&*bytes).map_err(error)?.into_iter().enumerate() {
+            if span.len() > RECORD_MAX {
+                count += 1;
+                let why = format!("the line is larger than {} MiB", RECORD_MAX >> 20);
+                self.stretch((path, &*bytes), span, "event", why)?;
+                continue;
+            }
+            let piece = bytes.slice(span.from, span.to).map_err(error)?;
+            let text = std::str::from_utf8(&piece);
             if let Ok(blank) = text
                 && blank.trim_matches(['\u{feff}', ' ', '\t', '\r', '\n']).is_empty()
             {
@@ -104,7 +113,7 @@ impl Reader<'_> {
                     line.before.insert_str(0, &std::mem::take(&mut pending));
                     lines.push(line);
                 }
-                Err(why) => self.problem(Place::line(path, number as u64 + 1), "event", why, piece.to_vec())?,
+                Err(why) => self.problem(Place::line(path, number as u64 + 1), "event", why, piece)?,
             }
         }
         self.found("event", count)?;
@@ -271,4 +280,18 @@ pub(super) fn write(frame: &LogFrame, bodies: &[String]) -> String {
         }
     }
     text
+}
+
+/// The lines of a file with their ends, and whatever stands before the first and behind the last.
+fn pieces(bytes: &dyn Bytes) -> std::io::Result<Vec<Span>> {
+    let (mut pieces, mut from) = (Vec::new(), 0);
+    for line in lines(bytes)? {
+        let to = line.span.to + line.end.len() as u64;
+        pieces.push(Span { from, to });
+        from = to;
+    }
+    if from < bytes.len() {
+        pieces.push(Span { from, to: bytes.len() });
+    }
+    Ok(pieces)
 }

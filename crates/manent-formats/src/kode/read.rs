@@ -11,8 +11,9 @@ use crate::item::{DocumentItem, Item, Root, Sink};
 use crate::json::RECORD_MAX;
 use crate::problem::{Broken, Place, Problem, ReadError};
 use crate::tree::Tree;
+use crate::unique::Unique;
 use manent_model::Json;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// Says whether agents lie in a tree.
 pub fn finds(tree: &dyn Tree) -> bool {
@@ -90,15 +91,12 @@ impl Reader<'_> {
 
     /// Gives each agent a name of its own: its id, or its folder.
     fn externals(&mut self, agents: &[Found], label: &str) -> Result<Vec<String>, ReadError> {
-        let mut known = HashSet::new();
+        let mut known = Unique::default();
         let mut externals = Vec::with_capacity(agents.len());
         for found in agents {
             let folder = if found.folder.is_empty() { label } else { &found.folder };
             let id = id_of(self, found).unwrap_or_else(|| folder.to_owned());
-            let mut external = id.clone();
-            while !known.insert(external.clone()) {
-                external.push('+');
-            }
+            let external = known.take(&id);
             if external != id {
                 let why = format!("agent {id} lies in two folders; each becomes a conversation of its own");
                 self.repair(Place::file(folder), Broken::IdRepeated, why)?;

@@ -4,13 +4,13 @@ use super::database::AgentRows;
 use super::frame::{Around, Kept};
 use crate::aside::Asides;
 use crate::item::{Item, Sink};
-use crate::json::RECORD_MAX;
+use crate::json::{Bytes, RECORD_MAX, Span};
 use crate::problem::{Broken, Place, Problem, ReadError, Repair};
 use crate::tree::Tree;
 use manent_model::Json;
 use std::collections::HashMap;
 
-/// A file above this size is told and passed over; an agent is held in memory whole.
+/// A file of records above this size is told and passed over; what is said by an agent is held in memory whole.
 const FILE_MAX: u64 = 1 << 30;
 
 pub(super) struct Reader<'a> {
@@ -21,7 +21,7 @@ pub(super) struct Reader<'a> {
     pub rows: HashMap<String, AgentRows>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     pub fn take(&mut self, item: Item) -> Result<(), ReadError> {
         self.sink.take(item)
     }
@@ -56,17 +56,40 @@ impl Reader<'_> {
         self.take(Item::Repair(Repair { place, what, why }))
     }
 
-    /// Reads a file; none if it is larger than anybody's, which is told.
+    /// Opens a file of records; none if it is larger than anybody's, which is told.
+    pub fn open(&mut self, name: &str) -> Result<Option<Box<dyn Bytes + 'a>>, ReadError> {
+        self.below(name, FILE_MAX)
+    }
+
+    /// Reads a file that is one record; none if it is larger than any, which is told.
     pub fn bytes(&mut self, name: &str) -> Result<Option<Vec<u8>>, ReadError> {
-        match self.tree.read(name, FILE_MAX) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(ReadError::TooLarge { .. }) => {
-                self.found("file", 1)?;
-                self.problem(Place::file(name), "file", "the file is larger than 1 GiB", Vec::new())?;
-                Ok(None)
-            }
-            Err(error) => Err(error),
+        let Some(file) = self.below(name, RECORD_MAX)? else { return Ok(None) };
+        file.slice(0, file.len()).map(Some).map_err(|source| ReadError::File { file: name.to_owned(), source })
+    }
+
+    fn below(&mut self, name: &str, max: u64) -> Result<Option<Box<dyn Bytes + 'a>>, ReadError> {
+        let file = self.tree.file(name)?;
+        if file.len() <= max {
+            return Ok(Some(file));
         }
+        self.found("file", 1)?;
+        self.problem(Place::file(name), "file", format!("the file is larger than {} MiB", max >> 20), Vec::new())?;
+        Ok(None)
+    }
+
+    /// Reports a stretch of a file that is not taken in, with as much of it as anybody would hold.
+    pub fn stretch(
+        &mut self,
+        (path, bytes): (&str, &dyn Bytes),
+        span: Span,
+        record: &'static str,
+        why: String,
+    ) -> Result<(), ReadError> {
+        let held = bytes.slice(span.from, span.to.min(span.from.saturating_add(RECORD_MAX)));
+        let held = held.map_err(|source| ReadError::File { file: path.to_owned(), source })?;
+        let whole = span == Span { from: 0, to: bytes.len() };
+        let place = if whole { Place::file(path) } else { Place::byte(path, span.from) };
+        self.problem(place, record, why, held)
     }
 
     /// Reads a file that is one value, and counts it as a record; none if it is no JSON, which is told.

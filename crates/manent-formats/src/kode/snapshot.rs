@@ -48,7 +48,7 @@ impl Reader<'_> {
                     ("messages", root.member("messages"), named.unwrap_or(id))
                 }
             };
-            let messages = self.records(&path, &opened.bytes, outline, MESSAGES)?;
+            let messages = self.records(&path, &*opened.bytes, outline, MESSAGES)?;
             let frame = match opened.is_torn {
                 true => Frame::fresh(&format!("{{\"id\":{},\"messages\":[]}}", Json::of(&id).text()), Style::PRETTY),
                 false => opened.frame,

@@ -2,13 +2,13 @@
 
 use super::find::Found;
 use super::frame::{Kept, Odd, Shown};
-use super::list::{Kind, Said};
+use super::list::{Kind, Said, framed};
 use super::log::Log;
 use super::message;
 use super::reader::Reader;
-use crate::json::{Frame, Members, Outline, Shape, Style, outline};
+use crate::json::{Bytes, Frame, Members, Outline, Shape, Span, Style, outline};
 use crate::moment::millis;
-use crate::problem::{Place, ReadError};
+use crate::problem::ReadError;
 use manent_model::{Json, Micros, Part, Time};
 use std::collections::{HashMap, HashSet};
 
@@ -22,10 +22,10 @@ pub(super) const MESSAGES: Kind =
 const EVENTS: Kind = Kind { record: "window event", refuses: |_| None, is_older: |_, _| false };
 
 /// A file with a list of messages in it.
-pub(super) struct Opened {
+pub(super) struct Opened<'a> {
     pub frame: Frame,
     pub root: Outline,
-    pub bytes: Vec<u8>,
+    pub bytes: Box<dyn Bytes + 'a>,
     /// Its frame was made here, since its own cannot be read.
     pub is_torn: bool,
 }
@@ -43,34 +43,36 @@ pub(super) struct Window {
     pub compression: Option<Kept>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     /// Opens a file that is an object around lists; what of it cannot be read is told.
     pub fn history(
         &mut self,
         path: &str,
         record: &'static str,
         shape: &'static Shape,
-    ) -> Result<Option<Opened>, ReadError> {
-        let Some(bytes) = self.bytes(path)? else { return Ok(None) };
+    ) -> Result<Option<Opened<'a>>, ReadError> {
+        let Some(bytes) = self.open(path)? else { return Ok(None) };
         self.found(record, 1)?;
         let error = |source| ReadError::File { file: path.to_owned(), source };
         // The first generation's snapshots may be the bare list.
-        let is_list = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
+        let start = bytes.slice(0, bytes.len().min(4_096)).map_err(error)?;
+        let is_list = start.trim_ascii_start().first() == Some(&b'[');
         let shape = if is_list && record == "snapshot" { &RECORDS } else { shape };
-        let outlined = outline(&bytes, shape).map_err(error)?;
+        let outlined = outline(&*bytes, shape).map_err(error)?;
         let root = outlined.root.filter(|root| !matches!(root, Outline::Value(_)));
         let Some(root) = root else {
-            self.problem(Place::file(path), record, "the file is neither an object nor a list", bytes)?;
+            let whole = Span { from: 0, to: bytes.len() };
+            self.stretch((path, &*bytes), whole, record, "the file is neither an object nor a list".to_owned())?;
             return Ok(None);
         };
         let frame = match outlined.torn_at {
-            None => Some(Frame::of(&bytes, &root).map_err(error)?),
+            None => framed(&*bytes, &root).map_err(error)?,
             Some(_) => None,
         };
         let frame = frame.filter(|frame| Json::parse(&frame.shell.text).is_ok());
         let is_torn = frame.is_none();
         if is_torn {
-            self.torn(path, &bytes, outlined.torn_at.unwrap_or(0))?;
+            self.torn(path, &*bytes, outlined.torn_at.unwrap_or(0))?;
         }
         let frame = frame.unwrap_or_else(|| Frame::fresh("{}", Style::PRETTY));
         Ok(Some(Opened { frame, root, bytes, is_torn }))
@@ -91,8 +93,8 @@ impl Reader<'_> {
         for (file, leaf) in agent.inside("history/windows").filter(|(_, leaf)| leaf.ends_with(".json")) {
             let path = agent.path(file);
             let Some(opened) = self.history(&path, "window", &WINDOW)? else { continue };
-            let messages = self.records(&path, &opened.bytes, opened.root.member("messages"), MESSAGES)?;
-            let events = self.records(&path, &opened.bytes, opened.root.member("events"), EVENTS)?;
+            let messages = self.records(&path, &*opened.bytes, opened.root.member("messages"), MESSAGES)?;
+            let events = self.records(&path, &*opened.bytes, opened.root.member("events"), EVENTS)?;
             self.aside("window event", events.len())?;
             let members = Members::parse(&opened.frame.shell.text).unwrap_or_default();
             let id = members.text("id").unwrap_or_else(|| format!("window-{}", leaf.trim_end_matches(".json")));

@@ -188,6 +188,11 @@ impl Writer<'_> {
         }
     }
 
+    /// Says whether agents move into the first generation, where messages and a file about them make one.
+    fn is_flattened(&self) -> bool {
+        self.names.from != Generation::Flat && self.names.to == Generation::Flat
+    }
+
     /// Writes the messages; returns how many, and where a run can be taken up.
     fn messages(&mut self, agent: &Agent) -> Result<(usize, i64), WriteError> {
         let fresh = || ListFrame {
@@ -209,7 +214,7 @@ impl Writer<'_> {
         let last_safe = message::last_safe(shown.map(|message| &message.content));
         let last_safe = if last_safe < 0 { -1 } else { last_safe + first };
         let count = texts.len();
-        if agent.frame.messages.is_some() || count > 0 {
+        if agent.frame.messages.is_some() || count > 0 || self.is_flattened() {
             self.put(agent, &frame.file, &frame.frame.filled(&[("", texts)]))?;
         }
         Ok((count, last_safe))
@@ -237,7 +242,7 @@ impl Writer<'_> {
         }
         // Without the file the program would not find the agent, so one that was torn is made anew.
         let is_lost = agent.frame.is_meta_lost;
-        if is_known && !is_anew && !is_lost {
+        if is_known && !is_anew && !is_lost && !self.is_flattened() {
             // An agent without a meta file has none afterwards either; its program makes one when it starts.
             losses::of_conversation(&mut self.losses, &agent.out, "", Some(&agent.frame));
             return Ok(());

@@ -12,8 +12,9 @@ use crate::json::{Frame, Outline, Shape, Span};
 use crate::moment::millis;
 use crate::problem::{Broken, Place, Problem, ReadError, Repair};
 use crate::tree::{JsonFile, Tree};
+use crate::unique::Unique;
 use manent_model::{ConversationStatus, Json, Known, Micros, Time};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 const SESSION: Shape = Shape::Object(&[("messages", Shape::List(&Shape::Value))]);
 /// Says whether something of this format lies in a tree.
@@ -29,7 +30,7 @@ pub fn read(tree: &dyn Tree, sink: &mut dyn Sink) -> Result<(), ReadError> {
         return Err(ReadError::Foreign { file: tree.label().to_owned(), format: NAME, why });
     }
     for files in places {
-        let (asides, externals, told) = (Asides::default(), HashSet::new(), Vec::new());
+        let (asides, externals, told) = (Asides::default(), Unique::default(), Vec::new());
         Reader { tree, files, asides, externals, told }.all(sink)?;
     }
     Ok(())
@@ -69,7 +70,7 @@ struct Reader<'a> {
     tree: &'a dyn Tree,
     files: Files,
     asides: Asides,
-    externals: HashSet<String>,
+    externals: Unique,
     /// What is found before the root can be told.
     told: Vec<Item>,
 }
@@ -335,10 +336,7 @@ impl Reader<'_> {
 
     /// Gives a session the name that it has among all of them.
     fn name(&mut self, found: &mut Found) {
-        found.external = found.id().to_owned();
-        while !self.externals.insert(found.external.clone()) {
-            found.external.push('+');
-        }
+        found.external = self.externals.take(found.id());
         if found.external != found.id() {
             let why = format!("session {} is there again and becomes a conversation of its own", found.id());
             self.repair(Place::file(&found.name), Broken::IdRepeated, why);

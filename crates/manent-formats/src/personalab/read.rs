@@ -10,8 +10,8 @@ use crate::item::*;
 use crate::json::{Frame, Members, Object, Outline, Shape, merge};
 use crate::problem::{Broken, Place, ReadError, Repair};
 use crate::tree::{JsonFile, Tree};
+use crate::unique::Unique;
 use manent_model::{ConversationKind, Json, Micros};
-use std::collections::HashSet;
 
 /// Reads everything of this format in a tree.
 pub fn read(tree: &dyn Tree, sink: &mut dyn Sink) -> Result<(), ReadError> {
@@ -21,7 +21,7 @@ pub fn read(tree: &dyn Tree, sink: &mut dyn Sink) -> Result<(), ReadError> {
         return Err(ReadError::Foreign { file: tree.label().to_owned(), format: NAME, why });
     }
     for files in places {
-        Reader { tree, files: &files, sink, asides: Asides::default(), externals: HashSet::new() }.all()?;
+        Reader { tree, files: &files, sink, asides: Asides::default(), externals: Unique::default() }.all()?;
     }
     Ok(())
 }
@@ -35,12 +35,15 @@ struct Instance {
     states: Vec<(String, Json, &'static str)>,
 }
 
+/// The sessions of an instance follow each other, so they are held together; nobody plays as many.
+const SESSIONS_MAX: usize = 100_000;
+
 struct Reader<'a> {
     tree: &'a dyn Tree,
     files: &'a Files,
     sink: &'a mut dyn Sink,
     asides: Asides,
-    externals: HashSet<String>,
+    externals: Unique,
 }
 
 impl Reader<'_> {
@@ -60,6 +63,14 @@ impl Reader<'_> {
         self.documents()?;
         let mut instances = Vec::with_capacity(files.instances.len());
         for instance in &files.instances {
+            if instance.sessions.len() > SESSIONS_MAX {
+                let file = format!("{}instances/{}", files.folder, instance.folder);
+                return Err(ReadError::TooLarge {
+                    file,
+                    what: "the number of sessions",
+                    limit: SESSIONS_MAX.to_string(),
+                });
+            }
             instances.push(self.instance(instance)?);
         }
         for instance in instances {
@@ -77,10 +88,8 @@ impl Reader<'_> {
 
     /// Makes an id one that nothing else of its kind has.
     fn unique(&mut self, kind: &str, id: String, file: &str) -> Result<String, ReadError> {
-        let mut unique = id.clone();
-        while !self.externals.insert(format!("{kind}/{unique}")) {
-            unique.push('+');
-        }
+        let taken = self.externals.take(&format!("{kind}/{id}"));
+        let unique = taken[kind.len() + 1..].to_owned();
         if unique != id {
             self.repair(file, Broken::IdRepeated, format!("{kind} {id} is there again and is {unique} here"))?;
         }

@@ -2,9 +2,10 @@
 
 use super::Tree;
 use crate::item::Item;
-use crate::json::{Bytes, Frame, Object, Outline, RECORD_MAX, Shape, Span, Style, outline};
+use crate::json::{Bytes, Frame, Members, Object, Outline, RECORD_MAX, Shape, Shell, Span, Style, outline};
 use crate::problem::{Place, Problem, ReadError};
 use manent_model::Json;
+use std::io;
 
 /// A file, by its records.
 pub struct JsonFile<'a> {
@@ -64,17 +65,12 @@ impl<'a> JsonFile<'a> {
 
     /// Says whether bytes that are no text stood between the records of a file whose frame was taken.
     pub fn is_mended(&self, frame: &Frame) -> Result<bool, ReadError> {
-        let gaps = frame.shell.gaps.values().flat_map(|gap| {
-            let except = gap.except.iter().map(|(_, text)| text);
-            [&gap.open, &gap.between, &gap.close].into_iter().chain(except)
-        });
-        let mut texts = [&frame.before, &frame.after, &frame.shell.text].into_iter().chain(gaps);
+        let mut texts = [&frame.before, &frame.after].into_iter().chain(frame.shell.texts());
         // A mark may have stood there itself; only then is the whole file looked at.
         if !texts.any(|text| text.contains('\u{fffd}')) {
             return Ok(false);
         }
-        let bytes = self.bytes.slice(0, self.bytes.len()).map_err(|source| self.error(source))?;
-        Ok(std::str::from_utf8(&bytes).is_err())
+        is_text(&*self.bytes).map(|is_text| !is_text).map_err(|source| self.error(source))
     }
 
     /// How it is laid out.
@@ -83,25 +79,79 @@ impl<'a> JsonFile<'a> {
         Ok(Style::of(&String::from_utf8_lossy(&start)))
     }
 
-    /// Returns its frame. Of a file that is cut off that is what is whole of it, laid out anew.
+    /// Returns its frame. Of a file that is cut off, or goes wrong around its records, that is what is whole of it, laid
+    /// out anew.
     pub fn frame(&self) -> Result<Frame, ReadError> {
         match (&self.root, self.torn_at) {
-            (Some(root), None) => Frame::of(&*self.bytes, root).map_err(|source| self.error(source)),
+            (Some(root), None) => {
+                let frame = Frame::of(&*self.bytes, root).map_err(|source| self.error(source))?;
+                match root {
+                    Outline::Object { members, .. } if Members::parse(&frame.shell.text).is_none() => {
+                        Ok(Frame::fresh(&self.whole_of(members)?.0.text(), frame.style))
+                    }
+                    _ => Ok(frame),
+                }
+            }
             (Some(Outline::List { .. }), _) => Ok(Frame::fresh("[]", self.style()?)),
             (Some(Outline::Object { members, .. }), _) => {
-                let mut whole = Object::new();
-                for (key, value) in members {
-                    let text = match value {
-                        Outline::List { .. } => Ok("[]".to_owned()),
-                        value => self.text(value.span())?,
-                    };
-                    if let Some(text) = text.ok().filter(|text| Json::parse(text).is_ok()) {
-                        whole.0.push((key.clone(), text));
-                    }
-                }
-                Ok(Frame::fresh(&whole.text(), self.style()?))
+                Ok(Frame::fresh(&self.whole_of(members)?.0.text(), self.style()?))
             }
             _ => Ok(Frame::fresh("{}", Style::PRETTY)),
         }
     }
+
+    /// Returns the shell of a record at a level; the reason where it is none. Of one that is cut off with its file that
+    /// is what is whole of it, laid out anew.
+    pub fn shell(&self, outline: &Outline, style: Style, level: usize) -> Result<Result<Shell, String>, ReadError> {
+        let shell = match Shell::of(&*self.bytes, outline, style, level) {
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => return Ok(Err(error.to_string())),
+            shell => shell.map_err(|source| self.error(source))?,
+        };
+        if Members::parse(&shell.text).is_some() {
+            return Ok(Ok(shell));
+        }
+        if let (Outline::Object { members, .. }, Some(_)) = (outline, self.torn_at)
+            && let (whole, true) = self.whole_of(members)?
+            && !members.is_empty()
+        {
+            return Ok(Ok(Shell { text: style.lay(&whole.text(), level), ..Shell::default() }));
+        }
+        Ok(Err("the record is no JSON object".to_owned()))
+    }
+
+    /// Returns the members that are JSON, with their lists emptied, and whether that is all of them.
+    fn whole_of(&self, members: &[(String, Outline)]) -> Result<(Object, bool), ReadError> {
+        let mut whole = Object::new();
+        for (place, (key, value)) in members.iter().enumerate() {
+            // Of two lists of one name only the last is emptied.
+            let is_last = || !members[place + 1..].iter().any(|(other, _)| other == key);
+            let text = match value {
+                Outline::List { .. } if is_last() => Ok("[]".to_owned()),
+                value => self.text(value.span())?,
+            };
+            if let Some(text) = text.ok().filter(|text| Json::parse(text).is_ok()) {
+                whole.0.push((key.clone(), text));
+            }
+        }
+        let is_all = whole.0.len() == members.len();
+        Ok((whole, is_all))
+    }
+}
+
+/// Says whether all of a file is UTF-8, a piece at a time.
+fn is_text(bytes: &dyn Bytes) -> io::Result<bool> {
+    let mut at = 0;
+    while at < bytes.len() {
+        let piece = bytes.slice(at, bytes.len().min(at + (1 << 20)))?;
+        match std::str::from_utf8(&piece) {
+            Ok(_) => at += piece.len() as u64,
+            // A letter may be cut by the end of the piece, but not by that of the file.
+            Err(error) if error.error_len().is_none() && error.valid_up_to() > 0 => at += error.valid_up_to() as u64,
+            Err(_) => return Ok(false),
+        }
+        if piece.is_empty() {
+            break;
+        }
+    }
+    Ok(true)
 }

@@ -49,10 +49,11 @@ pub(super) fn write(compaction: &Compaction, generation: Generation) -> Object {
             .with("summary", &compaction.summary)
             .with("create_at", &compaction.time)
             .with("status", &status),
-        // The programs of this generation use the newest, whatever its status.
+        // The programs of this generation use the newest, whatever its status; ours reads what others said.
         Generation::Nested => object
             .with("summary", &compaction.summary)
             .with("trigger_entry_id", &compaction.trigger)
-            .with("create_at", &compaction.time),
+            .with("create_at", &compaction.time)
+            .with_some("status", Some(status).filter(|status| *status != 0)),
     }
 }

@@ -33,12 +33,16 @@ pub(super) const HELD: [&str; 12] = [
 
 /// Reads an entry; the reason if it is none.
 pub(super) fn read(text: &str) -> Result<Entry, String> {
-    let members = Members::parse(text).ok_or("an entry is an object")?;
+    of(&Members::parse(text).ok_or("an entry is an object")?)
+}
+
+/// Reads an entry from its members.
+pub(super) fn of(members: &Members<'_>) -> Result<Entry, String> {
     let role = members.text("role").ok_or("an entry has a role")?;
     let time = members.text("create_at");
     let at = time.as_deref().and_then(moment);
     let known = if at.is_some() { Known::Exact } else { Known::Unknown };
-    let mut content = Content::new(role, Time { at: at.unwrap_or(Micros(0)), known }, Body::of(&parts(&members)));
+    let mut content = Content::new(role, Time { at: at.unwrap_or(Micros(0)), known }, Body::of(&parts(members)));
     content.tokens = members.whole("token_consumption").and_then(|tokens| u32::try_from(tokens).ok());
     if members.whole("status") == Some(1) {
         // The seed's word for it is "not used": nobody sees it, and it is still there.
@@ -87,7 +91,8 @@ fn tool_result(tools: &Members<'_>) -> Option<(Part, String)> {
     let (content, is_error) = match (tools.json("result"), tools.json("error")) {
         (Some(result), _) => (result, false),
         (None, Some(error)) => (error, true),
-        (None, None) => return None,
+        // A tool may answer with nothing.
+        (None, None) => (Json::parse(tools.raw("result")?).ok()?, false),
     };
     if is_error {
         extra.push(("error".to_owned(), Json::of(&true)));
@@ -101,10 +106,7 @@ pub(super) fn write(entry: &Entry, generation: Generation) -> Object {
     let content = &entry.content;
     let parts = content.body.parts();
     let (tools, words) = (tools(&parts), words(&parts));
-    let thinking = parts.iter().find_map(|part| match part {
-        Part::Reasoning { text, .. } => Some(text),
-        _ => None,
-    });
+    let thinking = thinking(&parts);
     let status = i32::from(!content.seen.by_reader);
     let time = entry.time.clone().unwrap_or_else(|| time_text(content.time.at, generation));
     let object = Object::new().with("entry_id", &entry.id);
@@ -130,7 +132,9 @@ pub(super) fn write(entry: &Entry, generation: Generation) -> Object {
             .with("create_at", &time)
             .with_some("tools", tools)
             .with_some("token_consumption", content.tokens)
-            .with_some("reasoning_content", thinking),
+            .with_some("reasoning_content", thinking)
+            // Its programs show and send everything; ours reads what others said.
+            .with_some("status", Some(status).filter(|status| *status != 0)),
         Generation::Rust => object
             .with("session_id", &entry.session)
             .with("content", &words)
@@ -150,6 +154,17 @@ pub(super) fn time_text(at: Micros, generation: Generation) -> String {
         (Generation::Rust, Ok(timestamp)) => format!("{timestamp:.6}").replace('Z', "+00:00"),
         _ => iso(at),
     }
+}
+
+fn thinking(parts: &[Part]) -> Option<String> {
+    let thoughts: Vec<&str> = parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::Reasoning { text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    (!thoughts.is_empty()).then(|| thoughts.join("\n\n"))
 }
 
 fn words(parts: &[Part]) -> String {

@@ -8,8 +8,10 @@
 //! | 3 | nested in sessions | without session, status and flag |
 //! | 4 | nested in sessions | with them, and metadata |
 
+mod calls;
 mod compaction;
 mod entry;
+mod gather;
 mod read;
 mod session;
 mod workspace;

@@ -8,7 +8,7 @@ use crate::json::{Frame, ListOut, Members, Object, Segment, Shell, Style, merge}
 use crate::losses::Losses;
 use crate::moment::moment;
 use crate::out::*;
-use manent_model::{ConversationId, ConversationStatus, Fold, FoldKind, MessageId, Part};
+use manent_model::{Content, ConversationId, ConversationStatus, Fold, FoldKind, MessageId, Part};
 use std::collections::HashMap;
 use std::io::Write;
 
@@ -19,8 +19,8 @@ pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&s
     let asked = asked(NAME, &GENERATIONS, generation, Generation::of)?;
     let generation = asked.or(known).unwrap_or(Generation::Message);
     let frame = root.and_then(|root| root.style.read::<FileFrame>().ok());
-    let frame = frame.filter(|frame| known == Some(generation) && frame.frame.shell.text.len() > 2);
-    let frame = frame.unwrap_or_else(|| fresh(generation));
+    let frame = frame.filter(|_| known == Some(generation));
+    let mut frame = frame.unwrap_or_else(|| fresh(generation));
     let mut writer = Writer {
         library,
         generation,
@@ -30,6 +30,7 @@ pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&s
         workspaces: Vec::new(),
     };
     let told = writer.conversations()?;
+    writer.with_root_lists(&mut frame, &told);
     {
         let file = |source| WriteError::File { file: frame.name.clone(), source };
         let mut target = std::io::BufWriter::new(out.create(&frame.name).map_err(file)?);
@@ -65,6 +66,7 @@ struct Told {
     session: String,
     frame: SessionFrame,
     is_listed: bool,
+    has_messages: bool,
     compactions: Vec<String>,
     /// How many of its messages were written.
     written: usize,
@@ -79,6 +81,9 @@ struct Writer<'a> {
     losses: Losses,
     workspaces: Vec<(u32, String)>,
 }
+
+/// A loss of the generation whose programs show and send everything.
+const UNREAD: &str = "status that its programs do not read";
 
 fn failed(source: std::io::Error) -> WriteError {
     WriteError::File { file: "the sessions".to_owned(), source }
@@ -100,11 +105,18 @@ impl Writer<'_> {
         let frame: SessionFrame =
             record.and_then(|record| serde_json::from_str(record.raw.as_deref()?).ok()).unwrap_or_default();
         let was = frame.shell.as_ref().and_then(|shell| session::read(&shell.text).ok());
-        let id = was.as_ref().and_then(|was| was.id.clone()).or_else(|| record?.external.clone());
+        // An id may be there twice, which only the generation that it came from can tell apart.
+        let id = was.as_ref().and_then(|was| was.id.clone()).filter(|_| !self.is_moved());
+        let id = id.or_else(|| record?.external.clone());
         let id = id.unwrap_or_else(|| uuid(conversation.id.as_bytes()));
+        let has_messages = !self.library.messages(place, 0)?.is_empty();
+        // One without an id gets it where entries must name it.
+        let is_nameless = was.as_ref().is_some_and(|was| was.id.is_none())
+            && !self.is_moved()
+            && (self.generation.is_nested() || !has_messages);
         let created = |was: &Session| was.at == Some(conversation.created_at);
         let now = Session {
-            id: Some(id.clone()),
+            id: (!is_nameless).then(|| id.clone()),
             name: conversation.title.clone(),
             is_deleted: conversation.status == ConversationStatus::Trashed,
             at: Some(conversation.created_at),
@@ -115,7 +127,7 @@ impl Writer<'_> {
             metadata: conversation.metadata.clone(),
         };
         let is_implicit = record.is_some() && frame.shell.is_none();
-        let is_listed = !is_implicit || !now.name.is_empty() || now.is_deleted;
+        let is_listed = !is_implicit || !now.name.is_empty() || now.is_deleted || self.generation.is_nested();
         let text = match (&frame.shell, &was) {
             (Some(shell), Some(was)) => {
                 let (was, now) = (session::write(was, self.source), session::write(&now, self.generation));
@@ -123,12 +135,15 @@ impl Writer<'_> {
             }
             _ => self.style.lay(&session::write(&now, self.generation).text(), 2),
         };
-        let text = self.with_lists(text);
         self.look_for_losses(out, &now);
         if let Some((place, workspace)) = frame.workspace_place.zip(frame.workspace.clone()) {
             self.workspaces.push((place, workspace));
         }
         let compactions = self.compactions(place, out, &id)?;
+        let is_new = frame.shell.is_none() || self.is_moved();
+        let needed = [("entries", has_messages), ("compacted_entries", !compactions.is_empty())];
+        let needed = needed.into_iter().filter(|(_, is_needed)| *is_needed || is_new).map(|(list, _)| list).collect();
+        let text = self.with_lists(text, needed);
         let ordinal = record.map(|record| record.ordinal);
         Ok(Told {
             place,
@@ -138,13 +153,44 @@ impl Writer<'_> {
             session: text,
             frame,
             is_listed,
+            has_messages,
             compactions,
             written: 0,
         })
     }
 
+    /// Says whether records are written in another generation than they were read in.
+    fn is_moved(&self) -> bool {
+        self.source != self.generation
+    }
+
+    /// A file has the lists that something stands in, and always one of sessions: its programs look into it first.
+    fn with_root_lists(&self, frame: &mut FileFrame, told: &[Told]) {
+        let is_flat = !self.generation.is_nested();
+        let needed = [
+            ("sessions", true),
+            ("entries", is_flat && told.iter().any(|one| one.has_messages)),
+            (self.generation.compactions(), is_flat && told.iter().any(|one| !one.compactions.is_empty())),
+        ];
+        let shell = &mut frame.frame.shell;
+        let members = Members::parse(&shell.text).unwrap_or_default();
+        let (mut was, mut now) = (Object::new(), Object::new());
+        for (name, is_needed) in needed {
+            let raw = members.raw(name);
+            was = was.with_some(name, raw.map(|_| 0));
+            now = if is_needed && raw != Some("[]") {
+                now.with(name, &[0; 0])
+            } else {
+                now.with_some(name, raw.map(|_| 0))
+            };
+        }
+        if was != now {
+            shell.text = merge(&shell.text, &was, &now, self.style, 0);
+        }
+    }
+
     /// A session of the nested generations has its lists; one of a flat file has none.
-    fn with_lists(&self, text: String) -> String {
+    fn with_lists(&self, text: String, needed: Vec<&str>) -> String {
         let Some(members) = Members::parse(&text) else { return text };
         let (mut was, mut now) = (Object::new(), Object::new());
         for (name, _) in &members.0 {
@@ -153,8 +199,9 @@ impl Writer<'_> {
                 now = now.with(name, &0);
             }
         }
-        for list in ["entries", "compacted_entries"] {
-            if self.generation.is_nested() && members.raw(list).is_none() {
+        for list in needed {
+            if self.generation.is_nested() && members.raw(list) != Some("[]") {
+                now.0.retain(|(name, _)| name != list);
                 now = now.with(list, &[0; 0]);
             }
         }
@@ -163,9 +210,9 @@ impl Writer<'_> {
 
     /// A record of another generation stood at another level.
     fn laid(&self, text: String, level: usize) -> String {
-        match self.source == self.generation {
-            true => text,
-            false => self.style.lay(&text, level),
+        match self.is_moved() {
+            true => self.style.lay(&text, level),
+            false => text,
         }
     }
 
@@ -183,8 +230,9 @@ impl Writer<'_> {
         if self.generation != Generation::Rust {
             self.losses.add(id, "metadata", usize::from(now.metadata.is_some()));
         }
-        if self.generation == Generation::Nested {
-            self.losses.add(id, "status that its programs do not read", usize::from(now.is_deleted));
+        if self.generation == Generation::Nested && self.is_moved() {
+            let unused = out.folds.iter().filter(|(fold, _)| fold.kind == FoldKind::Summary && !fold.active).count();
+            self.losses.add(id, UNREAD, usize::from(now.is_deleted) + unused);
         }
     }
 
@@ -232,7 +280,10 @@ impl Writer<'_> {
         let is_dangling = was.is_some_and(|was| was.is_used && !fold.active && fold.covers.is_empty());
         Compaction {
             id: was.map_or_else(|| Some(uuid(fold.id.as_bytes())), |was| was.id.clone()),
-            session: was.map_or_else(|| Some(session.to_owned()), |was| was.session.clone()),
+            session: match was {
+                Some(was) if !self.is_moved() => was.session.clone(),
+                _ => Some(session.to_owned()),
+            },
             trigger,
             summary: fold.summary.clone().unwrap_or_default(),
             at: Some(fold.at),
@@ -267,13 +318,20 @@ impl Writer<'_> {
             }
             content.seen.by_reader = false;
         }
-        self.message_losses(message, told.conversation);
+        let is_same = was.as_ref().is_some_and(|was| was.content == content) && !self.is_moved();
+        if !is_same {
+            self.message_losses(&content, told.conversation);
+        }
         let time = was.as_ref().filter(|was| was.content.time == content.time).and_then(|was| was.time.clone());
         let now = Entry {
             id: was.as_ref().map_or_else(|| Some(id_of(message)), |was| was.id.clone()),
-            session: was.as_ref().and_then(|was| was.session.clone()).or_else(|| Some(told.id.clone())),
+            session: was
+                .as_ref()
+                .and_then(|was| was.session.clone())
+                .filter(|_| !self.is_moved())
+                .or_else(|| Some(told.id.clone())),
             content,
-            time: time.filter(|time| self.source == self.generation || moment(time).is_some()),
+            time: time.filter(|time| !self.is_moved() || moment(time).is_some()),
         };
         let level = if self.generation.is_nested() { 4 } else { 2 };
         Some(match (raw, &was) {
@@ -285,22 +343,25 @@ impl Writer<'_> {
         })
     }
 
-    fn message_losses(&mut self, message: &MessageOut, conversation: ConversationId) {
-        if message.record.is_some() {
-            return;
-        }
-        let content = &message.content;
-        let others = content
-            .body
-            .parts()
-            .iter()
-            .filter(|part| matches!(part, Part::Media { .. } | Part::Source { .. } | Part::Opaque(_)))
-            .count();
+    fn message_losses(&mut self, content: &Content, conversation: ConversationId) {
+        let parts = content.body.parts();
+        let count = |of: fn(&Part) -> bool| parts.iter().filter(|part| of(part)).count();
+        let others = count(|part| matches!(part, Part::Media { .. } | Part::Source { .. } | Part::Opaque(_)));
         self.losses.add(conversation, "parts that are no text, thought or tool", others);
+        // An entry asks or answers, and answers once.
+        let results = count(|part| matches!(part, Part::ToolResult { .. }));
+        let held = usize::from(count(|part| matches!(part, Part::ToolCall { .. })) == 0);
+        self.losses.add(conversation, "results of tools beside others", results.saturating_sub(held));
         self.losses.add(conversation, "authors", usize::from(content.author.is_some()));
         self.losses.add(conversation, "models", usize::from(content.model.is_some()));
+        if !matches!(self.generation, Generation::Thinking | Generation::Nested) {
+            self.losses.add(conversation, "thoughts", count(|part| matches!(part, Part::Reasoning { .. })));
+        }
         if self.generation != Generation::Rust {
             self.losses.add(conversation, "metadata of messages", usize::from(content.metadata.is_some()));
+        }
+        if self.generation == Generation::Nested {
+            self.losses.add(conversation, UNREAD, usize::from(!content.seen.by_reader));
         }
     }
 

@@ -13,6 +13,7 @@ mod wal;
 
 use crate::kit::*;
 use expect_test::{Expect, expect};
+pub use folder::folders;
 use manent_formats::tree::Tree;
 use manent_formats::{Item, kode};
 use sample::outline;

@@ -1,5 +1,7 @@
 //! Formats from the outside: what is read, and what is written of it.
 
+mod bombs;
+mod fuzz;
 mod kit;
 mod kode;
 mod names;

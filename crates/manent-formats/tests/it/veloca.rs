@@ -1,15 +1,53 @@
 //! Veloca: five generations of one file.
 
+mod accepts;
+mod random;
+pub mod samples;
+mod truncation;
+
 use crate::kit::*;
 use expect_test::{Expect, expect};
-use manent_formats::tree::Tree;
-use manent_formats::{Item, veloca};
+use manent_formats::json::Style;
+use manent_formats::tree::{Memory, Tree};
+use manent_formats::{Item, Loss, veloca};
+use manent_model::{Extra, Json, Part};
 use std::collections::BTreeMap;
+
+type Files = BTreeMap<String, Vec<u8>>;
 
 fn read(tree: &dyn Tree) -> Vec<Item> {
     let mut items = Vec::new();
     veloca::read(tree, &mut items).expect("readable");
     items
+}
+
+fn write(shelf: &mut Shelf, generation: Option<&str>) -> (Files, Vec<Loss>) {
+    let mut written = BTreeMap::new();
+    let losses = veloca::write(shelf, &mut written, generation).expect("writable");
+    (written, losses)
+}
+
+/// What conversations say, without where it was read; JSON in it is laid out by the file that it stands in.
+fn told(shelf: &Shelf) -> Vec<String> {
+    let compact = |text: &str| Style::COMPACT.lay(text, 0);
+    let mut told = Vec::new();
+    for (out, messages, _) in &shelf.conversations {
+        let one = &out.conversation;
+        let metadata = one.metadata.as_ref().map(|metadata| compact(metadata.text()));
+        told.push(format!("{:?}", (&one.title, one.status, one.created_at, metadata)));
+        for message in messages {
+            let content = &message.content;
+            let metadata = content.metadata.as_ref().map(|metadata| compact(metadata.text()));
+            let rest = (&content.role, content.time, content.tokens, content.seen, metadata);
+            told.push(format!("{rest:?} {}", compact(content.body.text())));
+        }
+        let place = |id| messages.iter().position(|message| message.id == id);
+        for (fold, _) in &out.folds {
+            let covers: Vec<_> = fold.covers.iter().map(|one| (place(one.first), place(one.last))).collect();
+            told.push(format!("{:?}", (place(fold.after), covers, &fold.summary, fold.active, fold.at)));
+        }
+    }
+    told
 }
 
 fn check(tree: &dyn Tree, expected: Expect) {
@@ -82,4 +120,54 @@ fn the_file_of_the_rust_crate_comes_back_to_the_byte() {
         session: 2 read, 2 mapped, 0 kept or told
         aside: entry.is_compaction 5"#]],
     );
+}
+
+#[test]
+fn any_layout_comes_back_to_the_byte() {
+    for tree in samples::all().iter().chain([&samples::twice()]) {
+        let items = read(tree);
+        assert_accounted(&items, &"a sample");
+        let (written, losses) = write(&mut Shelf::of(&items), None);
+        assert_eq!(difference(&files(tree), &written), "");
+        assert_eq!(losses, []);
+    }
+}
+
+#[test]
+fn what_stands_inside_and_outside_of_sessions_is_written_inside() {
+    let mut shelf = Shelf::of(&read(&samples::mixed()));
+    let (written, losses) = write(&mut shelf, None);
+    assert_eq!(losses, []);
+    accepts::readable(&written, "3");
+    let items = read(&Memory::new("again", written));
+    assert_eq!(told(&Shelf::of(&items)), told(&shelf));
+    expect![[r#"
+        veloca generation 3: veloca-storage.json
+        repaired: veloca-storage.json at byte 42 time missing: the entry has no time that can be read
+        repaired: veloca-storage.json at byte 183 trigger dangling: trigger that is not named is not in session a; the fold covers nothing
+        repaired: veloca-storage.json question unanswered: session a ends with a question
+        repaired: veloca-storage.json at byte 230 time missing: the entry has no time that can be read
+        repaired: veloca-storage.json question unanswered: session b ends with a question
+        repaired: veloca-storage.json at byte 436 time missing: the entry has no time that can be read
+        repaired: veloca-storage.json question unanswered: session c ends with a question
+        compaction: 3 read, 3 mapped, 0 kept or told
+        entry: 3 read, 3 mapped, 0 kept or told
+        session: 3 read, 3 mapped, 0 kept or told"#]]
+    .assert_eq(&report(&items));
+}
+
+#[test]
+fn what_a_generation_cannot_hold_is_told() {
+    let mut shelf = Shelf::of(&read(&samples::nested()));
+    let result = |call: &str| Part::ToolResult { call: call.to_owned(), content: Json::of(&1), extra: Extra::new() };
+    shelf.say(0, "tool", &[result("a"), result("b")]).content.seen.by_reader = false;
+    let losses = |shelf: &mut Shelf, generation| {
+        let losses = write(shelf, Some(generation)).1;
+        losses.iter().map(|loss| format!("{} {}", loss.what, loss.count)).collect::<Vec<_>>().join(", ")
+    };
+    expect!["thoughts 1, results of tools beside others 1"].assert_eq(&losses(&mut shelf, "1"));
+    expect!["results of tools beside others 1"].assert_eq(&losses(&mut shelf, "2"));
+    expect!["results of tools beside others 1, status that its programs do not read 1"]
+        .assert_eq(&losses(&mut shelf, "3"));
+    expect!["thoughts 1, results of tools beside others 1"].assert_eq(&losses(&mut shelf, "4"));
 }

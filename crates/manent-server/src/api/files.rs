@@ -154,7 +154,7 @@ fn opened(
     let tree = tree::of(&name, vec![(name.clone(), file)]);
     let tree = tree.map_err(|source| Problem::from(manent::Error::Unreadable { source }))?;
     formats::recognise(tree, format).map_err(|_| {
-        let known = FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
+        let known = formats::readable().map(|format| format.name).collect::<Vec<_>>().join(", ");
         Problem::invalid(format!("this is of no format that is known here: {known}; `as` says which it is"))
     })
 }

@@ -82,6 +82,11 @@ fn agent(rng: &mut Rng) -> Files {
     files
 }
 
+/// Some folders, each with one agent.
+pub fn folders() -> Vec<Memory> {
+    (0..8).map(|seed| tree(&agent(&mut Rng::with_seed(seed)))).collect()
+}
+
 /// Lays files out otherwise, or leaves some out.
 fn disguise(rng: &mut Rng, files: Files) -> Files {
     let mut disguised = Files::new();

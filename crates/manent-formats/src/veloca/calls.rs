@@ -1,0 +1,52 @@
+//! Tool calls that wait for their results.
+
+use super::entry::Entry;
+use crate::item::{MessageIndex, ToolCallItem};
+use manent_model::{Part, ToolState, ToolStep};
+use std::collections::HashMap;
+
+/// Calls in the order in which they were asked for; those with a result are gone.
+#[derive(Default)]
+pub(super) struct Calls {
+    asked: Vec<Option<ToolCallItem>>,
+    /// Where those of an id stand.
+    open: HashMap<String, Vec<usize>>,
+}
+
+impl Calls {
+    /// Takes in what a message asks for and what it answers.
+    pub(super) fn look(&mut self, message: MessageIndex, entry: &Entry) {
+        for (place, part) in entry.content.body.parts().iter().enumerate() {
+            match part {
+                Part::ToolCall { id, name, input, .. } => {
+                    self.open.entry(id.clone()).or_default().push(self.asked.len());
+                    self.asked.push(Some(ToolCallItem {
+                        part: (message, place as u32),
+                        call_id: id.clone(),
+                        name: name.clone(),
+                        state: ToolState::Sealed,
+                        body: input.clone(),
+                        steps: vec![ToolStep {
+                            state: ToolState::Sealed,
+                            at: entry.content.time.at,
+                            actor: None,
+                            note: "no result in the file".to_owned(),
+                        }],
+                        record: "",
+                    }));
+                }
+                Part::ToolResult { call, .. } => {
+                    for place in self.open.remove(call).unwrap_or_default() {
+                        self.asked[place] = None;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns those that nothing answers.
+    pub(super) fn unanswered(self) -> impl Iterator<Item = ToolCallItem> {
+        self.asked.into_iter().flatten()
+    }
+}
