@@ -36,7 +36,8 @@ pub(in crate::kode) fn roll(
     out: &mut dyn Out,
 ) -> Result<(), WriteError> {
     let frame = frame.unwrap_or_else(fresh);
-    let mut rolling = Rolling { rows: Vec::new(), calls: HashSet::new(), losses };
+    let mut rolling =
+        Rolling { rows: Vec::new(), agents: HashSet::new(), calls: HashSet::new(), snapshots: HashSet::new(), losses };
     for agent in agents {
         rolling.agent(agent, &mut files);
     }
@@ -107,13 +108,16 @@ fn fresh() -> DatabaseFrame {
 
 struct Rolling<'a> {
     rows: Vec<Numbered>,
-    /// Ids of tool calls, of which there may be one in the whole table.
+    /// Ids that are taken: of agents, of tool calls in the whole table, and of the snapshots of each agent.
+    agents: HashSet<Cell>,
     calls: HashSet<Cell>,
+    snapshots: HashSet<(Cell, Cell)>,
     losses: &'a mut Losses,
 }
 
 impl Rolling<'_> {
-    /// Takes an agent's records out of its files. One without a meta file cannot be a row, and stays files.
+    /// Takes an agent's records out of its files. One without a meta file, or with the id of another, cannot be a row, and
+    /// stays files.
     fn agent(&mut self, agent: &Rolled, files: &mut BTreeMap<String, Vec<u8>>) {
         let prefix = if agent.folder.is_empty() { String::new() } else { format!("{}/", agent.folder) };
         let mut take =
@@ -133,21 +137,24 @@ impl Rolling<'_> {
                     ("template_id", ""),
                 ],
             );
-            let id = record.get("agent_id").clone();
-            record.set("agent_id", if id == Cell::Null { Cell::Text(agent.folder.clone()) } else { id });
-            for (column, usual) in [("message_count", 0), ("last_sfp_index", -1)] {
-                let known = record.get(column).clone();
-                record.set(column, if known == Cell::Null { Cell::Integer(usual) } else { known });
-            }
+            asked(&mut record, &[("agent_id", agent.folder.as_str())]);
+            counted(&mut record, &[("message_count", 0), ("last_sfp_index", -1)]);
         }
         let id = record.get("agent_id").clone();
+        if !self.agents.insert(id.clone()) {
+            files.insert(format!("{prefix}meta.json"), meta.into_bytes());
+            self.losses.add(agent.conversation, "agents whose id another one has", 1);
+            return;
+        }
+        let mut take =
+            |file: &str| files.remove(&format!("{prefix}{file}")).and_then(|bytes| String::from_utf8(bytes).ok());
         let made_at = record.get("created_at").text().and_then(moment).map_or(0, to_millis);
         self.rows.push(Numbered { table: 0, row: rows.agent.row, record });
         if let Some(list) = take("runtime/messages.json") {
             self.messages(agent, &list, rows, &id, made_at);
         }
         if let Some(list) = take("runtime/tool-calls.json") {
-            self.tool_calls(agent, &list, rows, &id);
+            self.tool_calls(agent, &list, rows, &id, made_at);
         }
         let inside = format!("{prefix}snapshots/");
         let is_snapshot =
@@ -181,6 +188,7 @@ impl Rolling<'_> {
             record.set("agent_id", id.clone());
             record.set("seq", Cell::Integer(seqs[place]));
             if rest.is_none() {
+                asked(&mut record, &[("role", "user"), ("content", "[]")]);
                 let made_up = mark(&format!("{} {}", id.shown(), seqs[place]));
                 record.set("id", Cell::Text(format!("msg_{made_at}_{made_up:08x}{}", seqs[place])));
                 record.set("created_at", Cell::Integer(made_at));
@@ -189,7 +197,7 @@ impl Rolling<'_> {
         }
     }
 
-    fn tool_calls(&mut self, agent: &Rolled, list: &str, rows: &AgentRows, id: &Cell) {
+    fn tool_calls(&mut self, agent: &Rolled, list: &str, rows: &AgentRows, id: &Cell, made_at: i64) {
         for text in elements(list) {
             let call = Members::parse(text).and_then(|members| members.text("id")).unwrap_or_default();
             let kept = rows.calls.get(&call);
@@ -200,10 +208,10 @@ impl Rolling<'_> {
             }
             record.set("agent_id", id.clone());
             if kept.is_none() {
-                asked(
-                    &mut record,
-                    &[("name", ""), ("input", "{}"), ("approval", "{\"required\":false}"), ("audit_trail", "[]")],
-                );
+                let usual = [("name", ""), ("input", "{}"), ("state", "PENDING"), ("audit_trail", "[]")];
+                asked(&mut record, &usual);
+                asked(&mut record, &[("approval", "{\"required\":false}")]);
+                counted(&mut record, &[("created_at", made_at), ("updated_at", made_at)]);
             }
             self.rows.push(Numbered { table: 2, row: kept.and_then(|kept| kept.row), record });
         }
@@ -216,7 +224,15 @@ impl Rolling<'_> {
         record.set("agent_id", id.clone());
         if kept.is_none() {
             let bookmark = "{\"seq\":-1,\"timestamp\":0}";
-            asked(&mut record, &[("messages", "[]"), ("last_bookmark", bookmark), ("created_at", "")]);
+            asked(
+                &mut record,
+                &[("snapshot_id", ""), ("messages", "[]"), ("last_bookmark", bookmark), ("created_at", "")],
+            );
+            counted(&mut record, &[("last_sfp_index", -1)]);
+        }
+        if !self.snapshots.insert((id.clone(), record.get("snapshot_id").clone())) {
+            self.losses.add(agent.conversation, "snapshots whose id another one has", 1);
+            return;
         }
         self.rows.push(Numbered { table: 3, row: kept.and_then(|kept| kept.row), record });
     }
@@ -227,6 +243,15 @@ fn asked(record: &mut Record, usual: &[(&str, &str)]) {
     for (column, usual) in usual {
         if *record.get(column) == Cell::Null {
             record.set(column, Cell::Text((*usual).to_owned()));
+        }
+    }
+}
+
+/// Fills columns of numbers that may not be empty.
+fn counted(record: &mut Record, usual: &[(&str, i64)]) {
+    for (column, usual) in usual {
+        if *record.get(column) == Cell::Null {
+            record.set(column, Cell::Integer(*usual));
         }
     }
 }
