@@ -3,22 +3,8 @@
 use manent_formats::tree::{Folder, Memory, Tree};
 use manent_formats::*;
 use manent_model::*;
+pub use manent_testing::foreign::fixtures;
 use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
-
-/// Real files, if they are here; otherwise says so.
-pub fn fixtures(folder: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("MANENT_FIXTURES").map(PathBuf::from);
-    let root = root.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"));
-    let folder = root.join(folder);
-    match folder.exists() {
-        true => Some(folder),
-        false => {
-            manent_testing::not_run("the real files of the five formats: MANENT_FIXTURES does not lead to them");
-            None
-        }
-    }
-}
 
 pub fn folder(path: &std::path::Path) -> Folder {
     Folder::open(path).expect("a folder of fixtures")
