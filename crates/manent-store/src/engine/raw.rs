@@ -6,6 +6,17 @@ use super::tx::Tx;
 use crate::error::{Result, StoreError};
 use crate::transaction::MessageOrigin;
 use manent_model::{DigestKey, Quarantined};
+use std::cell::RefCell;
+use zstd::bulk::{Compressor, Decompressor};
+
+thread_local! {
+    // A context is far larger than a record, and making one takes longer than using it.
+    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// Records are short and mostly stand in the body; a higher level finds nothing more.
+const LEVEL: i32 = 1;
 
 const PLAIN: u8 = 0;
 const AGAINST_BODY: u8 = 1;
@@ -44,8 +55,7 @@ fn split(text: &[u8]) -> Option<(Option<String>, Option<String>)> {
 pub(crate) fn kept(tx: &Tx<'_>, origin: &MessageOrigin, body: Option<&str>) -> Outcome<Kept> {
     let text = joined(origin);
     let packed = body.and_then(|body| {
-        let mut compressor = zstd::bulk::Compressor::with_dictionary(3, body.as_bytes()).ok()?;
-        let delta = compressor.compress(&text).ok()?;
+        let delta = compressed(&text, body)?;
         let packed = [&[AGAINST_BODY], &(text.len() as u32).to_le_bytes()[..], &delta].concat();
         (unpack(&packed, body).as_deref() == Some(&text[..]) && packed.len() < text.len()).then_some(packed)
     });
@@ -57,13 +67,35 @@ pub(crate) fn kept(tx: &Tx<'_>, origin: &MessageOrigin, body: Option<&str>) -> O
     })
 }
 
+fn compressed(text: &[u8], body: &str) -> Option<Vec<u8>> {
+    COMPRESSOR.with_borrow_mut(|kept| {
+        let compressor = match kept {
+            Some(compressor) => compressor,
+            None => kept.insert(Compressor::new(LEVEL).ok()?),
+        };
+        compressor.set_dictionary(LEVEL, body.as_bytes()).ok()?;
+        compressor.compress(text).ok()
+    })
+}
+
+fn decompressed(delta: &[u8], size: usize, body: &str) -> Option<Vec<u8>> {
+    DECOMPRESSOR.with_borrow_mut(|kept| {
+        let decompressor = match kept {
+            Some(decompressor) => decompressor,
+            None => kept.insert(Decompressor::new().ok()?),
+        };
+        decompressor.set_dictionary(body.as_bytes()).ok()?;
+        decompressor.decompress(delta, size).ok()
+    })
+}
+
 fn unpack(packed: &[u8], body: &str) -> Option<Vec<u8>> {
     match packed.split_first()? {
         (&PLAIN, text) => Some(text.to_vec()),
         (&AGAINST_BODY, rest) => {
             let (size, delta) = rest.split_first_chunk::<4>()?;
             let size = u32::from_le_bytes(*size) as usize;
-            zstd::bulk::Decompressor::with_dictionary(body.as_bytes()).ok()?.decompress(delta, size).ok()
+            decompressed(delta, size, body)
         }
         _ => None,
     }
