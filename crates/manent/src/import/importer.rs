@@ -2,6 +2,7 @@
 
 use super::ImportMode;
 use super::filling::Filling;
+use super::links::Links;
 use super::reading::Sent;
 use super::report::*;
 use super::source::{CurrentSource, Known};
@@ -9,8 +10,8 @@ use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::ids::now;
 use manent_formats::{DocumentItem, Format, Item, Problem, ProjectItem, Repair};
-use manent_model::{ConversationId, Micros, Origin, OriginObject, Project, ProjectId, ProjectPatch, Quarantined};
-use manent_store::{Change, DocumentsQuery, Lane, StoreError, Transaction};
+use manent_model::{Micros, Origin, OriginObject, Project, ProjectId, ProjectPatch, Quarantined};
+use manent_store::{Change, DocumentsQuery, Lane, OriginsQuery, StoreError, Transaction};
 use std::collections::HashMap;
 
 /// A commit holds 4 MiB; what could not be read is kept in pieces below that.
@@ -25,8 +26,7 @@ pub(super) struct Importer<'a> {
     pub source: Option<CurrentSource>,
     pub known: Option<Known>,
     projects: HashMap<String, ProjectId>,
-    /// Conversations of this root, by their ids there.
-    pub conversations: HashMap<String, ConversationId>,
+    pub links: Links,
     open: Option<Filling>,
     /// How many conversations the root has given: writers know them by their number.
     conversation_ordinal: i64,
@@ -45,7 +45,7 @@ impl<'a> Importer<'a> {
             source: None,
             known: None,
             projects: HashMap::new(),
-            conversations: HashMap::new(),
+            links: Links::default(),
             open: None,
             conversation_ordinal: 0,
             library_ordinal: 0,
@@ -67,7 +67,7 @@ impl<'a> Importer<'a> {
         match item {
             Item::Root(root) => {
                 (self.conversation_ordinal, self.library_ordinal) = (0, 0);
-                self.conversations.clear();
+                self.links = Links::default();
                 let source = CurrentSource::of(self.database, &root, &self.sha256).await?;
                 if let Some(known) = &mut self.known {
                     known.add(&source.source);
@@ -189,12 +189,18 @@ impl<'a> Importer<'a> {
             Some(filling) => filling.report.skipped.push(skipped),
             None => self.report.skipped.push(skipped),
         }
-        let Some(source) = self.source.as_ref().filter(|source| !source.is_known) else { return Ok(()) };
-        let id = source.source.id;
+        let Some(CurrentSource { source, is_known, .. }) = &self.source else { return Ok(()) };
+        let id = source.id;
+        let kept = match is_known {
+            true => self.database.store.quarantined(id).await?,
+            false => Vec::new(),
+        };
         for (place, piece) in bytes.chunks(QUARANTINE_MAX).enumerate() {
             let at_byte = at_byte as i64 + (place * QUARANTINE_MAX) as i64;
             let quarantined = Quarantined { source: id, at_byte, why: why.clone(), bytes: piece.to_vec() };
-            self.commit(now(), vec![Change::Quarantine { quarantined }]).await?;
+            if !kept.contains(&quarantined) {
+                self.commit(now(), vec![Change::Quarantine { quarantined }]).await?;
+            }
         }
         Ok(())
     }
@@ -244,7 +250,8 @@ impl<'a> Importer<'a> {
             }
         };
         if here.as_ref().is_none_or(|(_, origin)| origin.raw != frame) {
-            changes.extend(self.origin(OriginObject::Project(id), ordinal, Some(item.external.clone()), frame));
+            let said = self.origin(OriginObject::Project(id), ordinal, Some(item.external.clone()), frame).await?;
+            changes.extend(said);
         }
         self.projects.insert(item.external, id);
         self.library(changes).await
@@ -268,7 +275,7 @@ impl<'a> Importer<'a> {
             changes.push(Change::PutDocument { kind, id, project, body });
         }
         if earlier.is_none_or(|earlier| earlier.raw != frame) {
-            changes.extend(self.origin(object, ordinal, Some(item.id), frame));
+            changes.extend(self.origin(object, ordinal, Some(item.id), frame).await?);
         }
         self.library(changes).await
     }
@@ -288,14 +295,22 @@ impl<'a> Importer<'a> {
     }
 
     /// The change that says where an object came from; none where this very file has said it.
-    pub(super) fn origin(
+    pub(super) async fn origin(
         &self,
         object: OriginObject,
         ordinal: i64,
         external: Option<String>,
         raw: Option<String>,
-    ) -> Option<Change> {
-        let source = self.source.as_ref().filter(|source| !source.is_known)?.source.id;
-        Some(Change::PutOrigin { origin: Origin { object, source, ordinal, external, raw } })
+    ) -> Result<Option<Change>> {
+        let Some(CurrentSource { source, is_known, .. }) = &self.source else { return Ok(None) };
+        // An import of this file may have been cut off before it said it.
+        let said = match is_known {
+            true => self.database.origins(OriginsQuery::Object(object.clone())).await?,
+            false => Vec::new(),
+        };
+        if said.iter().any(|origin| origin.source == source.id) {
+            return Ok(None);
+        }
+        Ok(Some(Change::PutOrigin { origin: Origin { object, source: source.id, ordinal, external, raw } }))
     }
 }
