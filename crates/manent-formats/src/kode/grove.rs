@@ -1,7 +1,6 @@
 //! The messages of an agent as they hang together: one path, and what left it.
 
 use super::list::Said;
-use super::message;
 use crate::item::{Follows, Item, MessageIndex, MessageItem};
 use manent_model::{Content, Time};
 use std::collections::HashMap;
@@ -44,9 +43,9 @@ impl Grove {
         &self.nodes[index as usize].said.text
     }
 
-    /// What a message says.
-    pub fn content(&self, index: MessageIndex, time: Time) -> Content {
-        message::read(self.text(index), time).expect("a record that is no message is not put here")
+    /// What a message says; its time is that of its agent.
+    pub fn content(&self, index: MessageIndex) -> &Content {
+        self.nodes[index as usize].said.content.as_ref().expect("a record that is no message is not put here")
     }
 
     /// Returns the messages as items, in order.
@@ -56,7 +55,7 @@ impl Grove {
             Item::Message(Box::new(MessageItem {
                 external: None,
                 follows: if is_next { Follows::Last } else { Follows::At(node.parent) },
-                content: self.content(place as MessageIndex, time),
+                content: Content { time, ..self.content(place as MessageIndex).clone() },
                 reply_to: None,
                 raw: Some(node.said.text.clone()),
                 record: "message",

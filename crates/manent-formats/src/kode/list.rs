@@ -5,8 +5,9 @@ use super::frame::ListFrame;
 use super::reader::Reader;
 use crate::json::{Bytes, Frame, Outline, RECORD_MAX, Shape, Span, Style, outline};
 use crate::problem::{Broken, Place, ReadError};
-use manent_model::Json;
+use manent_model::{Content, Json};
 use std::io;
+use std::rc::Rc;
 
 const RECORDS: Shape = Shape::List(&Shape::Value);
 /// What stands in a write-ahead file.
@@ -17,12 +18,14 @@ const AHEAD: Shape = Shape::Object(&[("data", RECORDS)]);
 pub(super) struct Said {
     pub text: String,
     pub compact: String,
+    /// What it says, if it is a message; its time is not known here.
+    pub content: Option<Rc<Content>>,
 }
 
 impl Said {
-    pub fn of(text: String) -> Self {
+    fn of(text: String, content: Option<Content>) -> Self {
         let compact = Style::COMPACT.lay(&text, 0);
-        Self { text, compact }
+        Self { text, compact, content: content.map(Rc::new) }
     }
 }
 
@@ -44,8 +47,8 @@ pub(super) struct Listed {
 #[derive(Clone, Copy)]
 pub(super) struct Kind {
     pub record: &'static str,
-    /// Says why a text is no such record; none if it is one.
-    pub refuses: fn(&str) -> Option<String>,
+    /// Reads a record, and what it says if it is a message; the reason if it is none.
+    pub read: fn(&str) -> Result<Option<Content>, String>,
     /// Says which of two lists that do not go on from each other is older, where that can be told.
     pub is_older: fn(&[Said], &[Said]) -> bool,
 }
@@ -63,10 +66,8 @@ fn record(bytes: Vec<u8>, kind: Kind) -> Result<Said, String> {
     let text =
         String::from_utf8(bytes).map_err(|error| format!("no UTF-8 at byte {}", error.utf8_error().valid_up_to()))?;
     Json::parse(&text).map_err(|problem| format!("no JSON: {problem}"))?;
-    match (kind.refuses)(&text) {
-        Some(why) => Err(why),
-        None => Ok(Said::of(text)),
-    }
+    let content = (kind.read)(&text)?;
+    Ok(Said::of(text, content))
 }
 
 impl Reader<'_> {
@@ -197,7 +198,7 @@ impl Reader<'_> {
         self.found("wal", 1)?;
         let elements = std::str::from_utf8(&bytes).ok().and_then(|text| {
             let elements: Vec<&serde_json::value::RawValue> = serde_json::from_str(text).ok()?;
-            Some(elements.iter().map(|element| Said::of(element.get().to_owned())).collect::<Vec<_>>())
+            Some(elements.iter().map(|element| Said::of(element.get().to_owned(), None)).collect::<Vec<_>>())
         });
         let same = |other: &[Said]| {
             elements.as_ref().is_some_and(|elements| elements.len() == other.len() && begins(elements, other))
@@ -234,7 +235,7 @@ impl Reader<'_> {
         let from = records.len();
         // Laid out as the program does when it takes the write-ahead file in.
         let fresh = ahead.into_iter().skip(from);
-        records.extend(fresh.map(|said| Said { text: style.lay(&said.text, 1), compact: said.compact }));
+        records.extend(fresh.map(|said| Said { text: style.lay(&said.text, 1), ..said }));
         let why = match is_continued {
             true => format!("{} of {taken} {record}s were only in the write-ahead file", taken - known),
             false => {

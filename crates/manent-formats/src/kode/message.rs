@@ -38,8 +38,10 @@ pub(super) fn read(text: &str, time: Time) -> Result<Content, String> {
 }
 
 fn part(text: &str) -> Result<Part, String> {
-    let opaque = Json::parse(text).map_err(|problem| format!("a block: {problem}"))?;
-    Ok(known(text).unwrap_or(Part::Opaque(opaque)))
+    match known(text) {
+        Some(part) => Ok(part),
+        None => Json::parse(text).map(Part::Opaque).map_err(|problem| format!("a block: {problem}")),
+    }
 }
 
 /// Reads a block that a part can hold whole; none for any other.

@@ -17,9 +17,9 @@ const WINDOW: Shape = Shape::Object(&[("messages", RECORDS), ("events", RECORDS)
 
 /// Messages, wherever they stand.
 pub(super) const MESSAGES: Kind =
-    Kind { record: "message", refuses: |text| message::read(text, Time::default()).err(), is_older: |_, _| false };
+    Kind { record: "message", read: |text| message::read(text, Time::default()).map(Some), is_older: |_, _| false };
 
-const EVENTS: Kind = Kind { record: "window event", refuses: |_| None, is_older: |_, _| false };
+const EVENTS: Kind = Kind { record: "window event", read: |_| Ok(None), is_older: |_, _| false };
 
 /// A file with a list of messages in it.
 pub(super) struct Opened<'a> {
@@ -119,7 +119,7 @@ fn fresh(id: &str) -> Frame {
 
 /// The window that a summary names; none for a message that is no summary.
 pub(super) fn window_of(said: &Said) -> Option<String> {
-    let content = message::read(&said.text, Time::default()).ok().filter(|content| content.role == "system")?;
+    let content = said.content.as_ref().filter(|content| content.role == "system")?;
     let Some(Part::Text { text, .. }) = content.body.parts().into_iter().next() else { return None };
     let head = text.strip_prefix("<context-summary")?;
     let head = &head[..head.find('>')?];
