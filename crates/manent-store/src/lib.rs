@@ -20,5 +20,5 @@ pub use journal_kind::JournalKind;
 pub use list_cursor::{CursorProblem, ListCursor};
 pub use maintenance::{BackupReport, DoctorReport, VerifyProblem, VerifyReport};
 pub use query::*;
-pub use store::Store;
+pub use store::{Store, Turn};
 pub use transaction::*;

@@ -11,6 +11,17 @@ use manent_model::{
 use std::path::Path;
 use tokio::sync::watch;
 
+/// The turn of one import. It ends when it is dropped, and with the process that holds it.
+pub struct Turn {
+    _held: Box<dyn Send + Sync>,
+}
+
+impl Turn {
+    pub(crate) fn new(held: impl Send + Sync + 'static) -> Self {
+        Self { _held: Box::new(held) }
+    }
+}
+
 /// A store of one tenant.
 ///
 /// What `commit` answers is on disk. Reads see every commit whose answer was given before they began.
@@ -78,6 +89,10 @@ pub trait Store: Send + Sync + 'static {
     /// Returns a watch on the last position, for tails; commits of other processes show within a second. It ends when the
     /// store is closed.
     fn position(&self) -> watch::Receiver<Position>;
+    /// Waits until nobody else takes files in, in this process or another; others wait until the turn is dropped.
+    ///
+    /// An import looks for what is here before it adds what is not. Two at once would both find nothing.
+    async fn import_turn(&self) -> Result<Turn>;
     /// Writes a copy that was restored, checked and compared before this returns.
     async fn backup(&self, to: &Path) -> Result<BackupReport>;
     /// Walks digests and chains, and names the first message that was altered, lost or doubled.

@@ -7,7 +7,7 @@ use super::read::{self, Reading};
 use crate::error::{Result, StoreError};
 use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
 use crate::query::*;
-use crate::store::Store;
+use crate::store::{Store, Turn};
 use crate::transaction::{Committed, MessageOrigin, Position, Transaction};
 use manent_model::{
     Conversation, ConversationId, ConversationStatus, DigestKey, Json, MessageId, Micros, Origin, Project, ProjectId,
@@ -35,6 +35,8 @@ pub(crate) trait Engine: Send + Sync + 'static {
         doing: &'static str,
         read: impl Fn(&mut Reading<'_>) -> Outcome<T> + Send + 'static,
     ) -> impl Future<Output = Result<T>> + Send;
+    /// See [`Store::import_turn`].
+    fn import_turn(&self) -> impl Future<Output = Result<Turn>> + Send;
     /// See [`Store::backup`].
     fn backup(&self, to: &Path) -> impl Future<Output = Result<BackupReport>> + Send;
     /// See [`Store::verify`].
@@ -190,6 +192,10 @@ impl<E: Engine> Store for E {
 
     fn position(&self) -> watch::Receiver<Position> {
         Engine::position(self)
+    }
+
+    async fn import_turn(&self) -> Result<Turn> {
+        Engine::import_turn(self).await
     }
 
     async fn backup(&self, to: &Path) -> Result<BackupReport> {

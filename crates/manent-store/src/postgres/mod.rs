@@ -12,6 +12,7 @@ mod migrate;
 mod writer;
 mod reader;
 mod keeper;
+mod turn;
 mod backup;
 mod doctor;
 
@@ -28,6 +29,7 @@ use crate::engine::store::{Engine, WAITING_BYTES, off_thread};
 use crate::error::{Result, StoreError};
 use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
 use crate::query::WindowQuery;
+use crate::store::Turn;
 use crate::transaction::Position;
 use manent_model::DigestKey;
 use reader::PostgresReader;
@@ -183,6 +185,10 @@ impl Engine for PostgresStore {
         read: impl Fn(&mut Reading<'_>) -> Outcome<T> + Send + 'static,
     ) -> Result<T> {
         self.shared.readers.read(self.shared.key.clone(), doing, read).await
+    }
+
+    async fn import_turn(&self) -> Result<Turn> {
+        turn::wait(self.options.clone()).await
     }
 
     async fn backup(&self, to: &Path) -> Result<BackupReport> {

@@ -9,6 +9,7 @@ mod writer;
 mod wal;
 mod reader;
 mod keeper;
+mod turn;
 mod backup;
 mod doctor;
 
@@ -26,6 +27,7 @@ use crate::engine::store::{Engine, WAITING_BYTES, off_thread};
 use crate::error::{Result, StoreError};
 use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
 use crate::query::WindowQuery;
+use crate::store::Turn;
 use crate::transaction::Position;
 use manent_model::DigestKey;
 use shared::Shared;
@@ -177,6 +179,11 @@ impl Engine for SqliteStore {
         read: impl Fn(&mut Reading<'_>) -> Outcome<T> + Send + 'static,
     ) -> Result<T> {
         self.shared.readers.read(self.shared.key.clone(), doing, read).await
+    }
+
+    async fn import_turn(&self) -> Result<Turn> {
+        let path = self.options.beside("-import");
+        off_thread("manent-turn", move || turn::wait(&path)).await
     }
 
     async fn backup(&self, to: &Path) -> Result<BackupReport> {

@@ -105,6 +105,7 @@ contract! {
     runs::a_lease_that_was_given_back_is_free_at_any_time,
     runs::a_commit_that_expects_a_lease_happens_only_while_it_is_held,
     runs::a_trail_that_another_program_kept_is_taken_as_it_was,
+    runs::one_import_has_its_turn_at_a_time,
     library::a_document_has_versions,
     library::a_document_changes_only_at_the_version_that_was_read,
     library::a_memory_is_kept_replaced_and_forgotten,

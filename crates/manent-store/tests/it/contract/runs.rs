@@ -206,3 +206,22 @@ pub async fn a_lease_that_was_given_back_is_free_at_any_time(store: &dyn Store) 
     long_ago(Change::ReleaseLease { conversation, token: 1 }).await;
     assert_eq!(long_ago(take("bob")).await, [Done::Lease(2)]);
 }
+
+pub async fn one_import_has_its_turn_at_a_time(store: &dyn Store) {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let (inside, turns) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let again_and_again = async || {
+        for _ in 0..5 {
+            let turn = store.import_turn().await.expect("a turn");
+            assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "somebody else has the turn");
+            tokio::task::yield_now().await;
+            commit(store, Change::RemoveScratch { kind: "x".to_owned(), id: String::new(), actor: String::new() })
+                .await;
+            inside.fetch_sub(1, Ordering::SeqCst);
+            turns.fetch_add(1, Ordering::SeqCst);
+            drop(turn);
+        }
+    };
+    tokio::join!(again_and_again(), again_and_again(), again_and_again(), again_and_again());
+    assert_eq!(turns.into_inner(), 20);
+}

@@ -1,0 +1,41 @@
+//! The turn of an import: a lock of the server, which goes with the connection that holds it.
+
+use super::options::PostgresOptions;
+use super::{Client, reconnect};
+use crate::error::{Result, StoreError};
+use crate::store::Turn;
+use std::sync::mpsc;
+use std::time::Instant;
+use tokio::sync::oneshot;
+
+/// Tells our locks from those of other programs; the tenant is added to it.
+const IMPORTS: i64 = 0x6d61_6e65_6e74_0000;
+
+/// Waits for the turn on a thread that holds the connection for as long as the turn lasts: only a thread may wait until
+/// the connection is closed.
+pub(super) async fn wait(options: PostgresOptions) -> Result<Turn> {
+    let (answer, answered) = oneshot::channel();
+    let (turn, ended) = mpsc::channel::<()>();
+    let work = move || match held(&options) {
+        // Whoever asked may be gone; otherwise the connection lasts as long as the turn.
+        Ok(_client) => {
+            if answer.send(Ok(())).is_ok() {
+                let _ = ended.recv();
+            }
+        }
+        Err(error) => drop(answer.send(Err(error))),
+    };
+    let thread = std::thread::Builder::new().name("manent-turn".to_owned()).spawn(work);
+    thread.map_err(|error| StoreError::engine("starting a thread", error))?;
+    answered.await.map_err(|_| StoreError::Closed)??;
+    Ok(Turn::new(turn))
+}
+
+/// Connects and waits. The lock ends with the connection, so whoever is cut off gives it back.
+fn held(options: &PostgresOptions) -> Result<Client> {
+    let client = reconnect(options, Instant::now() + options.patience)?.without_hurry();
+    let key = IMPORTS.wrapping_add(options.tenant);
+    let waited = client.query("select pg_advisory_lock($1)", [key]);
+    waited.map_err(|error| error.said("waiting for other imports"))?;
+    Ok(client)
+}

@@ -1,0 +1,58 @@
+//! The turn of an import: the lock of an empty file beside the store, which goes with its holder.
+//!
+//! The store's own file is not locked: whoever closes it would give back the locks that SQLite holds on it.
+
+use crate::error::{Result, StoreError};
+use crate::store::Turn;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+struct Held {
+    path: PathBuf,
+    /// The lock ends when this is closed.
+    _file: File,
+}
+
+impl Drop for Held {
+    /// The file goes while it is still locked. Whoever waited for the lock then sees that it is not there any more.
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Waits for the turn.
+pub(super) fn wait(path: &Path) -> Result<Turn> {
+    locked(path).map(Turn::new).map_err(|error| match error.kind() {
+        io::ErrorKind::StorageFull => StoreError::DiskFull,
+        _ => StoreError::engine("waiting for other imports", error),
+    })
+}
+
+fn locked(path: &Path) -> io::Result<Held> {
+    loop {
+        let file = File::options().create(true).truncate(false).write(true).open(path)?;
+        file.lock()?;
+        if is_there(&file, path)? {
+            return Ok(Held { path: path.to_owned(), _file: file });
+        }
+    }
+}
+
+/// Says whether a file is the one at a path, and not one that was there before it.
+#[cfg(unix)]
+fn is_there(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let ours = file.metadata()?;
+    match std::fs::metadata(path) {
+        Ok(there) => Ok((there.dev(), there.ino()) == (ours.dev(), ours.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Elsewhere a file that somebody has open cannot be replaced by another.
+#[cfg(not(unix))]
+fn is_there(_file: &File, path: &Path) -> io::Result<bool> {
+    path.try_exists()
+}
