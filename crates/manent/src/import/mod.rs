@@ -15,9 +15,11 @@ mod attach;
 
 use crate::database::Database;
 use crate::error::{Error, Result};
+use crate::ids;
 use importer::Importer;
 use manent_formats::tree::Tree;
 use manent_formats::{Format, ReadError};
+use manent_store::{Change, Turn};
 pub use report::{Counts, ImportedConversation, ImportedReport, ImportedRoot, Repaired, SetAside, Skipped};
 pub(crate) use source::Kept;
 
@@ -35,7 +37,7 @@ impl Database {
     /// Takes in what lies in a tree: in this format, or in the one that it looks like.
     ///
     /// A record that cannot be read is skipped, kept, and reported with its place; the rest goes on. `tell` hears how many
-    /// records were dealt with, now and then.
+    /// records were dealt with, now and then. Imports into one store follow each other, also those of other processes.
     pub async fn import_tree(
         &self,
         tree: Box<dyn Tree + Send>,
@@ -44,6 +46,10 @@ impl Database {
         mut tell: impl FnMut(u64) + Send,
     ) -> Result<ImportedReport> {
         let plain = self.plain();
+        let _turn = match mode {
+            ImportMode::Store => Some(turn(&plain).await?),
+            ImportMode::DryRun => None,
+        };
         let mut reading = reading::begin(tree, format);
         let mut importer = Importer::new(&plain, format, mode);
         let mut records = 0;
@@ -58,6 +64,15 @@ impl Database {
         reading.end().map_err(failed)?;
         importer.end().await
     }
+}
+
+/// Waits until it is this import's turn, and until what others left behind who gave up is stored.
+async fn turn(database: &Database) -> Result<Turn> {
+    let turn = database.store.import_turn().await?;
+    // What was under way when somebody gave up comes before this, and an import must see it. There is nothing to remove.
+    let (kind, id, actor) = ("import".to_owned(), String::new(), String::new());
+    database.change_low(ids::now(), None, Change::RemoveScratch { kind, id, actor }).await?;
+    Ok(turn)
 }
 
 fn failed(error: ReadError) -> Error {

@@ -3,6 +3,7 @@
 mod comes_back;
 mod changes;
 mod grows;
+mod race;
 
 use crate::kit::*;
 use expect_test::{Expect, expect};
