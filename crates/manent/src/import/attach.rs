@@ -19,9 +19,9 @@ impl Filling {
             true => importer.database.store.attached(self.id).await?,
             false => Attached::default(),
         };
-        for item in std::mem::take(&mut self.attached) {
+        for (place, item) in std::mem::take(&mut self.attached).into_iter().enumerate() {
             match item {
-                Item::Fold(item) => self.fold(importer, item).await?,
+                Item::Fold(item) => self.fold(importer, item, place as i64).await?,
                 Item::State(item) => self.state(importer, item).await?,
                 Item::ToolCall(item) => self.tool_call(importer, item, &here).await?,
                 Item::Bookmark(item) => self.bookmark(importer, item, &here).await?,
@@ -52,7 +52,7 @@ impl Filling {
         Ok(())
     }
 
-    async fn fold(&mut self, importer: &mut Importer<'_>, item: FoldItem) -> Result<()> {
+    async fn fold(&mut self, importer: &mut Importer<'_>, item: FoldItem, ordinal: i64) -> Result<()> {
         let Some(after) = self.spot(item.after) else {
             self.skip(importer, item.record, "the message that it hangs on was skipped".to_owned());
             return Ok(());
@@ -78,8 +78,7 @@ impl Filling {
         if !item.active {
             changes.push(Change::SetFoldActive { fold: id, active: false });
         }
-        let ordinal = self.report.attached as i64;
-        changes.extend(importer.origin(OriginObject::Fold(id), ordinal, item.external, Some(item.raw)));
+        changes.extend(importer.origin(OriginObject::Fold(id), ordinal, item.external, Some(item.raw)).await?);
         self.put(importer, at, changes, item.record).await
     }
 

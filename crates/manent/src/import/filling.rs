@@ -98,9 +98,10 @@ impl Filling {
         }
     }
 
-    fn origin(&self, importer: &Importer<'_>) -> Option<Change> {
+    async fn origin(&self, importer: &Importer<'_>) -> Result<Option<Change>> {
         let raw = Some(Json::of(&self.to_keep()).text().to_owned());
-        importer.origin(OriginObject::Conversation(self.id), self.ordinal, Some(self.item.external.clone()), raw)
+        let object = OriginObject::Conversation(self.id);
+        importer.origin(object, self.ordinal, Some(self.item.external.clone()), raw).await
     }
 
     async fn create(&mut self, importer: &mut Importer<'_>) -> Result<()> {
@@ -118,7 +119,7 @@ impl Filling {
             ..ConversationDraft::default()
         };
         let mut changes = vec![Change::CreateConversation { id: self.id, branch: self.branch, draft, importing: true }];
-        changes.extend(self.origin(importer));
+        changes.extend(self.origin(importer).await?);
         if let Some(error) = importer.commit(now(), changes).await? {
             self.skip(importer, self.item.record, error.to_string());
         }
@@ -322,7 +323,7 @@ impl Filling {
             changes.push(Change::EditConversation { id: self.id, patch });
         }
         if !is_new && self.kept.as_ref() != Some(&self.to_keep()) {
-            changes.extend(self.origin(importer));
+            changes.extend(self.origin(importer).await?);
         }
         if let Some(error) = importer.commit(now(), changes).await? {
             self.skip(importer, "", error.to_string());

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::ids::now;
 use manent_formats::{DocumentItem, Format, Item, Problem, ProjectItem, Repair};
 use manent_model::{ConversationId, Micros, Origin, OriginObject, Project, ProjectId, ProjectPatch, Quarantined};
-use manent_store::{Change, DocumentsQuery, Lane, StoreError, Transaction};
+use manent_store::{Change, DocumentsQuery, Lane, OriginsQuery, StoreError, Transaction};
 use std::collections::HashMap;
 
 /// A commit holds 4 MiB; what could not be read is kept in pieces below that.
@@ -189,12 +189,18 @@ impl<'a> Importer<'a> {
             Some(filling) => filling.report.skipped.push(skipped),
             None => self.report.skipped.push(skipped),
         }
-        let Some(source) = self.source.as_ref().filter(|source| !source.is_known) else { return Ok(()) };
-        let id = source.source.id;
+        let Some(CurrentSource { source, is_known, .. }) = &self.source else { return Ok(()) };
+        let id = source.id;
+        let kept = match is_known {
+            true => self.database.store.quarantined(id).await?,
+            false => Vec::new(),
+        };
         for (place, piece) in bytes.chunks(QUARANTINE_MAX).enumerate() {
             let at_byte = at_byte as i64 + (place * QUARANTINE_MAX) as i64;
             let quarantined = Quarantined { source: id, at_byte, why: why.clone(), bytes: piece.to_vec() };
-            self.commit(now(), vec![Change::Quarantine { quarantined }]).await?;
+            if !kept.contains(&quarantined) {
+                self.commit(now(), vec![Change::Quarantine { quarantined }]).await?;
+            }
         }
         Ok(())
     }
@@ -244,7 +250,8 @@ impl<'a> Importer<'a> {
             }
         };
         if here.as_ref().is_none_or(|(_, origin)| origin.raw != frame) {
-            changes.extend(self.origin(OriginObject::Project(id), ordinal, Some(item.external.clone()), frame));
+            let said = self.origin(OriginObject::Project(id), ordinal, Some(item.external.clone()), frame).await?;
+            changes.extend(said);
         }
         self.projects.insert(item.external, id);
         self.library(changes).await
@@ -268,7 +275,7 @@ impl<'a> Importer<'a> {
             changes.push(Change::PutDocument { kind, id, project, body });
         }
         if earlier.is_none_or(|earlier| earlier.raw != frame) {
-            changes.extend(self.origin(object, ordinal, Some(item.id), frame));
+            changes.extend(self.origin(object, ordinal, Some(item.id), frame).await?);
         }
         self.library(changes).await
     }
@@ -288,14 +295,22 @@ impl<'a> Importer<'a> {
     }
 
     /// The change that says where an object came from; none where this very file has said it.
-    pub(super) fn origin(
+    pub(super) async fn origin(
         &self,
         object: OriginObject,
         ordinal: i64,
         external: Option<String>,
         raw: Option<String>,
-    ) -> Option<Change> {
-        let source = self.source.as_ref().filter(|source| !source.is_known)?.source.id;
-        Some(Change::PutOrigin { origin: Origin { object, source, ordinal, external, raw } })
+    ) -> Result<Option<Change>> {
+        let Some(CurrentSource { source, is_known, .. }) = &self.source else { return Ok(None) };
+        // An import of this file may have been cut off before it said it.
+        let said = match is_known {
+            true => self.database.origins(OriginsQuery::Object(object.clone())).await?,
+            false => Vec::new(),
+        };
+        if said.iter().any(|origin| origin.source == source.id) {
+            return Ok(None);
+        }
+        Ok(Some(Change::PutOrigin { origin: Origin { object, source: source.id, ordinal, external, raw } }))
     }
 }

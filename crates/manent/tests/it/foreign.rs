@@ -4,6 +4,7 @@ mod comes_back;
 mod changes;
 mod grows;
 mod race;
+mod cut;
 
 use crate::kit::*;
 use expect_test::{Expect, expect};
