@@ -152,9 +152,9 @@ pub struct ConversationItem {
     pub creator: Option<Author>,
     /// Whatever stands with it.
     pub metadata: Option<Json>,
-    /// The conversation that it goes on from, by its id there.
+    /// The conversation of the same root that it goes on from, by its id there; it may come before or later.
     pub continued_from: Option<String>,
-    /// The conversation that it forked from, by its id there.
+    /// The conversation that it forked from; see [`Self::continued_from`].
     pub forked_from: Option<String>,
     /// When it was made, if known.
     pub created_at: Option<Micros>,

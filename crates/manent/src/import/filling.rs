@@ -11,7 +11,9 @@ use manent_model::{
     BranchId, Content, ConversationDraft, ConversationId, ConversationPatch, ConversationStatus, ConversationTimes,
     Json, MessageId, Micros, NewMessage, OriginObject,
 };
-use manent_store::{At, BranchBase, Change, ConversationRef, HeadMove, HeadTo, MessageOrigin, Why};
+use manent_store::{
+    At, BranchBase, Change, Conflict, ConversationRef, HeadMove, HeadTo, MessageOrigin, StoreError, Why,
+};
 
 /// Messages are stored in groups of this many, or of this many bytes.
 const GROUP: usize = 500;
@@ -55,8 +57,14 @@ impl Filling {
         };
         let id = match &stored {
             Some(stored) => stored.conversation.id,
-            None => importer.database.new_id(ConversationId::new),
+            None => {
+                importer.links.take(&item.external).unwrap_or_else(|| importer.database.new_id(ConversationId::new))
+            }
         };
+        if let Some(Stored { conversation, .. }) = &stored {
+            importer.links.keep(item.continued_from.as_deref(), conversation.continued_from);
+            importer.links.keep(item.forked_from.as_deref(), conversation.forked_from);
+        }
         let is_dry = importer.mode == super::ImportMode::DryRun;
         let report = ImportedConversation {
             external: item.external.clone(),
@@ -65,7 +73,7 @@ impl Filling {
             is_new: stored.is_none(),
             ..ImportedConversation::default()
         };
-        importer.conversations.insert(item.external.clone(), id);
+        importer.links.came(&item.external, id);
         let mut filling = Self {
             item,
             id,
@@ -106,24 +114,34 @@ impl Filling {
 
     async fn create(&mut self, importer: &mut Importer<'_>) -> Result<()> {
         let item = &self.item;
-        let other =
-            |external: &Option<String>| external.as_ref().and_then(|it| importer.conversations.get(it).copied());
         let draft = ConversationDraft {
             title: item.title.clone(),
             kind: item.kind,
             project: importer.project_of(item.project.as_ref()),
             creator: item.creator.clone(),
             metadata: item.metadata.clone(),
-            continued_from: other(&item.continued_from),
-            forked_from: other(&item.forked_from),
+            continued_from: importer.linked(item.continued_from.as_deref()).await?,
+            forked_from: importer.linked(item.forked_from.as_deref()).await?,
             ..ConversationDraft::default()
         };
-        let mut changes = vec![Change::CreateConversation { id: self.id, branch: self.branch, draft, importing: true }];
-        changes.extend(self.origin(importer).await?);
-        if let Some(error) = importer.commit(now(), changes).await? {
+        let mut refused = self.made(importer, draft.clone()).await?;
+        if let Some(StoreError::Conflict(Conflict::Exists { .. })) = refused {
+            // It was promised an id that was destroyed since; the link to that one leads nowhere, as it did before.
+            self.id = importer.database.new_id(ConversationId::new);
+            self.report.id = Some(self.id);
+            importer.links.came(&self.item.external, self.id);
+            refused = self.made(importer, draft).await?;
+        }
+        if let Some(error) = refused {
             self.skip(importer, self.item.record, error.to_string());
         }
         Ok(())
+    }
+
+    async fn made(&self, importer: &mut Importer<'_>, draft: ConversationDraft) -> Result<Option<StoreError>> {
+        let mut changes = vec![Change::CreateConversation { id: self.id, branch: self.branch, draft, importing: true }];
+        changes.extend(self.origin(importer).await?);
+        importer.commit(now(), changes).await
     }
 
     pub(super) fn skip(&mut self, importer: &mut Importer<'_>, record: &str, why: String) {

@@ -2,6 +2,7 @@
 
 use super::ImportMode;
 use super::filling::Filling;
+use super::links::Links;
 use super::reading::Sent;
 use super::report::*;
 use super::source::{CurrentSource, Known};
@@ -9,7 +10,7 @@ use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::ids::now;
 use manent_formats::{DocumentItem, Format, Item, Problem, ProjectItem, Repair};
-use manent_model::{ConversationId, Micros, Origin, OriginObject, Project, ProjectId, ProjectPatch, Quarantined};
+use manent_model::{Micros, Origin, OriginObject, Project, ProjectId, ProjectPatch, Quarantined};
 use manent_store::{Change, DocumentsQuery, Lane, OriginsQuery, StoreError, Transaction};
 use std::collections::HashMap;
 
@@ -25,8 +26,7 @@ pub(super) struct Importer<'a> {
     pub source: Option<CurrentSource>,
     pub known: Option<Known>,
     projects: HashMap<String, ProjectId>,
-    /// Conversations of this root, by their ids there.
-    pub conversations: HashMap<String, ConversationId>,
+    pub links: Links,
     open: Option<Filling>,
     /// How many conversations the root has given: writers know them by their number.
     conversation_ordinal: i64,
@@ -45,7 +45,7 @@ impl<'a> Importer<'a> {
             source: None,
             known: None,
             projects: HashMap::new(),
-            conversations: HashMap::new(),
+            links: Links::default(),
             open: None,
             conversation_ordinal: 0,
             library_ordinal: 0,
@@ -67,7 +67,7 @@ impl<'a> Importer<'a> {
         match item {
             Item::Root(root) => {
                 (self.conversation_ordinal, self.library_ordinal) = (0, 0);
-                self.conversations.clear();
+                self.links = Links::default();
                 let source = CurrentSource::of(self.database, &root, &self.sha256).await?;
                 if let Some(known) = &mut self.known {
                     known.add(&source.source);

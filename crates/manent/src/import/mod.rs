@@ -7,6 +7,7 @@ mod report;
 mod reading;
 mod source;
 mod importer;
+mod links;
 mod filling;
 mod growing;
 mod stored;

@@ -5,6 +5,7 @@ mod changes;
 mod grows;
 mod race;
 mod cut;
+mod links;
 
 use crate::kit::*;
 use expect_test::{Expect, expect};
