@@ -46,12 +46,12 @@ impl DiskOut {
 
     /// Puts everything in place, and returns what was written and what a single file could not hold.
     pub fn finish(mut self) -> io::Result<(Vec<PathBuf>, Vec<String>)> {
-        let staged = std::mem::take(&mut self.staged);
-        for (temporary, _) in &staged {
+        for (temporary, _) in &self.staged {
             File::open(temporary)?.sync_all()?;
         }
         let mut written = Vec::new();
-        for (temporary, target) in staged {
+        // What is not in place when something fails goes with this.
+        while let Some((temporary, target)) = self.staged.first().cloned() {
             match self.replace {
                 Replace::Files => std::fs::rename(&temporary, &target)?,
                 // A link refuses what a rename would replace.
@@ -60,6 +60,7 @@ impl DiskOut {
                     std::fs::remove_file(&temporary)?;
                 }
             }
+            self.staged.remove(0);
             if let Some(folder) = target.parent() {
                 sync(folder)?;
             }

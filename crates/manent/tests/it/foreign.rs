@@ -5,6 +5,7 @@ mod changes;
 mod grows;
 mod race;
 mod cut;
+mod disk;
 mod links;
 
 use crate::kit::*;

@@ -1,0 +1,87 @@
+//! A disk that is full while something is imported or exported.
+
+use super::*;
+use manent::store::sqlite::{SqliteOptions, SqliteStore};
+use manent_testing::{SmallDisk, not_run};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A file of about a megabyte that cannot be packed.
+fn large() -> Files {
+    let noise = |_| char::from(fastrand::alphanumeric() as u8);
+    let text: String = (0..400_000).map(noise).collect();
+    let other: String = (0..600_000).map(noise).collect();
+    sessions(&SESSIONS.replace("再见", &text).replace("你好", &other))
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn an_import_on_a_full_disk_is_finished_when_there_is_room() {
+    let Some(disk) = SmallDisk::mount(8) else { return not_run("disk full during an import (needs root)") };
+    // The WAL must not be grown ahead: this disk is smaller.
+    let options = SqliteOptions { grow_wal: false, ..SqliteOptions::new(disk.path().join("test.db")) };
+    let database = Database::over(Arc::new(SqliteStore::open(options).expect("opens")));
+    let (files, filler) = (large(), disk.path().join("filler"));
+    disk.fill(&filler).expect("filled");
+    let format = formats::format("veloca").expect("veloca");
+    let refused = database.import_tree(memory(&files), format, ImportMode::Store, |_| {}).await;
+    assert_eq!(refused.expect_err("there is no room").code(), "disk_full");
+    assert_sound(&database).await;
+    std::fs::remove_file(&filler).expect("removed");
+    import(&database, &files).await;
+    assert!(files == written(&database, "veloca").await, "everything is there as it was");
+    assert_sound(&database).await;
+}
+
+#[tokio::test]
+async fn an_export_onto_a_full_disk_leaves_nothing_and_takes_nothing() {
+    let Some(disk) = SmallDisk::mount(4) else { return not_run("disk full during an export (needs root)") };
+    let (database, files) = (open(), large());
+    import(&database, &files).await;
+    let (filler, target) = (disk.path().join("filler"), disk.path().join("veloca-storage.json"));
+    std::fs::write(&target, "the old one").expect("written");
+    let plan = ExportPlan::everything(formats::format("veloca").expect("veloca"));
+    for path in [disk.path(), &target] {
+        disk.fill(&filler).expect("filled");
+        let full = match database.export_tree(&plan, DiskOut::new(path, Replace::Files)).await {
+            Err(error) => error.code().to_owned(),
+            Ok(exported) => exported.out.finish().expect_err("there is no room").kind().to_string(),
+        };
+        assert_eq!(full, "unwritable");
+        assert_eq!(names(disk.path()), ["filler", "veloca-storage.json"]);
+        assert_eq!(std::fs::read(&target).expect("there"), b"the old one");
+        std::fs::remove_file(&filler).expect("removed");
+    }
+    let exported = database.export_tree(&plan, DiskOut::new(&target, Replace::Files)).await.expect("there is room");
+    exported.out.finish().expect("in place");
+    assert!(std::fs::read(&target).expect("there") == files["veloca-storage.json"]);
+    assert_eq!(names(disk.path()), ["veloca-storage.json"]);
+}
+
+/// What stands in the way of one file takes the others back too, as far as they are not in place.
+#[tokio::test]
+async fn an_export_that_cannot_be_put_in_place_leaves_no_temporary_files() {
+    let database = open();
+    for title in ["a", "b"] {
+        say(&database, conversation(&database, title).await, &["x"]).await;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let plan = ExportPlan::everything(formats::format("markdown").expect("markdown"));
+    for replace in [Replace::Never, Replace::Files] {
+        let exported = database.export_tree(&plan, DiskOut::new(folder.path(), replace)).await.expect("written");
+        let blocked = folder.path().join("a.md");
+        // A folder that is not empty cannot be replaced by a file.
+        std::fs::create_dir_all(blocked.join("in the way")).expect("made");
+        exported.out.finish().expect_err("something stands in the way");
+        assert_eq!(names(folder.path()), ["a.md"]);
+        std::fs::remove_dir_all(&blocked).expect("removed");
+    }
+}
