@@ -125,6 +125,7 @@ impl Writer<'_> {
         };
         let text = self.with_lists(text);
         self.look_for_losses(out, &now);
+        self.losses.events(self.library, place, conversation.id)?;
         if let Some((place, workspace)) = frame.workspace_place.zip(frame.workspace.clone()) {
             self.workspaces.push((place, workspace));
         }
@@ -175,6 +176,7 @@ impl Writer<'_> {
         self.losses.add(id, "values of state", out.states.len());
         self.losses.add(id, "bookmarks", out.bookmarks.len());
         self.losses.add(id, "tags", out.conversation.tags.len());
+        self.losses.add(id, "links to other conversations", out.links());
         self.losses.add(
             id,
             "folds that are no summary",
