@@ -3,6 +3,8 @@
 mod comes_back;
 mod changes;
 mod grows;
+mod touched;
+mod reports;
 mod pairs;
 mod race;
 mod cut;
