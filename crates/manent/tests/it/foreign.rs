@@ -9,6 +9,8 @@ mod pairs;
 mod race;
 mod cut;
 mod disk;
+mod large;
+mod sources;
 mod links;
 
 use crate::kit::*;
