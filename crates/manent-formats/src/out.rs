@@ -42,6 +42,16 @@ pub struct ConversationOut {
     pub other_branches: usize,
 }
 
+impl ConversationOut {
+    /// How many other conversations it names, whether this format knows them or not.
+    pub fn links(&self) -> usize {
+        let Conversation { continued_from, forked_from, .. } = &self.conversation;
+        let is_continued = continued_from.is_some() || self.continued_from.is_some();
+        let is_forked = forked_from.is_some() || self.forked_from.is_some();
+        usize::from(is_continued) + usize::from(is_forked)
+    }
+}
+
 /// A message that is to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageOut {

@@ -17,6 +17,7 @@ pub(super) fn of_conversation(losses: &mut Losses, out: &ConversationOut, templa
     losses.add(id, "pin", usize::from(conversation.pinned));
     losses.add(id, "status", usize::from(conversation.status != ConversationStatus::Active));
     losses.add(id, "project", usize::from(out.project.is_some()));
+    losses.add(id, "links to other conversations", out.links() - usize::from(out.forked_from.is_some()));
     if frame.is_none() {
         let members = conversation.metadata.as_ref().and_then(|metadata| Members::parse(metadata.text()));
         let known = |name: &str| matches!(name, "templateId" | "provider" | "model");

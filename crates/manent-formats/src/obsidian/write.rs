@@ -55,6 +55,7 @@ impl Writer<'_> {
         for place in 0..self.library.count() {
             let out = self.library.conversation(place)?;
             self.look_for_losses(&out);
+            self.losses.events(self.library, place, out.conversation.id)?;
             plans.push(Plan::of(place, &out));
         }
         let histories = self.frame.histories.iter().map(|history| history.name.as_str());
@@ -73,7 +74,7 @@ impl Writer<'_> {
         lost("records of tool calls", out.tool_calls.len());
         lost("tags", conversation.tags.len());
         lost("projects", usize::from(out.project.is_some()));
-        lost("links to other conversations", out.continued_from.iter().chain(&out.forked_from).count());
+        lost("links to other conversations", out.links());
         lost("people", conversation.members.len() + usize::from(conversation.creator.is_some()));
         lost("metadata", usize::from(conversation.metadata.is_some()));
         lost("pins", usize::from(conversation.pinned));

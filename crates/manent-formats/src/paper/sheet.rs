@@ -93,11 +93,6 @@ pub(super) fn count(
     losses.add(id, "bookmarks", out.bookmarks.len());
     losses.add(id, "records of tool calls", out.tool_calls.len());
     losses.add(id, "metadata", usize::from(out.conversation.metadata.is_some()));
-    let mut after = 0;
-    loop {
-        let page = library.events(place, after)?;
-        let Some(last) = page.last() else { return Ok(()) };
-        after = last.cursor;
-        losses.add(id, "events", page.len());
-    }
+    losses.add(id, "links to other conversations", out.links());
+    losses.events(library, place, id)
 }

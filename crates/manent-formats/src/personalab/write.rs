@@ -87,6 +87,7 @@ impl Writer<'_> {
             for talk in &instance.talks {
                 let head = self.head(talk, &instance);
                 self.look_for_losses(talk);
+                self.losses.events(self.library, talk.place, talk.out.conversation.id)?;
                 self.lines(&format!("{prefix}sessions/{}", talk.name), talk, head)?;
             }
             // What the open session says counts, and where it says nothing what another one does.
@@ -137,6 +138,7 @@ impl Writer<'_> {
         for talk in plan::conversations(self.library, self.source)? {
             let prefix = format!("conversations/{}/", talk.name);
             self.look_for_losses(&talk);
+            self.losses.events(self.library, talk.place, talk.out.conversation.id)?;
             let head = talk.frame.head.clone().filter(|_| talk.is_own);
             if !talk.frame.has_no_lines || !self.library.messages(talk.place, 0)?.is_empty() {
                 self.lines(&format!("{prefix}conversation.jsonl"), &talk, head)?;
@@ -203,8 +205,8 @@ impl Writer<'_> {
         lost("status", usize::from(conversation.status != ConversationStatus::Active));
         let is_nameless = conversation.title.is_empty() || out.record.is_some() && names_itself(talk);
         lost("names of conversations", usize::from(!is_nameless));
-        let is_linked = out.continued_from.is_some() && self.generation == Generation::Conversations;
-        lost("links to other conversations", usize::from(is_linked) + usize::from(out.forked_from.is_some()));
+        let is_held = out.continued_from.is_some() && self.generation == Generation::Instances;
+        lost("links to other conversations", out.links() - usize::from(is_held));
         lost("projects", usize::from(out.project.is_some() && self.generation == Generation::Conversations));
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn of_conversation(losses: &mut Losses, out: &ConversationOut) {
     lost("tags", conversation.tags.len());
     lost("pins", usize::from(conversation.pinned));
     lost("people", conversation.members.len() + usize::from(conversation.creator.is_some()));
-    lost("links to other conversations", out.continued_from.iter().chain(&out.forked_from).count());
+    lost("links to other conversations", out.links());
     lost("kinds of conversations", usize::from(conversation.kind != ConversationKind::Chat));
 }
 

@@ -85,6 +85,7 @@ impl Writer<'_> {
         let out = self.library.conversation(place)?;
         let messages = self.all(place)?;
         losses::of_conversation(&mut self.losses, &out);
+        self.losses.events(self.library, place, out.conversation.id)?;
         let raw = out.record.as_ref().and_then(|record| record.raw.as_deref());
         let frame: Option<ConversationFrame> = raw.and_then(|raw| serde_json::from_str(raw).ok());
         let is_known = frame.is_some();

@@ -136,6 +136,7 @@ impl Writer<'_> {
             _ => self.style.lay(&session::write(&now, self.generation).text(), 2),
         };
         self.look_for_losses(out, &now);
+        self.losses.events(self.library, place, conversation.id)?;
         if let Some((place, workspace)) = frame.workspace_place.zip(frame.workspace.clone()) {
             self.workspaces.push((place, workspace));
         }
@@ -222,6 +223,7 @@ impl Writer<'_> {
         self.losses.add(id, "values of state", out.states.len());
         self.losses.add(id, "bookmarks", out.bookmarks.len());
         self.losses.add(id, "tags", out.conversation.tags.len());
+        self.losses.add(id, "links to other conversations", out.links());
         self.losses.add(
             id,
             "folds that are no summary",

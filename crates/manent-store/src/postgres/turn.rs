@@ -35,7 +35,7 @@ pub(super) async fn wait(options: PostgresOptions) -> Result<Turn> {
 fn held(options: &PostgresOptions) -> Result<Client> {
     let client = reconnect(options, Instant::now() + options.patience)?.without_hurry();
     let key = IMPORTS.wrapping_add(options.tenant);
-    let waited = client.run(&format!("select pg_advisory_lock({key})"));
+    let waited = client.query("select pg_advisory_lock($1)", [key]);
     waited.map_err(|error| error.said("waiting for other imports"))?;
     Ok(client)
 }

@@ -3,9 +3,14 @@
 mod comes_back;
 mod changes;
 mod grows;
+mod touched;
+mod reports;
+mod pairs;
 mod race;
 mod cut;
 mod disk;
+mod large;
+mod sources;
 mod links;
 
 use crate::kit::*;
@@ -17,6 +22,30 @@ use manent_testing::scratch::Scratch;
 use std::collections::BTreeMap;
 
 type Files = BTreeMap<String, Vec<u8>>;
+
+/// Every real file and folder, with its format.
+const REAL: &[(&str, &str)] = &[
+    ("veloca/real-da1f742-veloca-storage.json", "veloca"),
+    ("veloca/schema-veloca-storage.json", "veloca"),
+    ("veloca/ts-head-written", "veloca"),
+    ("veloca/rust-0.5.0-written", "veloca"),
+    ("kode/store-level", "kode"),
+    ("kode/full-2.7.0", "kode"),
+    ("kode/interrupt", "kode"),
+    ("kode/pool-shutdown", "kode"),
+    ("kode/crash-approval/before", "kode"),
+    ("kode/crash-approval/after-resume", "kode"),
+    ("kode/crash-approval/after-next-turn", "kode"),
+    ("kode/crash-executing/before", "kode"),
+    ("kode/crash-executing/after-resume", "kode"),
+    ("kode/crash-executing/after-next-turn", "kode"),
+    ("kode/crash-event-dup/before", "kode"),
+    ("kode/crash-event-dup/after-recovery", "kode"),
+    ("personalab/v1-instance-layout", "personalab"),
+    ("personalab/v2-conversation-layout", "personalab"),
+    ("conversation-tables/d1-v0.0.4.sqlite", "conversation-tables"),
+    ("obsidian-rag/migrated", "obsidian-rag"),
+];
 
 fn files(tree: &dyn Tree) -> Files {
     let read = |name: &str| tree.read(name, 1 << 30).expect("a file");
