@@ -261,8 +261,9 @@ async fn tell(story: &mut Story) {
     story.call("listFormats", &[], "", none.clone()).await;
     let session = r#"{"session_id":"s1","name":"第一","status":0,"create_at":"2024-01-01T00:00:00.000Z"}"#;
     let theirs = format!(r#"{{"sessions":[{session}],"entries":[],"compacted_dialogues":[]}}"#);
-    story.call("importFiles", &[], "name=veloca-storage.json", theirs).await;
-    story.call("exportFiles", &[], &format!("format=veloca&conversation={timed}"), none.clone()).await;
+    let report = story.call("importFiles", &[], "name=veloca-storage.json", theirs).await;
+    let imported = id(&report, "/conversations/0/id");
+    story.call("exportFiles", &[], &format!("format=veloca&conversation={imported}"), none.clone()).await;
     story.call("erase", &[], "", json!({ "message": answer })).await;
     story.call("verify", &[], "", nothing()).await;
     story.unrecorded("doctor", Value::Null).await;
