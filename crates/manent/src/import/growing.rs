@@ -6,7 +6,7 @@ use super::importer::Importer;
 use crate::error::Result;
 use crate::ids::now;
 use manent_formats::{Follows, MessageIndex, MessageItem};
-use manent_model::{BranchId, MessageId, NewMessage, Stretch};
+use manent_model::{BranchId, ConversationStatus, MessageId, NewMessage, Stretch};
 use manent_store::{At, BranchBase, Change, HeadMove, MessageOrigin, MessagesQuery, SpliceAt, Why};
 use std::collections::{HashMap, HashSet};
 
@@ -60,10 +60,12 @@ impl Filling {
             self.spots.push(id.map(|id| Spot { id, branch: self.branch }));
         }
         let is_theirs = stored.path.iter().all(|id| stored.imported.contains(id));
+        // An import that was cut off may have stored everything but what it shows.
+        let has_news = self.report.added > 0 || stored.conversation.status == ConversationStatus::Importing;
         self.stored = Some(stored);
         let last = self.spots.iter().flatten().next_back().map(|spot| spot.id);
         let show = head.map_or(last, |head| self.spot(head)).filter(|id| ways.path.last() != Some(id));
-        Ok(show.filter(|_| is_theirs && self.report.added > 0))
+        Ok(show.filter(|_| is_theirs && has_news))
     }
 
     /// Puts the new words in the place of the old ones, which stay as an alternative. What was taken out here stays out.
