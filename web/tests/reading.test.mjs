@@ -16,12 +16,17 @@ describe('an empty store', () => {
     test(`says once that it is empty, and how to fill it: ${locale}`, async () => {
       const [mine, browser] = [await startServer(), await startBrowser()];
       const { page, errors } = await openPage(browser, { locale });
-      await enter(page, mine);
-      await page.getByTestId('choose').waitFor();
-      const [all, choose] = [await page.locator('body').innerText(), await page.getByTestId('choose').innerText()];
-      await page.getByTestId('list-empty').filter({ hasText: way }).waitFor();
-      await browser.close();
-      await mine.stop();
+      let all;
+      let choose;
+      try {
+        await enter(page, mine);
+        await page.getByTestId('choose').waitFor();
+        [all, choose] = [await page.locator('body').innerText(), await page.getByTestId('choose').innerText()];
+        await page.getByTestId('list-empty').filter({ hasText: way }).waitFor();
+      } finally {
+        await browser.close();
+        await mine.stop();
+      }
       assert.equal(all.split(nothing).length, 2, all);
       assert.ok(!all.includes('`'), all);
       const button = choose.search(/New conversation|新建会话/);
