@@ -16,6 +16,7 @@ use expect_test::{Expect, expect};
 pub use folder::folders;
 use manent_formats::tree::Tree;
 use manent_formats::{Item, kode};
+pub use manent_testing::foreign::difference;
 use sample::outline;
 use std::collections::BTreeMap;
 
@@ -40,52 +41,6 @@ fn check(tree: &dyn Tree, expected: Expect) {
     let items = read(tree);
     expected.assert_eq(&report(&items));
     assert_eq!(written(&items), text(files(tree)));
-}
-
-/// The lines that went and came, as few as possible.
-fn changed_lines(before: &str, after: &str) -> Vec<String> {
-    let (before, after): (Vec<&str>, Vec<&str>) = (before.split('\n').collect(), after.split('\n').collect());
-    // How many lines both have in common from each pair of places on.
-    let mut common = vec![vec![0u32; after.len() + 1]; before.len() + 1];
-    for one in (0..before.len()).rev() {
-        for other in (0..after.len()).rev() {
-            common[one][other] = match before[one] == after[other] {
-                true => common[one + 1][other + 1] + 1,
-                false => common[one + 1][other].max(common[one][other + 1]),
-            };
-        }
-    }
-    let (mut one, mut other, mut lines) = (0, 0, Vec::new());
-    while one < before.len() || other < after.len() {
-        if one < before.len() && other < after.len() && before[one] == after[other] {
-            (one, other) = (one + 1, other + 1);
-        } else if other == after.len() || (one < before.len() && common[one + 1][other] >= common[one][other + 1]) {
-            lines.push(format!("-{}", before[one]));
-            one += 1;
-        } else {
-            lines.push(format!("+{}", after[other]));
-            other += 1;
-        }
-    }
-    lines
-}
-
-/// The lines that differ between two folders.
-pub fn difference(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> String {
-    let mut told = Vec::new();
-    let names: std::collections::BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-    for name in names {
-        match (before.get(name), after.get(name)) {
-            (Some(_), None) => told.push(format!("gone: {name}")),
-            (None, Some(_)) => told.push(format!("new: {name}")),
-            (Some(before), Some(after)) if before != after => {
-                told.push(format!("changed: {name}"));
-                told.extend(changed_lines(before, after));
-            }
-            _ => {}
-        }
-    }
-    told.join("\n")
 }
 
 #[test]

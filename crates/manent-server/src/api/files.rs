@@ -117,8 +117,7 @@ async fn import(
             app.database.import_tree(tree, format, mode, |records| drop(told.send(Told::Progress(records)))).await;
         report.map_err(Problem::from)
     });
-    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    if accepted.is_some_and(|accepted| accepted.contains("text/event-stream")) {
+    if super::wants_events(&headers) {
         tokio::spawn(async move {
             let last = match work.await {
                 Ok(Ok(report)) => Told::Report(Box::new(report)),

@@ -1,12 +1,12 @@
 //! The journal: what happened, in order, as pages or live.
 
-use super::limit;
+use super::{limit, wants_events};
 use crate::app::App;
 use crate::extract::Asked;
 use crate::operation::{Operation, group};
 use crate::problem::{Answer, Problem};
 use axum::extract::State;
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, stream};
@@ -93,8 +93,7 @@ impl After {
 }
 
 async fn read(State(app): State<App>, Asked(asked): Asked<JournalParameters>, headers: HeaderMap) -> Answer<Response> {
-    let live = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    if live.is_some_and(|accepted| accepted.contains("text/event-stream")) {
+    if wants_events(&headers) {
         return tail(app, asked, &headers);
     }
     let query = JournalQuery {

@@ -17,7 +17,7 @@ mod session;
 
 use crate::operation::Operation;
 use crate::problem::{Answer, Problem};
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use manent::Conversation;
 use manent::store::PAGE_MAX;
@@ -45,6 +45,12 @@ pub fn operations() -> Vec<Operation> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// Says whether the caller wants events as they come.
+fn wants_events(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    accepted.is_some_and(|accepted| accepted.contains("text/event-stream"))
 }
 
 /// A conversation with the ETag that `If-Match` takes.

@@ -27,11 +27,11 @@ fn lines(bytes: &[u8]) -> Cow<'_, str> {
 }
 
 /// The files and lines that differ, as few as possible.
-pub fn difference(before: &BTreeMap<String, Vec<u8>>, after: &BTreeMap<String, Vec<u8>>) -> String {
+pub fn difference<B: AsRef<[u8]>>(before: &BTreeMap<String, B>, after: &BTreeMap<String, B>) -> String {
     let mut told = Vec::new();
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     for name in names {
-        match (before.get(name), after.get(name)) {
+        match (before.get(name).map(AsRef::as_ref), after.get(name).map(AsRef::as_ref)) {
             (Some(_), None) => told.push(format!("gone: {name}")),
             (None, Some(_)) => told.push(format!("new: {name}")),
             (Some(before), Some(after)) if before != after && lines(before) != lines(after) => {
