@@ -16,6 +16,7 @@ pub mod nouns;
 pub mod stats;
 pub mod name;
 pub mod words;
+pub mod search;
 pub mod digest;
 pub mod hex;
 
