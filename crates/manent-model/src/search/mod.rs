@@ -1,14 +1,20 @@
 //! Full-text search, the part that needs no store: what can be found in a text, what the index holds of it, what a
 //! person asks, and whether it is there.
 //!
-//! Read in this order: a text falls into [`units`]; the index holds their [`tokens`].
+//! Read in this order: a text falls into [`units`]; the index holds their [`tokens`]; a [`passage`] is a text of a message
+//! or a conversation, and a [`subject`] is all that a query is asked of.
 
 mod script;
 mod fold;
 mod word;
 pub mod units;
 pub mod tokens;
+mod strings;
+pub mod passage;
+pub mod subject;
 
 pub use fold::fold_name;
+pub use passage::{Field, Passage, conversation_passages, passages};
+pub use subject::{Subject, Thing, conversation_tokens, message_tokens};
 pub use tokens::{ANALYZER_VERSION, RESERVED, distinct_tokens, tokens};
 pub use units::{Form, Unit, units};
