@@ -2,7 +2,9 @@
 //! person asks, and whether it is there.
 //!
 //! Read in this order: a text falls into [`units`]; the index holds their [`tokens`]; a [`passage`] is a text of a message
-//! or a conversation, and a [`subject`] is all that a query is asked of.
+//! or a conversation, and a [`subject`] is all that a query is asked of. A [`query`] is
+//! [`parse`]d from what a person types into [`term`]s and [`filter`]s; the index gives [`candidates`], and the subject's
+//! texts decide.
 
 mod script;
 mod fold;
@@ -12,9 +14,23 @@ pub mod tokens;
 mod strings;
 pub mod passage;
 pub mod subject;
+pub mod filter;
+pub mod term;
+mod matcher;
+pub mod candidates;
+pub mod query;
+pub mod dates;
+pub mod parse;
+pub mod problem;
 
+pub use candidates::Candidates;
+pub use dates::Clock;
+pub use filter::{Filter, Name};
 pub use fold::fold_name;
 pub use passage::{Field, Passage, conversation_passages, passages};
+pub use problem::{QueryProblem, QueryWhy};
+pub use query::{Node, Query};
 pub use subject::{Subject, Thing, conversation_tokens, message_tokens};
+pub use term::{Element, Term, Whole};
 pub use tokens::{ANALYZER_VERSION, RESERVED, distinct_tokens, tokens};
 pub use units::{Form, Unit, units};
