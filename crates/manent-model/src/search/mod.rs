@@ -4,7 +4,7 @@
 //! Read in this order: a text falls into [`units`]; the index holds their [`tokens`]; a [`passage`] is a text of a message
 //! or a conversation, and a [`subject`] is all that a query is asked of. A [`query`] is
 //! [`parse`]d from what a person types into [`term`]s and [`filter`]s; the index gives [`candidates`], and the subject's
-//! texts decide.
+//! texts decide. A [`snippet`] shows why something was found, and its [`relevance`] says how well it answers.
 
 mod script;
 mod fold;
@@ -22,6 +22,8 @@ pub mod query;
 pub mod dates;
 pub mod parse;
 pub mod problem;
+pub mod snippet;
+pub mod relevance;
 
 pub use candidates::Candidates;
 pub use dates::Clock;
@@ -30,6 +32,8 @@ pub use fold::fold_name;
 pub use passage::{Field, Passage, conversation_passages, passages};
 pub use problem::{QueryProblem, QueryWhy};
 pub use query::{Node, Query};
+pub use relevance::relevance;
+pub use snippet::{Snippet, snippet};
 pub use subject::{Subject, Thing, conversation_tokens, message_tokens};
 pub use term::{Element, Term, Whole};
 pub use tokens::{ANALYZER_VERSION, RESERVED, distinct_tokens, tokens};

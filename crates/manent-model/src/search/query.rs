@@ -31,10 +31,19 @@ pub enum Node {
 pub struct Query {
     root: Node,
     matcher: Matcher,
-    /// For each term, by number, whether it is wished for; the others are not to be there.
-    wished: Vec<bool>,
+    /// What is known of each term, by number.
+    terms: Vec<Known>,
     /// Only titles are looked at.
     titles_only: bool,
+}
+
+/// What is known of a term.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known {
+    /// It is to be there; other terms are not to be there.
+    pub(super) wished: bool,
+    /// How many words it has, where two characters of a script without spaces make a word.
+    pub(super) words: usize,
 }
 
 impl Query {
@@ -42,10 +51,10 @@ impl Query {
         let mut terms = Vec::new();
         gather(&root, true, &mut terms);
         terms.sort_by_key(|(term, _)| term.number);
-        let wished = terms.iter().map(|(_, wished)| *wished).collect();
+        let known = terms.iter().map(|(term, wished)| Known { wished: *wished, words: term.words() }).collect();
         let matcher = Matcher::new(&terms.iter().map(|(term, _)| *term).collect::<Vec<_>>());
         let titles_only = conjuncts(&root).contains(&Node::Filter(Filter::InTitle));
-        Self { root, matcher, wished, titles_only }
+        Self { root, matcher, terms: known, titles_only }
     }
 
     /// Returns the tree.
@@ -58,7 +67,7 @@ impl Query {
         if !self.admits(subject) {
             return false;
         }
-        let mut found = vec![false; self.wished.len()];
+        let mut found = vec![false; self.terms.len()];
         let mut missing = found.len();
         for passage in self.looked_at(subject) {
             if missing == 0 {
@@ -91,7 +100,7 @@ impl Query {
     /// What people may change about a conversation, and time, are left to [`admits`](Self::admits).
     pub fn index_is_exact(&self) -> bool {
         let exact = conjuncts(&self.root).iter().all(|node| needs_no_index(node) || is_exact(node));
-        exact && (!self.titles_only || self.wished.is_empty())
+        exact && (!self.titles_only || self.terms.is_empty())
     }
 
     /// Returns the moment from which on and the moment before which every match lies, where the query says so.
@@ -101,27 +110,25 @@ impl Query {
 
     /// Returns where the words that are wished for stand in a text: in order, and apart from each other.
     pub fn highlights(&self, text: &str) -> Vec<Range<usize>> {
-        let mut merged: Vec<Range<usize>> = Vec::new();
-        for hit in self.hits(text) {
-            match merged.last_mut() {
-                Some(last) if hit.at.start <= last.end => last.end = last.end.max(hit.at.end),
-                _ => merged.push(hit.at),
-            }
-        }
-        merged
+        merged(&self.hits(text))
     }
 
     /// Returns every place of every term that is wished for, in order.
     pub(super) fn hits(&self, text: &str) -> Vec<Hit> {
         let mut hits = Vec::new();
         let _ = self.matcher.find(text, &mut |hit| {
-            if self.wished[hit.term] {
+            if self.terms[hit.term].wished {
                 hits.push(hit);
             }
             ControlFlow::Continue(())
         });
         hits.sort_by_key(|hit| (hit.at.start, hit.at.end));
         hits
+    }
+
+    /// Returns what is known of each term, by number.
+    pub(super) fn terms(&self) -> &[Known] {
+        &self.terms
     }
 
     /// Returns the passages that terms are looked for in.
@@ -147,6 +154,18 @@ impl Query {
             },
         }
     }
+}
+
+/// Returns the places of hits, in order and apart from each other. The hits are in order.
+pub(super) fn merged(hits: &[Hit]) -> Vec<Range<usize>> {
+    let mut merged: Vec<Range<usize>> = Vec::new();
+    for hit in hits {
+        match merged.last_mut() {
+            Some(last) if hit.at.start <= last.end => last.end = last.end.max(hit.at.end),
+            _ => merged.push(hit.at.clone()),
+        }
+    }
+    merged
 }
 
 /// Collects the terms, and whether each is wished for.

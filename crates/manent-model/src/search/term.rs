@@ -103,6 +103,12 @@ impl Term {
         word(&self.elements[place].text, self.prefix && place + 1 == self.elements.len())
     }
 
+    /// Returns how many words it has, where two characters of a script without spaces make a word.
+    pub(super) fn words(&self) -> usize {
+        let characters = self.elements.iter().filter(|element| element.character).count();
+        self.elements.len() - characters + characters.div_ceil(2)
+    }
+
     /// Says whether the index alone decides about it: it is one token, and that was not cut.
     pub(super) fn is_one_token(&self) -> bool {
         match &self.elements[..] {

@@ -4,4 +4,5 @@ mod kit;
 mod finding;
 mod filters;
 mod language;
+mod ranking;
 mod random;

@@ -1,7 +1,7 @@
 //! Random texts and queries: whatever stands in a text is found there, and the index never hides it.
 
 use super::kit::{asked_of, clock, message};
-use manent_model::search::{Form, Query, distinct_tokens, units};
+use manent_model::search::{Form, Query, distinct_tokens, snippet, units};
 
 fn seeded(own: u64) -> fastrand::Rng {
     let seed = std::env::var("MANENT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(own);
@@ -168,5 +168,29 @@ fn tokens_do_not_depend_on_what_stands_around_a_text() {
         let mut apart = distinct_tokens([one.as_str(), two.as_str()]);
         apart.sort();
         assert_eq!(distinct_tokens([format!("{one} \n{two}").as_str()]), apart, "{one:?} {two:?}");
+    }
+}
+
+#[test]
+fn a_snippet_is_a_piece_of_its_text() {
+    let mut random = seeded(5);
+    for _ in 0..3_000 {
+        let text: String = (0..random.usize(1..6)).map(|_| some_text(&mut random)).collect();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let (word, other) = (words[random.usize(..words.len())], words[random.usize(..words.len())]);
+        let Ok(query) = Query::parse(&format!("\"{word}\" OR \"{other}\""), clock()) else { continue };
+        let width = random.usize(..60);
+        let piece = snippet(&text, &query, width);
+        let length = piece.text.chars().count();
+        let flat: String = text.chars().map(|character| if character == '\n' { ' ' } else { character }).collect();
+        assert!(length <= width && flat.contains(&piece.text), "{piece:?} of {text:?}");
+        assert_eq!(piece.before || piece.after, piece.text.trim().len() < text.trim().len(), "{piece:?} of {text:?}");
+        let mut end = 0;
+        for (first, last) in &piece.highlights {
+            assert!(*first >= end && first < last && *last as usize <= length, "{piece:?} of {text:?}");
+            end = *last;
+        }
+        // What matched is shown, if there is room for a word at all.
+        assert!(width < 40 || !piece.highlights.is_empty(), "{word:?} {piece:?} of {text:?}");
     }
 }
