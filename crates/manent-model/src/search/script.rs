@@ -56,6 +56,8 @@ pub(super) fn extends(character: char) -> bool {
         0..=0x2FF | 0x3000..=0x3029 | 0x3041..=0x3098 | 0x309B..=0xA66E => false,
         // Vowels and finals of a Korean syllable, and the voice marks of half width katakana.
         0x1160..=0x11FF | 0xD7B0..=0xD7FB | 0xFF9E | 0xFF9F => true,
+        // A vowel of Kirat Rai that is no mark and melts nevertheless.
+        0x16D67 => true,
         // A joiner or a skin tone belongs to the picture before it.
         0x200D | 0x1F3FB..=0x1F3FF => true,
         0xAC00..=0xD7A3 => false,
@@ -74,15 +76,16 @@ const LATIN: u16 = u16::MAX;
 const GREEK: u16 = u16::MAX - 1;
 const CYRILLIC: u16 = u16::MAX - 2;
 const ARABIC: u16 = u16::MAX - 3;
+const OTHER: u16 = u16::MAX - 4;
 
-/// Numbers the scripts of words; those that nobody mixes inside a word are told apart by their block.
+/// Numbers the scripts of words; those that nobody mixes with each other share a number.
 fn script(code: u32) -> u16 {
     match code {
         0..=0x2FF | 0x1D00..=0x1DBF | 0x1E00..=0x1EFF | 0x2C60..=0x2C7F | 0xA720..=0xA7FF | 0xAB30..=0xAB6F => LATIN,
         0x370..=0x3FF | 0x1F00..=0x1FFF => GREEK,
         0x400..=0x52F | 0x1C80..=0x1C8F | 0x2DE0..=0x2DFF | 0xA640..=0xA69F => CYRILLIC,
         0x600..=0x6FF | 0x750..=0x77F | 0x8A0..=0x8FF => ARABIC,
-        _ => (code >> 7) as u16,
+        _ => OTHER,
     }
 }
 

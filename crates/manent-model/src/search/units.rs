@@ -253,6 +253,7 @@ mod tests {
             ("👍🏽 👍 ❤️ 👩‍💻", "👍 | 👍 | ❤ | 👩 | 💻"),
             ("ok👍好", "ok | 👍 | 好"),
             ("zero\u{200b}width 中\u{200b}文 so\u{ad}ft", "zero | width | 中 文 | soft"),
+            ("እንኳን ደህና መጣችሁ", "እንኳን | ደህና | መጣችሁ"),
             ("приветworld", "приветworld: привет world"),
             ("İstanbul ISTANBUL", "istanbul | istanbul"),
         ] {

@@ -194,3 +194,21 @@ fn a_snippet_is_a_piece_of_its_text() {
         assert!(width < 40 || !piece.highlights.is_empty(), "{word:?} {piece:?} of {text:?}");
     }
 }
+
+#[test]
+fn every_character_is_the_same_in_all_its_forms() {
+    use unicode_normalization::UnicodeNormalization;
+    for character in (0..=0x10_FFFF).filter_map(char::from_u32) {
+        let text = character.to_string();
+        let forms: [String; 5] = [
+            text.nfc().collect(),
+            text.nfd().collect(),
+            text.nfkc().collect(),
+            text.nfkd().collect(),
+            text.to_lowercase(),
+        ];
+        for form in forms.iter().filter(|form| **form != text) {
+            assert_eq!(distinct_tokens([form.as_str()]), distinct_tokens([text.as_str()]), "{character:?} as {form:?}");
+        }
+    }
+}
