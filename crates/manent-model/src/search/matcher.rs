@@ -19,9 +19,11 @@ pub(super) struct Hit {
 }
 
 /// All terms of a query, ready to be found.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Matcher {
     states: usize,
+    /// The bytes that words end with; most units of a text end with another, and need not be looked up.
+    last_bytes: [bool; 256],
     words: HashMap<String, Vec<Edge>>,
     beginnings: Vec<(String, Edge)>,
 }
@@ -41,12 +43,14 @@ const START: usize = 0;
 
 impl Matcher {
     pub(super) fn new(terms: &[&Term]) -> Self {
-        let mut matcher = Self { states: 1, ..Self::default() };
+        let (words, beginnings) = (HashMap::new(), Vec::new());
+        let mut matcher = Self { states: 1, last_bytes: [false; 256], words, beginnings };
         for term in terms {
             matcher.add(term);
         }
         // A state must be read before the same unit writes it, and edges only lead upwards.
-        for edges in matcher.words.values_mut() {
+        for (word, edges) in &mut matcher.words {
+            matcher.last_bytes[last_byte(word)] = true;
             edges.sort_by_key(|edge| std::cmp::Reverse(edge.from));
         }
         matcher
@@ -87,6 +91,10 @@ impl Matcher {
     }
 }
 
+fn last_byte(text: &str) -> usize {
+    text.as_bytes().last().map_or(0, |byte| usize::from(*byte))
+}
+
 /// One pass over a text.
 struct Walk<'m> {
     matcher: &'m Matcher,
@@ -119,7 +127,10 @@ impl Walk<'_> {
         // Nothing reads the last state of a term, so these may come first.
         let beginnings =
             matcher.beginnings.iter().filter(|(text, _)| unit.text.starts_with(text)).map(|(_, edge)| edge);
-        let words = matcher.words.get(unit.text).map_or(&[][..], Vec::as_slice);
+        let words = match matcher.last_bytes[last_byte(unit.text)] {
+            true => matcher.words.get(unit.text).map_or(&[][..], Vec::as_slice),
+            false => &[],
+        };
         for edge in beginnings.chain(words) {
             let start = match self.reached[edge.from] {
                 _ if edge.from == START => unit.at.start,
