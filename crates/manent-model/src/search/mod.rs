@@ -1,10 +1,10 @@
 //! Full-text search, the part that needs no store: what can be found in a text, what the index holds of it, what a
 //! person asks, and whether it is there.
 //!
-//! Read in this order: a text falls into [`units`]; the index holds their [`tokens`]; a [`passage`] is a text of a message
-//! or a conversation, and a [`subject`] is all that a query is asked of. A [`query`] is
-//! [`parse`]d from what a person types into [`term`]s and [`filter`]s; the index gives [`candidates`], and the subject's
-//! texts decide. A [`snippet`] shows why something was found, and its [`relevance`] says how well it answers.
+//! Read in this order: a text falls into [`mod@units`]; the index holds their [`mod@tokens`]; a [`passage`] is a text of
+//! a message or a conversation, and a [`subject`] is all that a query is asked of. A [`query`] is read by [`parse`] from
+//! what a person types, into [`term`]s and [`filter`]s; the index gives [`candidates`], and the subject's texts decide.
+//! A [`mod@snippet`] shows why something was found, and its [`mod@relevance`] says how well it answers.
 
 mod script;
 mod fold;

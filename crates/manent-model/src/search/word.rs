@@ -41,7 +41,7 @@ struct Last {
     /// It is the second upper case letter in a row or a later one.
     upper_again: bool,
     text_start: usize,
-    at: Range<usize>,
+    start: usize,
     end_before: usize,
 }
 
@@ -86,7 +86,7 @@ impl Word {
                 let same = class == last.class && !self.after_apostrophe;
                 upper_again = upper && last.upper && same;
                 let (falls, rises) = (same && !upper && last.upper_again, upper && !last.upper);
-                let (before, end_before) = (last.text_start..last.at.start, last.end_before);
+                let (capital_text, capital, end_before) = (last.text_start, last.start, last.end_before);
                 if self.fallen.is_some() && (!same || upper) {
                     self.keep_capitals();
                 }
@@ -94,7 +94,7 @@ impl Word {
                 if falls {
                     self.fallen = Some(Fallen { text_start, start: at.start, end_before: self.end });
                     self.end_part(end_before);
-                    self.begin_part(before.start, before.end..at.end);
+                    self.begin_part(capital_text, capital..at.end);
                 } else if !same || rises {
                     self.end_part(self.end);
                     self.begin_part(text_start, at.clone());
@@ -105,7 +105,7 @@ impl Word {
         push_letter(character, &mut self.text);
         self.after_apostrophe = false;
         let end_before = std::mem::replace(&mut self.end, at.end);
-        self.last = Some(Last { class, upper, upper_again, text_start, at, end_before });
+        self.last = Some(Last { class, upper, upper_again, text_start, start: at.start, end_before });
     }
 
     /// Gives the last capital back to those before it: HTTPServer is HTTP and Server, but APIs is API and s.
