@@ -1,7 +1,8 @@
 //! The nouns of Manent and their pure rules: no I/O, no SQL, no async.
 //!
 //! Read in this order: a [`conversation`] has branches; a branch is a run of [`message`]s at [`address`]es; a head and
-//! the branches make a [`path`]; a message has [`part`]s. The rest is said about these or kept beside them.
+//! the branches make a [`path`]; a message has [`part`]s. The rest is said about these or kept beside them, and
+//! [`search`] finds words in them.
 
 pub mod id;
 pub mod time;
@@ -16,6 +17,7 @@ pub mod nouns;
 pub mod stats;
 pub mod name;
 pub mod words;
+pub mod search;
 pub mod digest;
 pub mod hex;
 

@@ -102,18 +102,18 @@ impl Part {
         let mut members = Members(members);
         let kind = members.string("type")?;
         let part = match kind.as_str() {
-            "text" => Self::Text { text: members.string("text")?, extra: members.rest()? },
-            "reasoning" => Self::Reasoning { text: members.string("text")?, extra: members.rest()? },
+            "text" => Self::Text { text: members.string("text")?, extra: members.rest(&["text"])? },
+            "reasoning" => Self::Reasoning { text: members.string("text")?, extra: members.rest(&["text"])? },
             "tool_call" => Self::ToolCall {
                 id: members.string("id")?,
                 name: members.string("name")?,
                 input: members.take("input")?,
-                extra: members.rest()?,
+                extra: members.rest(&["id", "name", "input"])?,
             },
             "tool_result" => Self::ToolResult {
                 call: members.string("call")?,
                 content: members.take("content")?,
-                extra: members.rest()?,
+                extra: members.rest(&["call", "content"])?,
             },
             "media" => Self::Media {
                 mime: members.string("mime")?,
@@ -121,11 +121,11 @@ impl Part {
                     true => Some(members.string("blob")?),
                     false => None,
                 },
-                extra: members.rest()?,
+                extra: members.rest(&["mime", "blob"])?,
             },
-            "source" => Self::Source { title: members.string("title")?, extra: members.rest()? },
-            "summary" => Self::Summary { text: members.string("text")?, extra: members.rest()? },
-            "error" => Self::Error { text: members.string("text")?, extra: members.rest()? },
+            "source" => Self::Source { title: members.string("title")?, extra: members.rest(&["title"])? },
+            "summary" => Self::Summary { text: members.string("text")?, extra: members.rest(&["text"])? },
+            "error" => Self::Error { text: members.string("text")?, extra: members.rest(&["text"])? },
             _ => return None,
         };
         Some(part)
@@ -148,18 +148,16 @@ impl Members {
         self.take(name)?.read().ok()
     }
 
-    /// A repeated key has no second home in a typed part; the whole part is then kept as it is.
-    fn rest(&mut self) -> Option<Extra> {
+    /// Returns the members that the type does not name. A repeated key has no second home in a typed part; the whole
+    /// part is then kept as it is.
+    fn rest(&mut self, named: &[&str]) -> Option<Extra> {
         let rest = std::mem::take(&mut self.0);
         let repeated = rest.iter().enumerate().any(|(place, (key, _))| {
-            NAMED.contains(&key.as_str()) || rest[..place].iter().any(|(other, _)| other == key)
+            key == "type" || named.contains(&key.as_str()) || rest[..place].iter().any(|(other, _)| other == key)
         });
         (!repeated).then_some(rest)
     }
 }
-
-/// Member names that typed parts use; in `extra` they could not be told from the typed member.
-const NAMED: [&str; 9] = ["type", "text", "id", "name", "input", "call", "content", "mime", "blob"];
 
 impl Serialize for Part {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -343,6 +341,13 @@ mod tests {
         check_same(r#"[{"type":"hologram", "depth" : 3.00},"bare text",null,7e-1,{"no":"type"}]"#);
         check_same(r#"[{"type":"text","text":1},{"type":"text","text":"a","text":"b"},{"type":"tool_call","id":"x"}]"#);
         check_same(r#"[{"type":"text","text":"a","meta":1,"meta":2}]"#);
+    }
+
+    #[test]
+    fn a_name_that_only_another_type_uses_is_extra() {
+        let body = Body::parse(r#"[{"type":"media","mime":"image/png","name":"x.png","id":"f1"}]"#).expect("a body");
+        let [Part::Media { extra, .. }] = &body.parts()[..] else { panic!("not a media part") };
+        assert_eq!(extra.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["name", "id"]);
     }
 
     #[test]

@@ -1,3 +1,4 @@
 //! Tests of the model through its public face.
 
 mod paths;
+mod search;

@@ -1,0 +1,178 @@
+//! Passages: the texts of a message or a conversation that a search looks at.
+
+use super::strings::{Said, strings};
+use crate::conversation::Conversation;
+use crate::json::Json;
+use crate::message::Content;
+use crate::part::{Extra, Part};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+
+/// The text of a tool's answer is looked at up to here; logs and listings go on for megabytes.
+pub const TOOL_RESULT_BYTES_MAX: usize = 64 * 1024;
+
+/// Where a text stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Field {
+    /// The name of a conversation.
+    Title,
+    /// A tag of a conversation.
+    Tags,
+    /// Words for the reader.
+    Text,
+    /// What the model thought.
+    Reasoning,
+    /// The name and the arguments of a tool call.
+    ToolCall,
+    /// What a tool answered.
+    ToolResult,
+    /// The name of a file.
+    Media,
+    /// The title of a source.
+    Source,
+    /// A summary of earlier messages.
+    Summary,
+    /// What went wrong.
+    Error,
+}
+
+/// One text that a search looks at. A phrase does not reach from one into the next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passage<'a> {
+    /// Where it stands.
+    pub field: Field,
+    /// The text.
+    pub text: Cow<'a, str>,
+}
+
+/// Returns the texts of a message, in the order of its parts.
+///
+/// Signatures, encrypted members, bytes in base64 and parts that only their own program understands are no texts.
+pub fn passages(content: &Content) -> Vec<Passage<'_>> {
+    part_passages(content.body.parts())
+}
+
+/// Returns the texts of a conversation itself: its title and its tags.
+pub fn conversation_passages(conversation: &Conversation) -> Vec<Passage<'_>> {
+    let tags = conversation.tags.iter().map(|tag| (Field::Tags, tag));
+    std::iter::once((Field::Title, &conversation.title))
+        .chain(tags)
+        .filter(|(_, text)| !text.is_empty())
+        .map(|(field, text)| Passage { field, text: Cow::Borrowed(text) })
+        .collect()
+}
+
+pub(super) fn part_passages(parts: Vec<Part>) -> Vec<Passage<'static>> {
+    parts
+        .into_iter()
+        .filter_map(|part| match part {
+            Part::Text { text, .. } => Some((Field::Text, text)),
+            Part::Reasoning { text, .. } => Some((Field::Reasoning, text)),
+            Part::Summary { text, .. } => Some((Field::Summary, text)),
+            Part::Error { text, .. } => Some((Field::Error, text)),
+            Part::Source { title, .. } => Some((Field::Source, title)),
+            Part::Media { extra, .. } => file_name(&extra).map(|name| (Field::Media, name)),
+            Part::ToolCall { name, input, .. } => Some((Field::ToolCall, call_text(name, &input))),
+            Part::ToolResult { content, .. } => Some((Field::ToolResult, result_text(&content))),
+            Part::Opaque(_) => None,
+        })
+        .filter(|(_, text)| !text.is_empty())
+        .map(|(field, text)| Passage { field, text: Cow::Owned(text) })
+        .collect()
+}
+
+fn file_name(extra: &Extra) -> Option<String> {
+    let (_, name) = extra.iter().find(|(key, _)| matches!(key.as_str(), "name" | "filename" | "file_name"))?;
+    name.read().ok()
+}
+
+fn call_text(name: String, input: &Json) -> String {
+    let mut text = name;
+    let all = strings(input.text(), &mut |said| {
+        let (Said::Key(said) | Said::Value { text: said, .. }) = said;
+        text.push('\n');
+        text.push_str(said);
+        ControlFlow::Continue(())
+    });
+    debug_assert!(all.is_continue(), "nobody asked to stop");
+    text
+}
+
+fn result_text(content: &Json) -> String {
+    let mut text = String::new();
+    let whole = strings(content.text(), &mut |said| {
+        match said {
+            // Providers wrap every text in a block that says it is a text; no reader wrote that.
+            Said::Key(_) | Said::Value { key: "type", text: "text" | "image" | "document" | "json" | "resource" } => {}
+            Said::Value { text: said, .. } => {
+                if !text.is_empty() {
+                    text.push('\n');
+                }
+                text.push_str(said);
+            }
+        }
+        match text.len() < TOOL_RESULT_BYTES_MAX {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    });
+    if whole.is_break() {
+        let end = (0..=TOOL_RESULT_BYTES_MAX).rfind(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or(0));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::part::Body;
+    use crate::time::Time;
+
+    fn shown(parts: &str) -> Vec<String> {
+        let body = Body::parse(parts).expect("parts");
+        let content = Content::new("user", Time::exact(0), body);
+        passages(&content).iter().map(|passage| format!("{:?} {}", passage.field, passage.text)).collect()
+    }
+
+    #[test]
+    fn every_part_that_people_read_is_a_passage() {
+        let parts = r#"[
+            {"type":"text","text":"words","secret":"extra"},
+            {"type":"reasoning","text":"thoughts","signature":"c2ln","encrypted_content":"x"},
+            {"type":"tool_call","id":"c1","name":"read_file","input":{"path":"src/main.rs","lines":[1,"two"]}},
+            {"type":"tool_result","call":"c1","content":[{"type":"text","text":"fn main"},{"signature":"no"}]},
+            {"type":"media","mime":"image/png","name":"cat.png"},
+            {"type":"media","mime":"image/png","url":"https://no"},
+            {"type":"source","title":"A page","url":"https://no"},
+            {"type":"summary","text":"before"},
+            {"type":"error","text":"too late"},
+            {"type":"hologram","text":"no"},
+            {"type":"text","text":""}
+        ]"#;
+        expect_test::expect![[r#"
+            Text words
+            Reasoning thoughts
+            ToolCall read_file
+            path
+            src/main.rs
+            lines
+            two
+            ToolResult fn main
+            Media cat.png
+            Source A page
+            Summary before
+            Error too late"#]]
+        .assert_eq(&shown(parts).join("\n"));
+    }
+
+    #[test]
+    fn a_long_tool_result_ends_at_a_character() {
+        let parts = format!(r#"[{{"type":"tool_result","call":"c","content":"a{}"}}]"#, "中".repeat(30_000));
+        let text = &shown(&parts)[0]["ToolResult ".len()..];
+        assert_eq!((text.len(), text.chars().last()), (65_536, Some('中')));
+    }
+}

@@ -1,0 +1,243 @@
+//! Queries: what a person asks, and whether a subject is an answer.
+
+use super::candidates::Candidates;
+use super::filter::Filter;
+use super::matcher::{Hit, Matcher};
+use super::passage::{Field, Passage};
+use super::subject::{Facts, Subject};
+use super::term::Term;
+use super::tokens::TOKEN_CHARACTERS_MAX;
+use crate::time::Micros;
+use std::cell::OnceCell;
+use std::ops::{ControlFlow, Range};
+
+/// What is asked, as a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Node {
+    /// All of these.
+    All(Vec<Node>),
+    /// At least one of these.
+    Any(Vec<Node>),
+    /// Not this.
+    Not(Box<Node>),
+    /// A word or a phrase stands in one of the texts.
+    Term(Term),
+    /// The subject is as a filter asks.
+    Filter(Filter),
+}
+
+/// A query that can be asked of any number of subjects.
+#[derive(Debug, Clone)]
+pub struct Query {
+    root: Node,
+    matcher: Matcher,
+    /// What is known of each term, by number.
+    terms: Vec<Known>,
+    /// Only titles are looked at.
+    titles_only: bool,
+}
+
+/// What is known of a term.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known {
+    /// It is to be there; other terms are not to be there.
+    pub(super) wished: bool,
+    /// How many words it has, where two characters of a script without spaces make a word.
+    pub(super) words: usize,
+}
+
+impl Query {
+    pub(super) fn new(root: Node) -> Self {
+        let mut terms = Vec::new();
+        gather(&root, true, &mut terms);
+        terms.sort_by_key(|(term, _)| term.number);
+        let known = terms.iter().map(|(term, wished)| Known { wished: *wished, words: term.words() }).collect();
+        let matcher = Matcher::new(&terms.iter().map(|(term, _)| *term).collect::<Vec<_>>());
+        let titles_only = conjuncts(&root).contains(&Node::Filter(Filter::InTitle));
+        Self { root, matcher, terms: known, titles_only }
+    }
+
+    /// Returns the tree.
+    pub fn root(&self) -> &Node {
+        &self.root
+    }
+
+    /// Says whether the subject is an answer.
+    pub fn matches(&self, subject: &Subject<'_>) -> bool {
+        if !self.admits(subject) {
+            return false;
+        }
+        let mut found = vec![false; self.terms.len()];
+        let mut missing = found.len();
+        for passage in self.looked_at(subject) {
+            if missing == 0 {
+                break;
+            }
+            let _ = self.matcher.find(&passage.text, &mut |hit| {
+                missing -= usize::from(!std::mem::replace(&mut found[hit.term], true));
+                if missing == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+        }
+        holds(&self.root, &found, subject, &OnceCell::new())
+    }
+
+    /// Says whether what people may change about a conversation, and time, leave the subject in; no text is looked at.
+    ///
+    /// With [`index_is_exact`](Self::index_is_exact) this and the [`candidates`](Self::candidates) are the answer.
+    pub fn admits(&self, subject: &Subject<'_>) -> bool {
+        let facts = OnceCell::new();
+        let mut decided = conjuncts(&self.root).iter().filter(|node| needs_no_index(node));
+        decided.all(|node| holds(node, &[], subject, &facts))
+    }
+
+    /// Returns what the index must hold for a subject that matches.
+    pub fn candidates(&self) -> Candidates {
+        self.node_candidates(&self.root)
+    }
+
+    /// Says whether the index decides about words and messages, so that no text must be looked at.
+    ///
+    /// What people may change about a conversation, and time, are left to [`admits`](Self::admits).
+    pub fn index_is_exact(&self) -> bool {
+        let exact = conjuncts(&self.root).iter().all(|node| needs_no_index(node) || is_exact(node));
+        exact && (!self.titles_only || self.terms.is_empty())
+    }
+
+    /// Returns the moment from which on and the moment before which every match lies, where the query says so.
+    pub fn time_range(&self) -> (Option<Micros>, Option<Micros>) {
+        time_range(&self.root)
+    }
+
+    /// Returns where the words that are wished for stand in a text: in order, and apart from each other.
+    pub fn highlights(&self, text: &str) -> Vec<Range<usize>> {
+        merged(&self.hits(text))
+    }
+
+    /// Returns every place of every term that is wished for, in order.
+    pub(super) fn hits(&self, text: &str) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        let _ = self.matcher.find(text, &mut |hit| {
+            if self.terms[hit.term].wished {
+                hits.push(hit);
+            }
+            ControlFlow::Continue(())
+        });
+        hits.sort_by_key(|hit| (hit.at.start, hit.at.end));
+        hits
+    }
+
+    /// Returns what is known of each term, by number.
+    pub(super) fn terms(&self) -> &[Known] {
+        &self.terms
+    }
+
+    /// Returns the passages that terms are looked for in.
+    pub(super) fn looked_at<'s>(&self, subject: &Subject<'s>) -> impl Iterator<Item = &'s Passage<'s>> {
+        let titles_only = self.titles_only;
+        subject.passages.iter().filter(move |passage| !titles_only || passage.field == Field::Title)
+    }
+
+    fn node_candidates(&self, node: &Node) -> Candidates {
+        match node {
+            Node::All(nodes) => Candidates::all(nodes.iter().map(|node| self.node_candidates(node)).collect()),
+            Node::Any(nodes) => Candidates::any(nodes.iter().map(|node| self.node_candidates(node)).collect()),
+            // A word that is not in the title may still be a tag, and then the index would leave the subject out.
+            Node::Not(inner) if is_exact(inner) && !self.titles_only => {
+                Candidates::Except(Box::new(Candidates::Every), Box::new(self.node_candidates(inner)))
+            }
+            Node::Not(_) => Candidates::Every,
+            Node::Term(term) => term.candidates(),
+            Node::Filter(filter) => match filter.token() {
+                Some((token, true)) => Candidates::Prefix(token),
+                Some((token, false)) => Candidates::Token(token),
+                None => Candidates::Every,
+            },
+        }
+    }
+}
+
+/// Returns the places of hits, in order and apart from each other. The hits are in order.
+pub(super) fn merged(hits: &[Hit]) -> Vec<Range<usize>> {
+    let mut merged: Vec<Range<usize>> = Vec::new();
+    for hit in hits {
+        match merged.last_mut() {
+            Some(last) if hit.at.start <= last.end => last.end = last.end.max(hit.at.end),
+            _ => merged.push(hit.at.clone()),
+        }
+    }
+    merged
+}
+
+/// Collects the terms, and whether each is wished for.
+fn gather<'n>(node: &'n Node, wished: bool, into: &mut Vec<(&'n Term, bool)>) {
+    match node {
+        Node::All(nodes) | Node::Any(nodes) => nodes.iter().for_each(|node| gather(node, wished, into)),
+        Node::Not(inner) => gather(inner, !wished, into),
+        Node::Term(term) => into.push((term, wished)),
+        Node::Filter(_) => {}
+    }
+}
+
+/// Returns the nodes that must all hold.
+fn conjuncts(root: &Node) -> &[Node] {
+    match root {
+        Node::All(nodes) => nodes,
+        other => std::slice::from_ref(other),
+    }
+}
+
+fn holds(node: &Node, found: &[bool], subject: &Subject<'_>, facts: &OnceCell<Option<Facts>>) -> bool {
+    match node {
+        Node::All(nodes) => nodes.iter().all(|node| holds(node, found, subject, facts)),
+        Node::Any(nodes) => nodes.iter().any(|node| holds(node, found, subject, facts)),
+        Node::Not(inner) => !holds(inner, found, subject, facts),
+        Node::Term(term) => found[term.number],
+        Node::Filter(filter) => filter.takes(subject, facts),
+    }
+}
+
+/// Says whether a node asks only for what the index does not hold.
+fn needs_no_index(node: &Node) -> bool {
+    match node {
+        Node::All(nodes) | Node::Any(nodes) => nodes.iter().all(needs_no_index),
+        Node::Not(inner) => needs_no_index(inner),
+        Node::Term(_) => false,
+        Node::Filter(filter) => filter.token().is_none(),
+    }
+}
+
+/// Says whether the candidates of a node are exactly the subjects that match it.
+fn is_exact(node: &Node) -> bool {
+    match node {
+        Node::All(nodes) | Node::Any(nodes) => nodes.iter().all(is_exact),
+        Node::Not(inner) => is_exact(inner),
+        Node::Term(term) => term.is_one_token(),
+        Node::Filter(filter) => filter.token().is_some_and(|(token, _)| token.chars().count() < TOKEN_CHARACTERS_MAX),
+    }
+}
+
+fn time_range(node: &Node) -> (Option<Micros>, Option<Micros>) {
+    let negated = match node {
+        Node::Not(inner) => Some(&**inner),
+        _ => None,
+    };
+    match (node, negated) {
+        (Node::Filter(Filter::After(moment)), _) | (_, Some(Node::Filter(Filter::Before(moment)))) => {
+            (Some(*moment), None)
+        }
+        (Node::Filter(Filter::Before(moment)), _) | (_, Some(Node::Filter(Filter::After(moment)))) => {
+            (None, Some(*moment))
+        }
+        (Node::All(nodes), _) => nodes.iter().map(time_range).fold((None, None), |(from, until), next| {
+            // An absent bound is less than any for `max`, which is right; for `min` it must not win.
+            (from.max(next.0), [until, next.1].into_iter().flatten().min())
+        }),
+        (Node::Any(nodes), _) => {
+            let ranges: Vec<_> = nodes.iter().map(time_range).collect();
+            let from = ranges.iter().map(|range| range.0).min().flatten();
+            let until = ranges.iter().map(|range| range.1).collect::<Option<Vec<_>>>();
+            (from, until.and_then(|until| until.into_iter().max()))
+        }
+        _ => (None, None),
+    }
+}

@@ -1,0 +1,151 @@
+//! Subjects: what a query is asked of, a message or a conversation itself.
+
+use super::fold::fold_name;
+use super::passage::{Passage, conversation_passages, part_passages};
+use super::tokens::{RESERVED, cut, distinct_tokens};
+use crate::conversation::Conversation;
+use crate::message::Content;
+use crate::part::Part;
+use crate::time::Micros;
+
+/// A message in its conversation, or a conversation itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// The texts to look at.
+    pub passages: &'a [Passage<'a>],
+    /// The message; nothing if the conversation itself is asked, by its title and tags.
+    pub message: Option<&'a Content>,
+    /// The conversation.
+    pub conversation: &'a Conversation,
+    /// The name of the conversation's project, if it has one.
+    pub project: Option<&'a str>,
+}
+
+impl Subject<'_> {
+    /// Returns the moment that `before:` and `after:` compare, and that makes a subject new.
+    pub fn time(&self) -> Micros {
+        self.message.map_or(self.conversation.active_at, |message| message.time.at)
+    }
+}
+
+/// Something that a message can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Thing {
+    /// A tool call or its answer.
+    Tool,
+    /// A picture, sound, film or file.
+    Media,
+    /// A fenced block of code.
+    Code,
+}
+
+impl Thing {
+    /// Returns the word for it in a query.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Media => "media",
+            Self::Code => "code",
+        }
+    }
+}
+
+/// Returns everything that an index holds of a message: the tokens of its texts and of its filters, each once.
+pub fn message_tokens(content: &Content) -> Vec<String> {
+    let parts = content.body.parts();
+    let facts = Facts::of(content, &parts);
+    let passages = part_passages(parts);
+    let mut all = distinct_tokens(passages.iter().map(|passage| &*passage.text));
+    all.extend(facts.tokens());
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Returns everything that an index holds of a conversation itself: the tokens of its title and tags, each once.
+pub fn conversation_tokens(conversation: &Conversation) -> Vec<String> {
+    let passages = conversation_passages(conversation);
+    distinct_tokens(passages.iter().map(|passage| &*passage.text))
+}
+
+/// What filters ask of a message; it never changes, so the index holds it.
+pub(super) struct Facts {
+    pub(super) role: String,
+    pub(super) model: Option<String>,
+    pub(super) tools: Vec<String>,
+    pub(super) things: Vec<Thing>,
+}
+
+impl Facts {
+    pub(super) fn of(content: &Content, parts: &[Part]) -> Self {
+        let mut facts = Self {
+            role: fold_name(&content.role),
+            model: content.model.as_deref().map(fold_name),
+            tools: Vec::new(),
+            things: Vec::new(),
+        };
+        for part in parts {
+            let thing = match part {
+                Part::ToolCall { name, .. } => {
+                    facts.tools.push(fold_name(name));
+                    Thing::Tool
+                }
+                Part::ToolResult { .. } => Thing::Tool,
+                Part::Media { .. } => Thing::Media,
+                Part::Text { text, .. } if has_fence(text) => Thing::Code,
+                _ => continue,
+            };
+            if !facts.things.contains(&thing) {
+                facts.things.push(thing);
+            }
+        }
+        facts
+    }
+
+    fn tokens(&self) -> Vec<String> {
+        let model = self.model.iter().map(|model| filter_token("model", model));
+        let tools = self.tools.iter().map(|tool| filter_token("tool", tool));
+        let things = self.things.iter().map(|thing| filter_token("has", thing.word()));
+        std::iter::once(filter_token("role", &self.role)).chain(model).chain(tools).chain(things).collect()
+    }
+}
+
+/// Returns the token of a filter; the value is folded already.
+pub(super) fn filter_token(key: &str, value: &str) -> String {
+    cut(&format!("{RESERVED}{key}:{value}")).to_owned()
+}
+
+/// Says whether a line of a text opens a block of code.
+fn has_fence(text: &str) -> bool {
+    text.contains("```") && text.lines().any(|line| line.trim_start_matches([' ', '>']).starts_with("```"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::part::Body;
+    use crate::time::Time;
+
+    fn shown(parts: &str) -> String {
+        let mut content = Content::new(" User", Time::exact(0), Body::parse(parts).expect("parts"));
+        content.model = Some("ＧＰＴ-4 Turbo".to_owned());
+        message_tokens(&content).join(" ").replace(RESERVED, "@")
+    }
+
+    #[test]
+    fn a_message_is_indexed_with_its_filters() {
+        for (parts, expected) in [
+            (r#"[]"#, "@model:gpt-4_turbo @role:user"),
+            (r#"[{"type":"text","text":"b a b"}]"#, "a b @model:gpt-4_turbo @role:user"),
+            (r#"[{"type":"text","text":"x\n  ```rust\n"}]"#, "rust x @has:code @model:gpt-4_turbo @role:user"),
+            (r#"[{"type":"text","text":"in ``` line"}]"#, "in line @model:gpt-4_turbo @role:user"),
+            (r#"[{"type":"media","mime":"a/b"}]"#, "@has:media @model:gpt-4_turbo @role:user"),
+            (
+                r#"[{"type":"tool_call","id":"1","name":"Bash","input":{}},{"type":"tool_call","id":"1","name":"Bash","input":{}}]"#,
+                "bash @has:tool @model:gpt-4_turbo @role:user @tool:bash",
+            ),
+        ] {
+            assert_eq!(shown(parts), expected, "{parts}");
+        }
+    }
+}
