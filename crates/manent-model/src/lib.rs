@@ -18,6 +18,7 @@ pub mod name;
 pub mod words;
 pub mod digest;
 pub mod hex;
+pub mod mark;
 
 pub use address::{Address, BranchNo, Range};
 pub use conversation::{
