@@ -12,6 +12,7 @@ mod disk;
 mod large;
 mod sources;
 mod links;
+mod pictures;
 
 use crate::kit::*;
 use expect_test::{Expect, expect};
