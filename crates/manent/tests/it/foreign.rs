@@ -12,6 +12,7 @@ mod disk;
 mod large;
 mod sources;
 mod links;
+mod vectors;
 mod pictures;
 
 use crate::kit::*;
