@@ -37,6 +37,8 @@ pub enum Item {
     Project(ProjectItem),
     /// A small thing by kind and id.
     Document(DocumentItem),
+    /// A piece of bytes that are kept as they are. It comes before what names them.
+    Blob(BlobItem),
     /// A conversation begins.
     Conversation(Box<ConversationItem>),
     /// A message of it.
@@ -78,6 +80,7 @@ impl Item {
             Self::Root(_)
             | Self::Found { .. }
             | Self::Aside { .. }
+            | Self::Blob(_)
             | Self::End { .. }
             | Self::Problem(_)
             | Self::Repair(_) => "",
@@ -131,6 +134,21 @@ pub struct DocumentItem {
     pub frame: Option<Json>,
     /// The record that it came from.
     pub record: &'static str,
+}
+
+/// A piece of a blob; the pieces of one come behind each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlobItem {
+    /// The SHA-256 of the whole.
+    pub sha256: [u8; 32],
+    /// The size of the whole.
+    pub size: u64,
+    /// Its number, from 0 on.
+    pub n: u64,
+    /// No other follows.
+    pub is_last: bool,
+    /// At most 1 MiB.
+    pub bytes: Vec<u8>,
 }
 
 /// See [`manent_model::Conversation`].

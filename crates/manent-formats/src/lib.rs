@@ -7,6 +7,7 @@ mod formats;
 mod item;
 pub mod lines;
 mod losses;
+pub mod media;
 pub mod moment;
 pub mod names;
 mod out;

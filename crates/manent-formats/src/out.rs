@@ -4,6 +4,7 @@ use manent_model::{
     Bookmark, Content, Conversation, ConversationId, Document, Event, Fold, Json, MessageId, Project, State, ToolCall,
     ToolStep,
 };
+use sha2::{Digest, Sha256};
 use std::io::{self, Write};
 
 /// Where an object came from, as far as a writer needs it.
@@ -90,8 +91,40 @@ pub trait Library {
     fn events(&mut self, place: usize, after: i64) -> Result<Vec<Event>, WriteError>;
     /// Returns the documents of a kind, each with where it came from.
     fn documents(&mut self, kind: &str) -> Result<Vec<(Document, Option<Record>)>, WriteError>;
+    /// Returns the first piece from a number on of a blob, by its SHA-256, with its number; none behind the last, or if it is
+    /// not held.
+    fn blob_piece(&mut self, sha256: &str, from: i64) -> Result<Option<(i64, Vec<u8>)>, WriteError>;
+}
+
+impl dyn Library + '_ {
     /// Returns the bytes of a blob by its SHA-256, if they are held.
-    fn blob(&mut self, sha256: &str) -> Result<Option<Vec<u8>>, WriteError>;
+    pub fn blob(&mut self, sha256: &str) -> Result<Option<Vec<u8>>, WriteError> {
+        let mut bytes = Vec::new();
+        let is_held = self.copy_blob(sha256, &mut |piece| {
+            bytes.extend_from_slice(piece);
+            Ok(())
+        })?;
+        Ok(is_held.then_some(bytes))
+    }
+
+    /// Hands the bytes of a blob on, piece by piece, and says whether they are held.
+    pub fn copy_blob(
+        &mut self,
+        sha256: &str,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), WriteError>,
+    ) -> Result<bool, WriteError> {
+        let (mut hasher, mut from) = (Sha256::new(), 0);
+        while let Some((n, piece)) = self.blob_piece(sha256, from)? {
+            hasher.update(&piece);
+            take(&piece)?;
+            from = n + 1;
+        }
+        let is_held = from > 0;
+        if is_held && manent_model::hex::encode(&hasher.finalize()) != sha256 {
+            return Err(WriteError::Library(format!("blob {sha256} was altered").into()));
+        }
+        Ok(is_held)
+    }
 }
 
 /// Where files go.

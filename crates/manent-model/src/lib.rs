@@ -20,6 +20,7 @@ pub mod words;
 pub mod search;
 pub mod digest;
 pub mod hex;
+pub mod mark;
 
 pub use address::{Address, BranchNo, Range};
 pub use conversation::{

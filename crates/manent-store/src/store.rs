@@ -68,6 +68,9 @@ pub trait Store: Send + Sync + 'static {
     async fn scratch(&self, query: ScratchQuery) -> Result<Vec<Scratch>>;
     /// Returns a blob that is complete.
     async fn blob(&self, sha256: [u8; 32]) -> Result<Option<Vec<u8>>>;
+    /// Returns the first piece from a number on of a blob that is complete, at most 1 MiB, with its number; none behind the
+    /// last. Whoever puts them together compares the SHA-256 of all of them.
+    async fn blob_piece(&self, sha256: [u8; 32], from: i64) -> Result<Option<(i64, Vec<u8>)>>;
     /// Returns the digests and sizes of all complete blobs.
     async fn blobs(&self) -> Result<Vec<([u8; 32], i64)>>;
     /// Returns all imported files.

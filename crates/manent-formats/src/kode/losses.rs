@@ -5,7 +5,7 @@ use super::{BREAKPOINT, STATES, message};
 use crate::json::Members;
 use crate::losses::Losses;
 use crate::out::{ConversationOut, MessageOut};
-use manent_model::{ConversationStatus, Known, MessageStatus, Part};
+use manent_model::{ConversationStatus, Extra, Known, MessageStatus, Part};
 
 /// Counts what is said about a conversation and has no place in its folder.
 pub(super) fn of_conversation(losses: &mut Losses, out: &ConversationOut, template: &str, frame: Option<&AgentFrame>) {
@@ -50,7 +50,9 @@ pub(super) fn of_messages(losses: &mut Losses, out: &ConversationOut, messages: 
         let parts = content.body.parts();
         let as_text = |part: &&Part| matches!(part, Part::Summary { .. } | Part::Error { .. } | Part::Source { .. });
         losses.add(id, "parts written as text", parts.iter().filter(as_text).count());
-        let held = |part: &&Part| matches!(part, Part::Media { blob: Some(_), .. });
+        let has_bytes =
+            |extra: &Extra| extra.iter().any(|(name, _)| ["base64", "url", "image_url"].contains(&name.as_str()));
+        let held = |part: &&Part| matches!(part, Part::Media { blob: Some(_), extra, .. } if !has_bytes(extra));
         losses.add(id, "media without their bytes", parts.iter().filter(held).count());
     }
 }

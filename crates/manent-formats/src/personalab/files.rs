@@ -5,7 +5,8 @@ use crate::tree::Tree;
 use std::collections::BTreeMap;
 
 const FOLDERS: [&str; 2] = ["", "data/"];
-const VECTORS: &str = "event_library/chroma_db/";
+/// The database of vectors.
+pub(super) const VECTORS: &str = "event_library/chroma_db/";
 /// As version 0.2 calls the file that describes an instance.
 const METADATA: &str = "metadata.json";
 
@@ -16,8 +17,10 @@ pub(super) struct Files {
     pub instances: Vec<Instance>,
     pub conversations: Vec<Conversation>,
     pub documents: Vec<Document>,
-    /// How many files the vectors have.
-    pub vectors: u64,
+    /// The files of the vectors, below their folder.
+    pub vectors: Vec<String>,
+    /// Another root of the same folder hands these on.
+    pub has_told_vectors: bool,
 }
 
 /// The files of an instance.
@@ -68,8 +71,9 @@ pub(super) fn places(tree: &dyn Tree) -> Vec<Files> {
         }
         if !files.instances.is_empty() && !files.conversations.is_empty() {
             let conversations = std::mem::take(&mut files.conversations);
+            let (folder, vectors) = (folder.to_owned(), files.vectors.clone());
             found.push(files);
-            found.push(Files { folder: folder.to_owned(), conversations, ..Files::default() });
+            found.push(Files { folder, conversations, vectors, has_told_vectors: true, ..Files::default() });
         } else {
             found.push(files);
         }
@@ -90,8 +94,8 @@ fn files(tree: &dyn Tree, folder: &str) -> Files {
     let mut conversations: BTreeMap<&str, Conversation> = BTreeMap::new();
     for entry in tree.entries() {
         let Some(name) = entry.name.strip_prefix(folder) else { continue };
-        if name.starts_with(VECTORS) {
-            files.vectors += 1;
+        if let Some(name) = name.strip_prefix(VECTORS) {
+            files.vectors.push(name.to_owned());
             continue;
         }
         let pieces: Vec<&str> = name.split('/').collect();

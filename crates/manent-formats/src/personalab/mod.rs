@@ -11,6 +11,7 @@ mod line;
 mod slots;
 mod head;
 mod document;
+mod vectors;
 mod files;
 mod talk;
 mod read;
@@ -59,6 +60,9 @@ struct RootFrame {
     /// Where everything lay; with `/` at its end.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     folder: String,
+    /// Stands for all files of the vectors: those that the folder holds now have it in their frames.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    vectors: Option<String>,
 }
 
 /// What is kept of an instance.

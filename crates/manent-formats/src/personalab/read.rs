@@ -4,6 +4,7 @@ use super::files::{self, Files, places};
 use super::head;
 use super::slots::SlotFrame;
 use super::talk::{Said, Talk};
+use super::vectors::Vectors;
 use super::{Generation, INSTANCE, InstanceFrame, NAME, PERSONAS, PLOT, RootFrame, document};
 use crate::aside::Asides;
 use crate::item::*;
@@ -52,13 +53,13 @@ impl Reader<'_> {
         let has_presets = files.documents.iter().any(|document| document.name.starts_with("presets/"));
         let is_new = !files.conversations.is_empty() || files.instances.is_empty() && has_presets;
         let generation = if is_new { Generation::Conversations } else { Generation::Instances };
-        let style = Json::of(&RootFrame { folder: files.folder.clone() });
+        let vectors = Vectors::of(self.tree, &files.folder, &files.vectors)?;
+        let digest = vectors.as_ref().map(|vectors| vectors.digest.clone());
+        let style = Json::of(&RootFrame { folder: files.folder.clone(), vectors: digest });
         let path = if files.folder.is_empty() { self.tree.label().to_owned() } else { files.folder.clone() };
         self.sink.take(Item::Root(Root { format: NAME, generation: generation.name().to_owned(), path, style }))?;
-        if files.vectors > 0 {
-            // Summaries and plots are memories; their texts are read from the database of vectors when memories are.
-            self.sink.take(Item::Found { record: "chroma_db", count: files.vectors })?;
-            self.sink.take(Item::Aside { record: "chroma_db", key: None, count: files.vectors })?;
+        if let Some(vectors) = vectors.filter(|_| !files.has_told_vectors) {
+            vectors.tell(self.tree, &files.folder, self.sink)?;
         }
         self.documents()?;
         let mut instances = Vec::with_capacity(files.instances.len());

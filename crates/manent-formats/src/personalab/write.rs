@@ -1,11 +1,13 @@
 //! Writing: every record from its source text where that is known, as the documents say where it is not.
 
 use super::document::{self, Kind};
+use super::files::VECTORS;
 use super::head::{self, Head};
 use super::line::{self, Line};
 use super::plan::{self, Instance, Talk};
 use super::read::without_plot;
 use super::slots::SlotFrame;
+use super::vectors::{self, VectorFrame};
 use super::{GENERATIONS, Generation, NAME, PERSONAS, PLOT, RootFrame};
 use crate::json::{Frame, Members, Object, Shell, Style, merge, merge_text};
 use crate::lines::LinesOut;
@@ -22,12 +24,16 @@ pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&s
     let asked = asked(NAME, &GENERATIONS, generation, Generation::of)?;
     let generation = asked.or(source).unwrap_or(Generation::Instances);
     let frame = root.filter(|_| source.is_some()).and_then(|root| root.style.read::<RootFrame>().ok());
+    let held = vectors::held(library, frame.as_ref())?;
     let mut folder = frame.map_or_else(|| "data/".to_owned(), |frame| frame.folder);
     if !is_safe(folder.trim_end_matches('/')) {
         folder = String::new();
     }
     let mut writer = Writer { library, out, generation, source, folder, losses: Losses::default() };
     writer.documents()?;
+    for held in held {
+        writer.vectors(&held)?;
+    }
     match generation {
         Generation::Instances => writer.instances()?,
         Generation::Conversations => writer.conversations()?,
@@ -79,6 +85,18 @@ impl Writer<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Writes a file of the vectors, a piece at a time.
+    fn vectors(&mut self, held: &VectorFrame) -> Result<(), WriteError> {
+        let name = format!("{}{VECTORS}{}", self.folder, held.name);
+        let failed = |source| WriteError::File { file: name.clone(), source };
+        let mut target = self.out.create(&name).map_err(failed)?;
+        let is_held = self.library.copy_blob(&held.sha256, &mut |piece| target.write_all(piece).map_err(failed))?;
+        match is_held {
+            true => target.flush().map_err(failed),
+            false => Err(WriteError::Library(format!("the bytes of {name} are not held").into())),
+        }
     }
 
     fn instances(&mut self) -> Result<(), WriteError> {

@@ -116,7 +116,7 @@ impl Library for Redacted<'_> {
         self.all(documents, |this, (document, record)| Ok((this.noun(document)?, this.record(record))))
     }
 
-    fn blob(&mut self, sha256: &str) -> Result<Option<Vec<u8>>, WriteError> {
-        self.library.blob(sha256)
+    fn blob_piece(&mut self, sha256: &str, from: i64) -> Result<Option<(i64, Vec<u8>)>, WriteError> {
+        self.library.blob_piece(sha256, from)
     }
 }

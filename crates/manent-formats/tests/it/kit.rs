@@ -23,6 +23,8 @@ pub struct Shelf {
     pub conversations: Vec<(ConversationOut, Vec<MessageOut>, Vec<Event>)>,
     pub documents: Vec<(Document, Option<Record>)>,
     projects: BTreeMap<String, (Project, Option<Record>)>,
+    /// The pieces of each.
+    pub blobs: BTreeMap<String, Vec<Vec<u8>>>,
     /// Of each conversation with branches, what each message stands behind, and the last of the path that is shown.
     trees: BTreeMap<usize, (Vec<Option<usize>>, Option<usize>)>,
 }
@@ -73,6 +75,11 @@ impl Shelf {
                 let raw = item.frame.as_ref().map(|frame| frame.text().to_owned());
                 let ordinal = self.documents.len() as i64;
                 self.documents.push((document, Some(Record { external: Some(item.id.clone()), ordinal, raw })));
+            }
+            Item::Blob(BlobItem { sha256, n, bytes, .. }) => {
+                let pieces = self.blobs.entry(hex::encode(sha256)).or_default();
+                pieces.truncate(*n as usize);
+                pieces.push(bytes.clone());
             }
             Item::Message(_)
             | Item::Fold(_)
@@ -416,8 +423,9 @@ impl Library for Shelf {
         Ok(self.documents.iter().filter(|(document, _)| document.kind == kind).cloned().collect())
     }
 
-    fn blob(&mut self, _: &str) -> Result<Option<Vec<u8>>, WriteError> {
-        Ok(None)
+    fn blob_piece(&mut self, sha256: &str, from: i64) -> Result<Option<(i64, Vec<u8>)>, WriteError> {
+        let pieces = self.blobs.get(sha256);
+        Ok(pieces.and_then(|pieces| Some((from, pieces.get(from as usize)?.clone()))))
     }
 }
 

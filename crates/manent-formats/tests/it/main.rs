@@ -4,6 +4,7 @@ mod bombs;
 mod fuzz;
 mod kit;
 mod kode;
+mod media;
 mod names;
 mod obsidian;
 mod personalab;

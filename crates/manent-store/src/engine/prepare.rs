@@ -2,7 +2,9 @@
 
 use crate::error::{Result, StoreError};
 use crate::transaction::{Change, MessageOrigin, Transaction};
-use manent_model::{Author, Body, Digest, DigestKey, Json, MessageStatus, NewMessage, OriginObject, Part, Sums, hex};
+use manent_model::{
+    Author, Body, Digest, DigestKey, Json, MessageStatus, NewMessage, OriginObject, Part, Sums, hex, mark,
+};
 
 /// A commit is bounded so that none of them holds the lock for long.
 const CHANGES_MAX: usize = 2_000;
@@ -55,7 +57,7 @@ pub(crate) fn prepare(key: &DigestKey, transaction: Transaction) -> Result<Prepa
     let facts = transaction
         .changes
         .iter()
-        .map(|change| messages_of(change).iter().map(|message| facts(key, message)).collect())
+        .map(|change| messages_of(change).iter().map(|message| facts(key, message, origins_of(change))).collect())
         .collect();
     let request = match &transaction.key {
         Some(request) if request.is_empty() || request.len() > 255 => {
@@ -83,13 +85,31 @@ pub(crate) fn messages_of(change: &Change) -> &[NewMessage] {
     }
 }
 
-fn facts(key: &DigestKey, message: &NewMessage) -> Facts {
+fn origins_of(change: &Change) -> &[MessageOrigin] {
+    match change {
+        Change::AppendMessages { origins, .. }
+        | Change::Splice { origins, .. }
+        | Change::OpenBranch { origins, .. } => origins,
+        _ => &[],
+    }
+}
+
+fn facts(key: &DigestKey, message: &NewMessage, origins: &[MessageOrigin]) -> Facts {
     let streaming = message.content.status == MessageStatus::Streaming;
     let digest = match streaming {
         true => streaming_digest(key, message.id),
         false => message.content.digest(key, message.id),
     };
-    Facts { digest, sums: message.content.sums(), blobs: blobs_of(&message.content.body) }
+    let mut blobs = blobs_of(&message.content.body);
+    // What was taken out of the source of a message, or of what stands with it, belongs to the message.
+    blobs.extend(message.content.metadata.iter().flat_map(|metadata| mark::blobs_in(metadata.text())));
+    if let Some(raw) = origins.iter().find(|origin| origin.message == message.id).and_then(|origin| origin.raw.as_ref())
+    {
+        blobs.extend(mark::blobs_in(raw));
+    }
+    blobs.sort_unstable();
+    blobs.dedup();
+    Facts { digest, sums: message.content.sums(), blobs }
 }
 
 /// What stands for a message in the chain until it is finished.
@@ -98,16 +118,15 @@ pub(crate) fn streaming_digest(key: &DigestKey, id: manent_model::MessageId) -> 
 }
 
 pub(crate) fn blobs_of(body: &Body) -> Vec<[u8; 32]> {
+    let mut blobs: Vec<[u8; 32]> = mark::blobs_in(body.text()).collect();
     // Most messages show no blob; reading their parts again would cost more than this look.
-    if !body.text().contains("\"blob\"") {
-        return Vec::new();
+    if body.text().contains("\"blob\"") {
+        blobs.extend(body.parts().iter().filter_map(|part| match part {
+            Part::Media { blob: Some(blob), .. } => <[u8; 32]>::try_from(hex::decode(blob)?).ok(),
+            _ => None,
+        }));
     }
-    let parts = body.parts();
-    let blobs = parts.iter().filter_map(|part| match part {
-        Part::Media { blob: Some(blob), .. } => hex::decode(blob)?.try_into().ok(),
-        _ => None,
-    });
-    blobs.collect()
+    blobs
 }
 
 fn short(what: &'static str, length: usize) -> Result<usize> {

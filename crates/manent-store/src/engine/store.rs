@@ -137,6 +137,10 @@ impl<E: Engine> Store for E {
         self.read("reading a blob", move |reading| read::library::blob(reading, &sha256)).await
     }
 
+    async fn blob_piece(&self, sha256: [u8; 32], from: i64) -> Result<Option<(i64, Vec<u8>)>> {
+        self.read("reading a blob", move |reading| read::library::blob_piece(reading, &sha256, from)).await
+    }
+
     async fn blobs(&self) -> Result<Vec<([u8; 32], i64)>> {
         self.read("reading blobs", read::library::blobs).await
     }

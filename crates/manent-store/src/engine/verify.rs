@@ -1,6 +1,6 @@
 //! Verify: walks digests and chains and says what is not as it was written.
 
-use super::apply::library::blob_bytes;
+use super::apply::library::blob_digest;
 use super::cache::Caches;
 use super::codes::{Kind, STATUS_PURGED};
 use super::connection::{Connection, begin_reading, end_reading, maybe, one, rows};
@@ -15,7 +15,6 @@ use crate::image;
 use crate::maintenance::{VerifyProblem, VerifyReport};
 use crate::query::{ConversationRef, DocumentsQuery, EventsQuery, MemoriesQuery, PAGE_MAX, ScratchQuery};
 use manent_model::{Address, ConversationId, Digest, DigestKey, MessageId, Range, Stats};
-use sha2::{Digest as _, Sha256};
 
 /// More problems than this say nothing new.
 const PROBLEMS_MAX: usize = 100;
@@ -324,8 +323,8 @@ impl Verifier<'_> {
         let sql = "select no, sha256 from blob where complete = 1 order by no";
         let found: Vec<(i64, [u8; 32])> = rows(self.connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
         for (no, sha256) in found {
-            let sound = match blob_bytes(self.connection, no) {
-                Ok(bytes) => <[u8; 32]>::from(Sha256::digest(&bytes)) == sha256,
+            let sound = match blob_digest(self.connection, no) {
+                Ok((found, _)) => found == sha256,
                 Err(Fault::Refused(_)) => false,
                 Err(fault) => return Err(fault),
             };

@@ -11,7 +11,7 @@ pub(super) enum Question {
     PathTo(usize, MessageId),
     Events(usize, i64),
     Documents(String),
-    Blob(String),
+    BlobPiece(String, i64),
 }
 
 /// What it hears.
@@ -20,7 +20,7 @@ pub(super) enum Answer {
     Messages(Vec<MessageOut>),
     Events(Vec<Event>),
     Documents(Vec<(Document, Option<Record>)>),
-    Blob(Option<Vec<u8>>),
+    BlobPiece(Option<(i64, Vec<u8>)>),
 }
 
 type Heard = Result<Answer, Box<dyn std::error::Error + Send + Sync>>;
@@ -98,9 +98,9 @@ impl Library for Asking {
         }
     }
 
-    fn blob(&mut self, sha256: &str) -> Result<Option<Vec<u8>>, WriteError> {
-        match self.ask(Question::Blob(sha256.to_owned()))? {
-            Answer::Blob(bytes) => Ok(bytes),
+    fn blob_piece(&mut self, sha256: &str, from: i64) -> Result<Option<(i64, Vec<u8>)>, WriteError> {
+        match self.ask(Question::BlobPiece(sha256.to_owned(), from))? {
+            Answer::BlobPiece(piece) => Ok(piece),
             _ => other(),
         }
     }

@@ -6,7 +6,10 @@ use crate::database::Database;
 use crate::error::Result;
 use crate::import::Kept;
 use manent_formats::{ConversationOut, MessageOut, Record, RootOut};
-use manent_model::{ConversationId, Document, MessageId, Origin, OriginObject, ProjectId, Source, SourceId, hex};
+use manent_model::{
+    Body, Content, ConversationId, Document, Json, MessageId, Origin, OriginObject, Part, ProjectId, Source, SourceId,
+    hex, mark,
+};
 use manent_store::{
     ConversationRef, Direction, DocumentsQuery, EventsQuery, MessageOrigin, MessagesQuery, OriginsQuery, PAGE_MAX,
     WindowQuery,
@@ -21,6 +24,8 @@ pub(super) struct Shelf<'a> {
     /// The files of this format.
     sources: HashSet<SourceId>,
     pub root: Option<RootOut>,
+    /// Those of them that lay where the root lies.
+    place: HashSet<SourceId>,
     pub places: Vec<(ConversationId, Option<Origin>)>,
     /// The order of the conversation that was asked for last.
     order: Option<(usize, Vec<Entry>)>,
@@ -30,7 +35,7 @@ impl<'a> Shelf<'a> {
     pub(super) async fn of(database: &'a Database, format: &str, ids: &[ConversationId]) -> Result<Self> {
         let all: Vec<Source> = database.sources().await?.into_iter().filter(|source| source.format == format).collect();
         let sources = all.iter().map(|source| source.id).collect();
-        let mut shelf = Self { database, sources, root: None, places: Vec::new(), order: None };
+        let mut shelf = Self { database, sources, root: None, place: HashSet::new(), places: Vec::new(), order: None };
         for id in ids {
             let origin = shelf.origin(OriginObject::Conversation(*id)).await?;
             shelf.places.push((*id, origin));
@@ -44,6 +49,7 @@ impl<'a> Shelf<'a> {
         if let Some(from) = newest.max().map(|place| &all[place]) {
             // A later import of the same file may have brought no conversation, but it says how the file looks now.
             let latest = all.iter().rfind(|source| source.path == from.path).unwrap_or(from);
+            shelf.place = all.iter().filter(|source| source.path == from.path).map(|source| source.id).collect();
             shelf.root = Some(RootOut { generation: latest.generation.clone(), style: latest.style.clone() });
         }
         Ok(shelf)
@@ -58,6 +64,15 @@ impl<'a> Shelf<'a> {
 
     async fn record(&self, object: OriginObject) -> Result<Option<Record>> {
         let origin = self.origin(object).await?;
+        Ok(origin.map(|origin| Record { external: origin.external, ordinal: origin.ordinal, raw: origin.raw }))
+    }
+
+    /// Where a document came from: out of the root that is written, if it was ever there.
+    async fn record_here(&self, object: OriginObject) -> Result<Option<Record>> {
+        let mut found = self.database.origins(OriginsQuery::Object(object)).await?;
+        found.retain(|origin| self.sources.contains(&origin.source));
+        let here = found.iter().rposition(|origin| self.place.contains(&origin.source));
+        let origin = here.map(|place| found.swap_remove(place)).or_else(|| found.pop());
         Ok(origin.map(|origin| Record { external: origin.external, ordinal: origin.ordinal, raw: origin.raw }))
     }
 
@@ -79,10 +94,10 @@ impl<'a> Shelf<'a> {
                 Ok(Answer::Events(self.database.store.events(query).await?))
             }
             Question::Documents(kind) => Ok(Answer::Documents(self.documents(kind).await?)),
-            Question::Blob(sha256) => {
+            Question::BlobPiece(sha256, from) => {
                 let digest = hex::decode(&sha256).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
-                let Some(digest) = digest else { return Ok(Answer::Blob(None)) };
-                Ok(Answer::Blob(self.database.store.blob(digest).await?))
+                let Some(digest) = digest else { return Ok(Answer::BlobPiece(None)) };
+                Ok(Answer::BlobPiece(self.database.store.blob_piece(digest, from).await?))
             }
         }
     }
@@ -101,16 +116,23 @@ impl<'a> Shelf<'a> {
         let found = store.messages(MessagesQuery::Ids(ids)).await?;
         let mut found: HashMap<MessageId, _> =
             found.into_iter().map(|placed| (placed.message.id, placed.message.content)).collect();
-        let records = entries.iter().filter_map(|entry| entry.record_of).collect();
+        let mut records: Vec<MessageId> =
+            entries.iter().flat_map(|entry| entry.record_of.into_iter().chain([entry.id])).collect();
+        records.sort_unstable();
+        records.dedup();
         let origins = store.message_origins(records).await?;
         let origins: HashMap<MessageId, MessageOrigin> =
             origins.into_iter().map(|origin| (origin.message, origin)).collect();
         let out = entries.iter().filter_map(|entry| {
             let origin = entry.record_of.and_then(|id| origins.get(&id));
+            let mut content = found.remove(&entry.id)?;
+            if !origins.contains_key(&entry.id) {
+                said_here(&mut content, origin);
+            }
             let origin = origin.filter(|origin| self.sources.contains(&origin.source)).cloned();
             let record =
                 origin.map(|origin| Record { external: origin.external, ordinal: origin.ordinal, raw: origin.raw });
-            Some(MessageOut { id: entry.id, record, content: found.remove(&entry.id)?, is_removed: entry.is_removed })
+            Some(MessageOut { id: entry.id, record, content, is_removed: entry.is_removed })
         });
         Ok(out.collect())
     }
@@ -188,12 +210,32 @@ impl<'a> Shelf<'a> {
         let mut documents = Vec::new();
         for document in self.database.store.documents(DocumentsQuery::Kind(kind)).await? {
             let object = OriginObject::Document(format!("{}/{}", document.kind, document.id));
-            let record = self.record(object).await?;
+            let record = self.record_here(object).await?;
             documents.push((document, record));
         }
         documents.sort_by_key(|(_, record)| record.as_ref().map_or(i64::MAX, |record| record.ordinal));
         Ok(documents)
     }
+}
+
+/// What was said here may look like a mark: one is only what it took over from the message whose place it has, or what its
+/// own parts show.
+fn said_here(content: &mut Content, from: Option<&MessageOrigin>) {
+    let metadata = content.metadata.as_ref().map_or("", Json::text);
+    if ![content.body.text(), metadata].iter().any(|text| text.contains(mark::WORD)) {
+        return;
+    }
+    let shown = content.body.parts().into_iter().filter_map(|part| match part {
+        Part::Media { blob, .. } => <[u8; 32]>::try_from(hex::decode(&blob?)?).ok(),
+        _ => None,
+    });
+    let raw = from.and_then(|origin| origin.raw.as_deref()).unwrap_or_default();
+    let known: HashSet<[u8; 32]> = mark::blobs_in(raw).chain(shown).collect();
+    let is_known = |sha256: [u8; 32]| known.contains(&sha256);
+    content.body = Body::trusted(mark::literal(content.body.text(), is_known));
+    let metadata = content.metadata.take();
+    let literal = |json: Json| Json::parse(&mark::literal(json.text(), is_known)).unwrap_or(json);
+    content.metadata = metadata.map(literal);
 }
 
 /// A writer sees the frame that its reader made, not what the import kept around it.

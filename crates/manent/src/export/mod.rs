@@ -14,6 +14,7 @@ use crate::jsonl::ExportSelection;
 use asking::Asking;
 pub use disk::{DiskOut, Replace};
 use library::Shelf;
+use manent_formats::media::Whole;
 use manent_formats::redact::{Redacted, Secrets};
 use manent_formats::{Format, Library, Loss, Out};
 use manent_model::ConversationId;
@@ -82,8 +83,9 @@ impl Database {
         let plan = plan.clone();
         let thread = std::thread::spawn(move || {
             let (mut asking, mut out, mut redacted) = (asking, out, 0);
-            let mut write =
-                |library: &mut dyn Library| (plan.format.write)(library, &mut out, plan.generation.as_deref());
+            let mut write = |library: &mut dyn Library| {
+                (plan.format.write)(&mut Whole::new(library), &mut out, plan.generation.as_deref())
+            };
             let losses = match plan.secrets {
                 Secrets::Keep => write(&mut asking)?,
                 Secrets::Remove => {

@@ -1,6 +1,7 @@
 //! Takes items one by one: what belongs to no conversation is stored at once, the rest fills one.
 
 use super::ImportMode;
+use super::blobs::Incoming;
 use super::filling::Filling;
 use super::links::Links;
 use super::reading::Sent;
@@ -27,6 +28,7 @@ pub(super) struct Importer<'a> {
     pub known: Option<Known>,
     projects: HashMap<String, ProjectId>,
     pub links: Links,
+    pub incoming: Incoming,
     open: Option<Filling>,
     /// How many conversations the root has given: writers know them by their number.
     conversation_ordinal: i64,
@@ -46,6 +48,7 @@ impl<'a> Importer<'a> {
             known: None,
             projects: HashMap::new(),
             links: Links::default(),
+            incoming: Incoming::default(),
             open: None,
             conversation_ordinal: 0,
             library_ordinal: 0,
@@ -89,6 +92,7 @@ impl<'a> Importer<'a> {
                 Ok(())
             }
             Item::Project(item) => self.project(item).await,
+            Item::Blob(item) => self.blob(item).await,
             Item::Document(item) => self.document(item).await,
             Item::Problem(problem) => self.problem(problem).await,
             Item::Repair(repair) => {
@@ -258,6 +262,9 @@ impl<'a> Importer<'a> {
     }
 
     async fn document(&mut self, item: DocumentItem) -> Result<()> {
+        if !self.has_its_bytes(item.record, &item.id) {
+            return Ok(());
+        }
         self.mapped(item.record);
         let object = OriginObject::Document(format!("{}/{}", item.kind, item.id));
         let query = DocumentsQuery::Newest { kind: item.kind.clone(), id: item.id.clone() };

@@ -13,6 +13,7 @@ mod growing;
 mod stored;
 mod align;
 mod attach;
+mod blobs;
 
 use crate::database::Database;
 use crate::error::{Error, Result};

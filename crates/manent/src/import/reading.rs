@@ -1,5 +1,6 @@
 //! The thread that reads: it waits while the store is busy, so memory does not grow with the file.
 
+use manent_formats::media::Taking;
 use manent_formats::tree::Tree;
 use manent_formats::{Format, Item, ReadError, Sink};
 use sha2::{Digest, Sha256};
@@ -37,7 +38,7 @@ pub(super) fn begin(tree: Box<dyn Tree + Send>, format: &'static Format) -> Read
     let thread = std::thread::spawn(move || {
         let digest = digest(&*tree)?;
         sender.blocking_send(Sent::Digest(digest)).map_err(|_| ReadError::Stopped)?;
-        (format.read)(&*tree, &mut Channel(sender))
+        (format.read)(&*tree, &mut Taking::new(&mut Channel(sender)))
     });
     Reading { items, thread }
 }

@@ -31,13 +31,14 @@ pub(super) struct CurrentSource {
 
 impl CurrentSource {
     /// Finds the source that holds this very file, or describes a new one, which is stored when something refers to it.
+    ///
+    /// A file that is again as it was before is a new one: what lies at a place now is what its last source says.
     pub(super) async fn of(database: &Database, root: &Root, sha256: &str) -> Result<Self> {
-        let known = database.sources().await?.into_iter().rev().find(|source| {
-            source.format == root.format
-                && source.sha256 == sha256
-                && source.path == root.path
-                && source.style == root.style
+        let mut sources = database.sources().await?.into_iter().rev();
+        let last = sources.find(|source| {
+            source.format == root.format && source.generation == root.generation && source.path == root.path
         });
+        let known = last.filter(|source| source.sha256 == sha256 && source.style == root.style);
         let is_known = known.is_some();
         let source = known.unwrap_or_else(|| Source {
             id: database.new_id(SourceId::new),

@@ -2,8 +2,10 @@
 
 use crate::database::Database;
 use crate::error::Result;
-use manent_model::{Conversation, Message, MessageId};
+use manent_formats::media::take_out;
+use manent_model::{Conversation, Message, MessageId, mark};
 use manent_store::{Direction, MessageOrigin, MessagesQuery, PAGE_MAX, WindowQuery};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// A message that an earlier import brought.
@@ -29,10 +31,8 @@ pub(super) struct Stored {
 
 /// Stands for a record, so that two can be compared without holding them.
 pub(super) fn digest_of(raw: Option<&str>, message: &manent_model::Content) -> [u8; 32] {
-    match raw {
-        Some(raw) => *blake3::hash(raw.as_bytes()).as_bytes(),
-        None => *blake3::hash(message.body.text().as_bytes()).as_bytes(),
-    }
+    let text = raw.unwrap_or_else(|| message.body.text());
+    *blake3::hash(text.as_bytes()).as_bytes()
 }
 
 impl Stored {
@@ -80,6 +80,14 @@ fn stored(message: &Message, origins: &HashMap<MessageId, MessageOrigin>) -> Opt
         id: message.id,
         role: message.content.role.clone(),
         external: origin.external.clone(),
-        digest: digest_of(origin.raw.as_deref(), &message.content),
+        digest: digest_of(origin.raw.as_deref().map(taken_out).as_deref(), &message.content),
     })
+}
+
+/// A source that was stored before pictures were taken out is compared as it would be stored now.
+fn taken_out(raw: &str) -> Cow<'_, str> {
+    match raw.contains(mark::WORD) {
+        true => Cow::Borrowed(raw),
+        false => take_out(raw, |_| true),
+    }
 }

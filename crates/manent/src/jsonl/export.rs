@@ -1,12 +1,10 @@
 //! Writing: every conversation whole, page by page, so that memory does not grow with the store.
 
+use super::blob::blobs_of;
 use super::record::*;
 use crate::database::Database;
 use crate::error::{Error, Result};
-use base64::Engine as _;
-use manent_model::{
-    Conversation, ConversationDraft, ConversationId, ConversationTimes, Document, MessageId, Project, hex,
-};
+use manent_model::{Conversation, ConversationDraft, ConversationId, ConversationTimes, Document, MessageId, Project};
 use manent_store::{
     BranchInfo, ConversationRef, Direction, DocumentsQuery, EventsQuery, MemoriesQuery, MessagesQuery, OriginsQuery,
     PAGE_MAX, ScratchQuery, WindowQuery,
@@ -34,8 +32,8 @@ enum Company {
     Alone,
 }
 
-struct Exporter<'a, W: Write> {
-    database: &'a Database,
+pub(super) struct Exporter<'a, W: Write> {
+    pub database: &'a Database,
     out: W,
     lines: u64,
     /// Branches that were written, by their ids: a fork may only refer to one of those.
@@ -69,7 +67,12 @@ fn written(source: std::io::Error) -> Error {
 }
 
 impl<W: Write + Send> Exporter<'_, W> {
-    fn line<T: Serialize>(&mut self, kind: Kind, conversation: Option<ConversationId>, value: &T) -> Result<()> {
+    pub(super) fn line<T: Serialize>(
+        &mut self,
+        kind: Kind,
+        conversation: Option<ConversationId>,
+        value: &T,
+    ) -> Result<()> {
         let line = Line::of(kind, conversation, value).map_err(|error| written(error.into()))?;
         serde_json::to_writer(&mut self.out, &line).map_err(|error| written(error.into()))?;
         self.out.write_all(b"\n").map_err(written)?;
@@ -124,12 +127,6 @@ impl<W: Write + Send> Exporter<'_, W> {
             self.line(Kind::Scratch, None, &scratch)?;
         }
         Ok(())
-    }
-
-    async fn blob(&mut self, sha256: [u8; 32]) -> Result<()> {
-        let Some(bytes) = self.database.store.blob(sha256).await? else { return Ok(()) };
-        let base64 = base64::engine::general_purpose::STANDARD.encode(&bytes);
-        self.line(Kind::Blob, None, &BlobRecord { sha256: hex::encode(&sha256), base64 })
     }
 
     /// Orders conversations so that a branch is written before those that leave it: a message can be written as the
@@ -198,14 +195,11 @@ impl<W: Write + Send> Exporter<'_, W> {
                 };
                 let window = self.database.store.window(query).await?;
                 let ids = window.messages.iter().map(|message| message.id).collect();
-                sources.extend(self.database.store.message_origins(ids).await?.iter().map(|origin| origin.source));
-                for message in &window.messages {
-                    for part in message.content.body.parts() {
-                        let manent_model::Part::Media { blob: Some(blob), .. } = part else { continue };
-                        let digest = hex::decode(&blob).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
-                        if let Some(digest) = digest.filter(|digest| seen.insert(*digest)) {
-                            self.blob(digest).await?;
-                        }
+                let origins = self.database.store.message_origins(ids).await?;
+                sources.extend(origins.iter().map(|origin| origin.source));
+                for digest in blobs_of(&window.messages, &origins) {
+                    if seen.insert(digest) {
+                        self.blob(digest).await?;
                     }
                 }
                 match window.messages.last() {

@@ -8,7 +8,6 @@ use super::record::*;
 use crate::database::{Database, only};
 use crate::error::{Error, Result};
 use crate::ids::now;
-use base64::Engine as _;
 use manent_model::{
     Bookmark, Call, ConversationId, ConversationPatch, ConversationStatus, Document, Event, Fold, Input, Memory,
     MessageId, Micros, Note, Origin, Project, Quarantined, Scratch, Source, State,
@@ -298,7 +297,7 @@ impl Importer<'_> {
         Ok(owns)
     }
 
-    async fn low(&mut self, at: Micros, change: Change) -> Result<()> {
+    pub(super) async fn low(&mut self, at: Micros, change: Change) -> Result<()> {
         self.low_by(at, None, change).await
     }
 
@@ -460,16 +459,7 @@ impl Importer<'_> {
                 self.known.projects(self.database).await?.insert(project.id);
                 self.low(now(), Change::CreateProject { project }).await
             }
-            Kind::Blob => {
-                let Some(BlobRecord { base64, .. }) = self.read(line) else { return Ok(()) };
-                match base64::engine::general_purpose::STANDARD.decode(base64) {
-                    Ok(bytes) => self.database.put_blob(&bytes).await.map(drop),
-                    Err(error) => {
-                        self.problem(error);
-                        Ok(())
-                    }
-                }
-            }
+            Kind::Blob => self.blob(line).await,
             Kind::Source => {
                 let Some(source) = self.read::<Source>(line) else { return Ok(()) };
                 let known = self.known.has_source(self.database, &source).await?;

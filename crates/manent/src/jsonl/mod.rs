@@ -8,6 +8,7 @@ mod record;
 mod line;
 mod known;
 mod group;
+mod blob;
 mod export;
 mod import;
 mod branch;

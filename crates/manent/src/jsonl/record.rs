@@ -144,4 +144,15 @@ pub(super) struct HeadRecord {
 pub(super) struct BlobRecord {
     pub sha256: String,
     pub base64: String,
+    /// It is one of several pieces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub piece: Option<PieceRecord>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct PieceRecord {
+    pub n: i64,
+    /// The size of the whole; with the last one only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<i64>,
 }

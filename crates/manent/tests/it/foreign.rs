@@ -12,6 +12,8 @@ mod disk;
 mod large;
 mod sources;
 mod links;
+mod vectors;
+mod pictures;
 
 use crate::kit::*;
 use expect_test::{Expect, expect};

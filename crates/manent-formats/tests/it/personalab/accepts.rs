@@ -27,7 +27,8 @@ pub fn folder(files: &Files) {
             | ["characters", _, "definition.json"]
             | ["backgrounds", _, "background.json"]
             | ["presets", "characters" | "backgrounds" | "summaries", _]
-            | ["prompt_templates", ..] => {}
+            | ["prompt_templates", ..]
+            | ["event_library", "chroma_db", ..] => {}
             _ => panic!("no file of the documents: {name}"),
         }
     }

@@ -1,7 +1,7 @@
 //! What stands beside conversations: documents, memories, scratch, blobs, and where imported things came from.
 
 use super::super::codes::{Kind, NameKind};
-use super::super::connection::{Connection, execute, insert_numbered, maybe, one, rows};
+use super::super::connection::{Connection, execute, insert_numbered, maybe, one};
 use super::super::fault::Outcome;
 use super::super::tx::{Entry, Tx};
 use super::super::{raw, seal};
@@ -193,9 +193,7 @@ pub(crate) fn put_blob_piece(
     }
     // An earlier try may have cut the blob into more pieces.
     execute(tx.connection, "delete from blob_piece where blob_no = $1 and n > $2", (no, n))?;
-    let whole = blob_bytes(tx.connection, no)?;
-    let found: [u8; 32] = Sha256::digest(&whole).into();
-    if found != *sha256 || whole.len() as i64 != size {
+    if blob_digest(tx.connection, no)? != (*sha256, size) {
         return Err(
             StoreError::Invalid("the bytes of the blob do not have the SHA-256 they were given".to_owned()).into()
         );
@@ -207,14 +205,41 @@ pub(crate) fn put_blob_piece(
 
 /// Returns the bytes of a blob; the caller compares their SHA-256.
 pub(crate) fn blob_bytes(connection: Connection<'_>, no: i64) -> Outcome<Vec<u8>> {
-    let sql = "select bytes from blob_piece where blob_no = $1 order by n";
-    let pieces: Vec<Vec<u8>> = rows(connection, sql, [no], |row| row.get(0))?;
     let mut whole = Vec::new();
-    for piece in pieces {
-        let bytes = zstd::bulk::decompress(&piece, PIECE_MAX).map_err(|_| StoreError::altered("blob", no))?;
-        whole.extend_from_slice(&bytes);
-    }
+    each_piece(connection, no, |piece| whole.extend_from_slice(piece))?;
     Ok(whole)
+}
+
+/// Returns the SHA-256 and the size of a blob, which may be larger than anybody would hold.
+pub(crate) fn blob_digest(connection: Connection<'_>, no: i64) -> Outcome<([u8; 32], i64)> {
+    let (mut hasher, mut size) = (Sha256::new(), 0);
+    each_piece(connection, no, |piece| {
+        hasher.update(piece);
+        size += piece.len() as i64;
+    })?;
+    Ok((hasher.finalize().into(), size))
+}
+
+fn each_piece(connection: Connection<'_>, no: i64, mut look: impl FnMut(&[u8])) -> Outcome<()> {
+    let mut from = 0;
+    while let Some((n, piece)) = blob_piece(connection, no, from)? {
+        look(&piece);
+        from = n + 1;
+    }
+    Ok(())
+}
+
+/// Returns the first piece of a blob from a number on, with its number.
+pub(crate) fn blob_piece(connection: Connection<'_>, no: i64, from: i64) -> Outcome<Option<(i64, Vec<u8>)>> {
+    let sql = "select n, bytes
+         from blob_piece
+         where blob_no = $1 and n >= $2
+         order by n
+         limit 1";
+    let found: Option<(i64, Vec<u8>)> = maybe(connection, sql, (no, from), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let Some((n, packed)) = found else { return Ok(None) };
+    let bytes = zstd::bulk::decompress(&packed, PIECE_MAX).map_err(|_| StoreError::altered("blob", no))?;
+    Ok(Some((n, bytes)))
 }
 
 pub(crate) fn put_source(tx: &mut Tx<'_>, source: &Source) -> Outcome<Done> {

@@ -1,6 +1,8 @@
 //! What stands beside conversations.
 
-use super::super::apply::library::{MemoryBody, blob_bytes, document_id, object_words, scratch_id, source_no};
+use super::super::apply::library::{
+    MemoryBody, blob_bytes, blob_piece as piece_of, document_id, object_words, scratch_id, source_no,
+};
 use super::super::apply::project::Body as ProjectBody;
 use super::super::codes::NameKind;
 use super::super::connection::{Found, Ran, maybe, rows};
@@ -193,6 +195,14 @@ pub(crate) fn blob(reading: &mut Reading<'_>, sha256: &[u8; 32]) -> Outcome<Opti
     match found == *sha256 {
         true => Ok(Some(bytes)),
         false => Err(StoreError::altered("blob", manent_model::hex::encode(sha256)).into()),
+    }
+}
+
+pub(crate) fn blob_piece(reading: &mut Reading<'_>, sha256: &[u8; 32], from: i64) -> Outcome<Option<(i64, Vec<u8>)>> {
+    let sql = "select no from blob where sha256 = $1 and complete = 1";
+    match maybe(reading.connection, sql, [&sha256[..]], |row| row.get(0))? {
+        Some(no) => piece_of(reading.connection, no, from),
+        None => Ok(None),
     }
 }
 

@@ -176,6 +176,10 @@ pub async fn a_blob_is_there_when_its_last_piece_fits(store: &dyn Store) {
     commit(store, piece(&whole, 1, true, &whole[5_000..])).await;
     assert_eq!(store.blob(sha256).await.expect("readable").as_deref(), Some(&whole[..]));
     assert_eq!(store.blobs().await.expect("readable"), [(sha256, whole.len() as i64)]);
+    let part = async |from| store.blob_piece(sha256, from).await.expect("readable");
+    assert_eq!(part(0).await, Some((0, whole[..5_000].to_vec())));
+    assert_eq!(part(1).await, Some((1, whole[5_000..].to_vec())));
+    assert_eq!(part(2).await, None);
     commit(store, piece(&whole, 0, true, b"ignored: it is complete")).await;
     assert_eq!(store.blob(sha256).await.expect("readable").as_deref(), Some(&whole[..]));
     commit(store, piece(b"", 0, true, b"")).await;

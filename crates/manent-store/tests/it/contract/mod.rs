@@ -137,6 +137,7 @@ contract! {
     purge::only_what_lies_in_the_trash_is_purged,
     purge::a_large_conversation_is_purged_in_steps,
     purge::a_purge_takes_everything_that_was_attached,
+    purge::a_purge_takes_what_was_taken_out_of_a_message,
     purge::what_forked_from_a_purged_conversation_stays_whole,
     purge::a_fork_of_a_fork_outlives_the_one_between,
     purge::nothing_before_a_purge_can_be_undone,

@@ -146,6 +146,35 @@ pub async fn a_purge_takes_everything_that_was_attached(store: &dyn Store) {
     sound(store).await;
 }
 
+pub async fn a_purge_takes_what_was_taken_out_of_a_message(store: &dyn Store) {
+    let marks = ["source", "metadata", "body"].map(|whole| {
+        let sha256: [u8; 32] = Sha256::digest(whole).into();
+        let bytes = whole.as_bytes().to_vec();
+        let put = Change::PutBlobPiece { sha256, size: whole.len() as i64, n: 0, last: true, bytes };
+        (put, mark::Mark { form: b'a', sha256 })
+    });
+    for (put, _) in &marks {
+        commit(store, put.clone()).await;
+    }
+    let texts = marks.each_ref().map(|(_, mark)| format!("[\"{}\"]", mark.text()));
+    let source = super::library::source("a");
+    commit(store, Change::PutSource { source: source.clone() }).await;
+    let conversation = conversation(store, "a").await;
+    let mut new = message("user", &texts[2]);
+    new.content.metadata = Some(json(&texts[1]));
+    let (message, raw) = (new.id, Some(texts[0].clone()));
+    let origin = MessageOrigin { message, source: source.id, ordinal: 0, external: None, raw };
+    let Change::AppendMessages { conversation, at, head, why, messages, .. } = append(conversation, vec![new]) else {
+        unreachable!("it appends")
+    };
+    commit(store, Change::AppendMessages { conversation, at, head, why, messages, origins: vec![origin] }).await;
+    assert_eq!(store.blobs().await.expect("readable").len(), 3);
+    trash(store, conversation).await;
+    purge(store, conversation).await;
+    assert_eq!(store.blobs().await.expect("readable"), [], "nothing refers to them any more");
+    sound(store).await;
+}
+
 pub async fn what_forked_from_a_purged_conversation_stays_whole(store: &dyn Store) {
     let a = conversation(store, "a").await;
     let ids = say(store, a, &["a", "b", "c"]).await;

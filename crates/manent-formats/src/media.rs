@@ -1,0 +1,52 @@
+//! Pictures that stand in texts: base64 is taken out of a message on its way in, kept as a blob, and put back on its way
+//! out.
+//!
+//! A commit holds 4 MiB, and a picture stands in a message two or three times. What is taken out is base64 of more than
+//! [`SMALLEST`] characters that is all of a JSON text, or follows `;base64,`, and that comes back the same if its bytes
+//! are written again. A [mark](manent_model::mark) stands in its place. This works on the text and knows no format, so
+//! whatever was taken out of any text comes back into it.
+
+mod out;
+mod take;
+
+pub use out::{Whole, put_back};
+pub(crate) use take::PIECE;
+pub use take::{Bytes, Taking, take_out};
+
+/// Shorter base64 stays where it is.
+pub const SMALLEST: usize = 64 << 10;
+
+/// How base64 is written in a JSON text; programs write two of its characters in two ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Form {
+    /// `/` is `\/`.
+    slash: bool,
+    /// `+` is `\u002B`.
+    plus: bool,
+}
+
+const SLASH: &str = "\\/";
+const PLUS: &str = "\\u002B";
+
+impl Form {
+    const ALL: [(u8, Self); 4] = [
+        (b'a', Self { slash: false, plus: false }),
+        (b'b', Self { slash: true, plus: false }),
+        (b'c', Self { slash: false, plus: true }),
+        (b'd', Self { slash: true, plus: true }),
+    ];
+
+    fn letter(self) -> u8 {
+        Self::ALL.iter().find(|(_, form)| *form == self).map_or(b'a', |(letter, _)| *letter)
+    }
+
+    fn of(letter: u8) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == letter).map(|(_, form)| *form)
+    }
+
+    /// Writes base64 in this form.
+    fn written(self, base64: String) -> String {
+        let base64 = if self.slash { base64.replace('/', SLASH) } else { base64 };
+        if self.plus { base64.replace('+', PLUS) } else { base64 }
+    }
+}

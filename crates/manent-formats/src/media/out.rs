@@ -1,0 +1,157 @@
+//! The way out: the bytes of a blob take the place of its mark, before a writer sees the text.
+
+use super::Form;
+use crate::out::*;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use manent_model::mark::{self, Mark};
+use manent_model::{Body, Document, Event, Json, MessageId, hex};
+use std::borrow::Cow;
+
+/// Puts back what was taken out of a text. What is held no longer comes back as nothing: it was erased.
+pub fn put_back<'a, E>(
+    text: &'a str,
+    mut bytes_of: impl FnMut([u8; 32]) -> Result<Option<Vec<u8>>, E>,
+) -> Result<Cow<'a, str>, E> {
+    let Some(mut at) = text.find(mark::WORD) else { return Ok(Cow::Borrowed(text)) };
+    let (mut out, mut from) = (String::new(), 0);
+    loop {
+        out.push_str(&text[from..at]);
+        let behind = at + mark::WORD.len();
+        let found = Mark::at(&text[at..]).and_then(|mark| Some((mark, Form::of(mark.form)?)));
+        if let Some((mark, form)) = found {
+            let bytes = bytes_of(mark.sha256)?.unwrap_or_default();
+            out.push_str(&form.written(STANDARD.encode(bytes)));
+            from = at + Mark::LENGTH;
+        } else {
+            out.push_str(mark::WORD);
+            let is_kept = text[behind..].starts_with(mark::LITERAL) && mark::looks_like_one(&text[at..]);
+            from = behind + usize::from(is_kept);
+        }
+        match text[from..].find(mark::WORD) {
+            Some(next) => at = from + next,
+            None => break,
+        }
+    }
+    out.push_str(&text[from..]);
+    Ok(Cow::Owned(out))
+}
+
+/// So much of a page is put back at once.
+const PAGE_BYTES: usize = 16 << 20;
+
+/// A library in which messages are whole again.
+pub struct Whole<'a> {
+    library: &'a mut dyn Library,
+    /// The blob that was asked for last: a picture stands in a message more than once.
+    last: Option<([u8; 32], Option<Vec<u8>>)>,
+    /// What is left of a page, with the conversation and the number of the next message.
+    left: Option<(usize, usize, Vec<MessageOut>)>,
+}
+
+impl<'a> Whole<'a> {
+    /// Puts back whatever was taken out.
+    pub fn new(library: &'a mut dyn Library) -> Self {
+        Self { library, last: None, left: None }
+    }
+
+    fn bytes_of(&mut self, sha256: [u8; 32]) -> Result<Option<Vec<u8>>, WriteError> {
+        if self.last.as_ref().is_none_or(|(known, _)| *known != sha256) {
+            self.last = None;
+            self.last = Some((sha256, self.library.blob(&hex::encode(&sha256))?));
+        }
+        Ok(self.last.as_ref().and_then(|(_, bytes)| bytes.clone()))
+    }
+
+    fn text(&mut self, text: String) -> Result<String, WriteError> {
+        match put_back(&text, |sha256| self.bytes_of(sha256))? {
+            Cow::Borrowed(_) => Ok(text),
+            Cow::Owned(whole) => Ok(whole),
+        }
+    }
+
+    fn json(&mut self, json: Json) -> Result<Json, WriteError> {
+        let whole = match put_back(json.text(), |sha256| self.bytes_of(sha256))? {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(whole) => Json::parse(&whole).ok(),
+        };
+        Ok(whole.unwrap_or(json))
+    }
+
+    fn record(&mut self, record: Option<Record>) -> Result<Option<Record>, WriteError> {
+        let Some(record) = record else { return Ok(None) };
+        let raw = record.raw.map(|raw| self.text(raw)).transpose()?;
+        Ok(Some(Record { raw, ..record }))
+    }
+
+    fn message(&mut self, message: MessageOut) -> Result<MessageOut, WriteError> {
+        let MessageOut { record, mut content, .. } = message;
+        let record = self.record(record)?;
+        content.metadata = content.metadata.map(|metadata| self.json(metadata)).transpose()?;
+        if let Cow::Owned(whole) = put_back(content.body.text(), |sha256| self.bytes_of(sha256))? {
+            content.body = Body::trusted(whole);
+        }
+        Ok(MessageOut { record, content, ..message })
+    }
+}
+
+impl Library for Whole<'_> {
+    fn root(&self) -> Option<&RootOut> {
+        self.library.root()
+    }
+
+    fn count(&self) -> usize {
+        self.library.count()
+    }
+
+    fn conversation(&mut self, place: usize) -> Result<ConversationOut, WriteError> {
+        let mut out = self.library.conversation(place)?;
+        for (_, record) in &mut out.folds {
+            *record = self.record(record.take())?;
+        }
+        for bookmark in &mut out.bookmarks {
+            bookmark.metadata = bookmark.metadata.take().map(|metadata| self.json(metadata)).transpose()?;
+        }
+        Ok(out)
+    }
+
+    /// A page is shorter than it was where its messages are large.
+    fn messages(&mut self, place: usize, from: usize) -> Result<Vec<MessageOut>, WriteError> {
+        let page = match self.left.take() {
+            Some((known, next, left)) if (known, next) == (place, from) => left,
+            _ => self.library.messages(place, from)?,
+        };
+        let (mut whole, mut bytes) = (Vec::new(), 0);
+        let mut page = page.into_iter();
+        while bytes < PAGE_BYTES
+            && let Some(message) = page.next()
+        {
+            let message = self.message(message)?;
+            let raw = message.record.as_ref().and_then(|record| record.raw.as_ref()).map_or(0, String::len);
+            bytes += raw + message.content.body.text().len();
+            whole.push(message);
+        }
+        let left: Vec<MessageOut> = page.collect();
+        if !left.is_empty() {
+            self.left = Some((place, from + whole.len(), left));
+        }
+        Ok(whole)
+    }
+
+    fn path_to(&mut self, place: usize, head: MessageId) -> Result<Vec<MessageOut>, WriteError> {
+        let path = self.library.path_to(place, head)?;
+        path.into_iter().map(|message| self.message(message)).collect()
+    }
+
+    fn events(&mut self, place: usize, after: i64) -> Result<Vec<Event>, WriteError> {
+        self.library.events(place, after)
+    }
+
+    fn documents(&mut self, kind: &str) -> Result<Vec<(Document, Option<Record>)>, WriteError> {
+        self.library.documents(kind)
+    }
+
+    fn blob_piece(&mut self, sha256: &str, from: i64) -> Result<Option<(i64, Vec<u8>)>, WriteError> {
+        self.library.blob_piece(sha256, from)
+    }
+}

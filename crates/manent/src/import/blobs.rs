@@ -1,0 +1,51 @@
+//! Bytes that come piece by piece, before what names them.
+
+use super::importer::Importer;
+use super::{ImportMode, Skipped};
+use crate::error::{Error, Result};
+use crate::ids::now;
+use manent_formats::BlobItem;
+use manent_store::Change;
+
+/// What becomes of the pieces that come.
+#[derive(Default)]
+pub(super) enum Incoming {
+    /// They are stored.
+    #[default]
+    Wanted,
+    /// The store holds the whole already.
+    Here,
+    /// The store took them not, for this reason.
+    Refused(String),
+}
+
+impl Importer<'_> {
+    pub(super) async fn blob(&mut self, item: BlobItem) -> Result<()> {
+        let BlobItem { sha256, size, n, is_last, bytes } = item;
+        if self.mode == ImportMode::DryRun {
+            return Ok(());
+        }
+        if n == 0 {
+            let here = self.database.store.blob_piece(sha256, 0).await?;
+            self.incoming = if here.is_some() { Incoming::Here } else { Incoming::Wanted };
+        }
+        if let Incoming::Wanted = self.incoming {
+            let change = Change::PutBlobPiece { sha256, size: size as i64, n: n as i64, last: is_last, bytes };
+            match self.database.change_low(now(), None, change).await {
+                Err(Error::Store(error)) if error.is_about_the_change() => {
+                    self.incoming = Incoming::Refused(error.to_string());
+                }
+                outcome => outcome.map(drop)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Says whether the bytes that a thing names are here; tells it if they are not.
+    pub(super) fn has_its_bytes(&mut self, record: &str, id: &str) -> bool {
+        let Incoming::Refused(why) = std::mem::take(&mut self.incoming) else { return true };
+        self.counts(record).reported += 1;
+        self.report.skipped.push(Skipped { place: id.to_owned(), record: record.to_owned(), why });
+        false
+    }
+}
