@@ -112,8 +112,8 @@ impl Filter {
                 conversation.metadata.as_ref().is_some_and(|metadata| has_member(metadata, key, value.as_ref()))
             }
             Self::InTitle => subject.message.is_none(),
-            Self::Before(moment) => subject.time() < *moment,
-            Self::After(moment) => subject.time() >= *moment,
+            Self::Before(moment) => subject.at < *moment,
+            Self::After(moment) => subject.at >= *moment,
         }
     }
 }

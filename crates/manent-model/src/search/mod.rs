@@ -34,7 +34,7 @@ pub use problem::{QueryProblem, QueryWhy};
 pub use query::{Node, Query};
 pub use relevance::relevance;
 pub use snippet::{Snippet, snippet};
-pub use subject::{Subject, Thing, conversation_tokens, message_tokens};
+pub use subject::{Subject, Thing, conversation_tokens, message_filters, message_tokens};
 pub use term::{Element, Term, Whole};
 pub use tokens::{ANALYZER_VERSION, RESERVED, distinct_tokens, tokens};
 pub use units::{Form, Unit, units};

@@ -40,7 +40,7 @@ pub fn relevance(query: &Query, subject: &Subject<'_>, now: Micros) -> u64 {
         }
     }
     let length = length.min(LENGTH_BYTES_MAX);
-    let mut score = recency(subject.time(), now);
+    let mut score = recency(subject.at, now);
     for (term, times) in times.iter().enumerate().filter(|(_, times)| **times > 0) {
         let worth = TERM + PHRASE * (query.terms()[term].words as u64).saturating_sub(1).min(3);
         // Everything times 2 * LENGTH_BYTES, to stay in whole numbers.

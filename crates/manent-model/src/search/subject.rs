@@ -19,13 +19,9 @@ pub struct Subject<'a> {
     pub conversation: &'a Conversation,
     /// The name of the conversation's project, if it has one.
     pub project: Option<&'a str>,
-}
-
-impl Subject<'_> {
-    /// Returns the moment that `before:` and `after:` compare, and that makes a subject new.
-    pub fn time(&self) -> Micros {
-        self.message.map_or(self.conversation.active_at, |message| message.time.at)
-    }
+    /// The moment that `before:` and `after:` compare, and that makes it new: that of the message, or when the
+    /// conversation was made.
+    pub at: Micros,
 }
 
 /// Something that a message can have.
@@ -60,6 +56,11 @@ pub fn message_tokens(content: &Content) -> Vec<String> {
     all.sort_unstable();
     all.dedup();
     all
+}
+
+/// Returns the tokens of a message's filters.
+pub fn message_filters(content: &Content) -> Vec<String> {
+    Facts::of(content, &content.body.parts()).tokens()
 }
 
 /// Returns everything that an index holds of a conversation itself: the tokens of its title and tags, each once.

@@ -67,11 +67,12 @@ pub fn asked_of_conversation(query: &Query) -> bool {
 
 fn ask(query: &Query, passages: &[Passage<'_>], message: Option<&Content>, tokens: &[String]) -> bool {
     let conversation = conversation();
-    let subject = Subject { passages, message, conversation: &conversation, project: Some("Big Plan") };
+    let at = message.map_or(conversation.created_at, |message| message.time.at);
+    let subject = Subject { passages, message, conversation: &conversation, project: Some("Big Plan"), at };
     let matches = query.matches(&subject);
     let candidates: Candidates = query.candidates();
     let (from, until) = query.time_range();
-    let in_time = from.is_none_or(|from| subject.time() >= from) && until.is_none_or(|until| subject.time() < until);
+    let in_time = from.is_none_or(|from| subject.at >= from) && until.is_none_or(|until| subject.at < until);
     let possible = candidates.admit(tokens) && query.admits(&subject) && in_time;
     assert!(possible || !matches, "the index hides an answer of {:?} in {passages:?}: {candidates:?}", query.root());
     if query.index_is_exact() {

@@ -11,7 +11,9 @@ fn score(asked: &str, field: Field, text: &str, days_ago: i64) -> u64 {
     let content = Content::new("user", Time::exact(now.0 - days_ago * DAY), Body::of(&[Part::text(text)]));
     let passages = [Passage { field, text: text.into() }];
     let conversation = conversation();
-    let subject = Subject { passages: &passages, message: Some(&content), conversation: &conversation, project: None };
+    let at = content.time.at;
+    let subject =
+        Subject { passages: &passages, message: Some(&content), conversation: &conversation, project: None, at };
     relevance(&query(asked), &subject, now)
 }
 
