@@ -8,6 +8,7 @@ pub mod transaction;
 mod journal_kind;
 mod list_cursor;
 pub mod query;
+pub mod search;
 pub mod maintenance;
 pub mod store;
 mod image;
@@ -20,5 +21,9 @@ pub use journal_kind::JournalKind;
 pub use list_cursor::{CursorProblem, ListCursor};
 pub use maintenance::{BackupReport, DoctorReport, VerifyProblem, VerifyReport};
 pub use query::*;
+pub use search::{
+    Also, Counting, Found, Grouping, HITS_MAX, Hit, Indexed, Neighbour, Reach, Search, SearchCursor,
+    SearchCursorProblem, SearchOrder,
+};
 pub use store::{Store, Turn};
 pub use transaction::*;

@@ -33,6 +33,8 @@ pub struct VerifyReport {
     pub journal: i64,
     /// Blobs whose bytes equal their SHA-256.
     pub blobs: i64,
+    /// Rows of the index that hold the words of what they stand for.
+    pub indexed: i64,
     /// What is wrong; the first one of a conversation comes first.
     pub problems: Vec<VerifyProblem>,
 }
@@ -59,6 +61,8 @@ pub enum VerifyProblem {
     Chain { conversation: Option<ConversationId>, position: Position },
     /// Something beside the messages is not what was written.
     Beside { what: String },
+    /// The index does not hold what the store says; `reindex` makes it anew.
+    Index { what: String },
     /// The file itself is damaged.
     File { what: String },
 }

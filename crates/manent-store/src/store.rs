@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
 use crate::query::*;
+use crate::search::{Found, Indexed, Search};
 use crate::transaction::{Committed, MessageOrigin, Position, Transaction};
 use manent_model::{
     Conversation, ConversationId, Json, MessageId, Micros, Origin, Project, ProjectId, Quarantined, Scratch, Source,
@@ -88,6 +89,13 @@ pub trait Store: Send + Sync + 'static {
     async fn undo_target(&self, scope: Scope, step: Step) -> Result<Option<Position>>;
     /// Counts messages.
     async fn stats(&self, query: StatsQuery) -> Result<Stats>;
+
+    /// Finds messages and conversations.
+    async fn search(&self, search: Search) -> Result<Found>;
+    /// Has the index made anew; [`Store::indexed`] says how far that has come.
+    async fn reindex(&self) -> Result<()>;
+    /// Returns a watch on how far the index has come. It ends when the store is closed, or has no index.
+    fn indexed(&self) -> watch::Receiver<Indexed>;
 
     /// Returns a watch on the last position, for tails; commits of other processes show within a second. It ends when the
     /// store is closed.

@@ -36,6 +36,8 @@ pub(crate) enum EngineError {
     RoleAboveRules,
     /// A commit is under way; nothing can be asked before it is known what came of it.
     UnderWay,
+    /// The index does not let go of what is to be destroyed.
+    Index,
     /// The system gives us nothing to wait with: too many open files, no memory.
     System(std::io::Error),
     /// A transaction was refused after it had written; it has to run alone, where all of it is taken back.
@@ -60,6 +62,7 @@ impl EngineError {
                 StoreError::Invalid(why.to_owned())
             }
             Self::UnderWay => StoreError::Busy("the database server has not answered yet"),
+            Self::Index => StoreError::Busy("the index cannot be written now"),
             Self::Silent => StoreError::Busy("the database server does not answer"),
             Self::WroteAndRefused => StoreError::altered("a transaction", doing),
         }

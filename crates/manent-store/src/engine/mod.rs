@@ -22,6 +22,7 @@ pub(crate) mod apply;
 pub(crate) mod steps;
 pub(crate) mod ahead;
 pub(crate) mod read;
+pub(crate) mod search;
 pub(crate) mod verify;
 pub(crate) mod queue;
 pub(crate) mod answers;

@@ -4,9 +4,12 @@ use super::fault::{Fault, Outcome};
 use super::prepare::prepare;
 use super::queue::{Job, Queue};
 use super::read::{self, Reading};
+use super::search::indexing::Indexing;
+use super::search::{SEARCHING, look};
 use crate::error::{Result, StoreError};
 use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
 use crate::query::*;
+use crate::search::{Found, Indexed, Search};
 use crate::store::{Store, Turn};
 use crate::transaction::{Committed, MessageOrigin, Position, Transaction};
 use manent_model::{
@@ -35,6 +38,8 @@ pub(crate) trait Engine: Send + Sync + 'static {
         doing: &'static str,
         read: impl Fn(&mut Reading<'_>) -> Outcome<T> + Send + 'static,
     ) -> impl Future<Output = Result<T>> + Send;
+    /// The thread that fills the index; none where there is no index.
+    fn indexing(&self) -> Option<&Indexing>;
     /// See [`Store::import_turn`].
     fn import_turn(&self) -> impl Future<Output = Result<Turn>> + Send;
     /// See [`Store::backup`].
@@ -192,6 +197,22 @@ impl<E: Engine> Store for E {
                 None => return Ok(stats),
             }
         }
+    }
+
+    async fn search(&self, search: Search) -> Result<Found> {
+        self.read(SEARCHING, move |reading| look::look(reading, &search)).await
+    }
+
+    async fn reindex(&self) -> Result<()> {
+        match self.indexing() {
+            Some(indexing) => indexing.make_anew(),
+            None => return Err(StoreError::Invalid("this store has no index".to_owned())),
+        }
+        Ok(())
+    }
+
+    fn indexed(&self) -> watch::Receiver<Indexed> {
+        self.indexing().map_or_else(|| watch::channel(Indexed::default()).1, Indexing::subscribe)
     }
 
     fn position(&self) -> watch::Receiver<Position> {

@@ -4,6 +4,7 @@ use super::cache::Caches;
 use super::codes::{Kind, NameKind, STATUS_PURGED};
 use super::connection::{Connection, Found, Ran, execute, execute_gathered, insert_numbered, maybe, one};
 use super::fault::Outcome;
+use super::search::Doc;
 use crate::error::StoreError;
 use crate::image::{self, Image};
 use crate::transaction::Position;
@@ -88,6 +89,25 @@ impl<'a> Entry<'a> {
     }
 }
 
+/// What leaves the index of a file.
+#[derive(Debug, Default)]
+pub(crate) struct Unindexed {
+    pub docs: Vec<Doc>,
+    /// Something goes that nobody can read: the whole index goes with it. On a server: the index is held.
+    pub all: bool,
+}
+
+impl Unindexed {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.docs.is_empty() && !self.all
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.docs.extend(other.docs);
+        self.all |= other.all;
+    }
+}
+
 pub(crate) struct Tx<'a> {
     pub connection: Connection<'a>,
     pub caches: &'a mut Caches,
@@ -102,6 +122,8 @@ pub(crate) struct Tx<'a> {
     pub written: Vec<(Position, Digest)>,
     /// Whether the next transaction may build upon the rows that this one leaves.
     pub appends_only: bool,
+    /// What leaves the index of a file before the commit.
+    pub unindexed: Unindexed,
     /// Conversations that were read and perhaps changed; written when the transaction ends.
     touched: Vec<(ConversationRow, Touch)>,
 }
@@ -130,6 +152,7 @@ impl<'a> Tx<'a> {
             next,
             written: Vec::new(),
             appends_only: false,
+            unindexed: Unindexed::default(),
             touched: Vec::new(),
         }
     }

@@ -19,6 +19,17 @@ use manent_model::{Address, ConversationId, Digest, DigestKey, MessageId, Range,
 /// More problems than this say nothing new.
 const PROBLEMS_MAX: usize = 100;
 
+/// Which index belongs to what is verified.
+#[derive(Clone, Copy)]
+pub(crate) enum Indexes<'a> {
+    /// None.
+    No,
+    /// The tables of a server.
+    OfServer,
+    /// A file beside the file.
+    Beside(&'a rusqlite::Connection),
+}
+
 struct Verifier<'a> {
     connection: Connection<'a>,
     caches: Caches,
@@ -26,8 +37,8 @@ struct Verifier<'a> {
     report: VerifyReport,
 }
 
-/// Verifies whatever a connection shows: a live store or a restored backup.
-pub(crate) fn verify(connection: Connection<'_>) -> Result<VerifyReport> {
+/// Verifies whatever a connection shows: a live store with its index, or a restored backup, which has none.
+pub(crate) fn verify(connection: Connection<'_>, index: Indexes<'_>) -> Result<VerifyReport> {
     let secret = || {
         begin_reading(connection)?;
         let secret = one(connection, "select value from meta where name = 'digest_key'", (), |row| row.get(0));
@@ -40,6 +51,7 @@ pub(crate) fn verify(connection: Connection<'_>) -> Result<VerifyReport> {
     verifier.conversations()?;
     verifier.beside()?;
     verifier.strays()?;
+    verifier.index(index);
     Ok(verifier.report)
 }
 
@@ -79,6 +91,28 @@ impl Verifier<'_> {
             }
             Ok(())
         });
+    }
+
+    /// Compares the index, which is checked in pages of its own.
+    fn index(&mut self, index: Indexes<'_>) {
+        let index = match index {
+            Indexes::No => return,
+            Indexes::OfServer => None,
+            Indexes::Beside(index) => Some(index),
+        };
+        let mut reading = Reading { connection: self.connection, caches: &mut self.caches, key: &self.key, index };
+        match super::search::check::check(&mut reading) {
+            Ok(checked) => {
+                self.report.indexed = checked.rows;
+                for what in checked.wrong {
+                    self.problem(VerifyProblem::Index { what });
+                }
+            }
+            Err(fault) => {
+                let what = chain_of(&fault.said("checking the index"));
+                self.problem(VerifyProblem::Index { what });
+            }
+        }
     }
 
     fn conversations(&mut self) -> Result<()> {
@@ -260,7 +294,8 @@ impl Verifier<'_> {
     }
 
     fn reading<T>(&mut self, read: impl FnOnce(&mut Reading<'_>) -> Outcome<T>) -> Outcome<T> {
-        let mut reading = Reading { connection: self.connection, caches: &mut self.caches, key: &self.key };
+        let mut reading =
+            Reading { connection: self.connection, caches: &mut self.caches, key: &self.key, index: None };
         read(&mut reading)
     }
 

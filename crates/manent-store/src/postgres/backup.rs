@@ -9,11 +9,14 @@ use super::options::PostgresOptions;
 use super::tenant::TABLES;
 use crate::engine::cell::Held;
 use crate::engine::connection::{Found, Ran, begin_reading, each, end_reading, execute, one, rows};
-use crate::engine::verify::verify;
+use crate::engine::verify::{Indexes, verify};
 use crate::error::{Result, StoreError};
 use crate::maintenance::BackupReport;
 use crate::sqlite;
 use std::path::Path;
+
+/// Numbers that a copy finds by itself, and an index that it makes by itself.
+const NOT_COPIED: [&str; 3] = ["counter", "search_cursor", "search_doc"];
 
 /// How many rows travel at a time.
 const ROWS: usize = 500;
@@ -31,7 +34,7 @@ pub(super) fn backup(options: &PostgresOptions, to: &Path) -> Result<BackupRepor
 fn copy(client: &Client, file: &rusqlite::Connection) -> Ran<()> {
     execute(file, "pragma foreign_keys = off", ())?;
     execute(file, "begin immediate", ())?;
-    for table in TABLES.iter().filter(|table| **table != "counter") {
+    for table in TABLES.iter().filter(|table| !NOT_COPIED.contains(table)) {
         execute(file, &["delete from ", table].concat(), ())?;
         copy_table(client, file, table)?;
     }
@@ -85,7 +88,7 @@ pub(super) fn restore(options: &PostgresOptions, from: &Path) -> Result<()> {
             return Err(error.said("restoring the rows"));
         }
     }
-    match verify((&client).into())?.problems.first() {
+    match verify((&client).into(), Indexes::No)?.problems.first() {
         None => Ok(()),
         Some(problem) => Err(StoreError::altered("restored store", format!("{problem:?}"))),
     }
@@ -128,7 +131,7 @@ fn given_numbers(file: &rusqlite::Connection) -> Ran<Vec<(String, i64)>> {
     let mut given: Vec<(String, i64)> =
         rows(file, "select name, seq from sqlite_sequence", (), |row| Ok((row.get(0)?, row.get(1)?)))?;
     // Only some tables have a sequence there; on a server all that number their rows count.
-    for table in TABLES.iter().filter(|table| **table != "counter") {
+    for table in TABLES.iter().filter(|table| !NOT_COPIED.contains(table)) {
         if columns_of(file, table)?.iter().any(|column| column == "no") {
             let sql = ["select coalesce(max(no), 0) from ", table].concat();
             given.push(((*table).to_owned(), one(file, &sql, (), |row| row.get(0))?));

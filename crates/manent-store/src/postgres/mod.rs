@@ -12,6 +12,7 @@ mod migrate;
 mod writer;
 mod reader;
 mod keeper;
+mod indexer;
 mod turn;
 mod backup;
 mod doctor;
@@ -25,7 +26,9 @@ use crate::engine::known::Known;
 use crate::engine::queue::Queue;
 use crate::engine::read::Reading;
 use crate::engine::readers::{Reader, Readers};
+use crate::engine::search::indexing::Indexing;
 use crate::engine::store::{Engine, WAITING_BYTES, off_thread};
+use crate::engine::verify::Indexes;
 use crate::error::{Result, StoreError};
 use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
 use crate::query::WindowQuery;
@@ -63,6 +66,7 @@ struct Shared {
     queue: Queue,
     readers: Readers<PostgresReader>,
     position: Known,
+    indexing: Indexing,
     /// The keeper ends when this says so.
     ended: (Mutex<bool>, Condvar),
 }
@@ -85,6 +89,7 @@ impl PostgresStore {
             queue: Queue::default(),
             readers: Readers::default(),
             position: Known::new(last),
+            indexing: Indexing::default(),
             ended: Default::default(),
         });
         let position = shared.position.subscribe();
@@ -98,6 +103,8 @@ impl PostgresStore {
         spawn("manent-writer", Box::new(move || writer.run()))?;
         let (kept, keeping) = (shared.clone(), options.clone());
         spawn("manent-keeper", Box::new(move || keeper::serve(&kept, &keeping)))?;
+        let (indexed, indexing) = (shared.clone(), options.clone());
+        spawn("manent-indexer", Box::new(move || indexer::serve(&indexed, &indexing)))?;
         for _ in 0..options.readers.max(1) {
             let (shared, options) = (shared.clone(), options.clone());
             spawn("manent-reader", Box::new(move || shared.readers.serve(|| PostgresReader::open(&options))))?;
@@ -142,6 +149,7 @@ impl PostgresStore {
             }
             *shared.ended.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
             shared.ended.1.notify_all();
+            shared.indexing.close();
             shared.readers.close();
             for thread in threads {
                 let _ = thread.join();
@@ -187,6 +195,10 @@ impl Engine for PostgresStore {
         self.shared.readers.read(self.shared.key.clone(), doing, read).await
     }
 
+    fn indexing(&self) -> Option<&Indexing> {
+        Some(&self.shared.indexing)
+    }
+
     async fn import_turn(&self) -> Result<Turn> {
         turn::wait(self.options.clone()).await
     }
@@ -200,7 +212,7 @@ impl Engine for PostgresStore {
         let options = self.options.clone();
         off_thread("manent-verify", move || {
             let client = migrate::connect(&options)?.without_hurry();
-            crate::engine::verify::verify((&client).into())
+            crate::engine::verify::verify((&client).into(), Indexes::OfServer)
         })
         .await
     }

@@ -31,7 +31,7 @@ impl PostgresReader {
 
     fn inside<T>(&mut self, key: &DigestKey, read: impl Fn(&mut Reading<'_>) -> Outcome<T>) -> Outcome<T> {
         self.client.begin_reading()?;
-        let mut reading = Reading { connection: (&self.client).into(), caches: &mut self.caches, key };
+        let mut reading = Reading { connection: (&self.client).into(), caches: &mut self.caches, key, index: None };
         read(&mut reading)
     }
 }

@@ -5,7 +5,7 @@
 //! gets the condition, and what it inserts gets the column. So no statement can forget it.
 
 /// The tables that have rows of tenants.
-pub(super) const TABLES: [&str; 33] = [
+pub(super) const TABLES: [&str; 35] = [
     "author",
     "blob",
     "blob_piece",
@@ -33,6 +33,8 @@ pub(super) const TABLES: [&str; 33] = [
     "quarantine",
     "request",
     "scratch",
+    "search_cursor",
+    "search_doc",
     "source",
     "state",
     "tag",

@@ -2,7 +2,7 @@
 
 use super::connection::{SqliteOptions, failed, make_private, open_first, open_reader, sync_folder};
 use super::migrate::NEWEST;
-use crate::engine::verify::verify;
+use crate::engine::verify::{Indexes, verify};
 use crate::error::{Result, StoreError};
 use crate::maintenance::BackupReport;
 use rusqlite::Connection;
@@ -93,7 +93,7 @@ fn check(restored: &Path, before: &Counts) -> Result<Counts> {
     if found.position < before.position || found.messages < before.messages {
         return Err(StoreError::altered("backup", restored.display()));
     }
-    let report = verify((&connection).into())?;
+    let report = verify((&connection).into(), Indexes::No)?;
     match report.problems.first() {
         None => Ok(found),
         Some(problem) => Err(StoreError::altered("backup", format!("{problem:?}"))),

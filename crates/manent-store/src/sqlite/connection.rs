@@ -46,6 +46,8 @@ pub struct SqliteOptions {
     pub checkpoint_pages: u32,
     /// Grow the WAL once, by writing zeros, when the file sees real traffic.
     pub grow_wal: bool,
+    /// Keep an index beside the file, so that it can be searched at once.
+    pub index: bool,
 }
 
 impl SqliteOptions {
@@ -58,7 +60,13 @@ impl SqliteOptions {
             readers: 4,
             checkpoint_pages: 16_000,
             grow_wal: true,
+            index: true,
         }
+    }
+
+    /// Another VFS is for tests of the file itself.
+    pub(super) fn has_index(&self) -> bool {
+        self.index && self.vfs.is_none()
     }
 
     /// Returns the path of a file that SQLite keeps beside this one.
@@ -78,10 +86,14 @@ pub(super) fn check_library() -> Result<()> {
 }
 
 fn open(options: &SqliteOptions, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    open_path(&options.path, options.vfs.as_deref(), flags)
+}
+
+fn open_path(path: &Path, vfs: Option<&str>, flags: OpenFlags) -> rusqlite::Result<Connection> {
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
-    let mut connection = match &options.vfs {
-        Some(vfs) => Connection::open_with_flags_and_vfs(&options.path, flags, vfs.as_str())?,
-        None => Connection::open_with_flags(&options.path, flags)?,
+    let mut connection = match vfs {
+        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs)?,
+        None => Connection::open_with_flags(path, flags)?,
     };
     connection.busy_handler(Some(wait_for_lock))?;
     connection.set_prepared_statement_cache_capacity(256);
@@ -176,6 +188,23 @@ pub(super) fn open_again(options: &SqliteOptions) -> Result<Connection> {
     let connection =
         open(options, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(|error| failed("opening the file", error))?;
     set_up(&connection, options).map_err(|error| failed("opening the file", error))?;
+    Ok(connection)
+}
+
+/// Opens the index beside a file: it can be made again, so it need not be synced before anybody is answered.
+pub(super) fn open_index(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    let connection = open_path(path, None, flags)?;
+    connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "secure_delete", true)?;
+    connection.pragma_update(None, "mmap_size", 0)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    connection.pragma_update(None, "cache_size", -32_768)?;
     Ok(connection)
 }
 

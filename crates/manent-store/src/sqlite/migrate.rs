@@ -9,12 +9,13 @@ pub(super) struct Migration {
     pub sql: &'static str,
 }
 
-pub(super) const MIGRATIONS: [Migration; 5] = [
+pub(super) const MIGRATIONS: [Migration; 6] = [
     Migration { number: 1, sql: include_str!("migrations/0001_conversations.sql") },
     Migration { number: 2, sql: include_str!("migrations/0002_attached.sql") },
     Migration { number: 3, sql: include_str!("migrations/0003_runs.sql") },
     Migration { number: 4, sql: include_str!("migrations/0004_library.sql") },
     Migration { number: 5, sql: include_str!("migrations/0005_origins.sql") },
+    Migration { number: 6, sql: include_str!("migrations/0006_search.sql") },
 ];
 
 /// The newest schema that this program knows.

@@ -9,6 +9,8 @@ mod writer;
 mod wal;
 mod reader;
 mod keeper;
+mod index;
+mod indexer;
 mod turn;
 mod backup;
 mod doctor;
@@ -23,7 +25,9 @@ use crate::engine::known::Known;
 use crate::engine::queue::Queue;
 use crate::engine::read::Reading;
 use crate::engine::readers::Readers;
+use crate::engine::search::indexing::Indexing;
 use crate::engine::store::{Engine, WAITING_BYTES, off_thread};
+use crate::engine::verify::Indexes;
 use crate::error::{Result, StoreError};
 use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
 use crate::query::WindowQuery;
@@ -67,6 +71,7 @@ impl Ending {
             let _ = writer.join();
         }
         self.shared.keeper.close();
+        self.shared.indexing.close();
         self.shared.readers.close();
         for thread in threads {
             let _ = thread.join();
@@ -101,6 +106,7 @@ impl SqliteStore {
             readers: Readers::default(),
             keeper: keeper::Keeper::default(),
             position: Known::new(last.unwrap_or(0)),
+            indexing: Indexing::default(),
         });
         let position = shared.position.subscribe();
         let mut threads = Vec::new();
@@ -113,6 +119,10 @@ impl SqliteStore {
         spawn("manent-writer", Box::new(move || writer.run()))?;
         let (kept, keeping) = (shared.clone(), options.clone());
         spawn("manent-keeper", Box::new(move || kept.keeper.serve(&kept, &keeping)))?;
+        if options.has_index() {
+            let (shared, options) = (shared.clone(), options.clone());
+            spawn("manent-indexer", Box::new(move || indexer::serve(&shared, &options)))?;
+        }
         for _ in 0..options.readers.max(1) {
             let (shared, options) = (shared.clone(), options.clone());
             spawn("manent-reader", Box::new(move || shared.readers.serve(|| reader::SqliteReader::open(&options))))?;
@@ -181,6 +191,10 @@ impl Engine for SqliteStore {
         self.shared.readers.read(self.shared.key.clone(), doing, read).await
     }
 
+    fn indexing(&self) -> Option<&Indexing> {
+        self.options.has_index().then_some(&self.shared.indexing)
+    }
+
     async fn import_turn(&self) -> Result<Turn> {
         let path = self.options.beside("-import");
         off_thread("manent-turn", move || turn::wait(&path)).await
@@ -193,7 +207,12 @@ impl Engine for SqliteStore {
 
     async fn verify(&self) -> Result<VerifyReport> {
         let options = self.options.clone();
-        off_thread("manent-verify", move || engine::verify::verify((&connection::open_reader(&options)?).into())).await
+        off_thread("manent-verify", move || {
+            let index = index::open_to_check(&options)?;
+            let index = index.as_ref().map_or(Indexes::No, Indexes::Beside);
+            engine::verify::verify((&connection::open_reader(&options)?).into(), index)
+        })
+        .await
     }
 
     async fn doctor(&self) -> Result<DoctorReport> {

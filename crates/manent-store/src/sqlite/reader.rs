@@ -1,11 +1,13 @@
 //! A connection that reads a file.
 
 use super::connection::{SqliteOptions, open_reader};
+use super::index::IndexReader;
 use crate::engine::cache::Caches;
 use crate::engine::connection::execute;
 use crate::engine::fault::Outcome;
 use crate::engine::read::Reading;
 use crate::engine::readers::Reader;
+use crate::engine::search::SEARCHING;
 use crate::error::Result;
 use manent_model::DigestKey;
 use rusqlite::Connection;
@@ -17,19 +19,24 @@ const READ_MAX: Duration = Duration::from_secs(5);
 /// A connection that reads, with what it remembers.
 pub(super) struct SqliteReader {
     connection: Connection,
+    /// Opened for the first search.
+    index: Option<IndexReader>,
+    options: SqliteOptions,
     caches: Caches,
 }
 
 impl SqliteReader {
     pub(super) fn open(options: &SqliteOptions) -> Result<Self> {
-        Ok(Self { connection: open_reader(options)?, caches: Caches::default() })
+        let connection = open_reader(options)?;
+        Ok(Self { connection, index: None, options: options.clone(), caches: Caches::default() })
     }
 
     fn inside<T>(&mut self, key: &DigestKey, read: impl Fn(&mut Reading<'_>) -> Outcome<T>) -> Outcome<T> {
         let connection = &self.connection;
         execute(connection, "begin", ())?;
         // What a reader remembers never changes: words and the ranges of branches. Sums, which may, it does not use.
-        let mut reading = Reading { connection: connection.into(), caches: &mut self.caches, key };
+        let index = self.index.as_ref().map(|index| &index.connection);
+        let mut reading = Reading { connection: connection.into(), caches: &mut self.caches, key, index };
         let value = read(&mut reading)?;
         execute(connection, "commit", ())?;
         Ok(value)
@@ -46,6 +53,9 @@ impl Reader for SqliteReader {
         let until = Instant::now() + READ_MAX;
         let guard = self.connection.progress_handler(100_000, Some(move || Instant::now() > until));
         guard.map_err(|error| super::connection::failed(doing, error))?;
+        if doing == SEARCHING && self.index.as_ref().is_none_or(|index| !index.is_current(&self.options)) {
+            self.index = IndexReader::open(&self.options);
+        }
         let outcome = self.inside(key, read);
         if !self.connection.is_autocommit() {
             let _ = execute(&self.connection, "rollback", ());

@@ -5,6 +5,7 @@ use super::reader::SqliteReader;
 use crate::engine::known::Known;
 use crate::engine::queue::Queue;
 use crate::engine::readers::Readers;
+use crate::engine::search::indexing::Indexing;
 use crate::transaction::Position;
 use manent_model::DigestKey;
 
@@ -14,6 +15,7 @@ pub(super) struct Shared {
     pub readers: Readers<SqliteReader>,
     pub keeper: Keeper,
     pub position: Known,
+    pub indexing: Indexing,
 }
 
 impl Shared {

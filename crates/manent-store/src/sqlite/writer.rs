@@ -3,6 +3,7 @@
 //! Nothing is answered before COMMIT has returned. What happens when something fails is in `batch`.
 
 use super::connection::{SqliteOptions, failed, open_again};
+use super::index::Index;
 use super::shared::Shared;
 use super::wal;
 use crate::engine::answers::{Answer, Answers};
@@ -11,16 +12,20 @@ use crate::engine::connection::{EngineError, Ran, execute, maybe};
 use crate::engine::fault::{Fault, Outcome};
 use crate::engine::prepare::Prepared;
 use crate::engine::queue::{Job, Next};
+use crate::engine::search::TAIL_MAX;
 use crate::engine::steps::{answered_before, forget_requests, is_exclusive, refuses_before_it_writes, steps};
-use crate::engine::tx::Tx;
+use crate::engine::tx::{Tx, Unindexed};
 use crate::error::{Result, StoreError};
-use crate::transaction::{Committed, Position};
+use crate::transaction::{Committed, Lane, Position};
 use rusqlite::{Connection, ErrorCode};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long a batch may hold the lock before it commits what it has.
 const LOCK_MAX: Duration = Duration::from_millis(20);
+
+/// How long a commit is held up at most when the index lags behind.
+const HELD_UP_MAX: Duration = Duration::from_millis(100);
 
 pub(super) struct Writer {
     shared: Arc<Shared>,
@@ -31,6 +36,8 @@ pub(super) struct Writer {
     data_version: i64,
     wal: wal::Watch,
     answers: Answers,
+    /// What leaves the index before the open transaction is committed.
+    unindexed: Unindexed,
 }
 
 /// Whether a transaction shares its commit with others.
@@ -59,6 +66,7 @@ impl Writer {
             data_version: -1,
             wal: wal::Watch::default(),
             answers: Answers::start(),
+            unindexed: Unindexed::default(),
         }
     }
 
@@ -164,7 +172,8 @@ impl Writer {
 
     /// Commits a batch with one sync. On error nothing has been answered; jobs stay in the batch.
     fn together(&mut self, batch: &mut Vec<Job>) -> std::result::Result<(), Ended> {
-        let mut next = self.begin().map_err(Ended::Gone)?;
+        let first = self.begin().map_err(Ended::Gone)?;
+        let mut next = first;
         let started = Instant::now();
         let mut outcomes = Vec::with_capacity(batch.len());
         for job in batch.iter() {
@@ -184,6 +193,7 @@ impl Writer {
                 }
             }
         }
+        self.unindex(first).map_err(Ended::Gone)?;
         match self.commit() {
             Ended::Committed => {}
             ended => return Err(ended),
@@ -191,8 +201,13 @@ impl Writer {
         let rest = batch.split_off(outcomes.len());
         self.shared.queue.put_back(rest);
         self.publish(next - 1);
+        let is_import = batch.iter().all(|job| job.prepared.transaction.lane == Lane::Low);
         let answers: Vec<Answer> = batch.drain(..).map(|job| job.answer).zip(outcomes).collect();
         self.answers.give(answers);
+        if self.options.has_index() && !is_import {
+            // A search looks through what is not indexed yet, so that may not grow without bound.
+            self.shared.indexing.hold_up(next - 1, TAIL_MAX as Position, HELD_UP_MAX);
+        }
         Ok(())
     }
 
@@ -206,8 +221,10 @@ impl Writer {
     }
 
     fn alone_outcome(&mut self, prepared: &Prepared) -> Result<Committed> {
-        let mut next = self.begin().map_err(|error| failed("beginning a transaction", error))?;
-        match self.one(prepared, &mut next, Company::Alone) {
+        let first = self.begin().map_err(|error| failed("beginning a transaction", error))?;
+        let mut next = first;
+        let done = self.one(prepared, &mut next, Company::Alone);
+        match done.and_then(|committed| Ok(self.unindex(first).map(|()| committed)?)) {
             Ok(committed) => match self.commit() {
                 Ended::Committed => {
                     self.publish(next - 1);
@@ -268,6 +285,37 @@ impl Writer {
             let _ = execute(self.connection(), "rollback", ());
         }
         self.caches.clear();
+        self.unindexed = Unindexed::default();
+    }
+
+    /// Takes what is about to be destroyed out of the index, and out of its WAL. If the commit then fails, the index looks
+    /// again at what it forgot; the other way round a crash would leave words behind that are nowhere else.
+    fn unindex(&mut self, first: Position) -> Ran<()> {
+        let gone = std::mem::take(&mut self.unindexed);
+        if gone.is_empty() || !self.options.has_index() {
+            return Ok(());
+        }
+        let forgotten = (|| -> Ran<()> {
+            let index = Index::open(&self.options).map_err(|_| EngineError::Index)?;
+            if gone.all {
+                index.begin()?;
+                index.empty()?;
+                index.commit()?;
+            } else {
+                index.begin()?;
+                index.forget(&gone.docs, first)?;
+                index.commit()?;
+            }
+            // Readers of this process may not keep the WAL from being emptied.
+            self.shared.readers.pause();
+            let wiped = index.wipe();
+            self.shared.readers.resume();
+            wiped.map_err(|_| EngineError::Index)
+        })();
+        if forgotten.is_err() {
+            self.roll_back();
+        }
+        forgotten
     }
 
     fn commit(&mut self) -> Ended {
@@ -304,9 +352,10 @@ impl Writer {
         let changes_before = connection.total_changes();
         let mut tx = Tx::new(connection.into(), &mut self.caches, &self.shared.key, prepared.transaction.at, *next);
         let outcome = steps(&mut tx, prepared);
-        let used = tx.next;
+        let (used, unindexed) = (tx.next, tx.unindexed);
         match outcome {
             Ok(committed) => {
+                self.unindexed.add(unindexed);
                 if guarded {
                     execute(connection, "release one", ())?;
                 }

@@ -161,6 +161,12 @@ pub fn instead_of(first: MessageId, last: MessageId) -> SpliceAt {
     SpliceAt::Replace(Stretch { first, last })
 }
 
+/// Waits until everything is in the index.
+pub async fn indexed(store: &dyn Store) {
+    let last = *store.position().borrow();
+    store.indexed().wait_for(|known| known.idle && known.position >= last).await.expect("the store is open");
+}
+
 /// Changes what is said about a conversation.
 pub async fn patch(store: &dyn Store, id: ConversationId, patch: ConversationPatch) {
     commit(store, Change::EditConversation { id, patch }).await;

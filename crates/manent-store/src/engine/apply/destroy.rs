@@ -8,6 +8,7 @@ use super::super::tx::{ConversationRow, Entry, Tx};
 use super::conversation::{Body, image_of, put_image, seal_of};
 use super::message::facts_at;
 use super::scrub::{chance, finish_scrubs, forget_tags, forget_words, set_scrub, sweep, sweep_beside};
+use super::unindex;
 use crate::error::{Conflict, StoreError};
 use crate::image::{self, Image};
 use crate::transaction::{Done, Erase, Receipt};
@@ -102,6 +103,7 @@ fn conversation_step(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budge
 fn hide(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth) -> Outcome<()> {
     let kind = if depth == Depth::Erase { Kind::Erased } else { Kind::Purged };
     tx.journal(row.no, &Entry::of(kind, &[]))?;
+    unindex::conversation(tx, row.no)?;
     let sealed = seal_of(tx.key, row.id.as_bytes(), None, "", None);
     let sql = "update conversation
          set status = $1, title = '', body = null, external_id = null, creator_no = null, project_no = null, seal = $2
@@ -121,7 +123,7 @@ fn delete_attached(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budget:
     const BY_CONVERSATION: [&str; 6] = [
         "delete from note where no in (select no from note where conversation_no = $1 limit $2)",
         "delete from state where no in (select no from state where conversation_no = $1 limit $2)",
-        "delete from fold where no in (select no from fold where conversation_no = $1 limit $2)",
+        "delete from fold where no in (select no from fold where conversation_no = $1 order by no limit $2)",
         "delete from model_call where no in (select no from model_call where conversation_no = $1 limit $2)",
         "delete from input where no in (select no from input where conversation_no = $1 limit $2)",
         "delete from tool_call where (key, part) in
@@ -129,6 +131,9 @@ fn delete_attached(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budget:
     ];
     for sql in BY_CONVERSATION {
         if budget.left > 0 {
+            if sql.contains("from fold") {
+                unindex::folds(tx, row.no, budget.left)?;
+            }
             let gone = execute_counted(tx.connection, sql, (row.no, budget.left))?;
             budget.receipt.attached += budget.spend(gone);
         }
@@ -221,6 +226,7 @@ fn delete_messages(
                         }
                     }
                     (false, _) => {
+                        unindex::message(tx, Address(key))?;
                         forget_uses(tx, key, budget)?;
                         if depth == Depth::Erase {
                             forget_named(tx, key, MessageId::from_bytes(id), budget)?;
@@ -275,6 +281,7 @@ fn forget_origin(tx: &mut Tx<'_>, kind: &str, object: &str, budget: &mut Budget)
 
 /// Removes the content of one message and what hangs on it; its place and its digest stay.
 fn empty_message(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outcome<()> {
+    unindex::message(tx, address)?;
     let sql = "select id from message where key = $1";
     let id = MessageId::from_bytes(one(tx.connection, sql, [address.0], |row| row.get(0))?);
     let mut facts = facts_at(tx, address)?;
@@ -354,6 +361,9 @@ fn remove_derived_in(tx: &mut Tx<'_>, conversation_no: i64, address: Address, bu
         let found: Vec<(i64, Vec<u8>, [u8; 16])> =
             rows(tx.connection, find, [conversation_no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         for (no, _, id) in found.into_iter().filter(|(_, ranges, _)| covers(ranges, address)) {
+            if delete.contains("from fold") {
+                unindex::fold(tx, no)?;
+            }
             budget.receipt.attached += execute_counted(tx.connection, delete, [no])? as i64;
             forget_origin(tx, "fold", &FoldId::from_bytes(id).to_string(), budget)?;
             sweep(tx, conversation_no)?;

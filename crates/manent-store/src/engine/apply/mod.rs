@@ -10,6 +10,7 @@ pub(crate) mod project;
 pub(crate) mod undo;
 pub(crate) mod destroy;
 pub(crate) mod scrub;
+pub(crate) mod unindex;
 
 use super::fault::Outcome;
 use super::prepare::Facts;

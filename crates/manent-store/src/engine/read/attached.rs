@@ -4,7 +4,7 @@ use super::super::apply::attached::{CallBody, FoldBody, note_id};
 use super::super::apply::message::chunk_id;
 use super::super::apply::run::tool_id;
 use super::super::codes::{NameKind, fold_of, outcome_of, tool_of};
-use super::super::connection::{Found, Ran, rows};
+use super::super::connection::{Found, Ran, maybe, rows};
 use super::super::fault::Outcome;
 use super::super::seal;
 use super::Reading;
@@ -103,31 +103,42 @@ fn states(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<State>> {
     Ok(states)
 }
 
+type FoldRow = ([u8; 16], i64, i64, bool, Option<[u8; 16]>, i64, Vec<u8>);
+
+fn read_fold(row: &Found<'_>) -> Ran<FoldRow> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?))
+}
+
 fn folds(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<Fold>> {
-    type Row = ([u8; 16], i64, i64, bool, Option<[u8; 16]>, i64, Vec<u8>);
     let sql = "select id, key, kind, active, parent, at, body
          from fold
          where conversation_no = $1 and withdrawn = 0
          order by no";
-    let found: Vec<Row> = rows(reading.connection, sql, [no], |row| {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?))
-    })?;
-    let mut folds = Vec::with_capacity(found.len());
-    for (id, key, kind, active, parent, at, body) in found {
-        let body: FoldBody = seal::open_json(reading.key, "fold", &id, &body)?;
-        folds.push(Fold {
-            id: FoldId::from_bytes(id),
-            after: message_at(reading, key)?,
-            kind: fold_of(kind).ok_or_else(|| StoreError::altered("fold", FoldId::from_bytes(id)))?,
-            covers: body.covers,
-            summary: body.summary,
-            parent: parent.map(FoldId::from_bytes),
-            made_by: body.made_by,
-            active,
-            at: Micros(at),
-        });
-    }
-    Ok(folds)
+    let found = rows(reading.connection, sql, [no], read_fold)?;
+    found.into_iter().map(|row| fold_of_row(reading, row)).collect()
+}
+
+/// Reads a fold by its number, even one that was taken back.
+pub(crate) fn fold_by_no(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<Fold>> {
+    let sql = "select id, key, kind, active, parent, at, body from fold where no = $1";
+    let found = maybe(reading.connection, sql, [no], read_fold)?;
+    found.map(|row| fold_of_row(reading, row)).transpose()
+}
+
+fn fold_of_row(reading: &Reading<'_>, row: FoldRow) -> Outcome<Fold> {
+    let (id, key, kind, active, parent, at, body) = row;
+    let body: FoldBody = seal::open_json(reading.key, "fold", &id, &body)?;
+    Ok(Fold {
+        id: FoldId::from_bytes(id),
+        after: message_at(reading, key)?,
+        kind: fold_of(kind).ok_or_else(|| StoreError::altered("fold", FoldId::from_bytes(id)))?,
+        covers: body.covers,
+        summary: body.summary,
+        parent: parent.map(FoldId::from_bytes),
+        made_by: body.made_by,
+        active,
+        at: Micros(at),
+    })
 }
 
 fn calls(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<Call>> {

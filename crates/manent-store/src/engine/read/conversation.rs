@@ -11,7 +11,9 @@ use super::path::id_at;
 use crate::error::StoreError;
 use crate::list_cursor::ListCursor;
 use crate::query::{ConversationPage, ConversationRef, Count, ListOrder, ListQuery, PAGE_MAX};
-use manent_model::{Address, Conversation, ConversationId, ConversationStatus, Json, Micros, ProjectId};
+use manent_model::{
+    Address, BranchNo, Conversation, ConversationId, ConversationStatus, Head, Json, Micros, ProjectId,
+};
 use std::collections::HashMap;
 
 macro_rules! columns {
@@ -118,6 +120,23 @@ pub(crate) fn one(reading: &mut Reading<'_>, which: &ConversationRef) -> Outcome
         }
     };
     found.map(|row| complete(reading, row)).transpose()
+}
+
+/// Reads a conversation by its number, with its head; none if it was taken back or purged.
+pub(crate) fn by_no(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<(Conversation, Head)>> {
+    let sql = concat!(
+        "select ",
+        columns!(),
+        ", c.head_branch_no
+          from conversation c
+          left join project p on p.no = c.project_no and p.withdrawn = 0
+          where c.no = $1 and c.withdrawn = 0 and c.status <> $2"
+    );
+    let found = maybe(reading.connection, sql, (no, STATUS_PURGED), |row| {
+        let head = Head { branch: BranchNo(row.get(21)?), at: Address(row.get(12)?) };
+        Ok((read_row(row)?, head))
+    })?;
+    found.map(|(row, head)| Ok((complete(reading, row)?, head))).transpose()
 }
 
 /// How many statuses there are; a list asks for some of them, and names one of these several times for the rest.

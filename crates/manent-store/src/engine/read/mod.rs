@@ -18,4 +18,6 @@ pub(crate) struct Reading<'a> {
     pub connection: Connection<'a>,
     pub caches: &'a mut Caches,
     pub key: &'a DigestKey,
+    /// The index of a file, where there is one; that of a server is among its tables.
+    pub index: Option<&'a rusqlite::Connection>,
 }

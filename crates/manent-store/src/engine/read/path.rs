@@ -35,7 +35,8 @@ pub(crate) fn start_of(connection: Connection<'_>, conversation_no: i64) -> Outc
     Ok(BranchNo(no).slot(0))
 }
 
-fn end_of(reading: &mut Reading<'_>, no: BranchNo) -> Outcome<Head> {
+/// Returns the end of a branch.
+pub(crate) fn end_of(reading: &mut Reading<'_>, no: BranchNo) -> Outcome<Head> {
     let branch = reading.caches.branches(reading.connection).branch(no)?;
     let sql = "select max(key) from message where key between $1 and $2";
     let ends = (no.slot(branch.open_from).0, no.end().0);

@@ -16,6 +16,7 @@ mod undo;
 mod random;
 mod backups;
 mod differences;
+mod search;
 
 /// Runs each function of the contract on every engine.
 macro_rules! contract {
@@ -174,4 +175,21 @@ contract! {
     differences::a_thousand_things_are_asked_for_at_once,
     differences::a_refusal_does_not_depend_on_what_the_engine_notices_first,
     differences::each_of_a_crowd_gets_its_own_answer,
+    search::words_of_any_script_are_found,
+    search::a_phrase_is_found_wherever_it_stands,
+    search::a_query_says_what_people_mean,
+    search::hits_say_where_they_stand,
+    search::other_branches_and_the_trash_are_searched_when_asked,
+    search::a_message_that_a_fork_took_is_found_there,
+    search::hits_come_in_pages_in_both_orders,
+    search::hits_are_grouped_by_conversation,
+    search::relevance_puts_the_best_first,
+    search::what_changes_is_found_as_it_is_now,
+    search::a_stream_is_found_when_it_ends,
+    search::tools_thoughts_and_summaries_are_found_as_such,
+    search::what_is_destroyed_is_not_found,
+    search::an_index_is_made_anew_on_request,
+    search::many_messages_that_come_at_once_are_all_found,
+    search::every_word_of_a_random_message_finds_it,
+    search::every_chinese_word_of_two_characters_is_found_everywhere,
 }

@@ -19,8 +19,10 @@ mod generate;
 mod model;
 mod engines;
 
+use crate::kit::indexed;
 use engines::{Engines, HANDLES};
 use generate::{Generator, Operation};
+use manent_model::search::{Clock, Query};
 use manent_store::*;
 use model::Model;
 use question::{Answer, Said, said};
@@ -187,8 +189,36 @@ impl Run {
     async fn verify(&self) {
         let (sqlite, postgres) = self.engines.handle(0);
         let (first, second) = tokio::join!(sqlite.verify(), postgres.verify());
-        let (first, second) = (first.expect("verify runs"), second.expect("verify runs"));
+        let (mut first, second) = (first.expect("verify runs"), second.expect("verify runs"));
+        // How much is indexed by now is each engine's own affair.
+        first.indexed = second.indexed;
         assert!(first.is_sound() && first == second, "{}\n{first:?}\n{second:?}", self.told());
+        self.search().await;
+        tokio::join!(indexed(sqlite), indexed(postgres));
+        self.search().await;
+    }
+
+    /// Both engines find the same, in the same order, whatever is indexed by now.
+    async fn search(&self) {
+        let (sqlite, postgres) = self.engines.handle(0);
+        let clock = Clock { now: crate::kit::at(0), offset_seconds: 0 };
+        for text in SEARCHED {
+            let query = Query::parse(text, clock).expect("it can be read");
+            for (order, grouping, asked) in [
+                (SearchOrder::Newest, Grouping::Flat, false),
+                (SearchOrder::Newest, Grouping::Conversations, true),
+                (SearchOrder::Relevance, Grouping::Flat, true),
+            ] {
+                let also = Also { trashed: asked, branches: asked, reasoning: asked };
+                let patience = std::time::Duration::from_secs(60);
+                let search =
+                    Search { order, grouping, also, limit: 100, patience, ..Search::new(query.clone(), clock.now) };
+                let (first, second) = tokio::join!(sqlite.search(search.clone()), postgres.search(search));
+                let (first, second) = (first.expect("readable"), second.expect("readable"));
+                let (one, other) = ((&first.hits, first.total), (&second.hits, second.total));
+                assert!(one == other, "{text} {order:?} {grouping:?}: {}\n{one:?}\n\n{other:?}", self.told());
+            }
+        }
     }
 
     /// Stops at the first difference.
@@ -218,6 +248,10 @@ impl Run {
         format!("MANENT_SEED={} differs\n{}", self.seed, told.join("\n"))
     }
 }
+
+/// What is looked for, again and again.
+const SEARCHED: [&str; 8] =
+    ["hello", "weather is", "天气", "出", "😀", "ärger OR stop", "\"nul inside\"", "line -hello"];
 
 /// What no answer may be, even if both engines give it.
 const FAULTS: [&str; 6] = ["engine", "altered", "outcome_unknown", "busy", "closed", "disk_full"];

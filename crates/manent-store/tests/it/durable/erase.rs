@@ -24,7 +24,7 @@ fn an_erased_conversation_leaves_no_trace_in_the_files() {
         let other = conversation(&store, "stays").await;
         say(&store, other, &["stays"]).await;
         let talk = everywhere(&store).await;
-        assert!(is_in_files(folder.path()), "the word must be there before");
+        there_before(&store, folder.path()).await;
         erase(&store, Erase::Conversation(talk)).await;
         assert_eq!(texts(&store, other).await, ["stays"]);
         assert_eq!(store.conversation(ConversationRef::Id(talk)).await.expect("readable"), None);
@@ -48,7 +48,7 @@ fn an_erased_message_leaves_no_trace_in_the_files_and_is_told_from_a_broken_one(
         let (head, why, messages) = (HeadMove::Follow, Why::Fork, vec![message("user", "on another branch")]);
         let origins = Vec::new();
         commit(&store, Change::AppendMessages { conversation: talk, at: fork, head, why, messages, origins }).await;
-        assert!(is_in_files(folder.path()), "the word must be there before");
+        there_before(&store, folder.path()).await;
         erase(&store, Erase::Message(target)).await;
         assert_eq!(texts(&store, talk).await, ["", "on another branch"]);
         let report = sound(&store).await;
@@ -101,7 +101,7 @@ fn an_erased_author_leaves_no_trace_in_the_files() {
         commit(&store, Change::PutScratch { scratch }).await;
         let patch = ConversationPatch { members: Some(vec![author]), ..ConversationPatch::default() };
         commit(&store, Change::EditConversation { id: talk, patch }).await;
-        assert!(is_in_files(folder.path()), "the word must be there before");
+        there_before(&store, folder.path()).await;
         erase(&store, Erase::Author(AUTHOR.to_owned())).await;
         let placed = store.messages(MessagesQuery::Ids(vec![target])).await.expect("readable");
         assert!(placed[0].message.erased);
@@ -134,6 +134,14 @@ async fn sound(store: &SqliteStore) -> VerifyReport {
     let report = store.verify().await.expect("verify runs");
     assert!(report.is_sound(), "{:?}", report.problems);
     report
+}
+
+/// The word is in the files and in the index before anything is erased.
+async fn there_before(store: &SqliteStore, folder: &Path) {
+    indexed(store).await;
+    assert!(is_in_files(folder), "the word must be there before");
+    let index = ["-search", "-search-wal"].map(|end| std::fs::read(folder.join(format!("store.db{end}"))));
+    assert!(index.iter().flatten().any(|bytes| contains(bytes, WORD)), "the word must be in the index before");
 }
 
 /// Looks into the files of a store that runs: once its own process has copied them away, so that no lock is lost.

@@ -5,6 +5,7 @@
 //! - `MANENT_STATES`: how many crash states are laid out and read back (10,000).
 //! - `MANENT_FAULTS`: at least how many faults a running store meets (2,000), beside those while a file is opened.
 //! - `MANENT_CYCLES`: how often a process is killed (300).
+//! - `MANENT_ERASED`: how many words are erased from an index at once (2,000).
 //! - `MANENT_FLIPS`: how many copies of a file get one flipped byte (200).
 //! - `MANENT_NOT_RUN`: a file that gets a line for each test that the machine cannot run.
 //! - `CI`: when it is `true`, a test that the machine cannot run fails instead of saying so.
@@ -18,6 +19,7 @@ mod processes;
 mod disk_full;
 mod flip;
 mod erase;
+mod index;
 mod backup;
 mod migrate;
 mod postgres;

@@ -1,0 +1,75 @@
+//! What is destroyed leaves the index before anybody is told that it is gone.
+
+use super::super::connection::{Connection, execute, maybe, rows};
+use super::super::fault::{Fault, Outcome};
+use super::super::read::Reading;
+use super::super::search::feed::CURSOR;
+use super::super::search::{Doc, DocKey, DocKind, Entry, docs};
+use super::super::tx::Tx;
+use manent_model::Address;
+
+/// Takes a message out of the index.
+pub(crate) fn message(tx: &mut Tx<'_>, address: Address) -> Outcome<()> {
+    if let Connection::Postgres(_) = tx.connection {
+        for kind in [DocKind::Message, DocKind::Reasoning] {
+            remove(tx, DocKey::new(kind, address.0))?;
+        }
+        return Ok(());
+    }
+    let mut reading = Reading { connection: tx.connection, caches: tx.caches, key: tx.key, index: None };
+    let found = docs::owner_of(&reading, address).and_then(|owner| {
+        let message = docs::message(&mut reading, address)?;
+        Ok(owner.zip(message).map(|(owner, message)| docs::of_message(&message, owner)))
+    });
+    match found {
+        Ok(gone) => tx.unindexed.docs.extend(gone.into_iter().flatten()),
+        // What nobody can read any more must still be forgotten.
+        Err(Fault::Refused(_)) => tx.unindexed.all = true,
+        Err(fault) => return Err(fault),
+    }
+    Ok(())
+}
+
+/// Takes the name and the tags of a conversation out of the index.
+pub(crate) fn conversation(tx: &mut Tx<'_>, no: i64) -> Outcome<()> {
+    let key = DocKey::new(DocKind::Conversation, no);
+    match tx.connection {
+        Connection::Postgres(_) => remove(tx, key),
+        Connection::Sqlite(_) => {
+            let entry = Entry { at: 0, arrival: 0, key };
+            tx.unindexed.docs.push(Doc { entry, tokens: String::new() });
+            Ok(())
+        }
+    }
+}
+
+/// Takes some folds of a conversation out of the index.
+pub(crate) fn folds(tx: &mut Tx<'_>, conversation_no: i64, limit: i64) -> Outcome<()> {
+    let sql = "select no from fold where conversation_no = $1 order by no limit $2";
+    let found: Vec<i64> = rows(tx.connection, sql, (conversation_no, limit), |row| row.get(0))?;
+    found.into_iter().try_for_each(|no| fold(tx, no))
+}
+
+/// Takes a fold out of the index.
+pub(crate) fn fold(tx: &mut Tx<'_>, no: i64) -> Outcome<()> {
+    if let Connection::Postgres(_) = tx.connection {
+        return remove(tx, DocKey::new(DocKind::Fold, no));
+    }
+    let mut reading = Reading { connection: tx.connection, caches: tx.caches, key: tx.key, index: None };
+    match docs::fold(&mut reading, no) {
+        Ok(row) => tx.unindexed.docs.extend(row.map(|row| docs::of_fold(no, &row))),
+        Err(Fault::Refused(_)) => tx.unindexed.all = true,
+        Err(fault) => return Err(fault),
+    }
+    Ok(())
+}
+
+/// Whoever indexes holds the row that says how far it has come; what it read before would bring back what goes now.
+fn remove(tx: &mut Tx<'_>, key: DocKey) -> Outcome<()> {
+    if !tx.unindexed.all {
+        let sql = "select value from search_cursor where name = $1 for update";
+        maybe(tx.connection, sql, [CURSOR], |_| Ok(()))?;
+        tx.unindexed.all = true;
+    }
+    Ok(execute(tx.connection, "delete from search_doc where key = $1", [key.0])?)
+}

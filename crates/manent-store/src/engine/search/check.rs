@@ -1,0 +1,284 @@
+//! Checking: does the index hold what the store says, no more and no less?
+
+use super::super::connection::{Connection, begin_reading, each, end_reading, maybe, one, rows};
+use super::super::fault::{Fault, Outcome};
+use super::super::read::Reading;
+use super::super::read::message::read_row;
+use super::feed::{self, Cursor};
+use super::{Doc, DocKey, DocKind, docs, tail};
+use crate::error::StoreError;
+use crate::transaction::Position;
+use manent_model::Address;
+use std::collections::{BTreeSet, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// How many messages are looked at in one read.
+const PAGE: i64 = 500;
+
+/// Rows of a file are compared in groups of this many.
+const GROUP: i64 = 256;
+
+/// What a check found.
+#[derive(Debug, Default)]
+pub(crate) struct Checked {
+    /// How many rows are as they should be.
+    pub rows: i64,
+    /// What is not.
+    pub wrong: Vec<String>,
+}
+
+/// What is expected of the rows of a file: a sum over the tokens of each group, whatever their order.
+#[derive(Default)]
+struct Sums(Vec<u64>);
+
+impl Sums {
+    fn add(&mut self, no: i64, token: &str) {
+        let group = usize::try_from(no / GROUP).unwrap_or(0);
+        if self.0.len() <= group {
+            self.0.resize(group + 1, 0);
+        }
+        let mut hasher = DefaultHasher::new();
+        (no, token).hash(&mut hasher);
+        self.0[group] ^= hasher.finish();
+    }
+}
+
+/// Compares the index with the store. What changes meanwhile is not taken for wrong.
+pub(crate) fn check(reading: &mut Reading<'_>) -> Outcome<Checked> {
+    if let Some(index) = reading.index {
+        begin_reading(index.into())?;
+    }
+    let outcome = Checker::new(reading).and_then(Checker::run);
+    if let Some(index) = reading.index {
+        end_reading(index.into());
+    }
+    outcome
+}
+
+struct Checker<'a, 'r> {
+    reading: &'a mut Reading<'r>,
+    /// How far the index has come.
+    cursor: Cursor,
+    /// How far the store had come.
+    last: Position,
+    /// What waits, or came since: it may be missing.
+    pending: HashSet<DocKey>,
+    sums: Sums,
+    rows: i64,
+    wrong: Vec<String>,
+}
+
+impl<'a, 'r> Checker<'a, 'r> {
+    fn new(reading: &'a mut Reading<'r>) -> Outcome<Self> {
+        begin_reading(reading.connection)?;
+        let (cursor, _) = tail::cursor(reading)?;
+        let (last, pending, sums) = (feed::last_position(reading)?, HashSet::new(), Sums::default());
+        Ok(Self { reading, cursor, last, pending, sums, rows: 0, wrong: Vec::new() })
+    }
+
+    fn run(mut self) -> Outcome<Checked> {
+        let outcome = self.look();
+        end_reading(self.reading.connection);
+        outcome?;
+        Ok(Checked { rows: self.rows, wrong: self.wrong })
+    }
+
+    /// Lets writers and checkpoints pass between two pages.
+    fn breathe(&self) -> Outcome<()> {
+        end_reading(self.reading.connection);
+        Ok(begin_reading(self.reading.connection)?)
+    }
+
+    fn look(&mut self) -> Outcome<()> {
+        if !feed::is_ours(self.reading, self.cursor)? {
+            self.wrong.push("it belongs to another store, or to an earlier time of this one".to_owned());
+            return Ok(());
+        }
+        self.pending()?;
+        let destroyed = self.destroyed()?;
+        self.messages()?;
+        self.others("conversation", DocKind::Conversation)?;
+        self.others("fold", DocKind::Fold)?;
+        // What came or went meanwhile shows in the sums of its group; then only what is missing is told.
+        if self.wrong.is_empty() && destroyed == self.destroyed()? && destroyed == 0 {
+            self.compare()?;
+        }
+        Ok(())
+    }
+
+    /// Remembers what may be missing.
+    fn pending(&mut self) -> Outcome<()> {
+        let mut at = self.cursor;
+        while let Some(found) = feed::after(self.reading, at)? {
+            for run in &found.messages {
+                for key in run.from.0..=run.to.0 {
+                    self.pending.insert(DocKey::new(DocKind::Message, key));
+                }
+            }
+            self.pending.extend(found.conversations.iter().map(|no| DocKey::new(DocKind::Conversation, *no)));
+            for conversation in &found.folded {
+                let folds = feed::folds_of(self.reading, *conversation)?;
+                self.pending.extend(folds.into_iter().map(|no| DocKey::new(DocKind::Fold, no)));
+            }
+            at = found.cursor;
+            self.breathe()?;
+        }
+        if let Some(index) = self.reading.index {
+            let sql = "select key from todo union all select key from unsure";
+            let waiting: Vec<i64> = rows(index, sql, (), |row| row.get(0))?;
+            self.pending.extend(waiting.into_iter().map(DocKey));
+        }
+        Ok(())
+    }
+
+    /// Counts what was destroyed since the index last looked.
+    fn destroyed(&self) -> Outcome<i64> {
+        let sql = "select count(*) from journal where pos > $1 and kind in (33, 34)";
+        Ok(one(self.reading.connection, sql, [self.cursor.position], |row| row.get(0))?)
+    }
+
+    fn messages(&mut self) -> Outcome<()> {
+        let mut after = 0;
+        loop {
+            let sql = "select key, id, arrival, facts, body from message where key > $1 order by key limit $2";
+            let page = rows(self.reading.connection, sql, (after, PAGE), read_row)?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = last.key;
+            for row in page {
+                let (address, arrival) = (Address(row.key), row.arrival);
+                let Some(owner) = docs::owner_of(self.reading, address)? else { continue };
+                let message = match docs::searchable(self.reading, row) {
+                    Ok(message) => message,
+                    // What cannot be read is told by whoever checks the messages.
+                    Err(Fault::Refused(_)) => continue,
+                    Err(fault) => return Err(fault),
+                };
+                let is_new = arrival > self.cursor.position;
+                if message.is_none() {
+                    self.expect_nothing(DocKey::new(DocKind::Message, address.0))?;
+                    self.expect_nothing(DocKey::new(DocKind::Reasoning, address.0))?;
+                }
+                for doc in message.iter().flat_map(|message| docs::of_message(message, owner)) {
+                    self.expect(&doc, is_new)?;
+                }
+            }
+            self.breathe()?;
+        }
+    }
+
+    fn others(&mut self, table: &'static str, kind: DocKind) -> Outcome<()> {
+        let mut after = 0;
+        loop {
+            let sql = format!("select no from {table} where no > $1 order by no limit $2");
+            let page: Vec<i64> = rows(self.reading.connection, &sql, (after, PAGE), |row| row.get(0))?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = *last;
+            for no in page {
+                let doc = match kind {
+                    DocKind::Fold => docs::fold(self.reading, no)?.map(|row| docs::of_fold(no, &row)),
+                    _ => docs::of_conversation(self.reading, no)?,
+                };
+                if let Some(doc) = doc {
+                    self.expect(&doc, false)?;
+                }
+            }
+            self.breathe()?;
+        }
+    }
+
+    fn expect(&mut self, doc: &Doc, is_new: bool) -> Outcome<()> {
+        let key = doc.entry.key;
+        let is_pending = is_new
+            || self.pending.contains(&key)
+            || self.pending.contains(&DocKey::new(DocKind::Message, key.no())) && key.kind() == DocKind::Reasoning;
+        let found = match (self.reading.connection, self.reading.index) {
+            (Connection::Sqlite(_), Some(index)) => {
+                let sql = "select no from doc where key = $1 and at = $2 and arrival = $3";
+                let parameters = (key.0, doc.entry.at, doc.entry.arrival);
+                let no: Option<i64> = maybe(index, sql, parameters, |row| row.get(0))?;
+                if let Some(no) = no {
+                    doc.tokens.split(' ').for_each(|token| self.sums.add(no, token));
+                }
+                no.is_some()
+            }
+            _ => held_by_server(self.reading, doc)?,
+        };
+        match found {
+            true => self.rows += 1,
+            // What changes while it is looked at may be indexed or not.
+            false if is_pending || feed::last_position(self.reading)? != self.last => {}
+            false => self.wrong.push(format!("{:?} {} is not in the index as it is", key.kind(), key.no())),
+        }
+        match self.wrong.len() < 20 {
+            true => Ok(()),
+            false => Err(StoreError::altered("the index", "more than this is missing").into()),
+        }
+    }
+
+    /// Something that is erased or still written has no row.
+    fn expect_nothing(&mut self, key: DocKey) -> Outcome<()> {
+        let held = match (self.reading.connection, self.reading.index) {
+            (Connection::Sqlite(_), Some(index)) => {
+                maybe(index, "select 1 from doc where key = $1", [key.0], |_| Ok(()))?
+            }
+            _ => maybe(self.reading.connection, "select 1 from search_doc where key = $1", [key.0], |_| Ok(()))?,
+        };
+        if held.is_some() && feed::last_position(self.reading)? == self.last {
+            self.wrong.push(format!("{:?} {} is in the index and should not be", key.kind(), key.no()));
+        }
+        Ok(())
+    }
+
+    /// Counts rows that stand for nothing, and compares the sums of a file.
+    fn compare(&mut self) -> Outcome<()> {
+        let Some(index) = self.reading.index else {
+            let sql = "select count(*)
+                 from search_doc d
+                 where (d.key & 3 < 2 and not exists (select 1 from message m where m.key = d.key >> 2))
+                   or (d.key & 3 = 2 and not exists (select 1 from conversation c where c.no = d.key >> 2))
+                   or (d.key & 3 = 3 and not exists (select 1 from fold f where f.no = d.key >> 2))";
+            let stray: i64 = one(self.reading.connection, sql, (), |row| row.get(0))?;
+            if stray > 0 {
+                self.wrong.push(format!("{stray} rows of the index stand for nothing"));
+            }
+            return Ok(());
+        };
+        let held: i64 = one(index, "select count(*) from doc", (), |row| row.get(0))?;
+        // What waits may have a row under its old words; then the groups cannot be compared.
+        if held != self.rows && self.pending.is_empty() {
+            self.wrong.push(format!("{} rows of the index stand for nothing", held - self.rows));
+        }
+        if !self.pending.is_empty() {
+            return Ok(());
+        }
+        let mut found = Sums::default();
+        each(index, "select term, doc from temp.spoken", (), |row| {
+            let (term, no): (String, i64) = (row.get(0)?, row.get(1)?);
+            found.add(no, &term);
+            Ok(true)
+        })?;
+        let groups = found.0.len().max(self.sums.0.len());
+        let sum = |sums: &Sums, group: usize| sums.0.get(group).copied().unwrap_or(0);
+        let differing: BTreeSet<usize> =
+            (0..groups).filter(|group| sum(&found, *group) != sum(&self.sums, *group)).collect();
+        for group in differing.into_iter().take(20) {
+            let first = group as i64 * GROUP;
+            self.wrong.push(format!("rows {first} to {} of the index have other words", first + GROUP - 1));
+        }
+        Ok(())
+    }
+}
+
+/// Says whether a server holds a row with exactly these tokens.
+fn held_by_server(reading: &Reading<'_>, doc: &Doc) -> Outcome<bool> {
+    let sql = "select array_to_string(tsvector_to_array(tokens), ' '), at, arrival from search_doc where key = $1";
+    let found: Vec<(String, i64, i64)> =
+        rows(reading.connection, sql, [doc.entry.key.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let mut held: Vec<&str> = found.iter().flat_map(|(tokens, ..)| tokens.split(' ')).collect();
+    held.retain(|token| *token != docs::SPLIT);
+    held.sort_unstable();
+    let mut expected: Vec<&str> = doc.tokens.split(' ').collect();
+    expected.sort_unstable();
+    let in_time = found.iter().all(|(_, at, arrival)| (*at, *arrival) == (doc.entry.at, doc.entry.arrival));
+    Ok(in_time && held == expected)
+}

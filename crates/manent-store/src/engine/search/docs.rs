@@ -1,0 +1,115 @@
+//! What is indexed: the texts of messages, the names of conversations, the summaries of folds.
+
+use super::super::connection::{Found, Ran, maybe};
+use super::super::fault::Outcome;
+use super::super::read::message::{MessageRow, message_of, read_row};
+use super::super::read::{Reading, attached, conversation};
+use super::{Doc, DocKey, DocKind, Entry};
+use manent_model::search::{self, Field, Passage, RESERVED};
+use manent_model::{Address, Fold, Message, MessageStatus};
+
+/// Stands in every row of a conversation, so that one can be searched alone.
+pub(crate) fn owner_token(conversation_no: i64) -> String {
+    format!("{RESERVED}in{conversation_no}")
+}
+
+/// Stands in the rows of a message that has several, because one cannot hold all of its words.
+pub(crate) const SPLIT: &str = "\u{E000}split";
+
+/// Reads a message that can be searched; none if it is gone, erased, or still being written.
+pub(crate) fn message(reading: &mut Reading<'_>, address: Address) -> Outcome<Option<Message>> {
+    let sql = "select key, id, arrival, facts, body from message where key = $1";
+    let Some(row) = maybe(reading.connection, sql, [address.0], read_row)? else { return Ok(None) };
+    searchable(reading, row)
+}
+
+/// Turns a row into a message, if that can be searched.
+pub(crate) fn searchable(reading: &mut Reading<'_>, row: MessageRow) -> Outcome<Option<Message>> {
+    let message = message_of(reading.connection, reading.caches, reading.key, row)?;
+    let is_whole = !message.erased && message.content.status != MessageStatus::Streaming;
+    Ok(is_whole.then_some(message))
+}
+
+/// Returns the passages of a message that belong into a row of the index.
+pub(crate) fn passages_of(message: &Message, kind: DocKind) -> Vec<Passage<'_>> {
+    let is_thought = |passage: &Passage<'_>| passage.field == Field::Reasoning;
+    let mut passages = search::passages(&message.content);
+    passages.retain(|passage| is_thought(passage) == (kind == DocKind::Reasoning));
+    passages
+}
+
+/// Returns the rows of a message: what it says, and what its model thought, if anything.
+pub(crate) fn of_message(message: &Message, conversation_no: i64) -> Vec<Doc> {
+    let rows = [DocKind::Message, DocKind::Reasoning].map(|kind| {
+        let passages = passages_of(message, kind);
+        if kind == DocKind::Reasoning && passages.is_empty() {
+            return None;
+        }
+        let mut tokens = distinct(&passages);
+        tokens.extend(search::message_filters(&message.content));
+        let entry = Entry {
+            at: message.content.time.at.0,
+            arrival: message.arrival,
+            key: DocKey::new(kind, message.address.0),
+        };
+        Some(doc(entry, conversation_no, tokens))
+    });
+    rows.into_iter().flatten().collect()
+}
+
+/// Returns the row of a conversation; none if it is gone.
+pub(crate) fn of_conversation(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<Doc>> {
+    let Some((shown, _)) = conversation::by_no(reading, no)? else { return Ok(None) };
+    let tokens = distinct(&search::conversation_passages(&shown));
+    let entry = Entry { at: shown.created_at.0, arrival: 0, key: DocKey::new(DocKind::Conversation, no) };
+    Ok(Some(doc(entry, no, tokens)))
+}
+
+/// A fold with where it stands.
+pub(crate) struct FoldRow {
+    pub conversation_no: i64,
+    /// The message behind which it stands.
+    pub address: Address,
+    /// It was taken back, and may come again.
+    pub is_withdrawn: bool,
+    pub fold: Fold,
+}
+
+/// Reads a fold that has a summary; none if it is gone. One that was taken back stays in the index, and is not shown.
+pub(crate) fn fold(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<FoldRow>> {
+    let sql = "select conversation_no, key, withdrawn from fold where no = $1";
+    let read = |row: &Found<'_>| -> Ran<(i64, i64, bool)> { Ok((row.get(0)?, row.get(1)?, row.get(2)?)) };
+    let Some((conversation_no, key, is_withdrawn)) = maybe(reading.connection, sql, [no], read)? else {
+        return Ok(None);
+    };
+    let fold = attached::fold_by_no(reading, no)?.filter(|fold| fold.summary.is_some());
+    Ok(fold.map(|fold| FoldRow { conversation_no, address: Address(key), is_withdrawn, fold }))
+}
+
+/// Returns the row of a fold.
+pub(crate) fn of_fold(no: i64, row: &FoldRow) -> Doc {
+    let tokens = distinct(&fold_passages(&row.fold));
+    let entry = Entry { at: row.fold.at.0, arrival: 0, key: DocKey::new(DocKind::Fold, no) };
+    doc(entry, row.conversation_no, tokens)
+}
+
+/// Returns what is searched of a fold.
+pub(crate) fn fold_passages(fold: &Fold) -> Vec<Passage<'_>> {
+    let passage = |text: &'_ str| Passage { field: Field::Summary, text: text.to_owned().into() };
+    fold.summary.as_deref().map(passage).into_iter().collect()
+}
+
+/// Returns the number of the conversation that owns a branch; none if it is gone.
+pub(crate) fn owner_of(reading: &Reading<'_>, address: Address) -> Outcome<Option<i64>> {
+    let sql = "select c.no from branch b join conversation c on c.no = b.conversation_no where b.no = $1";
+    Ok(maybe(reading.connection, sql, [address.branch().0], |row| row.get(0))?)
+}
+
+fn distinct(passages: &[Passage<'_>]) -> Vec<String> {
+    search::distinct_tokens(passages.iter().map(|passage| &*passage.text))
+}
+
+fn doc(entry: Entry, conversation_no: i64, mut tokens: Vec<String>) -> Doc {
+    tokens.push(owner_token(conversation_no));
+    Doc { entry, tokens: tokens.join(" ") }
+}

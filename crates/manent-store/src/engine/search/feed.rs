@@ -1,0 +1,176 @@
+//! The feed: what the journal says has come or changed since the index last looked.
+
+use super::super::codes::Kind;
+use super::super::connection::{maybe, rows};
+use super::super::facts::MessageFacts;
+use super::super::fault::Outcome;
+use super::super::read::Reading;
+use super::super::read::message::in_ranges;
+use super::docs;
+use super::{Doc, DocKey, DocKind, Entry};
+use crate::error::StoreError;
+use crate::transaction::Position;
+use manent_model::search::ANALYZER_VERSION;
+use manent_model::{Address, Digest, Range};
+use std::collections::{BTreeSet, HashMap};
+
+/// How much of the journal is looked at in one go.
+const ROWS_MAX: i64 = 4_000;
+
+/// So many messages are handed on in one go, but for the last row's.
+const MESSAGES_MAX: i64 = 4_000;
+
+/// How far an index has come, with what stands there: another store, or one that was put back, says something else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Cursor {
+    /// Everything up to this position is known.
+    pub position: Position,
+    /// The row of the journal that ends there.
+    pub row: Position,
+    /// The digest of that row.
+    pub digest: Digest,
+}
+
+/// The name under which a cursor is kept, where it is kept.
+pub(crate) const CURSOR: &str = "search";
+
+impl Cursor {
+    /// Writes it down, with the rules by which texts are taken apart: under other rules the index is worth nothing.
+    pub(crate) fn encode(self) -> Vec<u8> {
+        let mut bytes = ANALYZER_VERSION.to_le_bytes().to_vec();
+        bytes.extend_from_slice(&self.position.to_le_bytes());
+        bytes.extend_from_slice(&self.row.to_le_bytes());
+        bytes.extend_from_slice(&self.digest.0);
+        bytes
+    }
+
+    /// Reads it; none if it was written under other rules.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let rest = bytes.strip_prefix(&ANALYZER_VERSION.to_le_bytes()[..])?;
+        let (position, rest) = rest.split_first_chunk::<8>()?;
+        let (row, rest) = rest.split_first_chunk::<8>()?;
+        let digest = Digest(rest.try_into().ok()?);
+        Some(Self { position: i64::from_le_bytes(*position), row: i64::from_le_bytes(*row), digest })
+    }
+}
+
+/// What came or changed.
+#[derive(Debug, Default)]
+pub(crate) struct Feed {
+    /// Where to go on.
+    pub cursor: Cursor,
+    /// Runs of messages that came.
+    pub messages: Vec<Range>,
+    /// Conversations whose name or tags may have changed.
+    pub conversations: BTreeSet<i64>,
+    /// Conversations that may have more folds.
+    pub folded: BTreeSet<i64>,
+}
+
+impl Feed {
+    /// How many messages came.
+    pub(crate) fn len(&self) -> usize {
+        self.messages.iter().map(Range::len).sum()
+    }
+}
+
+/// Reads what came after a cursor; none if nothing did.
+pub(crate) fn after(reading: &Reading<'_>, cursor: Cursor) -> Outcome<Option<Feed>> {
+    type Row = (Position, i64, i64, Option<i64>, Option<i64>, [u8; 16]);
+    let sql = "select pos, count, kind, conversation_no, key, digest from journal where pos > $1 order by pos limit $2";
+    let found: Vec<Row> = rows(reading.connection, sql, (cursor.position, ROWS_MAX), |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
+    })?;
+    let (mut feed, mut messages) = (Feed { cursor, ..Feed::default() }, 0);
+    for (position, count, kind, conversation_no, key, digest) in found {
+        let kind = Kind::of(kind).ok_or_else(|| StoreError::altered("journal", position))?;
+        match (kind, key) {
+            (kind, Some(key)) if kind.adds_messages() && count > 0 => {
+                messages += count;
+                feed.messages.push(Range { from: Address(key), to: Address(key + count - 1) });
+            }
+            (Kind::MessageFinished, Some(key)) => {
+                messages += 1;
+                feed.messages.push(Range::one(Address(key)));
+            }
+            _ => {}
+        }
+        if let Some(no) = conversation_no {
+            if shows_in_conversation(kind) {
+                feed.conversations.insert(no);
+            }
+            if kind == Kind::FoldAdded {
+                feed.folded.insert(no);
+            }
+        }
+        feed.cursor = Cursor { position: position + count - 1, row: position, digest: Digest(digest) };
+        if messages >= MESSAGES_MAX {
+            break;
+        }
+    }
+    Ok((feed.cursor != cursor).then_some(feed))
+}
+
+/// What may change the name, the tags or the being of a conversation.
+fn shows_in_conversation(kind: Kind) -> bool {
+    use Kind::*;
+    matches!(kind, ConversationCreated | ConversationEdited | Undone | Redone | Purged | Erased)
+}
+
+/// Reads the last position of the store.
+pub(crate) fn last_position(reading: &Reading<'_>) -> Outcome<Position> {
+    let sql = "select pos + count - 1 from journal order by pos desc limit 1";
+    Ok(maybe(reading.connection, sql, (), |row| row.get(0))?.unwrap_or(0))
+}
+
+/// Says whether a cursor is one of this store.
+pub(crate) fn is_ours(reading: &Reading<'_>, cursor: Cursor) -> Outcome<bool> {
+    if cursor.position == 0 {
+        return Ok(true);
+    }
+    let sql = "select digest from journal where pos = $1";
+    let found: Vec<[u8; 16]> = rows(reading.connection, sql, [cursor.row], |row| row.get(0))?;
+    Ok(found == [cursor.digest.0])
+}
+
+/// Returns what messages of runs are sorted by, without looking at what they say.
+pub(crate) fn entries(reading: &Reading<'_>, runs: &[Range]) -> Outcome<Vec<Entry>> {
+    let sql = "select key, arrival, facts from message where key between $1 and $2";
+    let mut entries = Vec::new();
+    for run in runs {
+        let found: Vec<(i64, i64, Vec<u8>)> =
+            rows(reading.connection, sql, (run.from.0, run.to.0), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        for (key, arrival, facts) in found {
+            let facts = MessageFacts::decode(&facts).ok_or_else(|| StoreError::altered("message", key))?;
+            entries.push(Entry { at: facts.at, arrival, key: DocKey::new(DocKind::Message, key) });
+        }
+    }
+    Ok(entries)
+}
+
+/// Returns the rows of the messages of runs.
+pub(crate) fn message_docs(reading: &mut Reading<'_>, runs: &[Range]) -> Outcome<Vec<Doc>> {
+    let mut owners: HashMap<i64, Option<i64>> = HashMap::new();
+    let mut all = Vec::new();
+    for row in in_ranges(reading.connection, runs, usize::MAX >> 1)? {
+        let address = Address(row.key);
+        let owner = match owners.get(&address.branch().0) {
+            Some(owner) => *owner,
+            None => {
+                let owner = docs::owner_of(reading, address)?;
+                owners.insert(address.branch().0, owner);
+                owner
+            }
+        };
+        if let (Some(owner), Some(message)) = (owner, docs::searchable(reading, row)?) {
+            all.extend(docs::of_message(&message, owner));
+        }
+    }
+    Ok(all)
+}
+
+/// Returns the numbers of the folds of a conversation.
+pub(crate) fn folds_of(reading: &Reading<'_>, conversation_no: i64) -> Outcome<Vec<i64>> {
+    let sql = "select no from fold where conversation_no = $1 order by no";
+    Ok(rows(reading.connection, sql, [conversation_no], |row| row.get(0))?)
+}

@@ -1,0 +1,244 @@
+//! From a row of the index to what people see: is it shown, does it match, what stands around it.
+
+use super::super::fault::Outcome;
+use super::super::read::Reading;
+use super::super::read::message::{MessageRow, in_ranges, message_of};
+use super::super::read::path::end_of;
+use super::docs::{self, FoldRow};
+use super::place::{Owner, Owners, Path};
+use super::{DocKind, Entry};
+use crate::search::{Also, Hit, Neighbour, Search};
+use manent_model::search::{self, Field, Passage, Snippet, Subject};
+use manent_model::{Address, ConversationStatus, Message, Micros, Time};
+use std::rc::Rc;
+
+/// How many characters of a text are shown around what was found, and of a neighbour.
+const SNIPPET: usize = 160;
+/// How many messages are shown before a hit, and behind it, at most.
+const NEIGHBOURS_MAX: u32 = 5;
+
+/// A row of the index that matches, with what was read to know it.
+pub(crate) struct Judged {
+    pub entry: Entry,
+    pub owner: Rc<Owner>,
+    on_path: bool,
+    what: What,
+    pub score: i64,
+}
+
+enum What {
+    Message(Box<Message>),
+    Conversation,
+    Fold(Box<FoldRow>),
+}
+
+/// Whether words must be looked for in the text itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// The index has said that they are there.
+    Index,
+    /// Nobody has.
+    Nobody,
+}
+
+/// Looks whether a row of the index is what is looked for.
+pub(crate) fn judge(
+    reading: &mut Reading<'_>,
+    owners: &mut Owners,
+    search: &Search,
+    within: Option<i64>,
+    (entry, trust): (Entry, Trust),
+) -> Outcome<Option<Judged>> {
+    let also = search.also;
+    let no = entry.key.no();
+    match entry.key.kind() {
+        DocKind::Reasoning if !also.reasoning => Ok(None),
+        kind @ (DocKind::Message | DocKind::Reasoning) => {
+            let Some(place) = owners.place(reading, Address(no), within, also)? else { return Ok(None) };
+            let Some(message) = docs::message(reading, Address(no))? else { return Ok(None) };
+            if !message.content.seen.by_reader && !also.branches {
+                return Ok(None);
+            }
+            let score = {
+                let passages = docs::passages_of(&message, kind);
+                if kind == DocKind::Reasoning && passages.is_empty() {
+                    return Ok(None);
+                }
+                score(search, trust, &subject(&passages, Some(&message), &place.owner, entry))
+            };
+            let what = What::Message(Box::new(message));
+            Ok(score.map(|score| Judged { entry, owner: place.owner, on_path: place.on_path, what, score }))
+        }
+        DocKind::Conversation => {
+            let Some(owner) = shown(reading, owners, no, within, also)? else { return Ok(None) };
+            let score =
+                score(search, trust, &subject(&search::conversation_passages(&owner.shown), None, &owner, entry));
+            Ok(score.map(|score| Judged { entry, owner, on_path: true, what: What::Conversation, score }))
+        }
+        DocKind::Fold => {
+            let fold = docs::fold(reading, no)?.filter(|fold| !fold.is_withdrawn);
+            let Some(fold) = fold else { return Ok(None) };
+            let Some(owner) = shown(reading, owners, fold.conversation_no, within, also)? else { return Ok(None) };
+            let on_path = owner.path.position(fold.address).is_some();
+            if !on_path && !also.branches {
+                return Ok(None);
+            }
+            let score = score(search, trust, &subject(&docs::fold_passages(&fold.fold), None, &owner, entry));
+            Ok(score.map(|score| Judged { entry, owner, on_path, what: What::Fold(Box::new(fold)), score }))
+        }
+    }
+}
+
+fn shown(
+    reading: &mut Reading<'_>,
+    owners: &mut Owners,
+    no: i64,
+    within: Option<i64>,
+    also: Also,
+) -> Outcome<Option<Rc<Owner>>> {
+    if within.is_some_and(|within| within != no) {
+        return Ok(None);
+    }
+    let owner = owners.get(reading, no)?;
+    Ok(owner.filter(|owner| owner.shown.status != ConversationStatus::Trashed || also.trashed))
+}
+
+fn subject<'a>(
+    passages: &'a [Passage<'a>],
+    message: Option<&'a Message>,
+    owner: &'a Owner,
+    entry: Entry,
+) -> Subject<'a> {
+    let message = message.map(|message| &message.content);
+    Subject { passages, message, conversation: &owner.shown, project: owner.project.as_deref(), at: Micros(entry.at) }
+}
+
+/// Returns how good a subject is; none if it does not match.
+fn score(search: &Search, trust: Trust, subject: &Subject<'_>) -> Option<i64> {
+    let is_found = match trust {
+        Trust::Index => search.query.admits(subject),
+        Trust::Nobody => search.query.matches(subject),
+    };
+    is_found.then(|| match search.order {
+        crate::search::SearchOrder::Newest => 0,
+        crate::search::SearchOrder::Relevance => {
+            i64::try_from(search::relevance(&search.query, subject, search.now)).unwrap_or(i64::MAX)
+        }
+    })
+}
+
+impl Judged {
+    /// Makes what is shown.
+    pub(crate) fn hit(&self, reading: &mut Reading<'_>, owners: &mut Owners, search: &Search) -> Outcome<Hit> {
+        let shown = &self.owner.shown;
+        let mut hit = Hit {
+            conversation: shown.id,
+            title: shown.title.clone(),
+            kind: shown.kind,
+            status: shown.status,
+            field: Field::Title,
+            message: None,
+            fold: None,
+            branch: None,
+            position: None,
+            on_path: self.on_path,
+            role: None,
+            author: None,
+            time: Time::exact(shown.created_at.0),
+            snippet: Snippet::default(),
+            before: Vec::new(),
+            after: Vec::new(),
+            in_conversation: None,
+            score: (search.order == crate::search::SearchOrder::Relevance).then_some(self.score),
+        };
+        match &self.what {
+            What::Conversation => {
+                (hit.field, hit.snippet) = snippet(search, &search::conversation_passages(shown));
+            }
+            What::Message(message) => {
+                (hit.field, hit.snippet) = snippet(search, &docs::passages_of(message, self.entry.key.kind()));
+                hit.message = Some(message.id);
+                hit.role = Some(message.content.role.clone());
+                hit.author.clone_from(&message.content.author);
+                hit.time = message.content.time;
+                self.around(reading, owners, search, message.address, &mut hit)?;
+            }
+            What::Fold(fold) => {
+                (hit.field, hit.snippet) = snippet(search, &docs::fold_passages(&fold.fold));
+                hit.message = Some(fold.fold.after);
+                hit.fold = Some(fold.fold.id);
+                hit.time = Time::exact(fold.fold.at.0);
+                self.around(reading, owners, search, fold.address, &mut hit)?;
+            }
+        }
+        Ok(hit)
+    }
+
+    /// Adds where a message stands and what stands beside it.
+    fn around(
+        &self,
+        reading: &mut Reading<'_>,
+        owners: &mut Owners,
+        search: &Search,
+        address: Address,
+        hit: &mut Hit,
+    ) -> Outcome<()> {
+        // Off the path it is read along its own branch, as a page shows it.
+        let own;
+        let path = match self.on_path {
+            true => &self.owner.path,
+            false => {
+                let end = end_of(reading, address.branch())?;
+                own = Path::of(reading, end)?;
+                &own
+            }
+        };
+        hit.branch = owners.branch(reading, address)?.map(|(_, id)| id);
+        hit.position = path.position(address);
+        let many = search.neighbours.min(NEIGHBOURS_MAX) as usize;
+        if many > 0 {
+            let runs = path.around(address, many);
+            for row in in_ranges(reading.connection, &runs, 2 * many + 1)? {
+                match row.key == address.0 {
+                    // What comes from here on stands behind it.
+                    true => hit.before = std::mem::take(&mut hit.after),
+                    false => hit.after.push(neighbour(reading, row)?),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn neighbour(reading: &mut Reading<'_>, row: MessageRow) -> Outcome<Neighbour> {
+    let message = message_of(reading.connection, reading.caches, reading.key, row)?;
+    let mut text = String::new();
+    let mut left = SNIPPET;
+    for word in message.content.body.words().split_whitespace() {
+        let length = word.chars().count() + usize::from(!text.is_empty());
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        if length > left {
+            text.extend(word.chars().take(left));
+            text.push('…');
+            break;
+        }
+        text.push_str(word);
+        left -= length;
+    }
+    Ok(Neighbour { message: message.id, role: message.content.role, text })
+}
+
+/// Shows the first passage with something of what was looked for.
+fn snippet(search: &Search, passages: &[Passage<'_>]) -> (Field, Snippet) {
+    let mut first = None;
+    for passage in passages {
+        let shown = search::snippet(&passage.text, &search.query, SNIPPET);
+        if !shown.highlights.is_empty() {
+            return (passage.field, shown);
+        }
+        first.get_or_insert((passage.field, shown));
+    }
+    first.unwrap_or((Field::Text, Snippet::default()))
+}

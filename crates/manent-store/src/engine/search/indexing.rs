@@ -1,0 +1,123 @@
+//! The life of the thread that fills an index, whatever the engine, and those who wait for it.
+
+use crate::error::Result;
+use crate::search::Indexed;
+use crate::transaction::Position;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How long it gathers before it looks again; a search looks through what came since.
+const GATHER: Duration = Duration::from_millis(100);
+
+/// How long it waits after something went wrong.
+const AFTER_TROUBLE: Duration = Duration::from_secs(1);
+
+#[derive(Default)]
+struct State {
+    closed: bool,
+    /// Somebody wants it made anew.
+    anew: bool,
+    /// It has caught up since it began; one that never did is being made, and holds nobody up.
+    has_caught_up: bool,
+    known: Indexed,
+}
+
+/// What the thread and those who wait for it share.
+pub(crate) struct Indexing {
+    state: Mutex<State>,
+    changed: Condvar,
+    told: watch::Sender<Indexed>,
+}
+
+impl Default for Indexing {
+    fn default() -> Self {
+        Self { state: Mutex::default(), changed: Condvar::new(), told: watch::Sender::new(Indexed::default()) }
+    }
+}
+
+/// What one round of work came to.
+pub(crate) enum Round {
+    /// There was something to do, and there may be more.
+    More {
+        /// Everything up to here is indexed or waits.
+        position: Position,
+        /// How many wait.
+        waiting: i64,
+    },
+    /// Everything up to here is indexed.
+    Idle(Position),
+}
+
+impl Indexing {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Asks for the index to be made anew.
+    pub(crate) fn make_anew(&self) {
+        let mut state = self.lock();
+        (state.anew, state.has_caught_up) = (true, false);
+        state.known = Indexed::default();
+        self.told.send_replace(state.known);
+        self.changed.notify_all();
+    }
+
+    /// Returns a watch on how far it has come.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Indexed> {
+        self.told.subscribe()
+    }
+
+    /// Lets a writer that is far ahead wait for a moment. One that is in trouble holds nobody up.
+    pub(crate) fn hold_up(&self, position: Position, ahead_max: Position, most: Duration) {
+        let state = self.lock();
+        let behind = position - state.known.position + state.known.waiting;
+        if !state.has_caught_up || state.known.in_trouble || state.closed || behind <= ahead_max {
+            return;
+        }
+        drop(self.changed.wait_timeout(state, most));
+    }
+
+    /// The life of the thread. A round that could not begin is none.
+    pub(crate) fn serve(&self, mut round: impl FnMut(bool) -> Result<Option<Round>>) {
+        loop {
+            let mut state = self.lock();
+            let wait = match (state.known.in_trouble, state.known.idle && !state.anew) {
+                (true, _) => Some(AFTER_TROUBLE),
+                (false, true) => Some(GATHER),
+                (false, false) => None,
+            };
+            if let Some(wait) = wait.filter(|_| !state.closed) {
+                (state, _) = self.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner);
+            }
+            if state.closed {
+                return;
+            }
+            let anew = state.anew;
+            drop(state);
+            let outcome = round(anew);
+            let mut state = self.lock();
+            match outcome {
+                Ok(None) => state.known.idle = true,
+                Ok(Some(round)) => {
+                    state.anew &= !anew;
+                    let (position, waiting, idle) = match round {
+                        Round::More { position, waiting } => (position, waiting, false),
+                        Round::Idle(position) => (position, 0, !state.anew),
+                    };
+                    state.known = Indexed { position, waiting, idle, in_trouble: false };
+                    state.has_caught_up |= idle;
+                }
+                // Whatever it was, opening it again finds out whether it can be helped.
+                Err(_) => state.known = Indexed { idle: false, in_trouble: true, ..state.known },
+            }
+            self.told.send_if_modified(|told| std::mem::replace(told, state.known) != state.known);
+            self.changed.notify_all();
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Looking: candidates from the index and from its tail, judged one after another until a page is full.
+
+use super::super::fault::Outcome;
+use super::super::read::Reading;
+use super::super::read::path::head_of;
+use super::docs::owner_token;
+use super::hit::{Judged, Trust, judge};
+use super::place::Owners;
+use super::tail::{Tail, tail};
+use super::walk::Walk;
+use super::{DocKey, Entry};
+use crate::query::Count;
+use crate::search::{Counting, Found, Grouping, HITS_MAX, Hit, RANKED_MAX, Search, SearchCursor, SearchOrder};
+use manent_model::path;
+use manent_model::search::Candidates;
+use manent_model::{BranchNo, Micros};
+use std::collections::{BTreeSet, HashSet};
+use std::rc::Rc;
+use std::time::Instant;
+
+/// How many hits are counted when all of them are asked for, and of each conversation.
+const COUNTED_MAX: u32 = 1_000;
+const COUNTED_IN_ONE: u32 = 20;
+
+/// One search under way.
+struct Looker<'a, 'r> {
+    reading: &'a mut Reading<'r>,
+    search: &'a Search,
+    owners: Owners,
+    within: Option<i64>,
+    walk: Walk,
+    /// The next one of the index.
+    next: Option<Entry>,
+    tail: Rc<Tail>,
+    /// How many entries of the tail are left.
+    tail_left: usize,
+    /// What the index says of words.
+    trust: Trust,
+    until: Instant,
+    cut_short: bool,
+}
+
+pub(crate) fn look(reading: &mut Reading<'_>, search: &Search) -> Outcome<Found> {
+    let started = Instant::now();
+    let tail = Rc::new(tail(reading)?);
+    let reach = tail.reach;
+    let before = match (search.order, search.after) {
+        (SearchOrder::Newest, Some(cursor)) => Some(entry_of(cursor)),
+        // Ranked pages look at the same candidates again; what came since the first page is left out.
+        (SearchOrder::Relevance, Some(cursor)) => {
+            Some(Entry { at: cursor.newest.0, arrival: i64::MAX, key: DocKey(i64::MAX) })
+        }
+        (_, None) => None,
+    };
+    let mut looker = Looker::begin(reading, search, tail.clone(), before, started + search.patience)?;
+    let (hits, mut total, next) = match search.order {
+        SearchOrder::Newest => looker.newest()?,
+        SearchOrder::Relevance => looker.best()?,
+    };
+    let (cut_short, until) = (looker.cut_short, looker.until);
+    if search.counting == Counting::All && total.more && search.grouping == Grouping::Flat {
+        total = Looker::begin(reading, search, tail, None, until)?.count(COUNTED_MAX)?;
+    }
+    let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+    Ok(Found { hits, total, next, reach, cut_short, micros })
+}
+
+/// The time that a query asks for bounds what is looked at.
+fn bounded(search: &Search, before: Option<Entry>) -> Option<Entry> {
+    let (_, until) = search.query.time_range();
+    let bound = until.map(|until| Entry { at: until.0, arrival: i64::MIN, key: DocKey(i64::MIN) });
+    match (before, bound) {
+        (Some(before), Some(bound)) => Some(before.min(bound)),
+        (before, bound) => before.or(bound),
+    }
+}
+
+/// Narrows a query to one conversation: the rows of all whose branches its path goes through.
+fn narrowed(reading: &mut Reading<'_>, search: &Search) -> Outcome<(Option<i64>, Candidates)> {
+    let candidates = search.query.candidates();
+    let Some(id) = search.within else { return Ok((None, candidates)) };
+    let (no, head) = head_of(reading.connection, id)?;
+    let mut branches: BTreeSet<BranchNo> = BTreeSet::new();
+    for run in path::ranges(&mut reading.caches.branches(reading.connection), head)? {
+        branches.insert(run.from.branch());
+    }
+    let mut owners = BTreeSet::from([no]);
+    for branch in branches {
+        owners.extend(super::docs::owner_of(reading, branch.slot(0))?);
+    }
+    let owners = owners.into_iter().map(|no| Candidates::Token(owner_token(no))).collect();
+    Ok((Some(no), Candidates::All(vec![candidates, Candidates::Any(owners)])))
+}
+
+fn entry_of(cursor: SearchCursor) -> Entry {
+    Entry { at: cursor.at.0, arrival: cursor.arrival, key: DocKey(cursor.key) }
+}
+
+impl<'a, 'r> Looker<'a, 'r> {
+    fn begin(
+        reading: &'a mut Reading<'r>,
+        search: &'a Search,
+        tail: Rc<Tail>,
+        before: Option<Entry>,
+        until: Instant,
+    ) -> Outcome<Self> {
+        let (within, candidates) = narrowed(reading, search)?;
+        let before = bounded(search, before);
+        let walk = Walk::new(reading, &candidates, before)?;
+        let tail_left = match before {
+            Some(before) => tail.entries.partition_point(|entry| *entry < before),
+            None => tail.entries.len(),
+        };
+        let trust = if search.query.index_is_exact() { Trust::Index } else { Trust::Nobody };
+        let mut looker = Self {
+            reading,
+            search,
+            owners: Owners::default(),
+            within,
+            walk,
+            next: None,
+            tail,
+            tail_left,
+            trust,
+            until,
+            cut_short: false,
+        };
+        looker.advance()?;
+        Ok(looker)
+    }
+
+    /// Takes the next row out of the index.
+    fn advance(&mut self) -> Outcome<()> {
+        self.next = loop {
+            match self.walk.next(self.reading)? {
+                // What is in the tail as well has changed since, and is looked at there.
+                Some(entry) if self.tail.keys.contains(&entry.key) => {}
+                next => break next,
+            }
+        };
+        Ok(())
+    }
+
+    /// Returns the newest candidate that was not looked at yet.
+    fn candidate(&mut self) -> Outcome<Option<(Entry, Trust)>> {
+        let waiting = self.tail.entries[..self.tail_left].last().copied();
+        match (waiting, self.next) {
+            (Some(waiting), next) if next.is_none_or(|next| waiting >= next) => {
+                self.tail_left -= 1;
+                Ok(Some((waiting, Trust::Nobody)))
+            }
+            (_, Some(next)) => {
+                self.advance()?;
+                Ok(Some((next, self.trust)))
+            }
+            (_, None) => Ok(None),
+        }
+    }
+
+    /// Returns the next match; none at the end, or where time ran out.
+    fn matching(&mut self) -> Outcome<Option<Judged>> {
+        let (since, _) = self.search.query.time_range();
+        loop {
+            if Instant::now() > self.until {
+                self.cut_short = true;
+                return Ok(None);
+            }
+            let Some(candidate) = self.candidate()? else { return Ok(None) };
+            if since.is_some_and(|since| candidate.0.at < since.0) {
+                return Ok(None);
+            }
+            let judged = judge(self.reading, &mut self.owners, self.search, self.within, candidate)?;
+            if judged.is_some() {
+                return Ok(judged);
+            }
+        }
+    }
+
+    fn newest(&mut self) -> Outcome<(Vec<Hit>, Count, Option<SearchCursor>)> {
+        let limit = self.search.limit.clamp(1, HITS_MAX) as usize;
+        let mut shown: Vec<Judged> = Vec::with_capacity(limit);
+        let mut known: HashSet<i64> = HashSet::new();
+        let mut more = false;
+        while let Some(judged) = self.matching()? {
+            if self.search.grouping == Grouping::Conversations {
+                let no = judged.owner.no;
+                if known.contains(&no) || self.is_on_earlier_page(no)? {
+                    known.insert(no);
+                    continue;
+                }
+                known.insert(no);
+            }
+            if shown.len() == limit {
+                more = true;
+                break;
+            }
+            shown.push(judged);
+        }
+        more |= self.cut_short;
+        let next = match (more, shown.last()) {
+            (true, Some(last)) => Some(self.cursor_behind(last.entry, 0)),
+            _ => None,
+        };
+        let total = Count { n: shown.len() as u32, more };
+        Ok((self.hits(&shown)?, total, next))
+    }
+
+    fn best(&mut self) -> Outcome<(Vec<Hit>, Count, Option<SearchCursor>)> {
+        let limit = self.search.limit.clamp(1, HITS_MAX) as usize;
+        let mut found: Vec<Judged> = Vec::new();
+        while found.len() < RANKED_MAX
+            && let Some(judged) = self.matching()?
+        {
+            found.push(judged);
+        }
+        let more_behind = found.len() == RANKED_MAX && self.matching()?.is_some();
+        let newest = match self.search.after {
+            Some(cursor) => cursor.newest,
+            None => found.first().map_or(Micros(0), |newest| Micros(newest.entry.at)),
+        };
+        let total = Count { n: found.len() as u32, more: more_behind || self.cut_short };
+        found.sort_by_key(|judged| std::cmp::Reverse((judged.score, judged.entry)));
+        if self.search.grouping == Grouping::Conversations {
+            let mut known = HashSet::new();
+            found.retain(|judged| known.insert(judged.owner.no));
+        }
+        if let Some(cursor) = self.search.after {
+            found.retain(|judged| (judged.score, judged.entry) < (cursor.score, entry_of(cursor)));
+        }
+        let next = match found.get(limit) {
+            Some(_) => {
+                found.get(limit - 1).map(|last| SearchCursor { newest, ..self.cursor_behind(last.entry, last.score) })
+            }
+            None => None,
+        };
+        found.truncate(limit);
+        Ok((self.hits(&found)?, total, next))
+    }
+
+    fn cursor_behind(&self, entry: Entry, score: i64) -> SearchCursor {
+        SearchCursor { score, at: Micros(entry.at), arrival: entry.arrival, key: entry.key.0, newest: Micros(entry.at) }
+    }
+
+    /// Says whether a conversation has a hit that is newer than where this page begins.
+    fn is_on_earlier_page(&mut self, no: i64) -> Outcome<bool> {
+        let (Some(cursor), Some(owner)) = (self.search.after, self.owners.get(self.reading, no)?) else {
+            return Ok(false);
+        };
+        let inside = Search { within: Some(owner.shown.id), ..self.search.clone() };
+        let mut looker = Looker::begin(self.reading, &inside, self.tail.clone(), None, self.until)?;
+        Ok(looker.matching()?.is_some_and(|first| first.entry >= entry_of(cursor)))
+    }
+
+    fn hits(&mut self, shown: &[Judged]) -> Outcome<Vec<Hit>> {
+        let mut hits = Vec::with_capacity(shown.len());
+        for judged in shown {
+            let mut hit = judged.hit(self.reading, &mut self.owners, self.search)?;
+            if self.search.grouping == Grouping::Conversations {
+                hit.in_conversation = Some(self.counted(judged)?);
+            }
+            hits.push(hit);
+        }
+        Ok(hits)
+    }
+
+    /// Counts the hits of a conversation, up to a bound.
+    fn counted(&mut self, judged: &Judged) -> Outcome<Count> {
+        let inside = Search { within: Some(judged.owner.shown.id), ..self.search.clone() };
+        Looker::begin(self.reading, &inside, self.tail.clone(), None, self.until)?.count(COUNTED_IN_ONE)
+    }
+
+    /// Counts hits, as far as a bound and the time allow.
+    fn count(&mut self, bound: u32) -> Outcome<Count> {
+        let mut n = 0;
+        while self.matching()?.is_some() {
+            if n == bound {
+                return Ok(Count { n, more: true });
+            }
+            n += 1;
+        }
+        Ok(Count { n, more: self.cut_short })
+    }
+}

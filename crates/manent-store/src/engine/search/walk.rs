@@ -1,0 +1,305 @@
+//! The walk: rows of the index that may match, the newest first, a few at a time.
+
+use super::super::connection::{Connection, Found, Ran, maybe, rows};
+use super::super::fault::Outcome;
+use super::super::read::Reading;
+use super::{DocKey, Entry};
+use manent_model::search::Candidates;
+use std::collections::VecDeque;
+
+/// How many rows are asked for at first; twice as many each time after.
+const FIRST: i64 = 32;
+const MOST: i64 = 1_024;
+
+/// Says in the words of an engine which tokens a row must have; none for all rows.
+pub(crate) fn condition(connection: Connection<'_>, candidates: &Candidates) -> Option<String> {
+    let words: &Words = match connection {
+        Connection::Sqlite(_) => &FTS5,
+        Connection::Postgres(_) => &TSQUERY,
+    };
+    said(words, candidates)
+}
+
+/// How an engine writes conditions.
+struct Words {
+    and: &'static str,
+    or: &'static str,
+    not: &'static str,
+    prefix: &'static str,
+    quoted: fn(&str) -> String,
+}
+
+const FTS5: Words = Words {
+    and: " AND ",
+    or: " OR ",
+    not: " NOT ",
+    prefix: " *",
+    quoted: |token| format!("\"{}\"", token.replace('"', "\"\"")),
+};
+
+const TSQUERY: Words = Words {
+    and: " & ",
+    or: " | ",
+    not: " & !",
+    prefix: ":*",
+    quoted: |token| format!("'{}'", token.replace('\\', "\\\\").replace('\'', "''")),
+};
+
+fn said(words: &Words, candidates: &Candidates) -> Option<String> {
+    match candidates {
+        Candidates::Every => None,
+        Candidates::Token(token) => Some((words.quoted)(token)),
+        Candidates::Prefix(token) => Some([&(words.quoted)(token), words.prefix].concat()),
+        Candidates::All(all) => {
+            let all: Vec<String> = all.iter().filter_map(|one| said(words, one)).collect();
+            (!all.is_empty()).then(|| format!("({})", all.join(words.and)))
+        }
+        Candidates::Any(any) => {
+            let any: Option<Vec<String>> = any.iter().map(|one| said(words, one)).collect();
+            any.map(|any| format!("({})", any.join(words.or)))
+        }
+        // Without a word of its own an exception is none: whoever looks at the text finds it.
+        Candidates::Except(first, second) => match (said(words, first), said(words, second)) {
+            (Some(first), Some(second)) => Some(format!("({first}{}{second})", words.not)),
+            (first, _) => first,
+        },
+    }
+}
+
+/// Rows of the index, the newest first.
+pub(crate) enum Walk {
+    /// In a file, rows are numbered in the order of time, in a few runs.
+    Runs { condition: Option<String>, runs: Vec<Run> },
+    /// On a server, an index knows the order.
+    Rows { condition: Option<String>, from: Option<Entry>, limit: i64, waiting: VecDeque<Entry>, ended: bool },
+    /// There is no index.
+    Nothing,
+}
+
+impl Walk {
+    /// Begins before an entry, or at the newest one.
+    pub(crate) fn new(reading: &Reading<'_>, candidates: &Candidates, before: Option<Entry>) -> Outcome<Self> {
+        let condition = condition(reading.connection, candidates);
+        Ok(match (reading.connection, reading.index) {
+            (Connection::Postgres(_), _) => {
+                let condition = condition.map(|condition| split_too(&condition, candidates));
+                Self::Rows { condition, from: before, limit: FIRST, waiting: VecDeque::new(), ended: false }
+            }
+            (Connection::Sqlite(_), Some(index)) => {
+                let sql = "select first, last, slack from run order by first";
+                let found: Vec<(i64, i64, i64)> =
+                    rows(index, sql, (), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+                let mut runs = Vec::with_capacity(found.len());
+                for (first, last, slack) in found {
+                    runs.push(Run::new(index, first, last, slack, before)?);
+                }
+                Self::Runs { condition, runs }
+            }
+            (Connection::Sqlite(_), None) => Self::Nothing,
+        })
+    }
+
+    /// Returns the next row.
+    pub(crate) fn next(&mut self, reading: &Reading<'_>) -> Outcome<Option<Entry>> {
+        match self {
+            Self::Nothing => Ok(None),
+            Self::Runs { condition, runs } => {
+                let Some(index) = reading.index else { return Ok(None) };
+                let mut best: Option<usize> = None;
+                for place in 0..runs.len() {
+                    runs[place].make_sure(index, condition.as_deref())?;
+                    let head = runs[place].waiting.front();
+                    if head.is_some() && head > best.and_then(|best| runs[best].waiting.front()) {
+                        best = Some(place);
+                    }
+                }
+                Ok(best.and_then(|best| runs[best].waiting.pop_front()))
+            }
+            Self::Rows { condition, from, limit, waiting, ended } => {
+                if waiting.is_empty() && !*ended {
+                    let found = newest_rows(reading.connection, condition.as_deref(), *from, *limit)?;
+                    *ended = (found.len() as i64) < *limit;
+                    *limit = (*limit * 2).min(MOST);
+                    *from = found.last().copied().or(*from);
+                    waiting.extend(found);
+                }
+                let next = waiting.pop_front();
+                // A message of very many words has several rows.
+                while next.is_some() && waiting.front() == next.as_ref() {
+                    waiting.pop_front();
+                }
+                Ok(next)
+            }
+        }
+    }
+}
+
+fn read_entry(row: &Found<'_>) -> Ran<Entry> {
+    Ok(Entry { key: DocKey(row.get(0)?), at: row.get(1)?, arrival: row.get(2)? })
+}
+
+/// Reads rows of a server.
+fn newest_rows(
+    connection: Connection<'_>,
+    condition: Option<&str>,
+    before: Option<Entry>,
+    limit: i64,
+) -> Ran<Vec<Entry>> {
+    let Entry { at, arrival, key } = before.unwrap_or(Entry { at: i64::MAX, arrival: i64::MAX, key: DocKey(i64::MAX) });
+    match condition {
+        Some(condition) => {
+            let sql = "select key, at, arrival
+                 from search_doc
+                 where tokens @@ $1::text::tsquery and (at, arrival, key) < ($2, $3, $4)
+                 order by at desc, arrival desc, key desc
+                 limit $5";
+            rows(connection, sql, (condition, at, arrival, key.0, limit), read_entry)
+        }
+        None => {
+            let sql = "select key, at, arrival
+                 from search_doc
+                 where (at, arrival, key) < ($1, $2, $3)
+                 order by at desc, arrival desc, key desc
+                 limit $4";
+            rows(connection, sql, (at, arrival, key.0, limit), read_entry)
+        }
+    }
+}
+
+/// A message of very many words has several rows, none of which has all of them: one with any is looked at.
+fn split_too(condition: &str, candidates: &Candidates) -> String {
+    let mut tokens = Vec::new();
+    leaves(candidates, &mut tokens);
+    let split = (TSQUERY.quoted)(super::docs::SPLIT);
+    match tokens.len() {
+        0 | 1 => condition.to_owned(),
+        _ => format!("{condition} | ({split} & ({}))", tokens.join(" | ")),
+    }
+}
+
+fn leaves(candidates: &Candidates, tokens: &mut Vec<String>) {
+    match candidates {
+        Candidates::Every => {}
+        Candidates::Token(_) | Candidates::Prefix(_) => tokens.extend(said(&TSQUERY, candidates)),
+        Candidates::All(inner) | Candidates::Any(inner) => inner.iter().for_each(|one| leaves(one, tokens)),
+        Candidates::Except(first, _) => leaves(first, tokens),
+    }
+}
+
+/// Rows of a file whose numbers grow with their times, but for a little.
+pub(crate) struct Run {
+    first: i64,
+    /// The last row that was not looked at.
+    last: i64,
+    /// No row is older than the newest one before it by more than this.
+    slack: i64,
+    limit: i64,
+    before: Option<Entry>,
+    /// The time of the last row that was looked at.
+    reached: i64,
+    /// Rows that were found, the newest first.
+    waiting: VecDeque<Entry>,
+}
+
+impl Run {
+    fn new(index: &rusqlite::Connection, first: i64, last: i64, slack: i64, before: Option<Entry>) -> Ran<Self> {
+        let last = match before {
+            Some(before) => last_not_after(index, first, last, before.at.saturating_add(slack))?,
+            None => last,
+        };
+        Ok(Self { first, last, slack, limit: FIRST, before, reached: i64::MAX, waiting: VecDeque::new() })
+    }
+
+    /// Looks at rows until the first that waits is the newest of all that are left.
+    fn make_sure(&mut self, index: &rusqlite::Connection, condition: Option<&str>) -> Ran<()> {
+        let is_sure = |run: &Self| match run.waiting.front() {
+            _ if run.last < run.first => true,
+            // Without slack the rows come in their order.
+            Some(_) if run.slack == 0 => true,
+            Some(entry) => entry.at > run.reached.saturating_add(run.slack),
+            None => false,
+        };
+        while !is_sure(self) {
+            let found = match condition {
+                Some(condition) => {
+                    let sql = "select d.key, d.at, d.arrival, d.no
+                         from word w
+                         cross join doc d on d.no = w.rowid
+                         where w.word match $1 and w.rowid between $2 and $3
+                         order by w.rowid desc
+                         limit $4";
+                    rows(index, sql, (condition, self.first, self.last, self.limit), read_numbered)?
+                }
+                None => {
+                    let sql =
+                        "select key, at, arrival, no from doc where no between $1 and $2 order by no desc limit $3";
+                    rows(index, sql, (self.first, self.last, self.limit), read_numbered)?
+                }
+            };
+            self.last = match found.last() {
+                Some((_, no)) if found.len() as i64 == self.limit => no - 1,
+                _ => self.first - 1,
+            };
+            self.limit = (self.limit * 2).min(MOST);
+            self.reached = found.last().map_or(self.reached, |(entry, _)| entry.at);
+            let before = self.before;
+            self.waiting.extend(
+                found.into_iter().map(|(entry, _)| entry).filter(|entry| Some(*entry) < before || before.is_none()),
+            );
+            if self.slack > 0 {
+                self.waiting.make_contiguous().sort_unstable_by(|one, other| other.cmp(one));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read_numbered(row: &Found<'_>) -> Ran<(Entry, i64)> {
+    Ok((read_entry(row)?, row.get(3)?))
+}
+
+/// Returns a number in a run behind which every row is newer than a time.
+fn last_not_after(index: &rusqlite::Connection, first: i64, last: i64, at: i64) -> Ran<i64> {
+    let sql = "select no, at from doc where no >= $1 order by no limit 1";
+    let (mut low, mut high) = (first, last);
+    while low <= high {
+        let middle = low + (high - low) / 2;
+        let found: Option<(i64, i64)> = maybe(index, sql, [middle], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        match found {
+            Some((no, found)) if no <= high && found <= at => low = no + 1,
+            _ => high = middle - 1,
+        }
+    }
+    Ok(high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(text: &str) -> Candidates {
+        Candidates::Token(text.to_owned())
+    }
+
+    #[test]
+    fn conditions_are_written_in_the_words_of_each_engine() {
+        let candidates = Candidates::All(vec![
+            token("it's"),
+            Candidates::Every,
+            Candidates::Any(vec![token("a\"b"), Candidates::Prefix("枪".to_owned())]),
+        ]);
+        assert_eq!(said(&FTS5, &candidates).as_deref(), Some(r#"("it's" AND ("a""b" OR "枪" *))"#));
+        assert_eq!(said(&TSQUERY, &candidates).as_deref(), Some(r#"('it''s' & ('a"b' | '枪':*))"#));
+    }
+
+    #[test]
+    fn what_may_be_anything_has_no_condition() {
+        for every in [
+            Candidates::Every,
+            Candidates::Any(vec![token("a"), Candidates::Every]),
+            Candidates::All(vec![Candidates::Every]),
+        ] {
+            assert_eq!(said(&FTS5, &every), None);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The indexer: a thread that fills the table of tokens from the journal, in batches, behind everybody else.
+//!
+//! Several programs on one database follow each other by the lock of the row that says how far the index has come.
+
+use super::Shared;
+use super::client::Client;
+use super::migrate::connect;
+use super::options::PostgresOptions;
+use crate::engine::cache::Caches;
+use crate::engine::connection::{Ran, execute, maybe};
+use crate::engine::fault::Outcome;
+use crate::engine::read::Reading;
+use crate::engine::search::feed::{self, CURSOR, Cursor};
+use crate::engine::search::indexing::Round;
+use crate::engine::search::{Doc, DocKey, DocKind, docs};
+use crate::error::Result;
+use manent_model::DigestKey;
+
+/// A row of the table holds so many bytes of tokens; PostgreSQL itself holds less than a MiB.
+const ROW_BYTES: usize = 256 << 10;
+
+/// The connection of the thread.
+pub(super) struct Work {
+    client: Client,
+    caches: Caches,
+    key: DigestKey,
+}
+
+impl Work {
+    pub(super) fn open(options: &PostgresOptions, key: &DigestKey) -> Result<Self> {
+        Ok(Self { client: connect(options)?, caches: Caches::default(), key: key.clone() })
+    }
+
+    /// Indexes some of what came.
+    pub(super) fn round(&mut self, anew: bool) -> Result<Round> {
+        let outcome = self.work(anew);
+        if outcome.is_err() {
+            self.client.roll_back();
+        }
+        outcome.map_err(|fault| fault.said("indexing"))
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    fn work(&mut self, anew: bool) -> Outcome<Round> {
+        let client = &self.client;
+        client.begin()?;
+        let mut reading = Reading { connection: client.into(), caches: &mut self.caches, key: &self.key, index: None };
+        let sql = "select value from search_cursor where name = $1 for update";
+        let found: Option<Vec<u8>> = maybe(client, sql, [CURSOR], |row| row.get(0))?;
+        if found.is_none() {
+            // Two that begin at once meet here; the second finds the row when it looks again.
+            let sql = "insert into search_cursor (name, value) values ($1, $2) on conflict (name) do nothing";
+            execute(client, sql, (CURSOR, Cursor::default().encode()))?;
+            client.run("commit")?;
+            return Ok(Round::More { position: 0, waiting: 0 });
+        }
+        let known = found.and_then(|bytes| Cursor::decode(&bytes)).filter(|_| !anew);
+        let cursor = match known {
+            Some(cursor) if feed::is_ours(&reading, cursor)? => cursor,
+            _ => {
+                execute(client, "delete from search_doc where key = key", ())?;
+                Cursor::default()
+            }
+        };
+        let Some(feed) = feed::after(&reading, cursor)? else {
+            set_cursor(client, cursor)?;
+            client.run("commit")?;
+            return Ok(Round::Idle(cursor.position));
+        };
+        for doc in feed::message_docs(&mut reading, &feed.messages)? {
+            replace(client, doc.entry.key, Some(&doc))?;
+        }
+        for no in &feed.conversations {
+            let doc = docs::of_conversation(&mut reading, *no)?;
+            replace(client, DocKey::new(DocKind::Conversation, *no), doc.as_ref())?;
+        }
+        for conversation in &feed.folded {
+            for no in feed::folds_of(&reading, *conversation)? {
+                let doc = docs::fold(&mut reading, no)?.map(|row| docs::of_fold(no, &row));
+                replace(client, DocKey::new(DocKind::Fold, no), doc.as_ref())?;
+            }
+        }
+        set_cursor(client, feed.cursor)?;
+        client.run("commit")?;
+        Ok(Round::More { position: feed.cursor.position, waiting: 0 })
+    }
+}
+
+fn set_cursor(client: &Client, cursor: Cursor) -> Ran<()> {
+    execute(client, "update search_cursor set value = $1 where name = $2", (cursor.encode(), CURSOR))
+}
+
+fn replace(client: &Client, key: DocKey, doc: Option<&Doc>) -> Ran<()> {
+    execute(client, "delete from search_doc where key = $1", [key.0])?;
+    let Some(doc) = doc else { return Ok(()) };
+    let sql = "insert into search_doc (key, part, at, arrival, tokens)
+         values ($1, $2, $3, $4, array_to_tsvector(string_to_array($5, ' ')))";
+    let entry = doc.entry;
+    if doc.tokens.len() <= ROW_BYTES {
+        return execute(client, sql, (key.0, 0i64, entry.at, entry.arrival, &doc.tokens));
+    }
+    for (part, tokens) in parts(&doc.tokens).into_iter().enumerate() {
+        let tokens = format!("{tokens} {}", docs::SPLIT);
+        execute(client, sql, (key.0, part as i64, entry.at, entry.arrival, tokens))?;
+    }
+    Ok(())
+}
+
+/// Cuts tokens into parts that a row holds.
+fn parts(tokens: &str) -> Vec<&str> {
+    let (mut rest, mut parts) = (tokens, Vec::new());
+    while rest.len() > ROW_BYTES {
+        let cut = rest.as_bytes()[..ROW_BYTES].iter().rposition(|byte| *byte == b' ').unwrap_or(rest.len());
+        let (part, behind) = rest.split_at(cut);
+        parts.push(part);
+        rest = behind.trim_start_matches(' ');
+    }
+    parts.push(rest);
+    parts
+}
+
+/// The life of the thread.
+pub(super) fn serve(shared: &Shared, options: &PostgresOptions) {
+    let mut work: Option<Work> = None;
+    shared.indexing.serve(|anew| {
+        let mut now = match work.take().filter(|work| !work.is_closed()) {
+            Some(work) => work,
+            None => Work::open(options, &shared.key)?,
+        };
+        let round = now.round(anew)?;
+        work = Some(now);
+        Ok(Some(round))
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_cut_between_them() {
+        let tokens: Vec<String> = (0..100_000).map(|number| format!("token{number}")).collect();
+        let joined = tokens.join(" ");
+        let parts = parts(&joined);
+        assert!(parts.len() > 2 && parts.iter().all(|part| part.len() <= ROW_BYTES));
+        assert_eq!(parts.join(" "), joined);
+    }
+}

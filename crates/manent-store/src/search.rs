@@ -1,0 +1,290 @@
+//! What can be looked for, and what is found.
+
+use crate::query::Count;
+use crate::transaction::Position;
+use manent_model::search::{Field, Query, Snippet};
+use manent_model::{
+    Author, BranchId, ConversationId, ConversationKind, ConversationStatus, FoldId, MessageId, Micros, Time, hex,
+};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// The most hits that one page holds.
+pub const HITS_MAX: u32 = 100;
+
+/// How many candidates are ranked by relevance: the newest ones.
+pub const RANKED_MAX: usize = 500;
+
+/// What to look for.
+#[derive(Debug, Clone)]
+pub struct Search {
+    /// The words and filters.
+    pub query: Query,
+    /// In which order.
+    pub order: SearchOrder,
+    /// Each hit for itself, or the conversations that have one.
+    pub grouping: Grouping,
+    /// Only in this conversation.
+    pub within: Option<ConversationId>,
+    /// What is looked at besides the shown paths of conversations that are not in the trash.
+    pub also: Also,
+    /// How many messages before and after a hit are shown with it.
+    pub neighbours: u32,
+    /// Where the last page ended.
+    pub after: Option<SearchCursor>,
+    /// How many; at most [`HITS_MAX`].
+    pub limit: u32,
+    /// Whether hits behind the page are counted too.
+    pub counting: Counting,
+    /// What the recency of a hit is measured by.
+    pub now: Micros,
+    /// How long the looking may take; what was found by then is the answer.
+    pub patience: Duration,
+}
+
+impl Search {
+    /// Returns the first page for a query, newest first.
+    pub fn new(query: Query, now: Micros) -> Self {
+        Self {
+            query,
+            order: SearchOrder::Newest,
+            grouping: Grouping::Flat,
+            within: None,
+            also: Also::default(),
+            neighbours: 1,
+            after: None,
+            limit: 20,
+            counting: Counting::Shown,
+            now,
+            patience: Duration::from_secs(2),
+        }
+    }
+}
+
+/// The order of hits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchOrder {
+    /// The newest first, by the time of the message itself.
+    #[default]
+    Newest,
+    /// The best first, among the newest [`RANKED_MAX`].
+    Relevance,
+}
+
+/// How hits are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Grouping {
+    /// One after another.
+    #[default]
+    Flat,
+    /// The first one of each conversation.
+    Conversations,
+}
+
+/// How far hits are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Counting {
+    /// Those that are shown, and whether there are more.
+    #[default]
+    Shown,
+    /// All of them, up to a thousand.
+    All,
+}
+
+/// What is looked at only when asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Also {
+    /// Conversations in the trash.
+    pub trashed: bool,
+    /// Messages that are not on the shown path, and those that no reader sees.
+    pub branches: bool,
+    /// What a model thought.
+    pub reasoning: bool,
+}
+
+/// A page of hits.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Found {
+    /// The hits, in the order that was asked for.
+    pub hits: Vec<Hit>,
+    /// How many there are, as far as was looked.
+    pub total: Count,
+    /// Where the next page begins; `None` at the end.
+    pub next: Option<SearchCursor>,
+    /// How far the index reaches.
+    pub reach: Reach,
+    /// Time ran out before everything was looked at.
+    pub cut_short: bool,
+    /// How long it took.
+    pub micros: u64,
+}
+
+/// How far the index reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Reach {
+    /// Every change up to here is in the index, or waits to be.
+    pub position: Position,
+    /// The last change of the store.
+    pub last: Position,
+    /// How many messages wait to be indexed.
+    pub waiting: i64,
+    /// What is not indexed yet was looked through, all of it.
+    pub complete: bool,
+}
+
+/// How far an index has come, as those who wait for it see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Indexed {
+    /// Every change up to here is in the index.
+    pub position: Position,
+    /// How many messages are known and wait.
+    pub waiting: i64,
+    /// Nothing is left to do.
+    pub idle: bool,
+    /// The index cannot be written now; it is tried again.
+    pub in_trouble: bool,
+}
+
+/// One place where it was found.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Hit {
+    /// The conversation.
+    pub conversation: ConversationId,
+    /// Its name.
+    pub title: String,
+    /// What it is for.
+    pub kind: ConversationKind,
+    /// Where it is in its life.
+    pub status: ConversationStatus,
+    /// What of it was found.
+    pub field: Field,
+    /// The message; none where it is the conversation itself.
+    pub message: Option<MessageId>,
+    /// The summary of messages that it was found in, which stands behind the message.
+    pub fold: Option<FoldId>,
+    /// The branch of the message.
+    pub branch: Option<BranchId>,
+    /// Its place on the shown path, or on that of its branch, counted from 1.
+    pub position: Option<i64>,
+    /// It lies on the shown path.
+    pub on_path: bool,
+    /// Who speaks.
+    pub role: Option<String>,
+    /// Who that is.
+    pub author: Option<Author>,
+    /// When; a conversation: when it was made.
+    pub time: Time,
+    /// The words around what was found.
+    pub snippet: Snippet,
+    /// What stands before it, in reading order.
+    pub before: Vec<Neighbour>,
+    /// What stands behind it, in reading order.
+    pub after: Vec<Neighbour>,
+    /// How many hits its conversation has, as far as was looked; when hits are put together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_conversation: Option<Count>,
+    /// How good it is; when the best come first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<i64>,
+}
+
+/// A message beside a hit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Neighbour {
+    /// The message.
+    pub message: MessageId,
+    /// Who speaks.
+    pub role: String,
+    /// Its first words.
+    pub text: String,
+}
+
+/// The last hit of a page, with what it is sorted by.
+///
+/// Outside it is an opaque text that needs no escaping in a URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SearchCursor {
+    /// How good it is; 0 where the newest come first.
+    pub score: i64,
+    /// When.
+    pub at: Micros,
+    /// When it came.
+    pub arrival: i64,
+    /// What it is, in the numbers of the store.
+    pub key: i64,
+    /// The newest that was there for the first page; what came later does not move the others.
+    pub newest: Micros,
+}
+
+/// A text that is no cursor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("this is not where a page of hits ends")]
+pub struct SearchCursorProblem;
+
+impl fmt::Display for SearchCursor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let numbers = [self.score, self.at.0, self.arrival, self.key, self.newest.0];
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_be_bytes()).collect();
+        formatter.write_str(&hex::encode(&bytes))
+    }
+}
+
+impl FromStr for SearchCursor {
+    type Err = SearchCursorProblem;
+
+    fn from_str(text: &str) -> Result<Self, SearchCursorProblem> {
+        let bytes: [u8; 40] = hex::decode(text).and_then(|bytes| bytes.try_into().ok()).ok_or(SearchCursorProblem)?;
+        let number = |place: usize| {
+            let mut eight = [0; 8];
+            eight.copy_from_slice(&bytes[place * 8..place * 8 + 8]);
+            i64::from_be_bytes(eight)
+        };
+        let (at, newest) = (Micros(number(1)), Micros(number(4)));
+        Ok(Self { score: number(0), at, arrival: number(2), key: number(3), newest })
+    }
+}
+
+impl Serialize for SearchCursor {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for SearchCursor {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for SearchCursor {
+    fn schema_name() -> Cow<'static, str> {
+        "SearchCursor".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "description": "Where a page ends; hand it back to get the next one." })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_survives_being_written_down() {
+        let cursor = SearchCursor { score: -1, at: Micros(i64::MIN), arrival: 7, key: i64::MAX, newest: Micros(3) };
+        assert_eq!(cursor.to_string().parse(), Ok(cursor));
+        for rubbish in ["", "00", "zz", &"00".repeat(39), &"00".repeat(41)] {
+            assert_eq!(rubbish.parse::<SearchCursor>(), Err(SearchCursorProblem));
+        }
+    }
+}

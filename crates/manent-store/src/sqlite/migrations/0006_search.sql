@@ -1,0 +1,1 @@
+-- The index of a file is a file of its own beside it, so that it can be thrown away; nothing of it stands here.
