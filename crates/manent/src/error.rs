@@ -1,6 +1,7 @@
 //! What can go wrong, by what the caller can do about it.
 
 use manent_model::NameProblem;
+use manent_model::search::QueryProblem;
 use manent_store::StoreError;
 
 /// The result of a database operation.
@@ -15,6 +16,9 @@ pub enum Error {
     /// A person gave a name that cannot be given.
     #[error(transparent)]
     Name(#[from] NameProblem),
+    /// A person asked for something that cannot be read.
+    #[error(transparent)]
+    Query(#[from] QueryProblem),
     /// There is nothing to undo.
     #[error("there is nothing to undo")]
     NothingToUndo,
@@ -62,6 +66,7 @@ impl Error {
         match self {
             Self::Store(error) => error.code(),
             Self::Name(problem) => problem.code(),
+            Self::Query(_) => "query",
             Self::NothingToUndo => "nothing_to_undo",
             Self::NothingToRedo => "nothing_to_redo",
             Self::Ambiguous { .. } => "ambiguous",

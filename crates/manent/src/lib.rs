@@ -45,6 +45,7 @@ mod project;
 mod library;
 mod blob;
 mod journal;
+mod search;
 mod maintenance;
 mod backup;
 pub mod jsonl;
@@ -70,12 +71,14 @@ pub use manent_model::{
 };
 pub use manent_store as store;
 pub use manent_store::{
-    Attached, BackupReport, BranchInfo, Change, Committed, Conflict, ConversationPage, Count, CursorProblem, Direction,
-    DoctorReport, Erase, EventsQuery, Expect, Finish, JournalEntry, JournalKind, JournalPage, JournalQuery, ListCursor,
-    ListOrder, ListQuery, MemoriesQuery, OriginsQuery, Placed, Position, Receipt, Scope, StatsQuery, StoreError,
+    Also, Attached, BackupReport, BranchInfo, Change, Committed, Conflict, ConversationPage, Count, Counting,
+    CursorProblem, Direction, DoctorReport, Erase, EventsQuery, Expect, Finish, Found, Grouping, Hit, Indexed,
+    JournalEntry, JournalKind, JournalPage, JournalQuery, ListCursor, ListOrder, ListQuery, MemoriesQuery, Neighbour,
+    OriginsQuery, Placed, Position, Reach, Receipt, Scope, SearchCursor, SearchOrder, StatsQuery, StoreError,
     ToolCallTrail, Transaction, VerifyReport, Window,
 };
 pub use message::Tail;
 pub use message_draft::MessageDraft;
 pub use place::Place;
 pub use run::CallDraft;
+pub use search::SearchQuery;
