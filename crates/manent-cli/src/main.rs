@@ -2,9 +2,12 @@
 
 mod home;
 mod screen;
+mod line;
 mod moment;
 mod progress;
 mod desk;
+#[cfg(unix)]
+mod picker;
 mod commands;
 
 use anyhow::Result;
@@ -68,6 +71,9 @@ fn run(cli: Cli) -> Result<()> {
 fn code_of(error: &anyhow::Error) -> u8 {
     if error.is::<commands::transfer::Partial>() {
         return 3;
+    }
+    if error.is::<commands::search::Misread>() {
+        return 2;
     }
     match error.downcast_ref::<manent::Error>() {
         Some(manent::Error::Store(StoreError::NotFound { .. })) => 4,

@@ -2,9 +2,14 @@
 
 use crate::screen::Screen;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use manent::{Database, Indexed, Position};
 use std::io::IsTerminal;
 use std::io::{self, Read};
 use std::time::Duration;
+use tokio::time::Instant;
+
+/// What takes longer is shown.
+const LONG: Duration = Duration::from_millis(500);
 
 fn target(screen: &Screen) -> ProgressDrawTarget {
     match screen.quiet || !std::io::stderr().is_terminal() {
@@ -34,6 +39,52 @@ impl Spinner {
     pub fn end(self) {
         self.0.finish_and_clear();
     }
+}
+
+/// The index, while it is being made: so many changes are in it, of so many.
+pub struct Indexing(ProgressBar);
+
+impl Indexing {
+    /// Begins.
+    pub fn start(screen: &Screen) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(0), target(screen));
+        if let Ok(style) = ProgressStyle::with_template("indexing {bar:30} {pos}/{len} {eta}") {
+            bar.set_style(style);
+        }
+        Self(bar)
+    }
+
+    /// Says how far it has come.
+    pub fn tell(&self, indexed: Indexed, last: Position) {
+        self.0.set_length(last.max(indexed.position).max(0) as u64);
+        self.0.set_position((indexed.position - indexed.waiting).max(0) as u64);
+    }
+
+    /// Goes away.
+    pub fn end(self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Waits until everything is in the index; if that takes long, it is shown.
+pub async fn when_indexed(database: &Database, screen: &Screen) -> manent::Result<()> {
+    let waited = database.when_indexed();
+    tokio::pin!(waited);
+    let mut ticks = tokio::time::interval_at(Instant::now() + LONG, Duration::from_millis(100));
+    let mut shown: Option<Indexing> = None;
+    let done = loop {
+        tokio::select! {
+            done = &mut waited => break done,
+            _ = ticks.tick() => {
+                let bar = shown.get_or_insert_with(|| Indexing::start(screen));
+                bar.tell(database.indexed(), database.position());
+            }
+        }
+    };
+    if let Some(bar) = shown {
+        bar.end();
+    }
+    done
 }
 
 /// A reader that shows how far it has come.

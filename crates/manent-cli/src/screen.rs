@@ -125,7 +125,7 @@ pub fn plain(text: &str) -> String {
 }
 
 /// Marks that turn the direction of what follows could make a line read as another one.
-fn visible(character: &char) -> bool {
+pub fn visible(character: &char) -> bool {
     !matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
 }
 
@@ -200,6 +200,13 @@ impl Screen {
     pub fn done(&self, text: &str) {
         if !self.quiet && std::io::stderr().is_terminal() {
             anstream::eprintln!("{}✓{} {text}", GOOD.render(), GOOD.render_reset());
+        }
+    }
+
+    /// Says how to go on, to a person.
+    pub fn hint(&self, text: &str) {
+        if !self.quiet && std::io::stderr().is_terminal() {
+            anstream::eprintln!("{}{text}{}", DIM.render(), DIM.render_reset());
         }
     }
 

@@ -23,6 +23,9 @@ pub struct Problem {
     pub detail: String,
     /// A stable code for programs.
     pub code: String,
+    /// Where in a query it went wrong, in characters from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<usize>,
 }
 
 impl Problem {
@@ -34,6 +37,7 @@ impl Problem {
             status: status.as_u16(),
             detail: detail.into(),
             code: code.to_owned(),
+            at: None,
         }
     }
 
@@ -106,6 +110,10 @@ impl From<manent::Error> for Problem {
         match error {
             manent::Error::Store(error) => error.into(),
             manent::Error::Name(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.code(), error.to_string()),
+            manent::Error::Query(ref problem) => {
+                let at = Some(problem.at);
+                Self { at, ..Self::new(StatusCode::BAD_REQUEST, error.code(), problem.to_string()) }
+            }
             manent::Error::NothingToUndo | manent::Error::NothingToRedo => {
                 Self::new(StatusCode::CONFLICT, error.code(), error.to_string())
             }

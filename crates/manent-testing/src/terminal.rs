@@ -16,3 +16,8 @@ pub fn open(columns: u16, rows: u16) -> io::Result<(File, File)> {
     tcsetwinsize(&user, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 })?;
     Ok((File::from(controller), File::from(user)))
 }
+
+/// Makes a terminal larger or smaller, as somebody does who pulls at a window.
+pub fn resize(terminal: &File, columns: u16, rows: u16) -> io::Result<()> {
+    Ok(tcsetwinsize(terminal, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 })?)
+}

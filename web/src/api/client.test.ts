@@ -84,3 +84,9 @@ test('a session that ended is told at once', async () => {
 test('keys differ', () => {
   expect(freshKey()).not.toBe(freshKey());
 });
+
+test('a query that cannot be read says where', async () => {
+  answering(400, '{"status":400,"code":"query","detail":"this parenthesis is not closed, at character 3","at":3}');
+  const problem = await problemOf(call('GET /search', { query: { q: 'ab (' } }));
+  expect([problem.code, problem.at]).toEqual(['query', 3]);
+});

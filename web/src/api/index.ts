@@ -6,10 +6,14 @@ export { follow, type LiveState } from './live';
 export { isAborted, Problem } from './problem';
 export type {
   Author,
+  BranchId,
   BranchInfo,
   Conversation,
   ConversationId,
   ConversationStatus,
+  Field,
+  Found,
+  Hit,
   ImportedReport,
   JournalEntry,
   Message,
@@ -17,4 +21,5 @@ export type {
   Moment,
   NewMessage,
   Part,
+  Snippet,
 } from './schema';

@@ -14,6 +14,8 @@ export class Problem extends Error {
     readonly code: string,
     /** For people, in English. */
     readonly detail: string,
+    /** The place in a query that cannot be read, in characters. */
+    readonly at?: number,
   ) {
     super(detail);
     this.name = 'Problem';
@@ -24,7 +26,7 @@ export class Problem extends Error {
     const body = parsed(text);
     const code = typeof body?.code === 'string' ? body.code : `http_${status}`;
     const detail = typeof body?.detail === 'string' && body.detail !== '' ? body.detail : `HTTP ${status}`;
-    return new Problem('answer', status, code, detail);
+    return new Problem('answer', status, code, detail, typeof body?.at === 'number' ? body.at : undefined);
   }
 
   /** Reads what `fetch` threw. */

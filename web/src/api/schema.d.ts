@@ -84,6 +84,9 @@ export type Conversations = { conversations: (Conversation)[]; next?: string | n
 /** How many there are, as far as was counted. */
 export type Count = { more: boolean; n: number };
 
+/** How far hits are counted. */
+export type Counting = "shown" | "all";
+
 /** What became of the records of a kind. */
 export type Counts = { aside: number; mapped: number; read: number; reported: number };
 
@@ -113,6 +116,9 @@ export type ErasePlan = { message: MessageId } | { conversation: ConversationId 
 /** An entry of a run's log. */
 export type Event = { at: Moment; body: Json; channel: string; cursor: number };
 
+/** Where a text stands. */
+export type Field = "title" | "tags" | "text" | "reasoning" | "tool_call" | "tool_result" | "media" | "source" | "summary" | "error";
+
 /** How a streaming message ends. */
 export type Finish = { body: Parts; status: MessageStatus; tokens?: number | null; usage?: Json | null };
 
@@ -139,6 +145,12 @@ export type Fork = { after: MessageId; conversation?: ConversationDraft };
 /** A format of another program. */
 export type FormatView = { about: string; generations: (string)[]; name: string };
 
+/** A page of hits. */
+export type Found = { cut_short: boolean; hits: (Hit)[]; micros: number; next: SearchCursor | null; reach: Reach; total: Count };
+
+/** How hits are put together. */
+export type Grouping = "flat" | "conversations";
+
 /** What happens to the head when messages are appended. */
 export type HeadMove = "follow" | "stay";
 
@@ -150,6 +162,9 @@ export type Held = { token: number };
 
 /** A fold that hides messages. */
 export type Hidden = { fold: FoldId };
+
+/** One place where it was found. */
+export type Hit = { after: (Neighbour)[]; author: Author | null; before: (Neighbour)[]; branch: BranchId | null; conversation: ConversationId; field: Field; fold: FoldId | null; in_conversation?: Count | null; kind: ConversationKind; message: MessageId | null; on_path: boolean; position: number | null; role: string | null; score?: number | null; snippet: Snippet; status: ConversationStatus; time: Time; title: string };
 
 /** A line that could not be taken in. */
 export type ImportProblem = { line: number; why: string };
@@ -165,6 +180,9 @@ export type ImportedReport = { aside?: (SetAside)[]; conversations: (ImportedCon
 
 /** A file or folder that was read. */
 export type ImportedRoot = { format: string; generation: string; path: string };
+
+/** How far an index has come, as those who wait for it see it. */
+export type Indexed = { idle: boolean; in_trouble: boolean; position: number; waiting: number };
 
 /** Something that waits for a run to take it in. */
 export type Input = { at: Moment; body: Json; id: InputId; taken: boolean };
@@ -231,6 +249,9 @@ export type Moment = string | number;
 
 /** What a text names. */
 export type Named = "conversation" | "message" | "project";
+
+/** A message beside a hit. */
+export type Neighbour = { message: MessageId; role: string; text: string };
 
 /** A named place. */
 export type NewBookmark = { head?: MessageId | null; metadata?: Json | null };
@@ -303,7 +324,7 @@ export type Parts = (Part)[];
 export type Placed = { branch: BranchId; conversation: ConversationId; message: Message; on_path: boolean };
 
 /** A problem as it is sent. */
-export type Problem = { code: string; detail: string; status: number; title: string; type: string };
+export type Problem = { at?: number | null; code: string; detail: string; status: number; title: string; type: string };
 
 /** What several conversations share. */
 export type Project = { facts?: { [name: string]: string }; id: ProjectId; instructions?: string; kind: string; metadata?: Json | null; name: string; version: number };
@@ -318,6 +339,9 @@ export type Quarantined = { at_byte: number; bytes: string; source: SourceId; wh
 
 /** An input that waits. */
 export type Queued = { id: InputId };
+
+/** How far the index reaches. */
+export type Reach = { complete: boolean; last: number; position: number; waiting: number };
 
 /** What an erasure removed. */
 export type Receipt = { at: Moment; attached: number; blobs: number; conversations: number; finished: boolean; journal: number; messages: number; scratch: number };
@@ -343,6 +367,12 @@ export type Scope = "everything" | { conversation: ConversationId } | "beside";
 /** Something that is overwritten and not journalled: a draft, a read mark, a "current" pointer. */
 export type Scratch = { actor?: string; at: Moment; body: Json; id: string; kind: string };
 
+/** Where a page ends; hand it back to get the next one. */
+export type SearchCursor = string;
+
+/** The order of hits. */
+export type SearchOrder = "newest" | "relevance";
+
 /** Who sees a message from the start. Hiding it later is a fold or a splice. */
 export type Seen = { by_model: boolean; by_reader: boolean };
 
@@ -354,6 +384,9 @@ export type SetAside = { count: number; key: string; record: string };
 
 /** A record that was not taken in. */
 export type Skipped = { place: string; record: string; why: string };
+
+/** A piece of a text on one line. */
+export type Snippet = { after: boolean; before: boolean; highlights: ([number, number])[]; text: string };
 
 /** An imported file. */
 export type Source = { at: Moment; format: string; generation: string; id: SourceId; path: string; sha256: string; style: Json };
@@ -983,12 +1016,33 @@ export interface Routes {
     body: UndoScope;
     answer: Stepped;
   };
+  /** Has the index made anew, and does not wait for it. With `Accept: text/event-stream` the answer is `progress` now and then, and a `report` or a `problem` at the end. */
+  'POST /reindex': {
+    path: undefined;
+    query: undefined;
+    body: Nothing;
+    answer: Indexed;
+  };
   /** Finds what a text names: an id, the unique beginning of one, an external id, or @last. */
   'GET /resolve': {
     path: undefined;
     query: { kind?: Named; text: string };
     body: undefined;
     answer: Resolved;
+  };
+  /** Finds messages, and conversations by their names and tags; also what was just appended. A query that cannot be read is a problem with the code `query`, and `at` is the place. */
+  'GET /search': {
+    path: undefined;
+    query: { after?: string | null; count?: Counting; group?: Grouping; in?: ConversationId | null; include?: string | null; limit?: number | null; neighbours?: number | null; offset?: number; order?: SearchOrder; q: string; typing?: boolean };
+    body: undefined;
+    answer: Found;
+  };
+  /** Says how far the index has come; a search looks through what is not in it yet. */
+  'GET /search/index': {
+    path: undefined;
+    query: { wait?: boolean };
+    body: undefined;
+    answer: Indexed;
   };
   /** Ends the session. */
   'DELETE /session': {

@@ -9,6 +9,7 @@ pub mod library;
 pub mod path;
 pub mod project;
 pub mod schema;
+pub mod search;
 pub mod serve;
 pub mod show;
 pub mod transfer;
@@ -29,6 +30,7 @@ pub enum Command {
     #[command(visible_alias = "ls")]
     List(conversation::List),
     Show(show::Show),
+    Search(search::Search),
     Append(append::Append),
     Rename(conversation::Rename),
     Tag(conversation::Tag),
@@ -115,6 +117,7 @@ pub enum Command {
     Backup(upkeep::Backup),
     RestoreBackup(upkeep::RestoreBackup),
     Verify(upkeep::Verify),
+    Reindex(upkeep::Reindex),
     Doctor(upkeep::Doctor),
     Config(about::Config),
     Token(about::Token),
@@ -161,6 +164,7 @@ impl Command {
             Self::New(command) => command.run(desk).await,
             Self::List(command) => command.run(desk).await,
             Self::Show(command) => command.run(desk).await,
+            Self::Search(command) => command.run(desk).await,
             Self::Append(command) => command.run(desk).await,
             Self::Rename(command) => command.run(desk).await,
             Self::Tag(command) => command.run(desk).await,
@@ -209,6 +213,7 @@ impl Command {
             Self::Import(command) => command.run(desk).await,
             Self::Backup(command) => command.run(desk).await,
             Self::Verify(command) => command.run(desk).await,
+            Self::Reindex(command) => command.run(desk).await,
             Self::Doctor(command) => command.run(desk).await,
             Self::Serve(_)
             | Self::RestoreBackup(_)

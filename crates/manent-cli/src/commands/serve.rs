@@ -87,8 +87,8 @@ fn start_log(json: bool) {
     }
 }
 
-/// Waits until somebody wants the server to end.
-async fn ended() {
+/// Waits until somebody wants the program to end.
+pub async fn ended() {
     #[cfg(unix)]
     {
         let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).ok();

@@ -7,17 +7,16 @@ use anstyle::{AnsiColor, Style};
 use anyhow::{Result, bail};
 use clap::Args;
 use manent::model::BranchId;
-use manent::store::{BranchInfo, Direction, Window};
-use manent::{Conversation, Message, MessageStatus, Part};
+use manent::store::{BranchInfo, Direction, Placed, Window};
+use manent::{Conversation, ConversationId, Message, MessageId, MessageStatus, Part};
 use std::collections::HashMap;
 use std::fmt::Write;
 
 /// Shows a conversation.
 #[derive(Args)]
 pub struct Show {
-    /// Its id, the beginning of it, its external id, or @last.
-    #[arg(default_value = "@last")]
-    conversation: String,
+    /// Its id, the beginning of it, its external id, or @last; @last if none is given, or the one of --around.
+    conversation: Option<String>,
     /// How many messages; 0 for all.
     #[arg(long, short = 'n', default_value_t = 50)]
     limit: u32,
@@ -27,6 +26,9 @@ pub struct Show {
     /// Go towards the end instead of the start.
     #[arg(long)]
     forward: bool,
+    /// This message, with the two before it and what follows.
+    #[arg(long, value_name = "MESSAGE", conflicts_with_all = ["from", "forward", "branch"])]
+    around: Option<String>,
     /// The path of this branch instead of the shown one.
     #[arg(long, value_name = "BRANCH")]
     branch: Option<BranchId>,
@@ -41,14 +43,43 @@ pub struct Show {
     attached: bool,
 }
 
+/// So much of what leads to a message is shown with it; more would push it off the screen.
+const BEFORE: u32 = 2;
+
 impl Show {
+    /// Shows a conversation at a message, or its end.
+    pub fn at(conversation: ConversationId, message: Option<MessageId>) -> Self {
+        Self {
+            conversation: Some(conversation.to_string()),
+            limit: 50,
+            from: None,
+            forward: false,
+            around: message.map(|message| message.to_string()),
+            branch: None,
+            all: false,
+            extract: false,
+            attached: false,
+        }
+    }
+
     pub async fn run(self, desk: &Desk) -> Result<()> {
-        let id = desk.conversation(&self.conversation).await?;
+        let around = match &self.around {
+            Some(text) => Some(desk.database.message(desk.message(text).await?).await?),
+            None => None,
+        };
+        let id = match (&self.conversation, &around) {
+            (Some(text), _) => desk.conversation(text).await?,
+            (None, Some(placed)) => placed.conversation,
+            (None, None) => desk.conversation("@last").await?,
+        };
         if self.attached {
             return desk.screen.json(&desk.database.attached(id).await?);
         }
         let conversation = desk.database.conversation(id).await?;
-        let window = self.window(desk, &conversation).await?;
+        let window = match &around {
+            Some(placed) => self.window_around(desk, id, placed).await?,
+            None => self.window(desk, &conversation).await?,
+        };
         if self.extract {
             let Some(code) = window.messages.iter().rev().find_map(first_code) else {
                 bail!("there is no code block in these messages");
@@ -63,7 +94,20 @@ impl Show {
             });
         }
         let branches = desk.database.branches(id).await?;
-        desk.screen.page(&self.rendered(desk, &conversation, &window, &branches))
+        let place = around.map(|placed| placed.message.id);
+        desk.screen.page(&self.rendered(desk, &conversation, &window, &branches, place))
+    }
+
+    /// Reads what stands around a message; the store follows its own branch if it is not on the shown path.
+    async fn window_around(&self, desk: &Desk, id: ConversationId, placed: &Placed) -> Result<Window> {
+        let message = placed.message.id;
+        let after = self.limit.saturating_sub(BEFORE + 1).clamp(1, 500);
+        let before = desk.database.page(id, Some(message), Direction::Backward, BEFORE).await?;
+        let behind = desk.database.page(id, Some(message), Direction::Forward, after).await?;
+        let mut messages = before.messages;
+        messages.push(placed.message.clone());
+        messages.extend(behind.messages);
+        Ok(Window { messages, more: before.more })
     }
 
     /// Reads pages until there are enough.
@@ -95,7 +139,14 @@ impl Show {
         Ok(window)
     }
 
-    fn rendered(&self, desk: &Desk, conversation: &Conversation, window: &Window, branches: &[BranchInfo]) -> String {
+    fn rendered(
+        &self,
+        desk: &Desk,
+        conversation: &Conversation,
+        window: &Window,
+        branches: &[BranchInfo],
+        place: Option<MessageId>,
+    ) -> String {
         let mut text = head(desk, conversation);
         let mut forks: HashMap<manent::MessageId, usize> = HashMap::new();
         for fork in branches.iter().filter_map(|branch| branch.fork) {
@@ -105,7 +156,7 @@ impl Show {
             let _ = writeln!(text, "{}   … more {}{}\n", DIM.render(), way(self.forward), DIM.render_reset());
         }
         for message in &window.messages {
-            self.message(&mut text, desk, message);
+            self.message(&mut text, desk, message, place == Some(message.id));
             if let Some(count) = forks.get(&message.id) {
                 let word = if *count == 1 { "branch leaves" } else { "branches leave" };
                 let _ = writeln!(text, "{}   ⑂ {count} {word} here{}\n", WARN.render(), WARN.render_reset());
@@ -117,11 +168,12 @@ impl Show {
         text
     }
 
-    fn message(&self, text: &mut String, desk: &Desk, message: &Message) {
+    fn message(&self, text: &mut String, desk: &Desk, message: &Message, is_the_place: bool) {
         let content = &message.content;
         let who = content.author.as_ref().map(|author| if author.name.is_empty() { &author.id } else { &author.name });
         let style = role_style(&content.role);
-        let _ = write!(text, "{}● {}{}", style.render(), one_line(&content.role), style.render_reset());
+        let mark = if is_the_place { '▶' } else { '●' };
+        let _ = write!(text, "{}{mark} {}{}", style.render(), one_line(&content.role), style.render_reset());
         if let Some(who) = who {
             let _ = write!(text, " {}", one_line(who));
         }
@@ -210,7 +262,8 @@ fn head(desk: &Desk, conversation: &Conversation) -> String {
     text
 }
 
-fn role_style(role: &str) -> Style {
+/// How a role looks.
+pub fn role_style(role: &str) -> Style {
     match role {
         "user" => AnsiColor::Green.on_default().bold(),
         "assistant" | "bot" => AnsiColor::Blue.on_default().bold(),

@@ -2,7 +2,7 @@
 
 use super::foreign;
 use crate::desk::Desk;
-use crate::progress::{Reading, Spinner};
+use crate::progress::{Reading, Spinner, when_indexed};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use manent::export::{ExportPlan, Replace};
@@ -180,13 +180,27 @@ impl Import {
         if dry.is_some() && !ours.is_empty() {
             bail!("our own lines are taken in as they are; --dry-run is for other programs' files");
         }
-        for path in ours {
-            lines_in(desk, &path).await?;
+        let taken_in = async {
+            for path in ours {
+                lines_in(desk, &path).await?;
+            }
+            match theirs.is_empty() {
+                true => Ok(()),
+                false => in_part(foreign::import_all(desk, &theirs, format, dry).await?),
+            }
+        };
+        let outcome = taken_in.await;
+        if dry.is_none() {
+            index(desk).await;
         }
-        match theirs.is_empty() {
-            true => Ok(()),
-            false => in_part(foreign::import_all(desk, &theirs, format, dry).await?),
-        }
+        outcome
+    }
+}
+
+/// Lets the index catch up, so that the first search after an import is quick. What was taken in is stored either way.
+async fn index(desk: &Desk) {
+    if let Err(error) = when_indexed(&desk.database, &desk.screen).await {
+        desk.screen.warn(&format!("everything is stored, but not indexed yet: {error}; a search goes on with that"));
     }
 }
 

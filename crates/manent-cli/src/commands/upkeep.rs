@@ -1,10 +1,10 @@
-//! Upkeep: `stats`, `tail`, `backup`, `verify`, `doctor`.
+//! Upkeep: `stats`, `tail`, `backup`, `verify`, `reindex`, `doctor`.
 
 use crate::commands::conversation::spelled;
 use crate::desk::Desk;
 use crate::home::Home;
 use crate::moment;
-use crate::progress::Spinner;
+use crate::progress::{Indexing, Spinner};
 use crate::screen::{BOLD, Cell, DIM, Screen, Table, print};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -206,6 +206,29 @@ impl Verify {
             bail!("{} problems; restore a backup", report.problems.len());
         }
         Ok(())
+    }
+}
+
+/// Makes the search index anew.
+///
+/// It keeps itself up to date, and a search looks through what is not in it yet; this is for an index that was damaged.
+#[derive(Args)]
+pub struct Reindex {}
+
+impl Reindex {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        let (bar, last) = (Indexing::start(&desk.screen), desk.database.position());
+        let done = desk.database.reindex(|indexed| bar.tell(indexed, last)).await;
+        bar.end();
+        done?;
+        let indexed = desk.database.indexed();
+        match desk.screen.json {
+            true => desk.screen.json(&indexed),
+            false => {
+                desk.screen.done(&format!("the index is new and holds every change up to {}", indexed.position));
+                Ok(())
+            }
+        }
     }
 }
 

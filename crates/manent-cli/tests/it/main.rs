@@ -3,6 +3,9 @@
 mod kit;
 mod commands;
 mod behaviour;
+mod watched;
+mod search;
+mod picker;
 mod serve;
 mod server;
 mod readme;

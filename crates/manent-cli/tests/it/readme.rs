@@ -102,7 +102,24 @@ fn the_examples_of_the_api_work() {
     assert!(output.status.success() && err.is_empty(), "{}\n{out}\n{err}", output.status);
     assert!(!out.contains("\"code\""), "{out}");
     assert!(out.contains("晴") && out.contains("Weather") && out.contains("messages_appended"), "{out}");
+    assert_eq!(out.matches("\"highlights\":[[").count(), 2, "a hit, and the second one of two: {out}");
     served.kill();
+}
+
+#[test]
+fn every_query_in_the_documents_can_be_asked() {
+    let home = Home::new();
+    home.good(&["new", "first"]);
+    let text = read("docs/search.md");
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next().map(str::to_owned));
+    let queries: Vec<String> = rows
+        .flat_map(|cell| cell.split('`').step_by(2).map(|query| query.replace("\\|", "|")).collect::<Vec<_>>())
+        .filter(|query| !query.trim().is_empty())
+        .collect();
+    assert!(queries.len() > 15, "{queries:?}");
+    for query in &queries {
+        home.good(&["search", "--", query]);
+    }
 }
 
 #[test]

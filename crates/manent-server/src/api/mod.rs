@@ -10,6 +10,7 @@ mod projects;
 mod library;
 mod blobs;
 mod journal;
+mod search;
 mod transfer;
 mod files;
 mod upkeep;
@@ -37,6 +38,7 @@ pub fn operations() -> Vec<Operation> {
         library::operations(),
         blobs::operations(),
         journal::operations(),
+        search::operations(),
         transfer::operations(),
         files::operations(),
         upkeep::operations(),

@@ -6,4 +6,5 @@ mod bad_requests;
 mod requests;
 mod operations;
 mod files;
+mod search;
 mod live;

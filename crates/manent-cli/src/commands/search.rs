@@ -1,0 +1,313 @@
+//! `manent search`: what was said, found again.
+
+use super::conversation::{spelled, word};
+use crate::desk::Desk;
+use crate::line::Line;
+use crate::moment;
+use crate::screen::{BOLD, Cell, DIM, ID, Table, cut, one_line};
+use anstyle::{AnsiColor, Style};
+use anyhow::Result;
+use clap::Args;
+use jiff::Zoned;
+use manent::model::search::{Field, QueryProblem};
+use manent::store::HITS_MAX;
+use manent::{
+    Also, ConversationId, ConversationStatus, Counting, Found, Grouping, Hit, SearchCursor, SearchOrder, SearchQuery,
+};
+use std::fmt::Write;
+use unicode_width::UnicodeWidthStr;
+
+/// What was found.
+pub const HIT: Style = AnsiColor::Yellow.on_default().bold().underline();
+
+/// Finds messages, and conversations by their names and tags.
+#[derive(Args)]
+#[command(after_help = "Words that all must be there, \"a phrase\", -not, one OR other, ( ), begin*, and filters: \
+                        role: kind: tag: project: model: tool: meta.KEY: before: after: in:title has:tool|media|code.\n\
+                        Quote the whole query, so that the shell leaves it alone: manent search '\"exact words\" -draft \
+                        after:7d'\n\
+                        Finding nothing is no failure: the exit code is 0. It is 2 for a query that cannot be read.")]
+pub struct Search {
+    /// What to look for; several words are one query.
+    #[arg(required_unless_present = "interactive")]
+    query: Vec<String>,
+    /// Type, see what is found as you type, choose, open.
+    #[arg(long, short, conflicts_with_all = ["group", "count", "after", "json"])]
+    interactive: bool,
+    /// newest: the newest first; relevance: the best first, among the newest 500.
+    #[arg(long, value_parser = word::<SearchOrder>, default_value = "newest")]
+    order: SearchOrder,
+    /// The first hit of each conversation, and how many it has.
+    #[arg(long)]
+    group: bool,
+    /// Only in this conversation.
+    #[arg(long = "in", value_name = "CONVERSATION")]
+    within: Option<String>,
+    /// Also in the trash.
+    #[arg(long)]
+    trashed: bool,
+    /// Also what is not on the shown path.
+    #[arg(long)]
+    branches: bool,
+    /// Also what models thought.
+    #[arg(long)]
+    reasoning: bool,
+    /// How many; 0 for all.
+    #[arg(long, short = 'n', default_value_t = 20)]
+    limit: u32,
+    /// Behind this place, which the last page named.
+    #[arg(long, value_name = "CURSOR")]
+    after: Option<SearchCursor>,
+    /// Say only how many there are, up to a thousand.
+    #[arg(long)]
+    count: bool,
+}
+
+/// A query that cannot be read, with a mark under the place.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", pointed(query, problem))]
+pub struct Misread {
+    query: String,
+    problem: QueryProblem,
+}
+
+impl Search {
+    pub async fn run(self, desk: &Desk) -> Result<()> {
+        let query = self.wish(desk).await?;
+        if self.interactive {
+            return open_picked(desk, query).await;
+        }
+        if self.count {
+            let query = SearchQuery { counting: Counting::All, limit: 1, neighbours: 0, ..query };
+            let total = search(desk, &query).await?.total;
+            return match desk.screen.json {
+                true => desk.screen.json(&total),
+                false => desk.made(&[format!("{}{}", total.n, if total.more { "+" } else { "" })]),
+            };
+        }
+        let found = all(desk, query, self.limit).await?;
+        if desk.screen.json {
+            return desk.screen.json(&found);
+        }
+        let remarks = remarks(&found);
+        if desk.screen.is_terminal() {
+            return desk.screen.page(&rendered(desk, &found, &remarks));
+        }
+        desk.screen.table(&table(&found))?;
+        remarks.iter().for_each(|remark| desk.screen.hint(remark));
+        Ok(())
+    }
+
+    async fn wish(&self, desk: &Desk) -> Result<SearchQuery> {
+        let within: Option<ConversationId> = match &self.within {
+            Some(text) => Some(desk.conversation(text).await?),
+            None => None,
+        };
+        Ok(SearchQuery {
+            text: self.query.join(" "),
+            order: self.order,
+            grouping: if self.group { Grouping::Conversations } else { Grouping::Flat },
+            within,
+            also: Also { trashed: self.trashed, branches: self.branches, reasoning: self.reasoning },
+            offset_seconds: desk.now.offset().seconds(),
+            after: self.after,
+            ..SearchQuery::default()
+        })
+    }
+}
+
+#[cfg(unix)]
+async fn open_picked(desk: &Desk, query: SearchQuery) -> Result<()> {
+    let Some(picked) = crate::picker::pick(desk, query).await? else { return Ok(()) };
+    let message = picked.message.map(|message| message.to_string()).unwrap_or_default();
+    crate::screen::print(&format!("{}\t{message}\n", picked.conversation))?;
+    super::show::Show::at(picked.conversation, picked.message).run(desk).await
+}
+
+#[cfg(not(unix))]
+async fn open_picked(_: &Desk, _: SearchQuery) -> Result<()> {
+    anyhow::bail!("-i needs a Unix terminal; `manent search QUERY` prints what it finds")
+}
+
+async fn search(desk: &Desk, query: &SearchQuery) -> Result<Found> {
+    desk.database.search(query).await.map_err(|error| match error {
+        manent::Error::Query(problem) => Misread { query: query.text.clone(), problem }.into(),
+        other => other.into(),
+    })
+}
+
+/// Reads pages until there are enough.
+async fn all(desk: &Desk, mut query: SearchQuery, limit: u32) -> Result<Found> {
+    let wanted = if limit == 0 { usize::MAX } else { limit as usize };
+    query.limit = wanted.min(HITS_MAX as usize) as u32;
+    let mut found = search(desk, &query).await?;
+    while let (Some(next), true) = (found.next, found.hits.len() < wanted) {
+        query.after = Some(next);
+        query.limit = (wanted - found.hits.len()).min(HITS_MAX as usize) as u32;
+        let mut page = search(desk, &query).await?;
+        found.hits.append(&mut page.hits);
+        (found.next, found.reach) = (page.next, page.reach);
+        found.total.n = found.total.n.max(found.hits.len() as u32);
+        found.total.more = page.total.more;
+        (found.cut_short, found.micros) = (found.cut_short | page.cut_short, found.micros + page.micros);
+    }
+    Ok(found)
+}
+
+/// What is to be known besides the hits.
+fn remarks(found: &Found) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if let Some(next) = found.next {
+        remarks.push(format!("more than {}; for the next ones add --after {next}", found.hits.len()));
+    }
+    if found.cut_short {
+        remarks.push("time ran out before everything was looked at".to_owned());
+    }
+    if !found.reach.complete {
+        let waiting = found.reach.waiting.max(found.reach.last - found.reach.position);
+        remarks.push(format!("the index is being made: {waiting} messages or changes were not looked at yet"));
+    }
+    remarks
+}
+
+/// One line a hit, for other programs.
+fn table(found: &Found) -> Table {
+    let mut table = Table::new(&["CONVERSATION", "MESSAGE", "TIME", "ROLE", "TITLE", "TEXT"], 5);
+    for hit in &found.hits {
+        let message = hit.message.map(|message| message.to_string()).unwrap_or_default();
+        table.row(vec![
+            Cell::new(hit.conversation),
+            Cell::new(message),
+            Cell::new(hit.time.at),
+            Cell::new(role_of(hit)),
+            Cell::new(&hit.title),
+            Cell::new(&hit.snippet.text),
+        ]);
+    }
+    table
+}
+
+/// The hits under the names of their conversations, for people.
+fn rendered(desk: &Desk, found: &Found, remarks: &[String]) -> String {
+    let (mut text, mut heading) = (String::new(), None);
+    for hit in &found.hits {
+        if heading.replace(hit.conversation) != Some(hit.conversation) {
+            let mut line = match (hit.field, hit.title.as_str()) {
+                (Field::Title, _) => snippet(hit, BOLD),
+                (_, "") => Line::of("(untitled)", BOLD),
+                (_, title) => Line::of(title, BOLD),
+            };
+            line.push(&format!("  {}", hit.conversation), ID);
+            let _ = writeln!(text, "{}", line.styled());
+        }
+        if hit.message.is_some() || hit.field == Field::Tags {
+            let role = role_of(hit);
+            let mut line = Line::of(&format!("  ● {role}"), super::show::role_style(role));
+            line.push(&format!("  {}", about(hit, &desk.now)), DIM);
+            let _ = writeln!(text, "{}", line.styled());
+            for line in snippet(hit, Style::new()).wrapped(desk.screen.width().saturating_sub(4)) {
+                let _ = writeln!(text, "    {}", line.styled());
+            }
+        } else {
+            let _ = writeln!(text, "  {}{}{}", DIM.render(), about(hit, &desk.now), DIM.render_reset());
+        }
+        text.push('\n');
+    }
+    let mut last = remarks.to_vec();
+    match found.hits.iter().find_map(|hit| hit.message) {
+        Some(message) => last.push(format!("read on there: manent show --around {message}")),
+        None if found.hits.is_empty() => last.insert(0, "nothing was found".to_owned()),
+        None => {}
+    }
+    for remark in last {
+        let _ = writeln!(text, "{}{remark}{}", DIM.render(), DIM.render_reset());
+    }
+    text
+}
+
+/// The words around what was found, on one line.
+pub fn snippet(hit: &Hit, style: Style) -> Line {
+    let mut line = Line::default();
+    if hit.snippet.before {
+        line.push("…", style);
+    }
+    line.push_marked(&hit.snippet.text, &hit.snippet.highlights, style, HIT);
+    if hit.snippet.after {
+        line.push("…", style);
+    }
+    line
+}
+
+/// Who speaks, or what else was found.
+pub fn role_of(hit: &Hit) -> &str {
+    match (&hit.role, hit.field) {
+        (Some(role), _) => role,
+        (None, Field::Tags) => "tags",
+        (None, Field::Title) => "title",
+        (None, _) => "summary",
+    }
+}
+
+/// Where a hit stands, when it was said, and what is unusual about it.
+pub fn about(hit: &Hit, now: &Zoned) -> String {
+    let mut facts = vec![moment::ago(hit.time.at, now)];
+    facts.extend(hit.author.as_ref().map(|author| {
+        let name = if author.name.is_empty() { &author.id } else { &author.name };
+        cut(&one_line(name), 24)
+    }));
+    facts.extend(hit.position.map(|position| format!("#{position}")));
+    facts.extend(hit.message.map(|message| message.to_string()));
+    if !matches!(hit.field, Field::Text | Field::Tags) {
+        facts.push(format!("in the {}", spelled(&hit.field).replace('_', " ")));
+    }
+    if !hit.on_path {
+        facts.push("on another branch".to_owned());
+    }
+    match hit.status {
+        ConversationStatus::Trashed => facts.push("in the trash".to_owned()),
+        ConversationStatus::Archived => facts.push("archived".to_owned()),
+        _ => {}
+    }
+    if let Some(count) = &hit.in_conversation {
+        facts.push(format!("{}{} in all", count.n, if count.more { "+" } else { "" }));
+    }
+    facts.join(" · ")
+}
+
+/// Says what is wrong with a query, and shows where.
+fn pointed(query: &str, problem: &QueryProblem) -> String {
+    /// So much of a long query is shown before and behind the place.
+    const AROUND: usize = 30;
+    let skipped = problem.at.saturating_sub(AROUND);
+    let before = one_line(&query.chars().skip(skipped).take(problem.at - skipped).collect::<String>());
+    let behind = one_line(&query.chars().skip(problem.at).take(AROUND).collect::<String>());
+    let lead = if skipped > 0 { "…" } else { "" };
+    let caret = " ".repeat(lead.width() + before.width());
+    format!("{}\n  {lead}{before}{behind}\n  {caret}^", problem.why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+    use manent::model::search::{Clock, Query};
+
+    #[test]
+    fn the_mark_stands_under_the_place() {
+        let said: Vec<String> = ["天气 \"北京", "\u{1b}[2J role:", &format!("{} (", "长".repeat(90))]
+            .iter()
+            .map(|query| pointed(query, &Query::parse(query, Clock::default()).expect_err("unreadable")))
+            .collect();
+        expect![[r#"
+            this quotation mark is not closed
+              天气 "北京
+                   ^
+            role: needs a value
+               [2J role:
+                        ^
+            one word stands in a query at most 64 times
+              长长长长长长长长长长长长长长长长长长长长长长长长长长长长长长
+              ^"#]]
+        .assert_eq(&said.join("\n"));
+    }
+}

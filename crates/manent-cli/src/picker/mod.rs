@@ -1,0 +1,391 @@
+//! `manent search -i`: type, see what is found as you type, choose, open.
+
+mod keys;
+mod input;
+mod terminal;
+mod preview;
+mod frame;
+
+use crate::desk::Desk;
+use anyhow::{Result, bail};
+use input::Input;
+use keys::{Key, Keys};
+use manent::store::Placed;
+use manent::{Also, ConversationId, Count, Found, Hit, MessageId, SearchCursor, SearchOrder, SearchQuery};
+use preview::Preview;
+use std::fmt::Write as _;
+use std::time::Duration;
+use terminal::Terminal;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::Instant;
+
+/// So long after a key a search begins, so that fast typing is one search.
+const DEBOUNCE: Duration = Duration::from_millis(60);
+/// How many hits are read at a time.
+const HITS: u32 = 50;
+/// What terminals take for their clipboard.
+const COPY_BYTES_MAX: usize = 74_000;
+
+/// Where somebody wants to go.
+pub struct Picked {
+    pub conversation: ConversationId,
+    pub message: Option<MessageId>,
+}
+
+/// Where is looked.
+#[derive(Clone, PartialEq, Eq)]
+enum Scope {
+    All,
+    One(ConversationId, String),
+    Everything,
+}
+
+/// Which page of hits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Page {
+    First,
+    After(SearchCursor),
+}
+
+/// What comes back from the store.
+enum Told {
+    Found { number: u64, page: Page, found: manent::Result<Found> },
+    Read(manent::Result<Placed>),
+}
+
+/// Everything that is shown, and what is under way.
+struct Picker<'a> {
+    desk: &'a Desk,
+    teller: UnboundedSender<Told>,
+    input: Input,
+    scope: Scope,
+    order: SearchOrder,
+    also: Also,
+    hits: Vec<Hit>,
+    total: Option<Count>,
+    next: Option<SearchCursor>,
+    chosen: usize,
+    top: usize,
+    preview: Option<Preview>,
+    problem: Option<String>,
+    said: Option<&'static str>,
+    /// The search whose answer is waited for; answers to others come too late.
+    number: u64,
+    /// The search whose answer is shown.
+    answered: u64,
+    /// A search begins then.
+    due: Option<Instant>,
+    /// Somebody pressed Enter before the answer was there.
+    opens: bool,
+    /// The message that is being read.
+    reading: Option<MessageId>,
+}
+
+/// What a key comes to.
+enum Outcome {
+    Stay,
+    Leave,
+    Open,
+}
+
+/// Lets somebody choose a hit; nothing if they leave.
+pub async fn pick(desk: &Desk, wish: SearchQuery) -> Result<Option<Picked>> {
+    let (teller, told) = unbounded_channel();
+    let scope = match wish.within {
+        Some(id) => Scope::One(id, desk.database.conversation(id).await?.title),
+        None if wish.also.trashed && wish.also.branches => Scope::Everything,
+        None => Scope::All,
+    };
+    let (terminal, bytes) = Terminal::enter()?;
+    let mut picker = Picker {
+        desk,
+        teller,
+        input: Input::of(&wish.text),
+        scope,
+        order: wish.order,
+        also: wish.also,
+        hits: Vec::new(),
+        total: None,
+        next: None,
+        chosen: 0,
+        top: 0,
+        preview: None,
+        problem: None,
+        said: None,
+        number: 0,
+        answered: 0,
+        due: Some(Instant::now()),
+        opens: false,
+        reading: None,
+    };
+    let picked = picker.run(&terminal, bytes, told).await;
+    drop(terminal);
+    picked
+}
+
+impl Picker<'_> {
+    async fn run(
+        &mut self,
+        terminal: &Terminal,
+        mut bytes: UnboundedReceiver<Vec<u8>>,
+        mut told: UnboundedReceiver<Told>,
+    ) -> Result<Option<Picked>> {
+        let ended = crate::commands::serve::ended();
+        tokio::pin!(ended);
+        let (mut keys, mut drawn) = (Keys::default(), (size(), String::new()));
+        loop {
+            let (width, height) = size();
+            self.keep_in_view(height);
+            let shown = ((width, height), self.drawing(width, height));
+            if shown != drawn {
+                terminal::write(&shown.1)?;
+                drawn = shown;
+            }
+            if !terminal.is_ours() {
+                bail!("a defect of this program; it is above");
+            }
+            let due = self.due.unwrap_or_else(|| Instant::now() + Duration::from_secs(3_600));
+            tokio::select! {
+                came = bytes.recv() => {
+                    let Some(came) = came else { bail!("the terminal is gone") };
+                    for key in keys.take(&came) {
+                        match self.key(&key, frame::list_rows(height))? {
+                            Outcome::Stay => {}
+                            Outcome::Leave => return Ok(None),
+                            Outcome::Open => return Ok(self.picked()),
+                        }
+                    }
+                }
+                Some(told) = told.recv() => {
+                    self.hear(told)?;
+                    if self.is_settled() && std::mem::take(&mut self.opens) && !self.hits.is_empty() {
+                        return Ok(self.picked());
+                    }
+                }
+                () = tokio::time::sleep_until(due) => self.search(Page::First),
+                () = &mut ended => return Ok(None),
+            }
+        }
+    }
+
+    /// What is written to show everything at once.
+    fn drawing(&self, width: usize, height: usize) -> String {
+        let frame = self.frame(width, height);
+        let is_styled = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
+        let mut text = String::from("\x1b[?2026h\x1b[?25l");
+        for (row, line) in frame.rows.iter().enumerate() {
+            let line = if is_styled { line.styled() } else { line.plain() };
+            let _ = write!(text, "\x1b[{};1H{line}\x1b[K", row + 1);
+        }
+        let (row, column) = frame.cursor;
+        let _ = write!(text, "\x1b[{};{}H\x1b[?25h\x1b[?2026l", row + 1, column + 1);
+        text
+    }
+
+    fn picked(&self) -> Option<Picked> {
+        let hit = self.hits.get(self.chosen)?;
+        Some(Picked { conversation: hit.conversation, message: hit.message })
+    }
+
+    /// Says whether what is shown is the answer to what was typed.
+    fn is_settled(&self) -> bool {
+        self.due.is_none() && self.answered == self.number
+    }
+
+    fn key(&mut self, key: &Key, page: usize) -> Result<Outcome> {
+        (self.said, self.opens) = (None, false);
+        match key {
+            Key::Escape | Key::Control('c') => return Ok(Outcome::Leave),
+            Key::Control('d') if self.input.text().is_empty() => return Ok(Outcome::Leave),
+            Key::Enter if !self.is_settled() => {
+                self.opens = true;
+                self.due = self.due.map(|_| Instant::now());
+            }
+            Key::Enter if self.hits.get(self.chosen).is_some() => return Ok(Outcome::Open),
+            Key::Up | Key::Control('p') => self.choose(self.chosen.saturating_sub(1)),
+            Key::Down | Key::Control('n') => self.choose(self.chosen + 1),
+            Key::PageUp => self.choose(self.chosen.saturating_sub(page)),
+            Key::PageDown => self.choose(self.chosen + page),
+            Key::Tab | Key::Control('r') => {
+                self.scope = self.next_scope();
+                self.due = Some(Instant::now());
+            }
+            Key::Control('s') => {
+                self.order = match self.order {
+                    SearchOrder::Newest => SearchOrder::Relevance,
+                    SearchOrder::Relevance => SearchOrder::Newest,
+                };
+                self.due = Some(Instant::now());
+            }
+            Key::Control('y') => self.copy()?,
+            _ => {
+                if self.input.takes(key) {
+                    self.due = Some(Instant::now() + DEBOUNCE);
+                }
+            }
+        }
+        Ok(Outcome::Stay)
+    }
+
+    fn choose(&mut self, number: usize) {
+        self.chosen = number.min(self.hits.len().saturating_sub(1));
+        let is_last = self.chosen + 1 == self.hits.len() && self.is_settled();
+        if let Some(next) = self.next.filter(|_| is_last) {
+            self.search(Page::After(next));
+        }
+        self.read();
+    }
+
+    fn keep_in_view(&mut self, height: usize) {
+        let rows = frame::list_rows(height).max(1);
+        self.top = self.top.min(self.chosen).max((self.chosen + 1).saturating_sub(rows));
+    }
+
+    /// From all conversations to the one of the chosen hit, to everything, to all.
+    fn next_scope(&self) -> Scope {
+        let here = self.hits.get(self.chosen).map(|hit| Scope::One(hit.conversation, hit.title.clone()));
+        match self.scope {
+            Scope::All => here.unwrap_or(Scope::Everything),
+            Scope::One(..) => Scope::Everything,
+            Scope::Everything => Scope::All,
+        }
+    }
+
+    /// Begins a search: the first page, or the one behind the hits that are there.
+    fn search(&mut self, page: Page) {
+        self.due = None;
+        self.number += 1;
+        let text = self.input.text();
+        if text.trim().is_empty() {
+            (self.hits, self.total, self.next, self.problem) = (Vec::new(), None, None, None);
+            self.answered = self.number;
+            return;
+        }
+        let everything = self.scope == Scope::Everything;
+        let query = SearchQuery {
+            text,
+            order: self.order,
+            within: match &self.scope {
+                Scope::One(id, _) => Some(*id),
+                _ => None,
+            },
+            also: Also {
+                trashed: everything || self.also.trashed,
+                branches: everything || self.also.branches,
+                reasoning: self.also.reasoning,
+            },
+            neighbours: 2,
+            typing: true,
+            offset_seconds: self.desk.now.offset().seconds(),
+            after: match page {
+                Page::First => None,
+                Page::After(cursor) => Some(cursor),
+            },
+            limit: HITS,
+            ..SearchQuery::default()
+        };
+        let (database, teller, number) = (self.desk.database.clone(), self.teller.clone(), self.number);
+        tokio::spawn(async move {
+            let found = database.search(&query).await;
+            drop(teller.send(Told::Found { number, page, found }));
+        });
+        // What is shown stays until the answer is there, but nothing is read behind it meanwhile.
+        self.next = None;
+    }
+
+    fn hear(&mut self, told: Told) -> Result<()> {
+        if let Told::Found { number, .. } = &told {
+            self.answered = *number;
+        }
+        match told {
+            Told::Found { number, .. } if number != self.number => {}
+            Told::Found { page, found: Ok(found), .. } => self.take(page, found),
+            Told::Found { found: Err(manent::Error::Query(problem)), .. } => {
+                (self.hits, self.total, self.next) = (Vec::new(), None, None);
+                self.problem = Some(problem.to_string());
+            }
+            Told::Found { found: Err(error), .. } => return Err(error.into()),
+            Told::Read(Ok(placed)) => self.show(&placed),
+            // It was erased meanwhile; the words around what was found are shown instead.
+            Told::Read(Err(_)) => self.reading = None,
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, page: Page, found: Found) {
+        if page == Page::First {
+            self.hits.clear();
+            (self.chosen, self.top) = (0, 0);
+        }
+        self.hits.extend(found.hits);
+        (self.total, self.next, self.problem) = (Some(found.total), found.next, None);
+        self.preview = None;
+        self.reading = None;
+        self.read();
+    }
+
+    /// Reads the chosen message, unless it is there.
+    fn read(&mut self) {
+        let Some(hit) = self.hits.get(self.chosen) else { return };
+        let is_there = self.preview.as_ref().is_some_and(|preview| preview.is_of(hit));
+        let Some(message) = hit.message.filter(|message| !is_there && self.reading != Some(*message)) else { return };
+        self.reading = Some(message);
+        let (database, teller) = (self.desk.database.clone(), self.teller.clone());
+        tokio::spawn(async move { drop(teller.send(Told::Read(database.message(message).await))) });
+    }
+
+    fn show(&mut self, placed: &Placed) {
+        let is_chosen = |hit: &&Hit| hit.message == Some(placed.message.id);
+        if let Some(hit) = self.hits.get(self.chosen).filter(is_chosen) {
+            self.preview = Some(Preview::of(&placed.message, hit, &self.input.text()));
+            self.reading = None;
+        }
+    }
+
+    /// Hands the text of the chosen message to the clipboard of the terminal.
+    fn copy(&mut self) -> Result<()> {
+        let Some(hit) = self.hits.get(self.chosen) else { return Ok(()) };
+        let text = match self.preview.as_ref().filter(|preview| preview.is_of(hit)) {
+            Some(preview) if !preview.text.is_empty() => &preview.text,
+            _ => &hit.snippet.text,
+        };
+        if text.len() > COPY_BYTES_MAX {
+            self.said = Some("too long to copy");
+            return Ok(());
+        }
+        terminal::write(&format!("\x1b]52;c;{}\x07", base64(text.as_bytes())))?;
+        self.said = Some("copied");
+        Ok(())
+    }
+}
+
+/// How many columns and rows there are.
+fn size() -> (usize, usize) {
+    terminal_size::terminal_size().map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)))
+}
+
+/// Writes bytes as terminals want them for the clipboard.
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for three in bytes.chunks(3) {
+        let number = three.iter().fold(0u32, |number, byte| number << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
+        for place in 0..4 {
+            let letter = LETTERS[(number >> (18 - 6 * place) & 63) as usize];
+            text.push(if place <= three.len() { char::from(letter) } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_copied_is_written_as_everybody_writes_it() {
+        for (bytes, expected) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("你好", "5L2g5aW9")] {
+            assert_eq!(base64(bytes.as_bytes()), expected);
+        }
+    }
+}
