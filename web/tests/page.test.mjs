@@ -55,12 +55,13 @@ describe('the list', () => {
     assert.equal(new Set(ids).size, ids.length, 'no row twice');
     assert.ok(made.every((id) => ids.includes(id)), 'no row is missing');
     assert.ok(asked.some((url) => url.includes('after=')), 'pages go on by key');
-    await page.getByTestId('filter').fill('row 19');
-    await until(async () => (await rows.count()) === 11, 'only titles with the text are left');
-    await page.getByTestId('filter').fill('no such title');
-    await page.getByTestId('list-empty').waitFor();
+    await page.getByTestId('search-field').fill('row 19');
+    const hits = page.getByTestId('hit');
+    await until(async () => (await hits.count()) === 11, 'only titles with the text are found');
+    await page.getByTestId('search-field').fill('no such title');
+    await page.getByTestId('search-nothing').waitFor();
     await page.keyboard.press('Escape');
-    await until(async () => (await rows.count()) >= 50, 'Esc clears the filter');
+    await until(async () => (await rows.first().isVisible()) && (await rows.count()) >= 50, 'Esc shows the list again');
   });
 
   inPage('a conversation in the trash comes back with Undo', {}, async (page) => {
@@ -542,9 +543,9 @@ describe('the keyboard and small screens', () => {
     await page.keyboard.press('Escape');
     await until(async () => (await page.getByTestId('keys').count()) === 0, 'Esc closes it');
     await page.keyboard.press('Control+k');
-    assert.equal(await page.evaluate(() => document.activeElement?.dataset.testid), 'filter');
+    assert.equal(await page.evaluate(() => document.activeElement?.dataset.testid), 'search-field');
     await page.keyboard.press('n');
-    assert.equal(await page.getByTestId('filter').inputValue(), 'n');
+    assert.equal(await page.getByTestId('search-field').inputValue(), 'n');
   });
 
   inPage('the drawer holds the focus and gives it back', { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }, async (page) => {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { enter, openConversation, openPage, startBrowser, startServer, until, withServer } from './server.mjs';
+import { enter, openConversation, openPage, REFUSED, startBrowser, startServer, until, withServer } from './server.mjs';
 
 const { server, inPage, make, say, shownTexts } = withServer();
 
@@ -47,6 +47,31 @@ describe('a phone', () => {
     await until(async () => (await page.locator('nav.shown').count()) === 0, 'the list is closed');
     await page.goBack();
     await page.locator('nav.shown').waitFor({ timeout: 3000 });
+  });
+});
+
+describe('a link to a message', () => {
+  inPage('on another branch shows it there, and changes nothing', {}, async (page) => {
+    const { id } = await make('Linked');
+    const [, answer] = await say(id, 'question', 'old answer', 'old thanks');
+    await server.call('POST', `/conversations/${id}/regenerate`, { answer, with: { role: 'assistant', text: 'new answer' } });
+    const { version } = await server.call('GET', `/conversations/${id}`);
+    await enter(page, server);
+    await openConversation(page, id, answer);
+    await page.getByTestId('elsewhere').waitFor();
+    assert.deepEqual(await shownTexts(page), ['question', 'old answer', 'old thanks']);
+    assert.equal((await server.call('GET', `/conversations/${id}`)).version, version);
+    await page.getByTestId('leave-branch').click();
+    await until(async () => (await shownTexts(page)).join() === 'question,new answer', 'the shown path is back');
+  });
+
+  inPage('that does not exist says so', { allow: REFUSED }, async (page) => {
+    const { id } = await make('Whole');
+    const [message] = await say(id, 'the only one');
+    await enter(page, server);
+    await openConversation(page, id, `${message.slice(0, -4)}0000`);
+    await page.getByTestId('missing').waitFor();
+    assert.deepEqual(await shownTexts(page), ['the only one']);
   });
 });
 

@@ -1,14 +1,16 @@
 // What people do to conversations. Each does it on the server, then shows it, then says so.
 
-import { call, Problem, type Conversation, type ConversationId, type Message, type MessageId } from '../api';
+import { call, Problem, type Conversation, type ConversationId, type Hit, type Message, type MessageId } from '../api';
 import { t } from '../i18n/index.svelte';
 import { stamp } from '../model/dates';
 import { oneLine } from '../model/text';
 import { withWords } from '../model/messages';
 import { focusComposer } from './cursor';
 import { dialogs } from './dialogs.svelte';
+import { Finding } from './finding.svelte';
 import { list } from './list.svelte';
 import { route } from './route.svelte';
+import { search } from './search.svelte';
 import { toasts, type Action } from './toasts.svelte';
 import { transcript } from './transcript.svelte';
 
@@ -46,10 +48,8 @@ async function create(): Promise<Conversation | undefined> {
     route.go(made.id);
     dialogs.drawer = false;
     await focusComposer();
-    if (list.status !== 'active' || list.filter !== '') {
-      list.filter = '';
-      await list.show('active');
-    }
+    search.close();
+    if (list.status !== 'active') await list.show('active');
     list.put(made);
   });
   return made;
@@ -86,7 +86,7 @@ export async function trash(conversation: Conversation): Promise<void> {
     const trashed = await call('DELETE /conversations/{conversation}', { path: { conversation: conversation.id } });
     took(trashed);
     // The last one that is deleted makes room for a new one, which goes again if nobody used it.
-    const isLast = wasOpen && list.status === 'active' && list.filter === '' && list.conversations.length === 0;
+    const isLast = wasOpen && list.status === 'active' && list.conversations.length === 0;
     const stopgap = isLast ? await createConversation() : undefined;
     if (!isLast) leave(conversation.id, beside);
     const act = (): void => void restoreAfter(conversation, stopgap, wasOpen);
@@ -223,3 +223,17 @@ function neighbour(id: ConversationId): ConversationId | undefined {
 function leave(id: ConversationId, beside: ConversationId | undefined): void {
   if (route.place.conversation === id) route.go(beside);
 }
+
+/** Shows a hit: its message where it stands, or its conversation. The step back leads to where one was. */
+export function showHit(hit: Hit, step: 'push' | 'replace' = 'push'): void {
+  const message = hit.message ?? undefined;
+  dialogs.drawer = false;
+  const { place } = route;
+  if (place.conversation === hit.conversation && place.message === message) {
+    // One is there already, but may have scrolled away.
+    if (message !== undefined) void transcript.moveTo(message, undefined);
+  } else if (step === 'push') route.go(hit.conversation, message);
+  else route.replace(hit.conversation, message);
+}
+
+export const finding = new Finding((hit) => showHit(hit, 'replace'));

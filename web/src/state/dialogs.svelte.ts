@@ -15,6 +15,8 @@ export interface Question {
 class Dialogs {
   question: Question | undefined = $state();
   keys = $state(false);
+  /** How to search. */
+  searchHelp = $state(false);
   drawer = $state(false);
   /** What is to be exported: one conversation, or all. */
   exporting: { conversation: Conversation | undefined } | undefined = $state.raw();
@@ -39,7 +41,7 @@ class Dialogs {
   /** Closes everything: what stood behind it is another place now. */
   close(): void {
     this.question?.answer(false);
-    this.keys = false;
+    this.keys = this.searchHelp = false;
     this.exporting = undefined;
     this.drawer = false;
   }

@@ -12,7 +12,6 @@ const PAGE = 50;
 class List {
   conversations: Conversation[] = $state.raw([]);
   status: ListStatus = $state('active');
-  filter = $state('');
   /** The first page is on its way. */
   opening = $state(true);
   reading = $state(false);
@@ -29,12 +28,7 @@ class List {
     return this.open();
   }
 
-  search(filter: string): Promise<void> {
-    this.filter = filter;
-    return this.open();
-  }
-
-  /** Reads the first page anew; what was being read for another filter is stopped. */
+  /** Reads the first page anew; what was being read for another list is stopped. */
   async open(): Promise<void> {
     this.opening = true;
     await this.#read(undefined, PAGE);
@@ -71,8 +65,7 @@ class List {
 
   #shows(conversation: Conversation): boolean {
     const status: ConversationStatus = this.status;
-    const title = conversation.title.toLowerCase();
-    return conversation.status === status && title.includes(this.filter.trim().toLowerCase());
+    return conversation.status === status;
   }
 
   async #read(after: string | undefined, limit: number): Promise<void> {
@@ -81,7 +74,7 @@ class List {
     this.#controller = controller;
     this.reading = true;
     try {
-      const query = { status: this.status, title: this.filter.trim(), after, limit };
+      const query = { status: this.status, after, limit };
       const page = await call('GET /conversations', { query }, { signal: controller.signal });
       if (controller.signal.aborted) return;
       const seen = new Set(page.conversations.map((one) => one.id));

@@ -2,6 +2,7 @@
 
 import { call, onRefused, Problem } from '../api';
 import { drafts } from './drafts';
+import { search } from './search.svelte';
 
 export type SessionState = 'asking' | 'out' | 'in' | 'unreachable';
 
@@ -60,6 +61,7 @@ class Session {
       await call('DELETE /session', {});
     } finally {
       drafts.forget();
+      search.close();
       this.ended = false;
       this.state = 'out';
     }

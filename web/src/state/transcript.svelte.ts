@@ -5,6 +5,7 @@ import {
   call,
   isAborted,
   Problem,
+  type BranchId,
   type BranchInfo,
   type Conversation,
   type ConversationId,
@@ -36,8 +37,10 @@ class Transcript {
   reading: 'before' | 'after' | undefined = $state();
   problem: Problem | undefined = $state.raw();
   siblings = new SvelteMap<MessageId, Siblings>();
-  /** A linked message that is not on the shown path. */
-  elsewhere: MessageId | undefined = $state();
+  /** The linked message is not on the shown path: the path of its branch is read instead, and nothing is changed. */
+  elsewhere: { message: MessageId; branch: BranchId } | undefined = $state.raw();
+  /** There is no such message here. */
+  missing = $state(false);
   placement: Placement | undefined;
   #controller = new AbortController();
   #line: Promise<void> = Promise.resolve();
@@ -116,7 +119,7 @@ class Transcript {
       if (this.messages.at(-1)?.id !== last.id) return;
       // Another path was shown meanwhile, and this window is a part of the old one.
       const reaches = [last, ...page.messages].some((one) => one.id === this.conversation?.head);
-      if (!page.more && this.conversation && !reaches) return this.#readAnew(this.conversation, signal);
+      if (!page.more && this.conversation && !reaches && !this.elsewhere) return this.#readAnew(this.conversation, signal);
       const all = [...this.messages, ...page.messages];
       this.moreAfter = page.more;
       this.moreBefore ||= all.length > WINDOW;
@@ -133,6 +136,14 @@ class Transcript {
     if (before && before.version > conversation.version) return;
     this.conversation = conversation;
     await this.#next(async (signal) => {
+      const elsewhere = this.elsewhere;
+      if (elsewhere) {
+        // What is said on the shown path does not touch this one; another path may be shown now.
+        if ([...kinds].every((kind) => HARMLESS.has(kind))) return;
+        await this.#at(conversation.id, elsewhere.message, undefined, signal);
+        await this.#readBranches(conversation.id, signal);
+        return;
+      }
       const onlySaid = [...kinds].every((kind) => HARMLESS.has(kind));
       if (kinds.has('chunk_appended') && onlySaid) await this.#readStreaming(signal);
       if (kinds.size > 0 && [...kinds].every((kind) => kind === 'chunk_appended' || kind === 'conversation_edited')) return;
@@ -167,6 +178,7 @@ class Transcript {
       this.placement = undefined;
     }
     this.elsewhere = undefined;
+    this.missing = false;
     this.problem = undefined;
     this.reading = undefined;
   }
@@ -196,9 +208,10 @@ class Transcript {
 
   async #page(
     conversation: ConversationId,
-    query: { from?: MessageId; direction: 'backward' | 'forward'; limit: number },
+    given: { from?: MessageId; direction: 'backward' | 'forward'; limit: number },
     signal: AbortSignal,
   ): Promise<{ messages: Message[]; more: boolean }> {
+    const query = { ...given, branch: this.elsewhere?.branch };
     return call('GET /conversations/{conversation}/messages', { path: { conversation }, query }, { signal });
   }
 
@@ -225,17 +238,14 @@ class Transcript {
       if (error instanceof Problem && error.status === 404) return undefined;
       throw error;
     });
-    if (!placed?.on_path) {
-      this.elsewhere = message;
-      await this.#atEnd(id, signal);
-      return;
-    }
+    this.missing = placed?.conversation !== id;
+    this.elsewhere = placed && !this.missing && !placed.on_path ? { message, branch: placed.branch } : undefined;
+    if (placed === undefined || this.missing) return this.#atEnd(id, signal);
     const half = PAGE / 2;
     const [before, after] = await Promise.all([
       this.#page(id, { from: message, direction: 'backward', limit: half }, signal),
       this.#page(id, { from: message, direction: 'forward', limit: half }, signal),
     ]);
-    this.elsewhere = undefined;
     this.placement = { at: 'message', message, offset_px };
     this.moreBefore = before.more;
     this.moreAfter = after.more;
