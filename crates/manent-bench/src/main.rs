@@ -25,6 +25,7 @@ mod pgbench;
 mod python;
 mod raw_log;
 mod rounds;
+mod search;
 mod select;
 mod server;
 mod subject;
@@ -63,6 +64,11 @@ fn main() -> Result<()> {
         .tempdir_in(&options.directory)
         .with_context(|| format!("creating a folder in {}", options.directory.display()))?;
 
+    if options.search {
+        let corpus = Corpus::new(corpus::SEED, options.scale.conversations, options.scale.messages);
+        println!("{}", table::facts(&search::of(workspace.path(), &corpus)?));
+        return Ok(());
+    }
     let imports = formats::of(workspace.path(), options.scale.import_bytes)?;
     if options.formats {
         println!("{}", table::facts(&imports));

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-const USAGE: &str = "usage: manent-bench [--quick] [--formats] [--only WORDS] [--write FILE] [--directory FOLDER]";
+const USAGE: &str =
+    "usage: manent-bench [--quick] [--formats] [--search] [--only WORDS] [--write FILE] [--directory FOLDER]";
 
 /// What one run is to do.
 pub struct Options {
@@ -17,6 +18,8 @@ pub struct Options {
     pub scale: Scale,
     /// Only imports are measured.
     pub formats: bool,
+    /// Only search is measured.
+    pub search: bool,
 }
 
 /// How long and how large a run is.
@@ -66,11 +69,13 @@ impl Options {
     /// Reads the arguments that follow the program's name.
     pub fn from_arguments(arguments: impl IntoIterator<Item = String>) -> Result<Options> {
         let mut arguments = arguments.into_iter();
-        let mut options = Options { write: None, directory: build_directory()?, scale: Scale::FULL, formats: false };
+        let mut options =
+            Options { write: None, directory: build_directory()?, scale: Scale::FULL, formats: false, search: false };
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--quick" => options.scale = Scale { only: options.scale.only, ..Scale::QUICK },
                 "--formats" => options.formats = true,
+                "--search" => options.search = true,
                 "--only" => options.scale.only = arguments.next().context(USAGE)?,
                 "--write" => options.write = Some(arguments.next().context(USAGE)?.into()),
                 "--directory" => options.directory = arguments.next().context(USAGE)?.into(),
