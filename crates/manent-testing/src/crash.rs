@@ -56,7 +56,7 @@ fn choose(candidates: &[Option<usize>], rng: &mut Rng) -> Option<usize> {
 
 /// Removes what an earlier crash state, or a database opened in it, left at `target`.
 fn clear(target: &Path) -> io::Result<()> {
-    for suffix in ["", "-wal", "-shm", "-journal"] {
+    for suffix in ["", "-wal", "-shm", "-journal", "-search", "-search-wal", "-search-shm"] {
         let mut path = target.as_os_str().to_owned();
         path.push(suffix);
         match fs::remove_file(path) {

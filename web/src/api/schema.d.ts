@@ -454,10 +454,10 @@ export type Towards = "backward" | "forward";
 export type UndoScope = { beside?: boolean };
 
 /** One thing that is not as it was written. */
-export type VerifyProblem = { conversation: ConversationId | null; message: MessageId | null; position: number; problem: "altered" } | { conversation: ConversationId | null; position: number; problem: "lost" } | { conversation: ConversationId | null; message: MessageId | null; problem: "doubled" } | { conversation: ConversationId | null; position: number; problem: "chain" } | { problem: "beside"; what: string } | { problem: "file"; what: string };
+export type VerifyProblem = { conversation: ConversationId | null; message: MessageId | null; position: number; problem: "altered" } | { conversation: ConversationId | null; position: number; problem: "lost" } | { conversation: ConversationId | null; message: MessageId | null; problem: "doubled" } | { conversation: ConversationId | null; position: number; problem: "chain" } | { problem: "beside"; what: string } | { problem: "index"; what: string } | { problem: "file"; what: string };
 
 /** What `verify` found. */
-export type VerifyReport = { blobs: number; conversations: number; erased: number; journal: number; messages: number; problems: (VerifyProblem)[] };
+export type VerifyReport = { blobs: number; conversations: number; erased: number; indexed: number; journal: number; messages: number; problems: (VerifyProblem)[] };
 
 /** A version that was written. */
 export type Versioned = { version: number };

@@ -295,7 +295,8 @@ impl Picker<'_> {
 
     fn hear(&mut self, told: Told) -> Result<()> {
         if let Told::Found { number, .. } = &told {
-            self.answered = *number;
+            // A late answer to an older question changes nothing.
+            self.answered = self.answered.max(*number);
         }
         match told {
             Told::Found { number, .. } if number != self.number => {}

@@ -3,8 +3,8 @@
 use super::cell::{Cell, Column, Parameters};
 use crate::error::StoreError;
 use crate::postgres::Client;
-use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{ErrorCode, ToSql};
 
 /// Where statements run.
 #[derive(Clone, Copy)]
@@ -48,6 +48,12 @@ pub(crate) enum EngineError {
 pub(crate) type Ran<T> = Result<T, EngineError>;
 
 impl EngineError {
+    /// Says whether a file is not what it was.
+    pub(crate) fn is_damage(&self) -> bool {
+        let Self::Sqlite(error) = self else { return false };
+        matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+    }
+
     /// Turns it into what the caller can do about it.
     pub(crate) fn said(self, doing: &'static str) -> StoreError {
         match self {

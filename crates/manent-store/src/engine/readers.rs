@@ -86,10 +86,14 @@ impl<R: Reader> Readers<R> {
             }
             state.open += 1;
         }
-        let outcome = visit();
+        // A visit that panics has ended as well.
+        let outcome = catch_unwind(AssertUnwindSafe(visit));
         self.lock().open -= 1;
         self.changed.notify_all();
-        Some(outcome)
+        match outcome {
+            Ok(outcome) => Some(outcome),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
     }
 
     /// Runs a read on one of the threads.

@@ -103,7 +103,7 @@ fn fill(client: &Client, file: &rusqlite::Connection) -> Ran<bool> {
         return Ok(false);
     }
     execute(client, "delete from meta", ())?;
-    for table in migrate::tables_in_order().filter(|table| *table != "counter") {
+    for table in migrate::tables_in_order().filter(|table| !NOT_COPIED.contains(table)) {
         fill_table(client, file, table)?;
     }
     for (table, last) in given_numbers(file)? {

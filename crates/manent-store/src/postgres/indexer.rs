@@ -46,8 +46,21 @@ impl Work {
 
     fn work(&mut self, anew: bool) -> Outcome<Round> {
         let client = &self.client;
-        client.begin()?;
         let mut reading = Reading { connection: client.into(), caches: &mut self.caches, key: &self.key, index: None };
+        // Most of the time there is nothing to do, and nothing is written then.
+        client.begin_reading()?;
+        let sql = "select value from search_cursor where name = $1";
+        let found: Option<Vec<u8>> = maybe(client, sql, [CURSOR], |row| row.get(0))?;
+        let looked = found.and_then(|bytes| Cursor::decode(&bytes)).filter(|_| !anew);
+        if let Some(cursor) = looked
+            && feed::is_ours(&reading, cursor)?
+            && feed::after(&reading, cursor)?.is_none()
+        {
+            client.end_reading();
+            return Ok(Round::Idle(cursor.position));
+        }
+        client.end_reading();
+        client.begin()?;
         let sql = "select value from search_cursor where name = $1 for update";
         let found: Option<Vec<u8>> = maybe(client, sql, [CURSOR], |row| row.get(0))?;
         if found.is_none() {
@@ -96,15 +109,16 @@ fn set_cursor(client: &Client, cursor: Cursor) -> Ran<()> {
 fn replace(client: &Client, key: DocKey, doc: Option<&Doc>) -> Ran<()> {
     execute(client, "delete from search_doc where key = $1", [key.0])?;
     let Some(doc) = doc else { return Ok(()) };
-    let sql = "insert into search_doc (key, part, at, arrival, tokens)
-         values ($1, $2, $3, $4, array_to_tsvector(string_to_array($5, ' ')))";
-    let entry = doc.entry;
-    if doc.tokens.len() <= ROW_BYTES {
-        return execute(client, sql, (key.0, 0i64, entry.at, entry.arrival, &doc.tokens));
-    }
-    for (part, tokens) in parts(&doc.tokens).into_iter().enumerate() {
-        let tokens = format!("{tokens} {}", docs::SPLIT);
-        execute(client, sql, (key.0, part as i64, entry.at, entry.arrival, tokens))?;
+    let sql = "insert into search_doc (key, part, parts, at, arrival, tokens)
+         values ($1, $2, $3, $4, $5, array_to_tsvector(string_to_array($6, ' ')))";
+    let (entry, parts) = (doc.entry, parts(&doc.tokens));
+    let count = parts.len() as i64;
+    for (part, tokens) in parts.into_iter().enumerate() {
+        let tokens = match count {
+            1 => tokens.to_owned(),
+            _ => format!("{tokens} {}", docs::SPLIT),
+        };
+        execute(client, sql, (key.0, part as i64, count, entry.at, entry.arrival, tokens))?;
     }
     Ok(())
 }

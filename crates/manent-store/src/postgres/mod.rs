@@ -103,8 +103,10 @@ impl PostgresStore {
         spawn("manent-writer", Box::new(move || writer.run()))?;
         let (kept, keeping) = (shared.clone(), options.clone());
         spawn("manent-keeper", Box::new(move || keeper::serve(&kept, &keeping)))?;
-        let (indexed, indexing) = (shared.clone(), options.clone());
-        spawn("manent-indexer", Box::new(move || indexer::serve(&indexed, &indexing)))?;
+        if options.index {
+            let (indexed, indexing) = (shared.clone(), options.clone());
+            spawn("manent-indexer", Box::new(move || indexer::serve(&indexed, &indexing)))?;
+        }
         for _ in 0..options.readers.max(1) {
             let (shared, options) = (shared.clone(), options.clone());
             spawn("manent-reader", Box::new(move || shared.readers.serve(|| PostgresReader::open(&options))))?;
@@ -196,7 +198,7 @@ impl Engine for PostgresStore {
     }
 
     fn indexing(&self) -> Option<&Indexing> {
-        Some(&self.shared.indexing)
+        self.options.index.then_some(&self.shared.indexing)
     }
 
     async fn import_turn(&self) -> Result<Turn> {

@@ -21,12 +21,14 @@ pub struct PostgresOptions {
     pub readers: usize,
     /// How long a server may be gone or silent before callers are told.
     pub patience: Duration,
+    /// Keep the index filled, so that the store can be searched at once.
+    pub index: bool,
 }
 
 impl PostgresOptions {
     /// The first tenant of a server.
     pub fn new(server: impl Into<String>) -> Self {
-        Self { server: server.into(), tenant: 1, readers: 4, patience: Duration::from_secs(10) }
+        Self { server: server.into(), tenant: 1, readers: 4, patience: Duration::from_secs(10), index: true }
     }
 
     /// Returns the server as people may see it: without its password and its settings.
@@ -123,11 +125,12 @@ fn of_host(given: &Config, place: usize) -> Config {
 impl std::fmt::Debug for PostgresOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Not the address: it may hold a password.
-        let Self { server: _, tenant, readers, patience } = self;
+        let Self { server: _, tenant, readers, patience, index } = self;
         f.debug_struct("PostgresOptions")
             .field("tenant", tenant)
             .field("readers", readers)
             .field("patience", patience)
+            .field("index", index)
             .finish_non_exhaustive()
     }
 }

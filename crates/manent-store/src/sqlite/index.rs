@@ -278,6 +278,8 @@ impl Index {
             self.remove(key, &known)?;
             execute(&self.connection, "delete from kept where key = $1", [key.0])?;
         }
+        let unsure = maybe(&self.connection, "select 1 from unsure where key = $1", [key.0], |_| Ok(()))?;
+        let doc = doc.filter(|_| unsure.is_none());
         if let Some(doc) = &doc {
             let sql = "insert into kept (key, tokens) values ($1, $2)";
             execute(&self.connection, sql, (key.0, &doc.tokens))?;
@@ -301,6 +303,11 @@ impl Index {
         let runs: Vec<(i64, i64)> = rows(&self.connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
         let mut entries = Vec::new();
         if runs.len() <= RUNS_MAX {
+            return Ok(entries);
+        }
+        let fits = |(first, last): &(i64, i64)| last - first < GATHERED_MAX / 2;
+        // Of one alone nothing becomes fewer.
+        if !runs.iter().take(2).all(fits) {
             return Ok(entries);
         }
         for (first, last) in &runs[..runs.len() - RUNS_LEFT] {

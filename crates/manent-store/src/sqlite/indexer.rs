@@ -1,11 +1,11 @@
 //! The indexer: a thread that fills the index from the journal, in batches, behind everybody else.
 
 use super::connection::{SqliteOptions, open_reader};
-use super::index::Index;
+use super::index::{Index, throw_away};
 use super::shared::Shared;
 use crate::engine::cache::Caches;
 use crate::engine::connection::{begin_reading, end_reading};
-use crate::engine::fault::Outcome;
+use crate::engine::fault::{Fault, Outcome};
 use crate::engine::read::Reading;
 use crate::engine::search::feed::{self, Cursor, Feed};
 use crate::engine::search::indexing::Round;
@@ -16,9 +16,6 @@ use rusqlite::Connection;
 
 /// So many messages are indexed in one commit.
 const BATCH: i64 = 1_000;
-
-/// Fewer messages than this are indexed as they come; more are sorted by their times first.
-const SMALL: usize = 4_096;
 
 /// The life of the thread.
 pub(super) fn serve(shared: &Shared, options: &SqliteOptions) {
@@ -31,9 +28,19 @@ pub(super) fn serve(shared: &Shared, options: &SqliteOptions) {
                 Some(work) => work,
                 None => Work { index: Index::open(options)?, caches: Caches::default(), key: shared.key.clone() },
             };
-            let round = now.round(&file, anew)?;
-            work = Some(now);
-            Ok(round)
+            match now.round(&file, anew) {
+                Ok(round) => {
+                    work = Some(now);
+                    Ok(round)
+                }
+                // Opening a damaged file again helps nobody; the index is made anew instead.
+                Err(Fault::Engine(error)) if error.is_damage() => {
+                    drop(now);
+                    throw_away(options);
+                    Err(error.said("indexing"))
+                }
+                Err(fault) => Err(fault.said("indexing")),
+            }
         });
         visited.transpose()
     });
@@ -47,13 +54,13 @@ struct Work {
 }
 
 impl Work {
-    fn round(&mut self, file: &Connection, anew: bool) -> Result<Round> {
+    fn round(&mut self, file: &Connection, anew: bool) -> Outcome<Round> {
         let outcome = self.work(file, anew);
         end_reading(file.into());
         if outcome.is_err() {
             self.index.roll_back();
         }
-        outcome.map_err(|fault| fault.said("indexing"))
+        outcome
     }
 
     fn work(&mut self, file: &Connection, anew: bool) -> Outcome<Round> {
@@ -124,7 +131,7 @@ fn take_in(reading: &mut Reading<'_>, index: &Index, feed: &Feed, waiting: i64) 
         others.extend(folds.into_iter().map(|no| DocKey::new(DocKind::Fold, no)));
     }
     // A full feed has more behind it: an import, or an index that is made anew. Sorted first, it becomes one run.
-    if waiting == 0 && feed.len() < SMALL {
+    if waiting == 0 && (feed.len() as i64) < feed::MESSAGES_MAX {
         let mut all = feed::message_docs(reading, &feed.messages)?;
         for key in others {
             all.extend(docs_of(reading, index, key)?);

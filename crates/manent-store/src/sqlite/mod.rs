@@ -206,9 +206,10 @@ impl Engine for SqliteStore {
     }
 
     async fn verify(&self) -> Result<VerifyReport> {
-        let options = self.options.clone();
+        let (options, has_caught_up) = (self.options.clone(), self.shared.indexing.has_caught_up());
         off_thread("manent-verify", move || {
-            let index = index::open_to_check(&options)?;
+            // One that is being made has nothing to be compared with yet.
+            let index = if has_caught_up { index::open_to_check(&options)? } else { None };
             let index = index.as_ref().map_or(Indexes::No, Indexes::Beside);
             engine::verify::verify((&connection::open_reader(&options)?).into(), index)
         })

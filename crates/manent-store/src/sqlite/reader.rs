@@ -31,13 +31,26 @@ impl SqliteReader {
         Ok(Self { connection, index: None, options: options.clone(), caches: Caches::default() })
     }
 
-    fn inside<T>(&mut self, key: &DigestKey, read: impl Fn(&mut Reading<'_>) -> Outcome<T>) -> Outcome<T> {
+    fn inside<T>(
+        &mut self,
+        key: &DigestKey,
+        doing: &'static str,
+        read: impl Fn(&mut Reading<'_>) -> Outcome<T>,
+    ) -> Outcome<T> {
         let connection = &self.connection;
+        let index = self.index.as_ref().map(|index| &index.connection).filter(|_| doing == SEARCHING);
+        // The index first: what it does not know yet is then in the file.
+        if let Some(index) = index {
+            execute(index, "begin", ())?;
+        }
         execute(connection, "begin", ())?;
         // What a reader remembers never changes: words and the ranges of branches. Sums, which may, it does not use.
-        let index = self.index.as_ref().map(|index| &index.connection);
         let mut reading = Reading { connection: connection.into(), caches: &mut self.caches, key, index };
-        let value = read(&mut reading)?;
+        let value = read(&mut reading);
+        if let Some(index) = index {
+            let _ = execute(index, "rollback", ());
+        }
+        let value = value?;
         execute(connection, "commit", ())?;
         Ok(value)
     }
@@ -56,7 +69,7 @@ impl Reader for SqliteReader {
         if doing == SEARCHING && self.index.as_ref().is_none_or(|index| !index.is_current(&self.options)) {
             self.index = IndexReader::open(&self.options);
         }
-        let outcome = self.inside(key, read);
+        let outcome = self.inside(key, doing, read);
         if !self.connection.is_autocommit() {
             let _ = execute(&self.connection, "rollback", ());
         }

@@ -3,7 +3,7 @@
 //! Nothing is answered before COMMIT has returned. What happens when something fails is in `batch`.
 
 use super::connection::{SqliteOptions, failed, open_again};
-use super::index::Index;
+use super::index::{Index, throw_away};
 use super::shared::Shared;
 use super::wal;
 use crate::engine::answers::{Answer, Answers};
@@ -292,7 +292,14 @@ impl Writer {
     /// again at what it forgot; the other way round a crash would leave words behind that are nowhere else.
     fn unindex(&mut self, first: Position) -> Ran<()> {
         let gone = std::mem::take(&mut self.unindexed);
-        if gone.is_empty() || !self.options.has_index() {
+        if gone.is_empty() {
+            return Ok(());
+        }
+        if !self.options.has_index() {
+            // Somebody else's would keep what goes; it is made again.
+            if self.options.vfs.is_none() {
+                throw_away(&self.options);
+            }
             return Ok(());
         }
         let forgotten = (|| -> Ran<()> {
@@ -312,10 +319,17 @@ impl Writer {
             self.shared.readers.resume();
             wiped.map_err(|_| EngineError::Index)
         })();
-        if forgotten.is_err() {
-            self.roll_back();
+        match forgotten {
+            Err(error) if error.is_damage() => {
+                throw_away(&self.options);
+                Ok(())
+            }
+            Err(error) => {
+                self.roll_back();
+                Err(error)
+            }
+            Ok(()) => Ok(()),
         }
-        forgotten
     }
 
     fn commit(&mut self) -> Ended {

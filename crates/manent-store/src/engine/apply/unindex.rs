@@ -3,7 +3,7 @@
 use super::super::connection::{Connection, execute, maybe, rows};
 use super::super::fault::{Fault, Outcome};
 use super::super::read::Reading;
-use super::super::search::feed::CURSOR;
+use super::super::search::feed::{CURSOR, Cursor};
 use super::super::search::{Doc, DocKey, DocKind, Entry, docs};
 use super::super::tx::Tx;
 use manent_model::Address;
@@ -67,6 +67,8 @@ pub(crate) fn fold(tx: &mut Tx<'_>, no: i64) -> Outcome<()> {
 /// Whoever indexes holds the row that says how far it has come; what it read before would bring back what goes now.
 fn remove(tx: &mut Tx<'_>, key: DocKey) -> Outcome<()> {
     if !tx.unindexed.all {
+        let sql = "insert into search_cursor (name, value) values ($1, $2) on conflict (name) do nothing";
+        execute(tx.connection, sql, (CURSOR, Cursor::default().encode()))?;
         let sql = "select value from search_cursor where name = $1 for update";
         maybe(tx.connection, sql, [CURSOR], |_| Ok(()))?;
         tx.unindexed.all = true;

@@ -111,5 +111,7 @@ fn distinct(passages: &[Passage<'_>]) -> Vec<String> {
 
 fn doc(entry: Entry, conversation_no: i64, mut tokens: Vec<String>) -> Doc {
     tokens.push(owner_token(conversation_no));
+    tokens.sort_unstable();
+    tokens.dedup();
     Doc { entry, tokens: tokens.join(" ") }
 }

@@ -3,7 +3,7 @@
 use super::super::codes::Kind;
 use super::super::connection::{maybe, rows};
 use super::super::facts::MessageFacts;
-use super::super::fault::Outcome;
+use super::super::fault::{Fault, Outcome};
 use super::super::read::Reading;
 use super::super::read::message::in_ranges;
 use super::docs;
@@ -18,7 +18,7 @@ use std::collections::{BTreeSet, HashMap};
 const ROWS_MAX: i64 = 4_000;
 
 /// So many messages are handed on in one go, but for the last row's.
-const MESSAGES_MAX: i64 = 4_000;
+pub(crate) const MESSAGES_MAX: i64 = 4_000;
 
 /// How far an index has come, with what stands there: another store, or one that was put back, says something else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -141,7 +141,8 @@ pub(crate) fn entries(reading: &Reading<'_>, runs: &[Range]) -> Outcome<Vec<Entr
         let found: Vec<(i64, i64, Vec<u8>)> =
             rows(reading.connection, sql, (run.from.0, run.to.0), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         for (key, arrival, facts) in found {
-            let facts = MessageFacts::decode(&facts).ok_or_else(|| StoreError::altered("message", key))?;
+            // What is damaged is told by whoever reads or verifies it.
+            let Some(facts) = MessageFacts::decode(&facts) else { continue };
             entries.push(Entry { at: facts.at, arrival, key: DocKey::new(DocKind::Message, key) });
         }
     }
@@ -162,8 +163,12 @@ pub(crate) fn message_docs(reading: &mut Reading<'_>, runs: &[Range]) -> Outcome
                 owner
             }
         };
-        if let (Some(owner), Some(message)) = (owner, docs::searchable(reading, row)?) {
-            all.extend(docs::of_message(&message, owner));
+        let Some(owner) = owner else { continue };
+        match docs::searchable(reading, row) {
+            Ok(message) => all.extend(message.iter().flat_map(|message| docs::of_message(message, owner))),
+            // One that is damaged keeps nobody from finding the others.
+            Err(Fault::Refused(_)) => {}
+            Err(fault) => return Err(fault),
         }
     }
     Ok(all)

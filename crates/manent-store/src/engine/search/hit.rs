@@ -1,6 +1,6 @@
 //! From a row of the index to what people see: is it shown, does it match, what stands around it.
 
-use super::super::fault::Outcome;
+use super::super::fault::{Fault, Outcome};
 use super::super::read::Reading;
 use super::super::read::message::{MessageRow, in_ranges, message_of};
 use super::super::read::path::end_of;
@@ -55,7 +55,12 @@ pub(crate) fn judge(
         DocKind::Reasoning if !also.reasoning => Ok(None),
         kind @ (DocKind::Message | DocKind::Reasoning) => {
             let Some(place) = owners.place(reading, Address(no), within, also)? else { return Ok(None) };
-            let Some(message) = docs::message(reading, Address(no))? else { return Ok(None) };
+            let message = match docs::message(reading, Address(no)) {
+                Ok(Some(message)) => message,
+                // One that is damaged keeps nobody from finding the others.
+                Ok(None) | Err(Fault::Refused(_)) => return Ok(None),
+                Err(fault) => return Err(fault),
+            };
             if !message.content.seen.by_reader && !also.branches {
                 return Ok(None);
             }
@@ -202,7 +207,7 @@ impl Judged {
                 match row.key == address.0 {
                     // What comes from here on stands behind it.
                     true => hit.before = std::mem::take(&mut hit.after),
-                    false => hit.after.push(neighbour(reading, row)?),
+                    false => hit.after.extend(neighbour(reading, search.also, row)?),
                 }
             }
         }
@@ -210,8 +215,16 @@ impl Judged {
     }
 }
 
-fn neighbour(reading: &mut Reading<'_>, row: MessageRow) -> Outcome<Neighbour> {
-    let message = message_of(reading.connection, reading.caches, reading.key, row)?;
+/// Shows a message beside a hit, if a reader may see it.
+fn neighbour(reading: &mut Reading<'_>, also: Also, row: MessageRow) -> Outcome<Option<Neighbour>> {
+    let message = match message_of(reading.connection, reading.caches, reading.key, row) {
+        Ok(message) => message,
+        Err(Fault::Refused(_)) => return Ok(None),
+        Err(fault) => return Err(fault),
+    };
+    if !message.content.seen.by_reader && !also.branches {
+        return Ok(None);
+    }
     let mut text = String::new();
     let mut left = SNIPPET;
     for word in message.content.body.words().split_whitespace() {
@@ -227,7 +240,7 @@ fn neighbour(reading: &mut Reading<'_>, row: MessageRow) -> Outcome<Neighbour> {
         text.push_str(word);
         left -= length;
     }
-    Ok(Neighbour { message: message.id, role: message.content.role, text })
+    Ok(Some(Neighbour { message: message.id, role: message.content.role, text }))
 }
 
 /// Shows the first passage with something of what was looked for.

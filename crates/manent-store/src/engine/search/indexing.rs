@@ -1,8 +1,9 @@
 //! The life of the thread that fills an index, whatever the engine, and those who wait for it.
 
-use crate::error::Result;
+use crate::error::{Result, StoreError};
 use crate::search::Indexed;
 use crate::transaction::Position;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -68,6 +69,11 @@ impl Indexing {
         self.changed.notify_all();
     }
 
+    /// Says whether it has caught up since it began.
+    pub(crate) fn has_caught_up(&self) -> bool {
+        self.lock().has_caught_up
+    }
+
     /// Returns a watch on how far it has come.
     pub(crate) fn subscribe(&self) -> watch::Receiver<Indexed> {
         self.told.subscribe()
@@ -100,10 +106,15 @@ impl Indexing {
             }
             let anew = state.anew;
             drop(state);
-            let outcome = round(anew);
+            // A damaged row must not end the thread: others wait for it.
+            let outcome = catch_unwind(AssertUnwindSafe(|| round(anew))).unwrap_or(Err(StoreError::Closed));
             let mut state = self.lock();
             match outcome {
-                Ok(None) => state.known.idle = true,
+                // It was kept away; it comes again when others are done.
+                Ok(None) => {
+                    drop(self.changed.wait_timeout(state, GATHER));
+                    continue;
+                }
                 Ok(Some(round)) => {
                     state.anew &= !anew;
                     let (position, waiting, idle) = match round {

@@ -29,12 +29,14 @@ struct Looker<'a, 'r> {
     owners: Owners,
     within: Option<i64>,
     walk: Walk,
-    /// The next one of the index.
-    next: Option<Entry>,
+    /// The next one of the index, and what it says of words.
+    next: Option<(Entry, Trust)>,
+    /// The last one that was looked at.
+    looked_at: Option<Entry>,
     tail: Rc<Tail>,
     /// How many entries of the tail are left.
     tail_left: usize,
-    /// What the index says of words.
+    /// What the index may say of words.
     trust: Trust,
     until: Instant,
     cut_short: bool,
@@ -106,7 +108,10 @@ impl<'a, 'r> Looker<'a, 'r> {
     ) -> Outcome<Self> {
         let (within, candidates) = narrowed(reading, search)?;
         let before = bounded(search, before);
-        let walk = Walk::new(reading, &candidates, before)?;
+        let walk = match tail.is_ours {
+            true => Walk::new(reading, &candidates, before)?,
+            false => Walk::Nothing,
+        };
         let tail_left = match before {
             Some(before) => tail.entries.partition_point(|entry| *entry < before),
             None => tail.entries.len(),
@@ -119,6 +124,7 @@ impl<'a, 'r> Looker<'a, 'r> {
             within,
             walk,
             next: None,
+            looked_at: None,
             tail,
             tail_left,
             trust,
@@ -134,8 +140,10 @@ impl<'a, 'r> Looker<'a, 'r> {
         self.next = loop {
             match self.walk.next(self.reading)? {
                 // What is in the tail as well has changed since, and is looked at there.
-                Some(entry) if self.tail.keys.contains(&entry.key) => {}
-                next => break next,
+                Some((entry, _)) if self.tail.keys.contains(&entry.key) => {}
+                Some((entry, true)) => break Some((entry, self.trust)),
+                Some((entry, false)) => break Some((entry, Trust::Nobody)),
+                None => break None,
             }
         };
         Ok(())
@@ -145,13 +153,13 @@ impl<'a, 'r> Looker<'a, 'r> {
     fn candidate(&mut self) -> Outcome<Option<(Entry, Trust)>> {
         let waiting = self.tail.entries[..self.tail_left].last().copied();
         match (waiting, self.next) {
-            (Some(waiting), next) if next.is_none_or(|next| waiting >= next) => {
+            (Some(waiting), next) if next.is_none_or(|(next, _)| waiting >= next) => {
                 self.tail_left -= 1;
                 Ok(Some((waiting, Trust::Nobody)))
             }
             (_, Some(next)) => {
                 self.advance()?;
-                Ok(Some((next, self.trust)))
+                Ok(Some(next))
             }
             (_, None) => Ok(None),
         }
@@ -166,6 +174,7 @@ impl<'a, 'r> Looker<'a, 'r> {
                 return Ok(None);
             }
             let Some(candidate) = self.candidate()? else { return Ok(None) };
+            self.looked_at = Some(candidate.0);
             if since.is_some_and(|since| candidate.0.at < since.0) {
                 return Ok(None);
             }
@@ -197,10 +206,12 @@ impl<'a, 'r> Looker<'a, 'r> {
             shown.push(judged);
         }
         more |= self.cut_short;
-        let next = match (more, shown.last()) {
-            (true, Some(last)) => Some(self.cursor_behind(last.entry, 0)),
-            _ => None,
+        // Where time ran out it goes on behind what was looked at, found or not.
+        let last = match self.cut_short {
+            true => self.looked_at,
+            false => shown.last().map(|last| last.entry),
         };
+        let next = last.filter(|_| more).map(|last| self.cursor_behind(last, 0));
         let total = Count { n: shown.len() as u32, more };
         Ok((self.hits(&shown)?, total, next))
     }

@@ -135,8 +135,12 @@ impl Owners {
                 return Ok(Some(place));
             }
         }
-        for no in takers(reading, address)? {
-            if Some(no) == own || within.is_some_and(|within| within != no) {
+        let others = match within {
+            Some(within) => vec![within],
+            None => takers(reading, address)?,
+        };
+        for no in others {
+            if Some(no) == own {
                 continue;
             }
             if let Some(place) = self.look(reading, no, address, also, false)? {

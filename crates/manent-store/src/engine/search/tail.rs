@@ -19,6 +19,8 @@ pub(crate) struct Tail {
     /// What of it an older version may be in the index.
     pub keys: HashSet<DocKey>,
     pub reach: Reach,
+    /// The index is one of this store, as it is now.
+    pub is_ours: bool,
 }
 
 /// Says how far the index reaches, and how many messages wait behind that.
@@ -37,15 +39,22 @@ pub(crate) fn cursor(reading: &Reading<'_>) -> Outcome<(Cursor, i64)> {
 
 /// Reads what is not in the index, up to a bound.
 pub(crate) fn tail(reading: &mut Reading<'_>) -> Outcome<Tail> {
-    let (mut at, waiting) = cursor(reading)?;
+    let (mut at, mut waiting) = cursor(reading)?;
+    let is_ours = feed::is_ours(reading, at)?;
+    if !is_ours {
+        (at, waiting) = (Cursor::default(), 0);
+    }
     let mut reach = Reach {
         position: at.position,
         last: feed::last_position(reading)?,
         waiting,
         complete: waiting <= TAIL_MAX as i64,
     };
-    let mut entries = todo(reading)?;
-    entries.extend(unsure(reading)?);
+    let mut entries = Vec::new();
+    if is_ours {
+        entries.extend(todo(reading)?);
+        entries.extend(unsure(reading)?);
+    }
     while reach.position < reach.last && entries.len() < TAIL_MAX {
         let Some(found) = feed::after(reading, at)? else { break };
         entries.extend(feed::entries(reading, &found.messages)?);
@@ -74,7 +83,7 @@ pub(crate) fn tail(reading: &mut Reading<'_>) -> Outcome<Tail> {
     entries.sort_unstable();
     entries.dedup();
     let keys = entries.iter().map(|entry| entry.key).collect();
-    Ok(Tail { entries, keys, reach })
+    Ok(Tail { entries, keys, reach, is_ours })
 }
 
 /// Reads what was taken out of the index of a file for a deletion that may not have come to pass.

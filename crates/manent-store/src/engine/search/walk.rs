@@ -11,13 +11,24 @@ use std::collections::VecDeque;
 const FIRST: i64 = 32;
 const MOST: i64 = 1_024;
 
-/// Says in the words of an engine which tokens a row must have; none for all rows.
-pub(crate) fn condition(connection: Connection<'_>, candidates: &Candidates) -> Option<String> {
-    let words: &Words = match connection {
-        Connection::Sqlite(_) => &FTS5,
-        Connection::Postgres(_) => &TSQUERY,
-    };
-    said(words, candidates)
+/// Which tokens a row must have, in the words of an engine.
+pub(crate) struct Condition {
+    /// None for all rows.
+    text: Option<String>,
+    /// The engine is told all of it, so that a row with these tokens has all that was asked of the index.
+    is_whole: bool,
+}
+
+impl Condition {
+    fn of(connection: Connection<'_>, candidates: &Candidates) -> Self {
+        let words: &Words = match connection {
+            Connection::Sqlite(_) => &FTS5,
+            Connection::Postgres(_) => &TSQUERY,
+        };
+        let mut is_whole = true;
+        let text = said(words, candidates, &mut is_whole);
+        Self { text, is_whole }
+    }
 }
 
 /// How an engine writes conditions.
@@ -45,23 +56,26 @@ const TSQUERY: Words = Words {
     quoted: |token| format!("'{}'", token.replace('\\', "\\\\").replace('\'', "''")),
 };
 
-fn said(words: &Words, candidates: &Candidates) -> Option<String> {
+fn said(words: &Words, candidates: &Candidates, is_whole: &mut bool) -> Option<String> {
     match candidates {
         Candidates::Every => None,
         Candidates::Token(token) => Some((words.quoted)(token)),
         Candidates::Prefix(token) => Some([&(words.quoted)(token), words.prefix].concat()),
         Candidates::All(all) => {
-            let all: Vec<String> = all.iter().filter_map(|one| said(words, one)).collect();
+            let all: Vec<String> = all.iter().filter_map(|one| said(words, one, is_whole)).collect();
             (!all.is_empty()).then(|| format!("({})", all.join(words.and)))
         }
         Candidates::Any(any) => {
-            let any: Option<Vec<String>> = any.iter().map(|one| said(words, one)).collect();
+            let any: Option<Vec<String>> = any.iter().map(|one| said(words, one, is_whole)).collect();
             any.map(|any| format!("({})", any.join(words.or)))
         }
-        // Without a word of its own an exception is none: whoever looks at the text finds it.
-        Candidates::Except(first, second) => match (said(words, first), said(words, second)) {
+        // Without a word of its own an exception cannot be said: whoever looks at the text finds it.
+        Candidates::Except(first, second) => match (said(words, first, is_whole), said(words, second, is_whole)) {
             (Some(first), Some(second)) => Some(format!("({first}{}{second})", words.not)),
-            (first, _) => first,
+            (first, _) => {
+                *is_whole = false;
+                first
+            }
         },
     }
 }
@@ -69,9 +83,9 @@ fn said(words: &Words, candidates: &Candidates) -> Option<String> {
 /// Rows of the index, the newest first.
 pub(crate) enum Walk {
     /// In a file, rows are numbered in the order of time, in a few runs.
-    Runs { condition: Option<String>, runs: Vec<Run> },
+    Runs { condition: Condition, runs: Vec<Run> },
     /// On a server, an index knows the order.
-    Rows { condition: Option<String>, from: Option<Entry>, limit: i64, waiting: VecDeque<Entry>, ended: bool },
+    Rows { condition: Condition, from: Option<Entry>, limit: i64, waiting: VecDeque<(Entry, bool)>, ended: bool },
     /// There is no index.
     Nothing,
 }
@@ -79,10 +93,10 @@ pub(crate) enum Walk {
 impl Walk {
     /// Begins before an entry, or at the newest one.
     pub(crate) fn new(reading: &Reading<'_>, candidates: &Candidates, before: Option<Entry>) -> Outcome<Self> {
-        let condition = condition(reading.connection, candidates);
+        let mut condition = Condition::of(reading.connection, candidates);
         Ok(match (reading.connection, reading.index) {
             (Connection::Postgres(_), _) => {
-                let condition = condition.map(|condition| split_too(&condition, candidates));
+                condition.text = condition.text.map(|text| split_too(&text, candidates));
                 Self::Rows { condition, from: before, limit: FIRST, waiting: VecDeque::new(), ended: false }
             }
             (Connection::Sqlite(_), Some(index)) => {
@@ -99,28 +113,29 @@ impl Walk {
         })
     }
 
-    /// Returns the next row.
-    pub(crate) fn next(&mut self, reading: &Reading<'_>) -> Outcome<Option<Entry>> {
+    /// Returns the next row, and whether it has all tokens that were asked for.
+    pub(crate) fn next(&mut self, reading: &Reading<'_>) -> Outcome<Option<(Entry, bool)>> {
         match self {
             Self::Nothing => Ok(None),
             Self::Runs { condition, runs } => {
                 let Some(index) = reading.index else { return Ok(None) };
                 let mut best: Option<usize> = None;
                 for place in 0..runs.len() {
-                    runs[place].make_sure(index, condition.as_deref())?;
+                    runs[place].make_sure(index, condition.text.as_deref())?;
                     let head = runs[place].waiting.front();
                     if head.is_some() && head > best.and_then(|best| runs[best].waiting.front()) {
                         best = Some(place);
                     }
                 }
-                Ok(best.and_then(|best| runs[best].waiting.pop_front()))
+                let next = best.and_then(|best| runs[best].waiting.pop_front());
+                Ok(next.map(|entry| (entry, condition.is_whole)))
             }
             Self::Rows { condition, from, limit, waiting, ended } => {
                 if waiting.is_empty() && !*ended {
-                    let found = newest_rows(reading.connection, condition.as_deref(), *from, *limit)?;
+                    let found = newest_rows(reading.connection, condition.text.as_deref(), *from, *limit)?;
                     *ended = (found.len() as i64) < *limit;
                     *limit = (*limit * 2).min(MOST);
-                    *from = found.last().copied().or(*from);
+                    *from = found.last().map(|(entry, _)| *entry).or(*from);
                     waiting.extend(found);
                 }
                 let next = waiting.pop_front();
@@ -128,7 +143,7 @@ impl Walk {
                 while next.is_some() && waiting.front() == next.as_ref() {
                     waiting.pop_front();
                 }
-                Ok(next)
+                Ok(next.map(|(entry, is_split)| (entry, condition.is_whole && !is_split)))
             }
         }
     }
@@ -138,30 +153,31 @@ fn read_entry(row: &Found<'_>) -> Ran<Entry> {
     Ok(Entry { key: DocKey(row.get(0)?), at: row.get(1)?, arrival: row.get(2)? })
 }
 
-/// Reads rows of a server.
+/// Reads rows of a server, and whether each is one of several.
 fn newest_rows(
     connection: Connection<'_>,
     condition: Option<&str>,
     before: Option<Entry>,
     limit: i64,
-) -> Ran<Vec<Entry>> {
+) -> Ran<Vec<(Entry, bool)>> {
+    let read = |row: &Found<'_>| Ok((read_entry(row)?, row.get(3)?));
     let Entry { at, arrival, key } = before.unwrap_or(Entry { at: i64::MAX, arrival: i64::MAX, key: DocKey(i64::MAX) });
     match condition {
         Some(condition) => {
-            let sql = "select key, at, arrival
+            let sql = "select key, at, arrival, parts - 1
                  from search_doc
                  where tokens @@ $1::text::tsquery and (at, arrival, key) < ($2, $3, $4)
                  order by at desc, arrival desc, key desc
                  limit $5";
-            rows(connection, sql, (condition, at, arrival, key.0, limit), read_entry)
+            rows(connection, sql, (condition, at, arrival, key.0, limit), read)
         }
         None => {
-            let sql = "select key, at, arrival
+            let sql = "select key, at, arrival, parts - 1
                  from search_doc
                  where (at, arrival, key) < ($1, $2, $3)
                  order by at desc, arrival desc, key desc
                  limit $4";
-            rows(connection, sql, (at, arrival, key.0, limit), read_entry)
+            rows(connection, sql, (at, arrival, key.0, limit), read)
         }
     }
 }
@@ -180,7 +196,7 @@ fn split_too(condition: &str, candidates: &Candidates) -> String {
 fn leaves(candidates: &Candidates, tokens: &mut Vec<String>) {
     match candidates {
         Candidates::Every => {}
-        Candidates::Token(_) | Candidates::Prefix(_) => tokens.extend(said(&TSQUERY, candidates)),
+        Candidates::Token(_) | Candidates::Prefix(_) => tokens.extend(said(&TSQUERY, candidates, &mut true)),
         Candidates::All(inner) | Candidates::Any(inner) => inner.iter().for_each(|one| leaves(one, tokens)),
         Candidates::Except(first, _) => leaves(first, tokens),
     }
@@ -288,8 +304,8 @@ mod tests {
             Candidates::Every,
             Candidates::Any(vec![token("a\"b"), Candidates::Prefix("枪".to_owned())]),
         ]);
-        assert_eq!(said(&FTS5, &candidates).as_deref(), Some(r#"("it's" AND ("a""b" OR "枪" *))"#));
-        assert_eq!(said(&TSQUERY, &candidates).as_deref(), Some(r#"('it''s' & ('a"b' | '枪':*))"#));
+        assert_eq!(said(&FTS5, &candidates, &mut true).as_deref(), Some(r#"("it's" AND ("a""b" OR "枪" *))"#));
+        assert_eq!(said(&TSQUERY, &candidates, &mut true).as_deref(), Some(r#"('it''s' & ('a"b' | '枪':*))"#));
     }
 
     #[test]
@@ -299,7 +315,7 @@ mod tests {
             Candidates::Any(vec![token("a"), Candidates::Every]),
             Candidates::All(vec![Candidates::Every]),
         ] {
-            assert_eq!(said(&FTS5, &every), None);
+            assert_eq!(said(&FTS5, &every, &mut true), None);
         }
     }
 }

@@ -9,12 +9,13 @@ create table search_cursor (
 );
 
 create table search_doc (
-  -- key: what it stands for; part: a text of very many words has several rows. Tokens have no places and no weights.
+  -- key: what it stands for; part of parts: a text of very many words has several rows. Tokens have no places and no weights.
   -- No policy: comparing tokens is not leakproof, so a policy would keep the index of tokens from being used. Every statement
   -- names the tenant, and what is found is shown only by way of message, conversation and fold, which have one.
   tenant bigint not null,
   key bigint not null,
   part bigint not null,
+  parts bigint not null,
   at bigint not null,
   arrival bigint not null,
   tokens tsvector not null,

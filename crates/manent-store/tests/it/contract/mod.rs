@@ -190,6 +190,10 @@ contract! {
     search::what_is_destroyed_is_not_found,
     search::an_index_is_made_anew_on_request,
     search::many_messages_that_come_at_once_are_all_found,
+    search::what_is_not_to_be_there_can_be_all_that_is_asked,
+    search::a_message_of_very_many_words_has_all_that_is_asked,
+    search::a_tool_that_is_asked_for_twice_is_indexed_as_once,
+    search::what_no_reader_sees_is_not_shown_beside_a_hit,
     search::every_word_of_a_random_message_finds_it,
     search::every_chinese_word_of_two_characters_is_found_everywhere,
 }

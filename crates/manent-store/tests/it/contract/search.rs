@@ -415,6 +415,67 @@ pub async fn many_messages_that_come_at_once_are_all_found(store: &dyn Store) {
     assert_eq!(hits.iter().map(|hit| hit.time.at).collect::<Vec<_>>(), newest);
 }
 
+pub async fn what_is_not_to_be_there_can_be_all_that_is_asked(store: &dyn Store) {
+    let conversation = conversation(store, "").await;
+    tell(store, conversation, 0, &["alpha draft", "beta final", "gamma draft", "alpha"]).await;
+    for (query, expected) in [
+        ("-draft role:user", vec!["alpha", "beta final"]),
+        ("-draft after:2020 role:user", vec!["alpha", "beta final"]),
+        ("(beta OR -draft) role:user", vec!["alpha", "beta final"]),
+        ("-alpha -beta role:user", vec!["gamma draft"]),
+        ("-\"alpha draft\" alpha", vec!["alpha"]),
+    ] {
+        assert_eq!(words(store, query).await, expected, "{query}");
+        let inside = found(store, Search { within: Some(conversation), ..search(query) }).await;
+        assert_eq!(shown(&inside), expected, "{query} in one conversation");
+    }
+}
+
+pub async fn a_message_of_very_many_words_has_all_that_is_asked(store: &dyn Store) {
+    let conversation = conversation(store, "").await;
+    let many: Vec<String> = (0..120_000).map(|number| format!("w{number:x}")).collect();
+    let huge = format!("alpha {} omega", many.join(" "));
+    assert!(huge.len() > 512 << 10);
+    tell(store, conversation, 0, &[&huge, "alpha beta"]).await;
+    for (query, expected) in
+        [("alpha omega", 1), ("alpha beta", 1), ("alpha", 2), ("omega -alpha", 0), ("w1f4 w1d4bf omega", 1)]
+    {
+        assert_eq!(found(store, search(query)).await.hits.len(), expected, "{query}");
+        let inside = Search { within: Some(conversation), ..search(query) };
+        assert_eq!(found(store, inside).await.hits.len(), expected, "{query} in one conversation");
+    }
+    sound(store).await;
+}
+
+pub async fn a_tool_that_is_asked_for_twice_is_indexed_as_once(store: &dyn Store) {
+    let conversation = conversation(store, "").await;
+    let call = |id: &str| Part::ToolCall {
+        id: id.to_owned(),
+        name: "bash".to_owned(),
+        input: json(r#"{"command":"ls"}"#),
+        extra: Vec::new(),
+    };
+    let mut twice = message("assistant", "");
+    twice.content.body = Body::of(&[call("a"), call("b")]);
+    commit(store, append(conversation, vec![twice])).await;
+    indexed(store).await;
+    assert_eq!(words(store, "tool:bash").await.len(), 1);
+    sound(store).await;
+}
+
+pub async fn what_no_reader_sees_is_not_shown_beside_a_hit(store: &dyn Store) {
+    let conversation = conversation(store, "").await;
+    let mut hidden = message("system", "you are a secret prompt");
+    hidden.content.seen = Seen { by_reader: false, by_model: true };
+    commit(store, append(conversation, vec![hidden, message("user", "needle"), message("assistant", "thread")])).await;
+    let hit = found(store, search("needle")).await.hits.remove(0);
+    assert_eq!((hit.before.len(), hit.after.len()), (0, 1));
+    assert_eq!(words(store, "secret").await, Vec::<String>::new());
+    let also = Also { branches: true, ..Also::default() };
+    let hit = found(store, Search { also, ..search("needle") }).await.hits.remove(0);
+    assert_eq!(hit.before.len(), 1);
+}
+
 /// All messages that a search finds, page by page.
 async fn all_found(store: &dyn Store, text: &str) -> Vec<MessageId> {
     let mut next = Search { limit: HITS_MAX, neighbours: 0, ..search(text) };

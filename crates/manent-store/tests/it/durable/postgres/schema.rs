@@ -46,7 +46,9 @@ const TABLES: [Rule; 7] = [
         "tables without row-level security, or whose owner goes around it",
         "select relname::text
          from pg_class
-         where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and relname <> 'migration'
+         where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
+           -- Tokens cannot be compared behind a policy; what is found is shown by way of tables that have one.
+           and relname not in ('migration', 'search_doc')
            and not (relrowsecurity and relforcerowsecurity)",
     ),
     (
@@ -54,7 +56,8 @@ const TABLES: [Rule; 7] = [
         "tables that have not one policy for everything",
         "select relname::text
          from pg_class c
-         where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and relname <> 'migration'
+         where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
+           and relname not in ('migration', 'search_doc')
            and (select array_agg(polcmd = '*' and polqual is not null and polwithcheck is not null)
                 from pg_policy p
                 where p.polrelid = c.oid) is distinct from array[true]",
