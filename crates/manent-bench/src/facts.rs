@@ -21,6 +21,14 @@ pub struct Fact {
     pub met: bool,
 }
 
+impl Fact {
+    /// Says it as soon as it is known: a whole run takes long.
+    pub fn tell(&self) {
+        let verdict = if self.met { "met" } else { "missed" };
+        eprintln!("{}: {} (limit {}): {verdict}", self.what, self.found, self.limit);
+    }
+}
+
 /// The argument with which this program looks at a store from a process of its own.
 pub const RESIDENT: &str = "--resident";
 

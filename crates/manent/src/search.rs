@@ -5,9 +5,12 @@ use crate::error::{Error, Result};
 use crate::ids::now;
 use manent_model::ConversationId;
 use manent_model::search::{Clock, Query};
-use manent_store::{Also, Counting, Found, Grouping, Indexed, Position, Search, SearchCursor, SearchOrder, StoreError};
+use manent_store::{
+    Also, Counting, Found, Grouping, HITS_MAX, Indexed, Position, Search, SearchCursor, SearchOrder, StoreError,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use tokio::sync::watch;
 
 /// How many hits a page has when nobody says how many.
@@ -88,6 +91,24 @@ impl Database {
             ..Search::new(parsed?, now)
         };
         Ok(self.store.search(search).await?)
+    }
+
+    /// Returns every conversation with a hit, the one with the newest first.
+    ///
+    /// It waits for the index, so that none is left out.
+    pub async fn conversations_with(&self, text: &str) -> Result<Vec<ConversationId>> {
+        self.when_indexed().await?;
+        let mut query = SearchQuery { neighbours: 0, limit: HITS_MAX, ..SearchQuery::new(text) };
+        let mut known = HashSet::new();
+        let mut ids = Vec::new();
+        loop {
+            let found = self.search(&query).await?;
+            ids.extend(found.hits.iter().map(|hit| hit.conversation).filter(|id| known.insert(*id)));
+            query.after = found.next;
+            if query.after.is_none() {
+                return Ok(ids);
+            }
+        }
     }
 
     /// Has the index made anew, and tells how far that has come until it is done.

@@ -25,7 +25,9 @@ const ROUNDS: usize = 3;
 pub fn of(folder: &Path, bytes: u64) -> Result<Vec<Fact>> {
     let mut facts = Vec::new();
     for (format, path) in JSON.into_iter().zip(make::all(folder, &JSON, bytes)?) {
-        facts.extend(facts_of(format, &path, folder)?);
+        let found = facts_of(format, &path, folder)?;
+        found.iter().for_each(Fact::tell);
+        facts.extend(found);
         std::fs::remove_dir_all(&path).with_context(|| format!("removing {}", path.display()))?;
     }
     Ok(facts)

@@ -38,8 +38,8 @@ pub struct Export {
     /// Everything, said aloud.
     #[arg(long, conflicts_with = "conversations")]
     all: bool,
-    /// Those with this text in the title.
-    #[arg(long, value_name = "TEXT", conflicts_with_all = ["conversations", "all"])]
+    /// Those in which a search finds something: words, "a phrase", -not, in:title, tag:work, after:7d and the like.
+    #[arg(long, value_name = "QUERY", conflicts_with_all = ["conversations", "all"])]
     query: Option<String>,
     /// What to write: manent, or a format of another program.
     #[arg(long, short, default_value = OURS, value_parser = wanted)]
@@ -83,16 +83,9 @@ impl Export {
         for text in &self.conversations {
             ids.push(desk.conversation(text).await?);
         }
-        let Some(text) = &self.query else { return Ok((!ids.is_empty()).then_some(ids)) };
-        let statuses = vec![ConversationStatus::Active, ConversationStatus::Archived];
-        let mut query = ListQuery { title: Some(text.clone()), statuses, limit: 1_000, ..ListQuery::default() };
-        loop {
-            let page = desk.database.list(query.clone()).await?;
-            ids.extend(page.conversations.iter().map(|conversation| conversation.id));
-            query.after = page.next;
-            if query.after.is_none() {
-                return Ok(Some(ids));
-            }
+        match &self.query {
+            Some(text) => Ok(Some(desk.database.conversations_with(text).await?)),
+            None => Ok((!ids.is_empty()).then_some(ids)),
         }
     }
 

@@ -221,7 +221,8 @@ fn tell(story: &mut Story) {
     story.run(&["import", "veloca-storage.json", "--explain"]);
     story.run(&["import", "veloca-storage.json"]);
     story.run(&["import", "veloca-storage.json", "--json"]);
-    story.run(&["export", "--query", "检索", "--format", "obsidian-rag", "--output", "vault"]);
+    // The words stand in a message, the title has others.
+    story.run(&["export", "--query", "增强 role:assistant", "--format", "obsidian-rag", "--output", "vault"]);
     story.run(&["convert", "vault", "again.json", "--format", "veloca", "--generation", "3"]);
     story.run(&["export", &timed, "--format", "markdown", "--redact", "--output", "notes"]);
     story.run(&["export", &timed, "--redact", "--output", "clean.jsonl"]);

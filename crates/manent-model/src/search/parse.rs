@@ -14,7 +14,7 @@ pub const CHARACTERS_MAX: usize = 1_000;
 /// The most words, phrases and filters in a query.
 pub const TERMS_MAX: usize = 64;
 /// How deep parentheses may lie in each other.
-pub const DEPTH_MAX: usize = 16;
+pub const DEPTH_MAX: usize = 8;
 /// How often one word or character may stand in a query; it bounds the work for each word of a text.
 pub const REPEATS_MAX: usize = 64;
 
