@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 /// The index and the file, read with plain SQL.
 pub struct Hand {
     connection: Connection,
+    newest: String,
 }
 
 impl Hand {
@@ -18,17 +19,21 @@ impl Hand {
         let index = format!("{}-search", path.display());
         connection.execute("attach $1 as found", [index])?;
         connection.pragma_update(None, "cache_size", -32_768)?;
-        Ok(Self { connection })
+        // The table in which all but a few messages are.
+        let slot: i64 =
+            connection.query_row("select slot from found.run order by last desc limit 1", [], |row| row.get(0))?;
+        let newest = "select m.id, m.facts, m.body
+             from (select rowid from found.wordSLOT where wordSLOT match $1 order by rowid desc limit 20) w
+             join found.doc d on d.place = w.rowid + (SLOT << 40)
+             join message m on m.key = d.key >> 2"
+            .replace("SLOT", &slot.to_string());
+        Ok(Self { connection, newest })
     }
 
     /// Reads the newest twenty messages with a word, and how long that took.
     pub fn newest(&self, word: &str) -> Result<(usize, Duration)> {
         let started = Instant::now();
-        let sql = "select m.id, m.facts, m.body
-             from (select rowid from found.word where word match $1 order by rowid desc limit 20) w
-             join found.doc d on d.no = w.rowid
-             join message m on m.key = d.key >> 2";
-        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut statement = self.connection.prepare_cached(&self.newest)?;
         let mut rows = statement.query([format!("\"{word}\"")])?;
         let mut count = 0;
         while let Some(row) = rows.next()? {

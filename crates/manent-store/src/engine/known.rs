@@ -21,6 +21,11 @@ impl Known {
         self.lock().as_ref().map_or_else(|| watch::channel(0).1, watch::Sender::subscribe)
     }
 
+    /// Returns how far it is known that the store has come.
+    pub(crate) fn last(&self) -> Position {
+        self.lock().as_ref().map_or(0, |sender| *sender.borrow())
+    }
+
     /// Tells the tails how far the store has come.
     pub(crate) fn publish(&self, position: Position) {
         if let Some(sender) = self.lock().as_ref() {

@@ -26,6 +26,8 @@ pub(crate) enum Indexes<'a> {
     No,
     /// The tables of a server.
     OfServer,
+    /// A file that cannot be opened.
+    Unreadable,
     /// A file beside the file.
     Beside(&'a rusqlite::Connection),
 }
@@ -97,6 +99,9 @@ impl Verifier<'_> {
     fn index(&mut self, index: Indexes<'_>) {
         let index = match index {
             Indexes::No => return,
+            Indexes::Unreadable => {
+                return self.problem(VerifyProblem::Index { what: "it cannot be opened".to_owned() });
+            }
             Indexes::OfServer => None,
             Indexes::Beside(index) => Some(index),
         };

@@ -68,7 +68,7 @@ impl Work {
             let sql = "insert into search_cursor (name, value) values ($1, $2) on conflict (name) do nothing";
             execute(client, sql, (CURSOR, Cursor::default().encode()))?;
             client.run("commit")?;
-            return Ok(Round::More { position: 0, waiting: 0 });
+            return Ok(Round::More { position: 0, waiting: 0, rest: false });
         }
         let known = found.and_then(|bytes| Cursor::decode(&bytes)).filter(|_| !anew);
         let cursor = match known {
@@ -98,7 +98,7 @@ impl Work {
         }
         set_cursor(client, feed.cursor)?;
         client.run("commit")?;
-        Ok(Round::More { position: feed.cursor.position, waiting: 0 })
+        Ok(Round::More { position: feed.cursor.position, waiting: 0, rest: false })
     }
 }
 

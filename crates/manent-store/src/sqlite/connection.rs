@@ -191,9 +191,21 @@ pub(super) fn open_again(options: &SqliteOptions) -> Result<Connection> {
     Ok(connection)
 }
 
+/// What a file that is not there means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// There is none to open.
+    IsNone,
+    /// It is made.
+    IsMade,
+}
+
 /// Opens the index beside a file: it can be made again, so it need not be synced before anybody is answered.
-pub(super) fn open_index(path: &Path) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+pub(super) fn open_index(path: &Path, missing: Missing) -> rusqlite::Result<Connection> {
+    let flags = match missing {
+        Missing::IsNone => OpenFlags::SQLITE_OPEN_READ_WRITE,
+        Missing::IsMade => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+    };
     let connection = open_path(path, None, flags)?;
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;

@@ -1,7 +1,7 @@
 //! The indexer: a thread that fills the index from the journal, in batches, behind everybody else.
 
 use super::connection::{SqliteOptions, open_reader};
-use super::index::{Index, throw_away};
+use super::index::{Index, Making, throw_away};
 use super::shared::Shared;
 use crate::engine::cache::Caches;
 use crate::engine::connection::{begin_reading, end_reading};
@@ -11,16 +11,44 @@ use crate::engine::search::feed::{self, Cursor, Feed};
 use crate::engine::search::indexing::Round;
 use crate::engine::search::{Doc, DocKey, DocKind, Entry, docs};
 use crate::error::Result;
+use crate::transaction::Position;
 use manent_model::{Address, DigestKey, Range};
 use rusqlite::Connection;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
 
-/// So many messages are indexed in one commit.
-const BATCH: i64 = 1_000;
+/// So many messages of a list are indexed in one commit: while others come, and while none do.
+const BATCH: i64 = 500;
+const BATCH_ALONE: i64 = 4_000;
+
+/// More than this is listed at once when an import runs: it is sorted when that pauses.
+const IMPORTED: usize = 100;
+
+/// A run is made of what waits when it is more than this, even if an import goes on.
+const LISTED_MAX: i64 = 200_000;
+
+/// A round with less than this was soon over: it pays to let more come together.
+const SMALL: usize = 1_000;
+
+/// A file that was last written so long ago shows by its time that it is written again.
+const SETTLED: Duration = Duration::from_secs(1);
 
 /// The life of the thread.
 pub(super) fn serve(shared: &Shared, options: &SqliteOptions) {
+    stand_back();
     let mut work: Option<Work> = None;
+    let mut quiet: Option<(Stamp, Position)> = None;
     shared.indexing.serve(|anew| {
+        let stamp = Stamp::of(options);
+        // Where nobody has written since it was last idle, there is nothing to look for.
+        if let Some((before, position)) = &quiet
+            && !anew
+            && stamp.as_ref() == Some(before)
+            && work.as_ref().is_some_and(|work| work.index.is_current(options))
+        {
+            return Ok(Some(Round::Idle(*position)));
+        }
+        quiet = None;
         // Like any reader it can be kept away, so its connection to the file does not outlive the visit.
         let visited = shared.readers.visit(|| -> Result<Round> {
             let file = open_reader(options)?;
@@ -28,8 +56,11 @@ pub(super) fn serve(shared: &Shared, options: &SqliteOptions) {
                 Some(work) => work,
                 None => Work { index: Index::open(options)?, caches: Caches::default(), key: shared.key.clone() },
             };
-            match now.round(&file, anew) {
+            match now.round(&file, anew, shared) {
                 Ok(round) => {
+                    if let (Round::Idle(position), Some(stamp)) = (&round, stamp) {
+                        quiet = stamp.is_settled().then_some((stamp, *position));
+                    }
                     work = Some(now);
                     Ok(round)
                 }
@@ -46,6 +77,36 @@ pub(super) fn serve(shared: &Shared, options: &SqliteOptions) {
     });
 }
 
+/// Lets everybody else go first, where a thread can have a rank of its own.
+fn stand_back() {
+    #[cfg(target_os = "linux")]
+    {
+        // Without it the index is filled all the same.
+        let _ = rustix::process::setpriority_process(None, 10);
+    }
+}
+
+/// When the file and its WAL were last written, and how long they are.
+#[derive(Debug, PartialEq, Eq)]
+struct Stamp([Option<(u64, SystemTime)>; 2]);
+
+impl Stamp {
+    /// Looks; none where there is no file to look at.
+    fn of(options: &SqliteOptions) -> Option<Self> {
+        let look = |path: &Path| {
+            let file = std::fs::metadata(path).ok()?;
+            Some((file.len(), file.modified().ok()?))
+        };
+        let stamp = Self([look(&options.path), look(&options.beside("-wal"))]);
+        (options.vfs.is_none() && stamp.0[0].is_some()).then_some(stamp)
+    }
+
+    /// Clocks of file systems are coarse: two writes close together may bear one time.
+    fn is_settled(&self) -> bool {
+        self.0.iter().flatten().all(|(_, time)| time.elapsed().is_ok_and(|since| since > SETTLED))
+    }
+}
+
 /// What the thread works with.
 struct Work {
     index: Index,
@@ -54,8 +115,8 @@ struct Work {
 }
 
 impl Work {
-    fn round(&mut self, file: &Connection, anew: bool) -> Outcome<Round> {
-        let outcome = self.work(file, anew);
+    fn round(&mut self, file: &Connection, anew: bool, shared: &Shared) -> Outcome<Round> {
+        let outcome = self.work(file, anew, shared);
         end_reading(file.into());
         if outcome.is_err() {
             self.index.roll_back();
@@ -63,7 +124,7 @@ impl Work {
         outcome
     }
 
-    fn work(&mut self, file: &Connection, anew: bool) -> Outcome<Round> {
+    fn work(&mut self, file: &Connection, anew: bool, shared: &Shared) -> Outcome<Round> {
         let index = &self.index;
         let mut reading = Reading { connection: file.into(), caches: &mut self.caches, key: &self.key, index: None };
         begin_reading(file.into())?;
@@ -71,30 +132,39 @@ impl Work {
         end_reading(file.into());
         let is_idle = looked.is_idle();
         if let (Some(cursor), true) = (looked.cursor, is_idle && !index.is_scattered()?) {
+            index.tidy(true);
             return Ok(Round::Idle(cursor.position));
         }
         // The lock first and the look after it: whoever destroys something takes it out of the index before, and what was
         // seen earlier than that would bring it back.
         index.begin()?;
         begin_reading(file.into())?;
-        let Seen { cursor, feed, waiting, unsure } = Seen::look(&reading, index, anew)?;
+        let Seen { cursor, feed, unsure, stays_empty, .. } = Seen::look(&reading, index, anew)?;
+        if stays_empty {
+            index.roll_back();
+            return Ok(Round::More { position: 0, waiting: 0, rest: true });
+        }
         if cursor.is_none() {
             index.empty()?;
         }
-        if is_idle {
-            gather_again(&mut reading, index)?;
-        }
         make_sure(&mut reading, index, unsure)?;
-        if let Some(feed) = feed {
-            take_in(&mut reading, index, &feed, waiting)?;
+        let (mut came, mut listed) = (0, 0);
+        match &feed {
+            Some(feed) => (came, listed) = (feed.len(), take_in(&mut reading, index, feed)?),
+            None if is_idle => index.gather()?,
+            None => {}
         }
-        if index.waiting()? > 0 {
-            catch_up(&mut reading, index)?;
+        if listed <= IMPORTED || index.is_making()? || index.has_gathered(LISTED_MAX)? {
+            let many = if feed.is_none() { BATCH_ALONE } else { BATCH };
+            catch_up(&mut reading, index, many)?;
         }
         let (position, waiting) = (index.cursor()?.unwrap_or_default().position, index.waiting()?);
+        let in_haste = came >= SMALL || index.has_listed()?;
         index.commit()?;
-        index.tidy();
-        Ok(Round::More { position, waiting })
+        index.tidy(false);
+        // Where a little comes all the time, it is taken in together.
+        let rest = !in_haste && shared.position.last() > position;
+        Ok(Round::More { position, waiting, rest })
     }
 }
 
@@ -103,8 +173,10 @@ struct Seen {
     /// Where the index stands; none if it has to be made anew.
     cursor: Option<Cursor>,
     feed: Option<Feed>,
-    waiting: i64,
+    has_listed: bool,
     unsure: Vec<DocKey>,
+    /// It was emptied for a deletion that is not committed yet.
+    stays_empty: bool,
 }
 
 impl Seen {
@@ -114,37 +186,48 @@ impl Seen {
             _ => None,
         };
         let feed = feed::after(reading, cursor.unwrap_or_default())?;
-        let unsure = index.unsure(feed::last_position(reading)?)?;
-        Ok(Self { cursor, feed, waiting: index.waiting()?, unsure })
+        let last = feed::last_position(reading)?;
+        let (unsure, stays_empty) = (index.unsure(last)?, index.must_stay_empty(last)?);
+        Ok(Self { cursor, feed, has_listed: index.has_listed()?, unsure, stays_empty })
     }
 
     fn is_idle(&self) -> bool {
-        self.feed.is_none() && self.waiting == 0 && self.unsure.is_empty()
+        self.feed.is_none() && !self.has_listed && self.unsure.is_empty()
     }
 }
 
-/// Takes in what came: a little at once, much by way of a list that is sorted by time.
-fn take_in(reading: &mut Reading<'_>, index: &Index, feed: &Feed, waiting: i64) -> Outcome<()> {
-    let mut others: Vec<DocKey> = feed.conversations.iter().map(|no| DocKey::new(DocKind::Conversation, *no)).collect();
+/// Takes in what came: what goes on a run in its order at once, the rest by way of a list that is sorted by time. Returns
+/// how many are listed.
+fn take_in(reading: &mut Reading<'_>, index: &Index, feed: &Feed) -> Outcome<usize> {
+    let mut entries = feed::entries(reading, &feed.messages)?;
+    for no in &feed.conversations {
+        entries.push(entry_of(reading, DocKey::new(DocKind::Conversation, *no))?);
+    }
     for conversation in &feed.folded {
-        let folds = feed::folds_of(reading, *conversation)?;
-        others.extend(folds.into_iter().map(|no| DocKey::new(DocKind::Fold, no)));
-    }
-    // A full feed has more behind it: an import, or an index that is made anew. Sorted first, it becomes one run.
-    if waiting == 0 && (feed.len() as i64) < feed::MESSAGES_MAX {
-        let mut all = feed::message_docs(reading, &feed.messages)?;
-        for key in others {
-            all.extend(docs_of(reading, index, key)?);
+        for no in feed::folds_of(reading, *conversation)? {
+            let key = DocKey::new(DocKind::Fold, no);
+            if !index.has(key)? {
+                entries.push(entry_of(reading, key)?);
+            }
         }
-        index.add(all)?;
-    } else {
-        let mut entries = feed::entries(reading, &feed.messages)?;
-        for key in others {
-            entries.push(entry_of(reading, key)?);
-        }
-        index.put_off(&entries)?;
     }
-    Ok(index.set_cursor(feed.cursor)?)
+    let fit = index.fit(&entries)?;
+    let (mut runs, mut all, mut listed): (Vec<Range>, Vec<Doc>, Vec<Entry>) = (Vec::new(), Vec::new(), Vec::new());
+    for (entry, fits) in entries.into_iter().zip(fit) {
+        match (fits, entry.key.kind()) {
+            (false, _) => listed.push(entry),
+            (true, DocKind::Message) => match runs.last_mut() {
+                Some(run) if run.to.0 + 1 == entry.key.no() => run.to = Address(entry.key.no()),
+                _ => runs.push(Range::one(Address(entry.key.no()))),
+            },
+            (true, _) => all.extend(docs_of(reading, index, entry.key)?),
+        }
+    }
+    all.extend(feed::message_docs(reading, &runs)?);
+    index.add(all)?;
+    index.put_off(&listed)?;
+    index.set_cursor(feed.cursor)?;
+    Ok(listed.len())
 }
 
 /// What a conversation or a fold is sorted by; one that is gone leaves the list at its start.
@@ -156,15 +239,23 @@ fn entry_of(reading: &mut Reading<'_>, key: DocKey) -> Outcome<Entry> {
     Ok(doc.map_or(Entry { at: i64::MIN, arrival: 0, key }, |doc| doc.entry))
 }
 
-/// Indexes the oldest of what waits.
-fn catch_up(reading: &mut Reading<'_>, index: &Index) -> Outcome<()> {
-    let entries = index.oldest_waiting(BATCH)?;
+/// Indexes the oldest of what is listed.
+fn catch_up(reading: &mut Reading<'_>, index: &Index, many: i64) -> Outcome<()> {
+    let Making::Next { entries, again } = index.making(many)? else { return Ok(()) };
     let mut all = Vec::new();
     for entry in &entries {
-        all.extend(docs_of(reading, index, entry.key)?);
+        match (again, entry.key.kind()) {
+            (false, _) => all.extend(docs_of(reading, index, entry.key)?),
+            // What changes comes as it was indexed; if it changed since, it comes by itself.
+            (true, DocKind::Conversation) => {
+                all.extend(index.kept(entry.key)?.map(|tokens| Doc { entry: *entry, tokens }));
+            }
+            (true, _) => {
+                all.extend(docs_of(reading, index, entry.key)?.into_iter().filter(|doc| doc.entry == *entry));
+            }
+        }
     }
-    index.add(all)?;
-    Ok(index.wait_no_longer(&entries)?)
+    Ok(index.make(&entries, all)?)
 }
 
 /// Returns the rows that are to be added for something; none if it is gone, or is there as it is.
@@ -189,24 +280,4 @@ fn make_sure(reading: &mut Reading<'_>, index: &Index, unsure: Vec<DocKey>) -> O
         index.add(docs_of(reading, index, key)?)?;
     }
     Ok(())
-}
-
-/// Takes out the rows of runs that are too many, and lets them come again in the order of their times.
-fn gather_again(reading: &mut Reading<'_>, index: &Index) -> Outcome<()> {
-    let mut again = Vec::new();
-    for entry in index.scattered()? {
-        if entry.key.kind() == DocKind::Conversation {
-            // Nothing in its place takes it out, and it comes again as it is.
-            index.replace(entry.key, None)?;
-            again.push(entry);
-            continue;
-        }
-        let found = docs_of(reading, index, entry.key)?.into_iter().find(|doc| doc.entry.key == entry.key);
-        if let Some(doc) = found {
-            index.remove(entry.key, &doc.tokens)?;
-            again.push(entry);
-        }
-    }
-    index.put_off(&again)?;
-    Ok(index.forget_empty_runs()?)
 }

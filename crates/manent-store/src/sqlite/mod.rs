@@ -209,8 +209,12 @@ impl Engine for SqliteStore {
         let (options, has_caught_up) = (self.options.clone(), self.shared.indexing.has_caught_up());
         off_thread("manent-verify", move || {
             // One that is being made has nothing to be compared with yet.
-            let index = if has_caught_up { index::open_to_check(&options)? } else { None };
-            let index = index.as_ref().map_or(Indexes::No, Indexes::Beside);
+            let index = if has_caught_up { index::open_to_check(&options) } else { Ok(None) };
+            let index = match &index {
+                Ok(Some(index)) => Indexes::Beside(index),
+                Ok(None) => Indexes::No,
+                Err(_) => Indexes::Unreadable,
+            };
             engine::verify::verify((&connection::open_reader(&options)?).into(), index)
         })
         .await

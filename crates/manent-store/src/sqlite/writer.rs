@@ -304,15 +304,12 @@ impl Writer {
         }
         let forgotten = (|| -> Ran<()> {
             let index = Index::open(&self.options).map_err(|_| EngineError::Index)?;
-            if gone.all {
-                index.begin()?;
-                index.empty()?;
-                index.commit()?;
-            } else {
-                index.begin()?;
-                index.forget(&gone.docs, first)?;
-                index.commit()?;
+            index.begin()?;
+            match gone.all {
+                true => index.forget_all(first)?,
+                false => index.forget(&gone.docs, first)?,
             }
+            index.commit()?;
             // Readers of this process may not keep the WAL from being emptied.
             self.shared.readers.pause();
             let wiped = index.wipe();

@@ -6,10 +6,11 @@ use super::super::fault::{Fault, Outcome};
 use super::super::read::Reading;
 use super::super::read::message::read_row;
 use super::feed::{self, Cursor};
+use super::slot::{NUMBERS, SLOTS, for_each_slot, number_of, places, slot_of};
 use super::{Doc, DocKey, DocKind, docs, tail};
 use crate::transaction::Position;
 use manent_model::Address;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// How many messages are looked at in one read.
@@ -30,29 +31,35 @@ pub(crate) struct Checked {
     pub wrong: Vec<String>,
 }
 
-/// What is expected of the rows of a file: a sum over the tokens of each group, whatever their order.
+/// What is expected of the tables of a file: a sum over the tokens of each group of rows, whatever their order.
 #[derive(Default)]
-struct Sums(Vec<u64>);
+struct Sums([Vec<u64>; SLOTS]);
 
 impl Sums {
-    fn add(&mut self, no: i64, token: &str) {
-        let group = usize::try_from(no / GROUP).unwrap_or(0);
-        if self.0.len() <= group {
-            self.0.resize(group + 1, 0);
+    fn add(&mut self, slot: i64, no: i64, token: &str) {
+        let (Some(sums), Ok(group)) = (self.0.get_mut(slot as usize), usize::try_from(no / GROUP)) else { return };
+        if sums.len() <= group {
+            sums.resize(group + 1, 0);
         }
         let mut hasher = DefaultHasher::new();
         (no, token).hash(&mut hasher);
-        self.0[group] ^= hasher.finish();
+        sums[group] ^= hasher.finish();
     }
+
+    fn of(&self, slot: usize, group: usize) -> u64 {
+        self.0[slot].get(group).copied().unwrap_or(0)
+    }
+}
+
+for_each_slot! {
+    SPOKEN = "select term, doc from temp.spokenSLOT";
 }
 
 /// Compares the index with the store. What changes meanwhile is not taken for wrong.
 pub(crate) fn check(reading: &mut Reading<'_>) -> Outcome<Checked> {
-    if let Some(index) = reading.index {
-        begin_reading(index.into())?;
-    }
+    let index = reading.index;
     let outcome = Checker::new(reading).and_then(Checker::run);
-    if let Some(index) = reading.index {
+    if let Some(index) = index {
         end_reading(index.into());
     }
     outcome
@@ -66,6 +73,8 @@ struct Checker<'a, 'r> {
     last: Position,
     /// What waits, or came since: it may be missing.
     pending: HashSet<DocKey>,
+    /// The index of a file as it was first seen.
+    version: i64,
     sums: Sums,
     rows: i64,
     wrong: Vec<String>,
@@ -73,10 +82,11 @@ struct Checker<'a, 'r> {
 
 impl<'a, 'r> Checker<'a, 'r> {
     fn new(reading: &'a mut Reading<'r>) -> Outcome<Self> {
-        begin_reading(reading.connection)?;
+        begin(reading)?;
+        let version = version(reading)?;
         let (cursor, _) = tail::cursor(reading)?;
         let (last, pending, sums) = (feed::last_position(reading)?, HashSet::new(), Sums::default());
-        Ok(Self { reading, cursor, last, pending, sums, rows: 0, wrong: Vec::new() })
+        Ok(Self { reading, cursor, last, pending, version, sums, rows: 0, wrong: Vec::new() })
     }
 
     fn run(mut self) -> Outcome<Checked> {
@@ -86,10 +96,13 @@ impl<'a, 'r> Checker<'a, 'r> {
         Ok(Checked { rows: self.rows, wrong: self.wrong })
     }
 
-    /// Lets writers and checkpoints pass between two pages.
+    /// Lets writers and checkpoints pass between two pages, those of the index too: an erasure waits for them.
     fn breathe(&self) -> Outcome<()> {
         end_reading(self.reading.connection);
-        Ok(begin_reading(self.reading.connection)?)
+        if let Some(index) = self.reading.index {
+            end_reading(index.into());
+        }
+        begin(self.reading)
     }
 
     fn look(&mut self) -> Outcome<()> {
@@ -103,7 +116,8 @@ impl<'a, 'r> Checker<'a, 'r> {
         self.others("select no from conversation where no > $1 order by no limit $2", DocKind::Conversation)?;
         self.others("select no from fold where no > $1 order by no limit $2", DocKind::Fold)?;
         // What came or went meanwhile shows in the sums of its group; then only what is missing is told.
-        if self.wrong.is_empty() && destroyed == self.destroyed()? && destroyed == 0 {
+        let is_same = version(self.reading)? == self.version;
+        if is_same && self.wrong.is_empty() && destroyed == self.destroyed()? && destroyed == 0 {
             self.compare()?;
         }
         Ok(())
@@ -196,13 +210,17 @@ impl<'a, 'r> Checker<'a, 'r> {
             || self.pending.contains(&DocKey::new(DocKind::Message, key.no())) && key.kind() == DocKind::Reasoning;
         let found = match (self.reading.connection, self.reading.index) {
             (Connection::Sqlite(_), Some(index)) => {
-                let sql = "select no from doc where key = $1 and at = $2 and arrival = $3";
-                let parameters = (key.0, doc.entry.at, doc.entry.arrival);
-                let no: Option<i64> = maybe(index, sql, parameters, |row| row.get(0))?;
-                if let Some(no) = no {
-                    doc.tokens.split(' ').for_each(|token| self.sums.add(no, token));
+                let sql = "select d.place
+                     from doc d
+                     join run r on r.slot = d.place >> $1 and r.hidden = 0
+                     where d.key = $2 and d.at = $3 and d.arrival = $4";
+                let parameters = (i64::from(NUMBERS), key.0, doc.entry.at, doc.entry.arrival);
+                let place: Option<i64> = maybe(index, sql, parameters, |row| row.get(0))?;
+                if let Some(place) = place {
+                    let (slot, no) = (slot_of(place), number_of(place));
+                    doc.tokens.split(' ').for_each(|token| self.sums.add(slot, no, token));
                 }
-                no.is_some()
+                place.is_some()
             }
             _ => held_by_server(self.reading, doc)?,
         };
@@ -244,7 +262,12 @@ impl<'a, 'r> Checker<'a, 'r> {
             }
             return Ok(());
         };
-        let held: i64 = one(index, "select count(*) from doc", (), |row| row.get(0))?;
+        let hidden: Vec<i64> = rows(index, "select slot from run where hidden = 1", (), |row| row.get(0))?;
+        let mut held = 0;
+        for slot in (0..SLOTS as i64).filter(|slot| !hidden.contains(slot)) {
+            let sql = "select count(*) from doc where place between $1 and $2";
+            held += one(index, sql, places(slot), |row| row.get::<i64>(0))?;
+        }
         // What waits may have a row under its old words; then the groups cannot be compared.
         if held != self.rows && self.pending.is_empty() {
             self.wrong.push(format!("{} rows of the index stand for nothing", held - self.rows));
@@ -253,21 +276,35 @@ impl<'a, 'r> Checker<'a, 'r> {
             return Ok(());
         }
         let mut found = Sums::default();
-        each(index, "select term, doc from temp.spoken", (), |row| {
-            let (term, no): (String, i64) = (row.get(0)?, row.get(1)?);
-            found.add(no, &term);
-            Ok(true)
-        })?;
-        let groups = found.0.len().max(self.sums.0.len());
-        let sum = |sums: &Sums, group: usize| sums.0.get(group).copied().unwrap_or(0);
-        let differing: BTreeSet<usize> =
-            (0..groups).filter(|group| sum(&found, *group) != sum(&self.sums, *group)).collect();
-        for group in differing.into_iter().take(20) {
-            let first = group as i64 * GROUP;
-            self.wrong.push(format!("rows {first} to {} of the index have other words", first + GROUP - 1));
+        for slot in (0..SLOTS).filter(|slot| !hidden.contains(&(*slot as i64))) {
+            each(index, &SPOKEN[slot], (), |row| {
+                let (term, no): (String, i64) = (row.get(0)?, row.get(1)?);
+                found.add(slot as i64, no, &term);
+                Ok(true)
+            })?;
+            let groups = found.0[slot].len().max(self.sums.0[slot].len());
+            for group in (0..groups).filter(|group| found.of(slot, *group) != self.sums.of(slot, *group)) {
+                let first = group as i64 * GROUP;
+                let last = first + GROUP - 1;
+                self.wrong.push(format!("rows {first} to {last} of table {slot} of the index have other words"));
+            }
         }
+        self.wrong.truncate(WRONG_MAX);
         Ok(())
     }
+}
+
+fn begin(reading: &Reading<'_>) -> Outcome<()> {
+    if let Some(index) = reading.index {
+        begin_reading(index.into())?;
+    }
+    Ok(begin_reading(reading.connection)?)
+}
+
+/// Returns a number that changes when somebody else writes the index of a file.
+fn version(reading: &Reading<'_>) -> Outcome<i64> {
+    let Some(index) = reading.index else { return Ok(0) };
+    Ok(one(index, "select data_version from pragma_data_version", (), |row| row.get(0))?)
 }
 
 /// Says whether a server holds a row with exactly these tokens.

@@ -45,6 +45,8 @@ pub(crate) enum Round {
         position: Position,
         /// How many wait.
         waiting: i64,
+        /// It comes little by little, so it is better gathered.
+        rest: bool,
     },
     /// Everything up to here is indexed.
     Idle(Position),
@@ -82,7 +84,8 @@ impl Indexing {
     /// Lets a writer that is far ahead wait for a moment. One that is in trouble holds nobody up.
     pub(crate) fn hold_up(&self, position: Position, ahead_max: Position, most: Duration) {
         let state = self.lock();
-        let behind = position - state.known.position + state.known.waiting;
+        // What is listed comes from an import, or is old: it waits for its turn, and nobody waits for it.
+        let behind = position - state.known.position;
         if !state.has_caught_up || state.known.in_trouble || state.closed || behind <= ahead_max {
             return;
         }
@@ -91,9 +94,10 @@ impl Indexing {
 
     /// The life of the thread. A round that could not begin is none.
     pub(crate) fn serve(&self, mut round: impl FnMut(bool) -> Result<Option<Round>>) {
+        let mut rest = false;
         loop {
             let mut state = self.lock();
-            let wait = match (state.known.in_trouble, state.known.idle && !state.anew) {
+            let wait = match (state.known.in_trouble, (state.known.idle || rest) && !state.anew) {
                 (true, _) => Some(AFTER_TROUBLE),
                 (false, true) => Some(GATHER),
                 (false, false) => None,
@@ -118,9 +122,12 @@ impl Indexing {
                 Ok(Some(round)) => {
                     state.anew &= !anew;
                     let (position, waiting, idle) = match round {
-                        Round::More { position, waiting } => (position, waiting, false),
+                        Round::More { position, waiting, .. } => (position, waiting, false),
                         Round::Idle(position) => (position, 0, !state.anew),
                     };
+                    rest = matches!(round, Round::More { rest: true, .. });
+                    // One that was emptied is being made again.
+                    state.has_caught_up &= position >= state.known.position;
                     state.known = Indexed { position, waiting, idle, in_trouble: false };
                     state.has_caught_up |= idle;
                 }

@@ -6,6 +6,7 @@
 pub(crate) mod docs;
 pub(crate) mod feed;
 pub(crate) mod indexing;
+pub(crate) mod slot;
 pub(crate) mod walk;
 mod tail;
 mod place;

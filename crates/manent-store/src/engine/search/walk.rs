@@ -3,6 +3,7 @@
 use super::super::connection::{Connection, Found, Ran, maybe, rows};
 use super::super::fault::Outcome;
 use super::super::read::Reading;
+use super::slot::{for_each_slot, number_of, place};
 use super::{DocKey, Entry};
 use manent_model::search::Candidates;
 use std::collections::VecDeque;
@@ -100,12 +101,12 @@ impl Walk {
                 Self::Rows { condition, from: before, limit: FIRST, waiting: VecDeque::new(), ended: false }
             }
             (Connection::Sqlite(_), Some(index)) => {
-                let sql = "select first, last, slack from run order by first";
+                let sql = "select slot, last, slack from run where hidden = 0 order by slot";
                 let found: Vec<(i64, i64, i64)> =
                     rows(index, sql, (), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
                 let mut runs = Vec::with_capacity(found.len());
-                for (first, last, slack) in found {
-                    runs.push(Run::new(index, first, last, slack, before)?);
+                for (slot, last, slack) in found {
+                    runs.push(Run::new(index, slot, last, slack, before)?);
                 }
                 Self::Runs { condition, runs }
             }
@@ -202,9 +203,18 @@ fn leaves(candidates: &Candidates, tokens: &mut Vec<String>) {
     }
 }
 
-/// Rows of a file whose numbers grow with their times, but for a little.
+for_each_slot! {
+    FIND = "select d.key, d.at, d.arrival, w.rowid
+         from wordSLOT w
+         cross join doc d on d.place = w.rowid + $1
+         where w.wordSLOT match $2 and w.rowid <= $3
+         order by w.rowid desc
+         limit $4";
+}
+
+/// A table of words whose numbers grow with the times of its rows, but for a little.
 pub(crate) struct Run {
-    first: i64,
+    slot: i64,
     /// The last row that was not looked at.
     last: i64,
     /// No row is older than the newest one before it by more than this.
@@ -218,18 +228,18 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    fn new(index: &rusqlite::Connection, first: i64, last: i64, slack: i64, before: Option<Entry>) -> Ran<Self> {
+    fn new(index: &rusqlite::Connection, slot: i64, last: i64, slack: i64, before: Option<Entry>) -> Ran<Self> {
         let last = match before {
-            Some(before) => last_not_after(index, first, last, before.at.saturating_add(slack))?,
+            Some(before) => last_not_after(index, slot, last, before.at.saturating_add(slack))?,
             None => last,
         };
-        Ok(Self { first, last, slack, limit: FIRST, before, reached: i64::MAX, waiting: VecDeque::new() })
+        Ok(Self { slot, last, slack, limit: FIRST, before, reached: i64::MAX, waiting: VecDeque::new() })
     }
 
     /// Looks at rows until the first that waits is the newest of all that are left.
     fn make_sure(&mut self, index: &rusqlite::Connection, condition: Option<&str>) -> Ran<()> {
         let is_sure = |run: &Self| match run.waiting.front() {
-            _ if run.last < run.first => true,
+            _ if run.last < 1 => true,
             // Without slack the rows come in their order.
             Some(_) if run.slack == 0 => true,
             Some(entry) => entry.at > run.reached.saturating_add(run.slack),
@@ -238,23 +248,22 @@ impl Run {
         while !is_sure(self) {
             let found = match condition {
                 Some(condition) => {
-                    let sql = "select d.key, d.at, d.arrival, d.no
-                         from word w
-                         cross join doc d on d.no = w.rowid
-                         where w.word match $1 and w.rowid between $2 and $3
-                         order by w.rowid desc
-                         limit $4";
-                    rows(index, sql, (condition, self.first, self.last, self.limit), read_numbered)?
+                    let parameters = (place(self.slot, 0), condition, self.last, self.limit);
+                    rows(index, &FIND[self.slot as usize], parameters, read_numbered)?
                 }
                 None => {
-                    let sql =
-                        "select key, at, arrival, no from doc where no between $1 and $2 order by no desc limit $3";
-                    rows(index, sql, (self.first, self.last, self.limit), read_numbered)?
+                    let sql = "select key, at, arrival, place
+                         from doc
+                         where place between $1 and $2
+                         order by place desc
+                         limit $3";
+                    let parameters = (place(self.slot, 0), place(self.slot, self.last), self.limit);
+                    rows(index, sql, parameters, read_numbered)?
                 }
             };
             self.last = match found.last() {
                 Some((_, no)) if found.len() as i64 == self.limit => no - 1,
-                _ => self.first - 1,
+                _ => 0,
             };
             self.limit = (self.limit * 2).min(MOST);
             self.reached = found.last().map_or(self.reached, |(entry, _)| entry.at);
@@ -271,13 +280,13 @@ impl Run {
 }
 
 fn read_numbered(row: &Found<'_>) -> Ran<(Entry, i64)> {
-    Ok((read_entry(row)?, row.get(3)?))
+    Ok((read_entry(row)?, row.get(3).map(number_of)?))
 }
 
 /// Returns a number in a run behind which every row is newer than a time.
-fn last_not_after(index: &rusqlite::Connection, first: i64, last: i64, at: i64) -> Ran<i64> {
-    let sql = "select no, at from doc where no >= $1 order by no limit 1";
-    let (mut low, mut high) = (first, last);
+fn last_not_after(index: &rusqlite::Connection, slot: i64, last: i64, at: i64) -> Ran<i64> {
+    let sql = "select place, at from doc where place >= $1 order by place limit 1";
+    let (mut low, mut high) = (place(slot, 1), place(slot, last));
     while low <= high {
         let middle = low + (high - low) / 2;
         let found: Option<(i64, i64)> = maybe(index, sql, [middle], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -286,7 +295,7 @@ fn last_not_after(index: &rusqlite::Connection, first: i64, last: i64, at: i64) 
             _ => high = middle - 1,
         }
     }
-    Ok(high)
+    Ok(high - place(slot, 0))
 }
 
 #[cfg(test)]

@@ -155,7 +155,7 @@ fn an_erasure_that_does_not_come_to_pass_leaves_everything_findable() {
         // As if it had been killed between the index and the store: the index has forgotten, the store has not.
         let index = rusqlite::Connection::open(folder.path().join("store.db-search")).expect("opens");
         let key: i64 = index
-            .query_row("select key from doc where key & 3 = 0 order by no limit 1", [], |row| row.get(0))
+            .query_row("select key from doc where key & 3 = 0 order by place limit 1", [], |row| row.get(0))
             .expect("a row");
         index.execute("insert into unsure (key, position) values ($1, 999999)", [key]).expect("written");
         drop(index);
@@ -197,5 +197,88 @@ fn what_is_about_to_be_erased_stays_out_of_the_index_and_is_still_found() {
         assert_eq!(hits(&store, "lingering").await, 1);
         store.close().await.expect("closes");
         assert_eq!(indexes(key), 0, "it would be there for ever");
+    });
+}
+
+/// Appends messages with a word, at seconds.
+async fn at_times(store: &dyn Store, talk: ConversationId, word: &str, seconds: impl IntoIterator<Item = i64>) {
+    let told = |second: i64| {
+        let mut message = message("user", &format!("{word} history"));
+        message.content.time = Time { at: at(second), known: Known::Exact };
+        message
+    };
+    let messages: Vec<NewMessage> = seconds.into_iter().map(told).collect();
+    for part in messages.chunks(500) {
+        commit(store, append(talk, part.to_vec())).await;
+    }
+}
+
+/// The times of all hits, page by page.
+async fn times(store: &dyn Store, text: &str) -> Vec<i64> {
+    let clock = Clock { now: at(0), offset_seconds: 0 };
+    let query = Query::parse(text, clock).expect("a test asks what can be read");
+    let mut search = Search { limit: 100, neighbours: 0, ..Search::new(query, clock.now) };
+    let mut times = Vec::new();
+    loop {
+        let found = store.search(search.clone()).await.expect("readable");
+        times.extend(found.hits.iter().map(|hit| hit.time.at.0));
+        search.after = found.next;
+        if search.after.is_none() {
+            return times;
+        }
+    }
+}
+
+#[test]
+fn histories_that_overlap_are_put_together_and_found_in_order() {
+    const HISTORIES: i64 = 11;
+    const EACH: i64 = 1_200;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let count = |sql: &str| -> i64 {
+        let index = rusqlite::Connection::open(folder.path().join("store.db-search")).expect("opens");
+        index.query_row(sql, [], |row| row.get(0)).expect("a number")
+    };
+    runtime().block_on(async {
+        let store = open(folder.path());
+        let mut expected = Vec::new();
+        let mut talks = Vec::new();
+        for history in 0..HISTORIES {
+            let talk = conversation(&store, &format!("h{history}")).await;
+            let seconds = (0..EACH).map(|place| place * 1_000 - history * 7);
+            expected.extend(seconds.clone());
+            at_times(&store, talk, &format!("of{history}"), seconds).await;
+            indexed(&store).await;
+            talks.push(talk);
+        }
+        assert!(count("select count(*) from run") <= 9, "too many runs are put together");
+        assert!(count("select max(last) from run") >= 2 * EACH, "some run holds several histories");
+        // Now one by one, long after their time, while others are renamed and erased.
+        let mut random = fastrand::Rng::with_seed(seed());
+        for part in 0..90 {
+            let seconds: Vec<i64> = (0..50).map(|_| random.i64(0..EACH * 1_000)).collect();
+            expected.extend(&seconds);
+            at_times(&store, talks[1], "late", seconds).await;
+            if part % 10 == 0 {
+                indexed(&store).await;
+                let patch = ConversationPatch { title: Some(format!("renamed {part}")), ..ConversationPatch::default() };
+                commit(&store, Change::EditConversation { id: talks[2], patch }).await;
+            }
+        }
+        let gone = talks[3];
+        while !matches!(&commit(&store, Change::Erase { target: Erase::Conversation(gone) }).await.done[..], [Done::Erased(receipt)] if receipt.finished) {}
+        indexed(&store).await;
+        sound(&store).await;
+        assert_eq!(hits(&store, "of3").await, 0);
+        assert_eq!(hits(&store, "renamed").await, 1);
+        let mut expected: Vec<i64> = expected.into_iter().map(|second| at(second).0).collect();
+        for place in 0..EACH {
+            let erased = at(place * 1_000 - 21).0;
+            expected.swap_remove(expected.iter().position(|time| *time == erased).expect("it was there"));
+        }
+        expected.sort_unstable_by_key(|time| std::cmp::Reverse(*time));
+        assert_eq!(times(&store, "history").await, expected);
+        assert_eq!(count("select count(*) from run where hidden or going or lot is not null"), 0, "nothing is left half done");
+        assert!(count("select coalesce(max(last), 0) from run where slack > 1000000000000000") < 4_000);
+        store.close().await.expect("closes");
     });
 }

@@ -7,16 +7,24 @@ create table search_cursor (
 ) strict, without rowid;
 
 create table run (
-  -- Rows of doc whose numbers grow with their times; none is older than the newest before it by more than slack.
-  first integer primary key,
+  -- A table of words whose rows are numbered in the order of their times.
+  slot integer primary key,
+  -- The number of its last row.
   last integer not null,
   newest integer not null,
-  slack integer not null
+  -- No row is older than the newest before it by more than this.
+  slack integer not null,
+  -- The part of the list out of which it is being made.
+  lot integer,
+  -- It is made out of others, and not looked at before it is done.
+  hidden integer not null,
+  -- Another one is being made out of it.
+  going integer not null
 ) strict;
 
 create table doc (
-  -- A row of word: what it stands for, and what it is sorted by.
-  no integer primary key,
+  -- A row of words, by slot and number: what it stands for, and what it is sorted by.
+  place integer primary key,
   key integer not null,
   at integer not null,
   arrival integer not null
@@ -29,24 +37,21 @@ create table kept (
   tokens text not null
 ) strict;
 
-create table todo (
-  -- Messages that are known, but not indexed yet, in the order of their times.
+create table listed (
+  -- What is to be put into a run of its own, in the order of its times.
+  lot integer not null,
   at integer not null,
   arrival integer not null,
   key integer not null,
-  primary key (at, arrival, key)
+  primary key (lot, at, arrival, key)
 ) strict, without rowid;
+
+-- What is known, but in no run that is looked at.
+create view todo as
+select at, arrival, key from listed where not exists (select 1 from run where run.lot = listed.lot and run.hidden = 1);
 
 create table unsure (
   -- What was taken out for a deletion that may not have come to pass; that is known when the store has come to position.
   key integer primary key,
   position integer not null
 ) strict;
-
-create virtual table word using fts5(
-  tokens, content = '', detail = none, columnsize = 0,
-  tokenize = "ascii tokenchars '!""#$%&''''()*+,-./:;<=>?@[\]^_`{|}~'"
-);
-insert into word(word, rank) values ('secure-delete', 1);
-insert into word(word, rank) values ('hashsize', 8388608);
-insert into word(word, rank) values ('pgsz', 4000);

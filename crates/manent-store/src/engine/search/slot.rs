@@ -1,0 +1,53 @@
+//! Slots: the index of a file has several tables of words, each with its own numbers in the order of time.
+
+/// How many tables there are.
+pub(crate) const SLOTS: usize = 16;
+
+/// A table of words has at most so many rows, as a power of two.
+pub(crate) const NUMBERS: u32 = 40;
+
+/// Returns the place of a row: which table, and which number in it.
+pub(crate) fn place(slot: i64, no: i64) -> i64 {
+    slot << NUMBERS | no
+}
+
+/// Returns the table in which a place lies.
+pub(crate) fn slot_of(place: i64) -> i64 {
+    place >> NUMBERS
+}
+
+/// Returns the number of a place in its table.
+pub(crate) fn number_of(place: i64) -> i64 {
+    place & ((1 << NUMBERS) - 1)
+}
+
+/// Returns the first and the last place of a table.
+pub(crate) fn places(slot: i64) -> (i64, i64) {
+    (place(slot, 0), place(slot + 1, 0) - 1)
+}
+
+/// The same statement for each slot, whose number stands where `SLOT` is written.
+macro_rules! for_each_slot {
+    ($($(#[$said:meta])* $name:ident = $sql:expr;)*) => {$(
+        $(#[$said])*
+        static $name: std::sync::LazyLock<[String; $crate::engine::search::slot::SLOTS]> =
+            std::sync::LazyLock::new(|| std::array::from_fn(|slot| $sql.replace("SLOT", &slot.to_string())));
+    )*};
+}
+pub(crate) use for_each_slot;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_table_and_a_number() {
+        for slot in 0..SLOTS as i64 {
+            for no in [0, 1, (1 << NUMBERS) - 1] {
+                let place = place(slot, no);
+                assert_eq!((slot_of(place), number_of(place)), (slot, no));
+                assert!((places(slot).0..=places(slot).1).contains(&place));
+            }
+        }
+    }
+}
