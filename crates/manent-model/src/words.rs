@@ -8,6 +8,10 @@ pub fn count_words(text: &str) -> u32 {
     if text.is_ascii() {
         return count_ascii(text);
     }
+    count_han(text).unwrap_or_else(|| count_any(text))
+}
+
+fn count_any(text: &str) -> u32 {
     text.unicode_words()
         .map(|word| {
             let characters = word.chars().filter(|&character| is_cjk(character)).count() as u32;
@@ -15,6 +19,30 @@ pub fn count_words(text: &str) -> u32 {
             characters + u32::from(other)
         })
         .sum()
+}
+
+/// Counts a text of Chinese characters, ASCII and punctuation between them; none where it takes the tables to know.
+fn count_han(text: &str) -> Option<u32> {
+    let (mut count, mut inside) = (0, false);
+    // A mark that joins two letters or digits, if it is followed by another one.
+    let mut may_join = false;
+    for character in text.chars() {
+        let is_letter = character.is_ascii_alphanumeric();
+        if is_letter && may_join {
+            return None;
+        }
+        may_join = false;
+        match character {
+            _ if is_letter => count += u32::from(!inside),
+            '_' => return None,
+            '\'' | '.' | ',' | ':' | ';' | '，' | '：' | '；' => may_join = inside,
+            '\0'..='\x7F' | '、' | '。' | '〈'..='】' | '“' | '”' | '！' | '（' | '）' | '？' => {}
+            '\u{4E00}'..='\u{9FFF}' => count += 1,
+            _ => return None,
+        }
+        inside = is_letter;
+    }
+    Some(count)
 }
 
 fn count_ascii(text: &str) -> u32 {
@@ -62,5 +90,53 @@ mod tests {
         ] {
             assert_eq!(count_words(text), words, "{text}");
         }
+    }
+
+    #[test]
+    fn chinese_text_is_counted_as_any_other() {
+        let pieces = [
+            "写下来的会留下",
+            "。",
+            "，",
+            "：",
+            "；",
+            "、",
+            "（",
+            "）",
+            "“",
+            "”",
+            "！",
+            "？",
+            "《",
+            "》",
+            "a",
+            "word",
+            "3.14",
+            "it's",
+            "_",
+            ".",
+            ",",
+            "-",
+            " ",
+            "\n",
+            "12",
+            "`",
+            "\"",
+            "'",
+            "行",
+        ];
+        let mut state = 7u64;
+        for _ in 0..20_000 {
+            let mut text = String::new();
+            for _ in 0..6 {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                text.push_str(pieces[(state >> 33) as usize % pieces.len()]);
+            }
+            let Some(quick) = count_han(&text) else { continue };
+            assert_eq!(quick, count_any(&text), "{text:?}");
+        }
+        assert_eq!(count_han("写下来的会留下。What is written, remains."), Some(11));
+        assert_eq!(count_han("naïve 写"), None);
+        assert_eq!(count_han("a：b 写"), None);
     }
 }

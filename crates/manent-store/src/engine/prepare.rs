@@ -3,8 +3,9 @@
 use crate::error::{Result, StoreError};
 use crate::transaction::{Change, MessageOrigin, Transaction};
 use manent_model::{
-    Author, Body, Digest, DigestKey, Json, MessageStatus, NewMessage, OriginObject, Part, Sums, hex, mark,
+    Author, Body, Digest, DigestKey, Json, MessageId, MessageStatus, NewMessage, OriginObject, Part, Sums, hex, mark,
 };
+use std::collections::HashMap;
 
 /// A commit is bounded so that none of them holds the lock for long.
 const CHANGES_MAX: usize = 2_000;
@@ -57,7 +58,11 @@ pub(crate) fn prepare(key: &DigestKey, transaction: Transaction) -> Result<Prepa
     let facts = transaction
         .changes
         .iter()
-        .map(|change| messages_of(change).iter().map(|message| facts(key, message, origins_of(change))).collect())
+        .map(|change| {
+            let sources: HashMap<MessageId, &str> =
+                origins_of(change).iter().filter_map(|origin| Some((origin.message, origin.raw.as_deref()?))).collect();
+            messages_of(change).iter().map(|message| facts(key, message, sources.get(&message.id).copied())).collect()
+        })
         .collect();
     let request = match &transaction.key {
         Some(request) if request.is_empty() || request.len() > 255 => {
@@ -94,7 +99,7 @@ fn origins_of(change: &Change) -> &[MessageOrigin] {
     }
 }
 
-fn facts(key: &DigestKey, message: &NewMessage, origins: &[MessageOrigin]) -> Facts {
+fn facts(key: &DigestKey, message: &NewMessage, source: Option<&str>) -> Facts {
     let streaming = message.content.status == MessageStatus::Streaming;
     let digest = match streaming {
         true => streaming_digest(key, message.id),
@@ -103,10 +108,7 @@ fn facts(key: &DigestKey, message: &NewMessage, origins: &[MessageOrigin]) -> Fa
     let mut blobs = blobs_of(&message.content.body);
     // What was taken out of the source of a message, or of what stands with it, belongs to the message.
     blobs.extend(message.content.metadata.iter().flat_map(|metadata| mark::blobs_in(metadata.text())));
-    if let Some(raw) = origins.iter().find(|origin| origin.message == message.id).and_then(|origin| origin.raw.as_ref())
-    {
-        blobs.extend(mark::blobs_in(raw));
-    }
+    blobs.extend(source.into_iter().flat_map(mark::blobs_in));
     blobs.sort_unstable();
     blobs.dedup();
     Facts { digest, sums: message.content.sums(), blobs }

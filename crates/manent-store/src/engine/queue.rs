@@ -42,6 +42,8 @@ pub(crate) enum Next {
 
 const BATCH_MAX: usize = 512;
 const BATCH_BYTES: usize = 16 << 20;
+/// So much of the low lane goes together while nothing is urgent; what comes meanwhile waits for it.
+const LOW_BYTES: usize = 1 << 20;
 
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, Lanes> {
@@ -102,7 +104,8 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Waits for work. A batch takes what is urgent, and one of the low lane so that it is never starved.
+    /// Waits for work. A batch takes what is urgent, and one of the low lane so that it is never starved; where nothing is
+    /// urgent, several of those.
     pub(crate) fn next(&self) -> Next {
         let mut lanes = self.lock();
         loop {
@@ -124,7 +127,14 @@ impl Queue {
             bytes += job.prepared.bytes;
             batch.push(job);
         }
-        batch.extend(lanes.low.pop_front());
+        let low_bytes = if batch.is_empty() { LOW_BYTES } else { 1 };
+        let mut bytes = 0;
+        while bytes < low_bytes
+            && let Some(job) = lanes.low.pop_front()
+        {
+            bytes += job.prepared.bytes.max(1);
+            batch.push(job);
+        }
         Next::Batch(batch)
     }
 }

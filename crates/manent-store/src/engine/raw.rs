@@ -7,12 +7,12 @@ use crate::error::{Result, StoreError};
 use crate::transaction::MessageOrigin;
 use manent_model::{DigestKey, Quarantined};
 use std::cell::RefCell;
-use zstd::bulk::{Compressor, Decompressor};
+use zstd::zstd_safe::{CCtx, DCtx, compress_bound};
 
 thread_local! {
     // A context is far larger than a record, and making one takes longer than using it.
-    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
-    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+    static COMPRESSOR: RefCell<CCtx<'static>> = RefCell::new(CCtx::create());
+    static DECOMPRESSOR: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
 }
 
 /// Records are short and mostly stand in the body; a higher level finds nothing more.
@@ -68,25 +68,17 @@ pub(crate) fn kept(tx: &Tx<'_>, origin: &MessageOrigin, body: Option<&str>) -> O
 }
 
 fn compressed(text: &[u8], body: &str) -> Option<Vec<u8>> {
-    COMPRESSOR.with_borrow_mut(|kept| {
-        let compressor = match kept {
-            Some(compressor) => compressor,
-            None => kept.insert(Compressor::new(LEVEL).ok()?),
-        };
-        compressor.set_dictionary(LEVEL, body.as_bytes()).ok()?;
-        compressor.compress(text).ok()
-    })
+    let mut delta = Vec::with_capacity(compress_bound(text.len()));
+    let using = |context: &mut CCtx<'_>| context.compress_using_dict(&mut delta, text, body.as_bytes(), LEVEL);
+    COMPRESSOR.with_borrow_mut(using).ok()?;
+    Some(delta)
 }
 
 fn decompressed(delta: &[u8], size: usize, body: &str) -> Option<Vec<u8>> {
-    DECOMPRESSOR.with_borrow_mut(|kept| {
-        let decompressor = match kept {
-            Some(decompressor) => decompressor,
-            None => kept.insert(Decompressor::new().ok()?),
-        };
-        decompressor.set_dictionary(body.as_bytes()).ok()?;
-        decompressor.decompress(delta, size).ok()
-    })
+    let mut text = Vec::with_capacity(size);
+    let using = |context: &mut DCtx<'_>| context.decompress_using_dict(&mut text, delta, body.as_bytes());
+    DECOMPRESSOR.with_borrow_mut(using).ok()?;
+    Some(text)
 }
 
 fn unpack(packed: &[u8], body: &str) -> Option<Vec<u8>> {

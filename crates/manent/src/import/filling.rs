@@ -47,6 +47,8 @@ pub(super) struct Filling {
     pub attached: Vec<Item>,
     pub events: Vec<EventItem>,
     last_at: Option<Micros>,
+    /// It is in the store; a new one is put there with its first messages.
+    is_made: bool,
 }
 
 impl Filling {
@@ -74,7 +76,8 @@ impl Filling {
             ..ImportedConversation::default()
         };
         importer.links.came(&item.external, id);
-        let mut filling = Self {
+        let is_made = stored.is_some();
+        Ok(Self {
             item,
             id,
             report,
@@ -90,11 +93,8 @@ impl Filling {
             attached: Vec::new(),
             events: Vec::new(),
             last_at: None,
-        };
-        if filling.stored.is_none() {
-            filling.create(importer).await?;
-        }
-        Ok(filling)
+            is_made,
+        })
     }
 
     fn to_keep(&self) -> Kept {
@@ -112,9 +112,9 @@ impl Filling {
         importer.origin(object, self.ordinal, Some(self.item.external.clone()), raw).await
     }
 
-    async fn create(&mut self, importer: &mut Importer<'_>) -> Result<()> {
+    async fn draft(&self, importer: &mut Importer<'_>) -> Result<ConversationDraft> {
         let item = &self.item;
-        let draft = ConversationDraft {
+        Ok(ConversationDraft {
             title: item.title.clone(),
             kind: item.kind,
             project: importer.project_of(item.project.as_ref()),
@@ -123,7 +123,15 @@ impl Filling {
             continued_from: importer.linked(item.continued_from.as_deref()).await?,
             forked_from: importer.linked(item.forked_from.as_deref()).await?,
             ..ConversationDraft::default()
-        };
+        })
+    }
+
+    /// Puts a new conversation into the store, if it is not there yet.
+    async fn make(&mut self, importer: &mut Importer<'_>) -> Result<()> {
+        if std::mem::replace(&mut self.is_made, true) {
+            return Ok(());
+        }
+        let draft = self.draft(importer).await?;
         let mut refused = self.made(importer, draft.clone()).await?;
         if let Some(StoreError::Conflict(Conflict::Exists { .. })) = refused {
             // It was promised an id that was destroyed since; the link to that one leads nowhere, as it did before.
@@ -138,10 +146,44 @@ impl Filling {
         Ok(())
     }
 
-    async fn made(&self, importer: &mut Importer<'_>, draft: ConversationDraft) -> Result<Option<StoreError>> {
+    async fn making(&self, importer: &Importer<'_>, draft: ConversationDraft) -> Result<Vec<Change>> {
         let mut changes = vec![Change::CreateConversation { id: self.id, branch: self.branch, draft, importing: true }];
         changes.extend(self.origin(importer).await?);
+        Ok(changes)
+    }
+
+    async fn made(&self, importer: &mut Importer<'_>, draft: ConversationDraft) -> Result<Option<StoreError>> {
+        let changes = self.making(importer, draft).await?;
         importer.commit(now(), changes).await
+    }
+
+    /// What stores all of it with one commit; none if it takes several.
+    pub(super) async fn whole(
+        &self,
+        importer: &mut Importer<'_>,
+        head: Option<MessageIndex>,
+    ) -> Result<Option<Vec<Change>>> {
+        if self.is_made || self.base.is_some() || !self.attached.is_empty() || !self.events.is_empty() {
+            return Ok(None);
+        }
+        let draft = self.draft(importer).await?;
+        let mut changes = self.making(importer, draft).await?;
+        if !self.waiting.is_empty() {
+            changes.push(self.storing(importer, &self.waiting));
+        }
+        let last = self.spots.last().copied().flatten().map(|spot| spot.id);
+        if let Some(message) = self.to_show(head).filter(|message| Some(*message) != last) {
+            changes.push(Change::MoveHead { conversation: self.id, to: HeadTo::Message(message) });
+        }
+        changes.push(Change::EditConversation { id: self.id, patch: self.first_patch() });
+        Ok(Some(changes))
+    }
+
+    /// It was stored with one commit.
+    pub(super) fn stored_whole(&mut self, importer: &mut Importer<'_>) {
+        let waiting = std::mem::take(&mut self.waiting);
+        self.stored_now(importer, &waiting);
+        importer.mapped(self.item.record);
     }
 
     pub(super) fn skip(&mut self, importer: &mut Importer<'_>, record: &str, why: String) {
@@ -164,10 +206,11 @@ impl Filling {
             }
             Item::Event(event) => {
                 self.events.push(event);
-                match self.stored.is_none() && self.events.len() >= GROUP {
-                    true => self.store_events(importer).await,
-                    false => Ok(()),
+                if self.stored.is_none() && self.events.len() >= GROUP {
+                    self.make(importer).await?;
+                    self.store_events(importer).await?;
                 }
+                Ok(())
             }
             item => {
                 self.attached.push(item);
@@ -235,6 +278,7 @@ impl Filling {
 
     /// Stores the messages that wait; one that is refused does not take the others along.
     async fn flush(&mut self, importer: &mut Importer<'_>) -> Result<()> {
+        self.make(importer).await?;
         let waiting = std::mem::take(&mut self.waiting);
         self.waiting_bytes = 0;
         if waiting.is_empty() {
@@ -321,17 +365,26 @@ impl Filling {
         (last.branch != first.branch).then_some(last.id)
     }
 
+    /// What is said of a conversation when all of it is here for the first time.
+    fn first_patch(&self) -> ConversationPatch {
+        let item = &self.item;
+        let created_at = item.created_at.or(self.last_at).unwrap_or_else(now);
+        let active_at = item.active_at.or(self.last_at).unwrap_or(created_at);
+        ConversationPatch {
+            status: Some(item.status),
+            pinned: Some(item.pinned),
+            times: Some(ConversationTimes { created_at, active_at, trashed_at: item.trashed_at }),
+            ..ConversationPatch::default()
+        }
+    }
+
     /// Says of the conversation what the file says, where the file says something new.
     async fn finish(&mut self, importer: &mut Importer<'_>, is_new: bool) -> Result<()> {
         let item = &self.item;
         let mut patch = ConversationPatch::default();
         let unfinished = self.stored.as_ref().is_some_and(|it| it.conversation.status == ConversationStatus::Importing);
         if is_new || unfinished {
-            let created_at = item.created_at.or(self.last_at).unwrap_or_else(now);
-            let active_at = item.active_at.or(self.last_at).unwrap_or(created_at);
-            patch.status = Some(item.status);
-            patch.pinned = Some(item.pinned);
-            patch.times = Some(ConversationTimes { created_at, active_at, trashed_at: item.trashed_at });
+            patch = self.first_patch();
         } else if let Some(kept) = &self.kept {
             patch.title = (kept.title != item.title).then(|| item.title.clone());
             patch.status = (kept.status != item.status).then_some(item.status);

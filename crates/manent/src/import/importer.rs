@@ -3,6 +3,7 @@
 use super::ImportMode;
 use super::blobs::Incoming;
 use super::filling::Filling;
+use super::flying::{Flight, Flying};
 use super::links::Links;
 use super::reading::Sent;
 use super::report::*;
@@ -10,9 +11,9 @@ use super::source::{CurrentSource, Known};
 use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::ids::now;
-use manent_formats::{DocumentItem, Format, Item, Problem, ProjectItem, Repair};
+use manent_formats::{DocumentItem, Format, Item, MessageIndex, Problem, ProjectItem, Repair};
 use manent_model::{Micros, Origin, OriginObject, Project, ProjectId, ProjectPatch, Quarantined};
-use manent_store::{Change, DocumentsQuery, Lane, OriginsQuery, StoreError, Transaction};
+use manent_store::{Change, Committed, DocumentsQuery, Lane, OriginsQuery, StoreError, Transaction};
 use std::collections::HashMap;
 
 /// A commit holds 4 MiB; what could not be read is kept in pieces below that.
@@ -30,6 +31,8 @@ pub(super) struct Importer<'a> {
     pub links: Links,
     pub incoming: Incoming,
     open: Option<Filling>,
+    /// Conversations that were handed to the store whole; what became of them is not known yet.
+    flying: Flying<'a>,
     /// How many conversations the root has given: writers know them by their number.
     conversation_ordinal: i64,
     /// How many things of the library it has given.
@@ -50,6 +53,7 @@ impl<'a> Importer<'a> {
             links: Links::default(),
             incoming: Incoming::default(),
             open: None,
+            flying: Flying::default(),
             conversation_ordinal: 0,
             library_ordinal: 0,
         }
@@ -100,17 +104,17 @@ impl<'a> Importer<'a> {
                 Ok(())
             }
             Item::Conversation(item) => {
+                // One that is there twice is found in the store the second time.
+                if self.flying.has(&item.external) {
+                    self.land_all().await?;
+                }
                 let ordinal = self.conversation_ordinal;
                 self.conversation_ordinal += 1;
                 self.open = Some(Filling::begin(self, *item, ordinal).await?);
                 Ok(())
             }
             Item::End { head } => match self.open.take() {
-                Some(mut filling) => {
-                    filling.end(self, head).await?;
-                    self.report.conversations.push(filling.report);
-                    Ok(())
-                }
+                Some(filling) => self.finish(filling, head).await,
                 None => Ok(()),
             },
             item => match self.open.take() {
@@ -126,6 +130,7 @@ impl<'a> Importer<'a> {
 
     /// Ends: a conversation that the reader did not end stays unfinished and is finished by the next import.
     pub(super) async fn end(mut self) -> Result<ImportedReport> {
+        self.land_all().await?;
         if let Some(filling) = self.open.take() {
             self.report.conversations.push(filling.report);
         }
@@ -160,24 +165,70 @@ impl<'a> Importer<'a> {
         if let Some(source) = self.source.as_mut().and_then(CurrentSource::store_once) {
             changes.insert(0, source);
         }
-        let key = Some(crate::ids::fresh_key());
-        let transaction = Transaction { key, at, actor: None, expect: Vec::new(), changes, lane: Lane::Low };
-        match self.database.send(transaction).await {
-            Err(Error::Store(error)) if error.is_about_the_change() => {
+        let refused = refused(self.database.send(transaction(at, changes)).await)?;
+        if let Some(source) = &mut self.source {
+            match refused {
                 // What was refused took the source along.
-                if let Some(source) = &mut self.source {
-                    source.was_refused();
-                }
-                Ok(Some(error))
-            }
-            outcome => {
-                outcome?;
-                if let Some(source) = &mut self.source {
-                    source.was_taken();
-                }
-                Ok(None)
+                Some(_) => source.was_refused(),
+                None => source.was_taken(),
             }
         }
+        Ok(refused)
+    }
+
+    /// Ends a conversation. One that takes a single commit is handed to the store, and the next one begins meanwhile.
+    async fn finish(&mut self, mut filling: Filling, head: Option<MessageIndex>) -> Result<()> {
+        match filling.whole(self, head).await? {
+            Some(changes)
+                if self.mode == ImportMode::Store && self.source.as_ref().is_none_or(|it| it.was_stored()) =>
+            {
+                while self.flying.is_full() {
+                    self.land().await?;
+                }
+                let sent = Box::pin(self.database.send(transaction(now(), changes)));
+                self.flying.begin(filling, head, sent).await;
+                Ok(())
+            }
+            Some(changes) => {
+                let refused = self.commit(now(), changes).await?;
+                self.landed(filling, head, refused).await
+            }
+            None => {
+                self.land_all().await?;
+                filling.end(self, head).await?;
+                self.report.conversations.push(filling.report);
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits for the oldest that was handed to the store; says whether there was one.
+    async fn land(&mut self) -> Result<bool> {
+        let Some(Flight { filling, head, sent }) = self.flying.oldest() else { return Ok(false) };
+        let refused = refused(sent.await)?;
+        self.landed(filling, head, refused).await?;
+        Ok(true)
+    }
+
+    async fn land_all(&mut self) -> Result<()> {
+        while self.land().await? {}
+        Ok(())
+    }
+
+    /// Takes note of what became of a conversation. One that was refused goes again in pieces, so that only what is to
+    /// blame stays out.
+    async fn landed(
+        &mut self,
+        mut filling: Filling,
+        head: Option<MessageIndex>,
+        refused: Option<StoreError>,
+    ) -> Result<()> {
+        match refused {
+            None => filling.stored_whole(self),
+            Some(_) => filling.end(self, head).await?,
+        }
+        self.report.conversations.push(filling.report);
+        Ok(())
     }
 
     async fn problem(&mut self, problem: Problem) -> Result<()> {
@@ -319,5 +370,18 @@ impl<'a> Importer<'a> {
             return Ok(None);
         }
         Ok(Some(Change::PutOrigin { origin: Origin { object, source: source.id, ordinal, external, raw } }))
+    }
+}
+
+fn transaction(at: Micros, changes: Vec<Change>) -> Transaction {
+    let key = Some(crate::ids::fresh_key());
+    Transaction { key, at, actor: None, expect: Vec::new(), changes, lane: Lane::Low }
+}
+
+/// Returns why the store refused changes because of what they say, if it did.
+fn refused(outcome: Result<Committed>) -> Result<Option<StoreError>> {
+    match outcome {
+        Err(Error::Store(error)) if error.is_about_the_change() => Ok(Some(error)),
+        outcome => outcome.map(|_| None),
     }
 }

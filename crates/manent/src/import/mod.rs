@@ -9,6 +9,7 @@ mod source;
 mod importer;
 mod links;
 mod filling;
+mod flying;
 mod growing;
 mod stored;
 mod align;

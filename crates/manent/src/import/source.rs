@@ -62,6 +62,11 @@ impl CurrentSource {
         self.was_stored = self.is_stored;
     }
 
+    /// Says whether it is in the store.
+    pub(super) fn was_stored(&self) -> bool {
+        self.was_stored
+    }
+
     /// The change that stores it, if that is still to be done.
     pub(super) fn store_once(&mut self) -> Option<Change> {
         (!std::mem::replace(&mut self.is_stored, true)).then(|| Change::PutSource { source: self.source.clone() })

@@ -1,0 +1,54 @@
+//! Conversations under way: handed to the store, while the next one is read and put together.
+
+use super::filling::Filling;
+use crate::error::Result;
+use manent_formats::MessageIndex;
+use manent_store::Committed;
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::Poll;
+
+/// So many may be under way; each holds a MiB or two at most.
+const FLYING_MAX: usize = 16;
+
+type Sent<'a> = Pin<Box<dyn Future<Output = Result<Committed>> + Send + 'a>>;
+
+/// A conversation under way.
+pub(super) struct Flight<'a> {
+    pub filling: Filling,
+    /// The message that is shown last, if the file says which.
+    pub head: Option<MessageIndex>,
+    /// The answer.
+    pub sent: Sent<'a>,
+}
+
+/// Conversations under way, the oldest first.
+#[derive(Default)]
+pub(super) struct Flying<'a>(VecDeque<Flight<'a>>);
+
+impl<'a> Flying<'a> {
+    pub(super) fn is_full(&self) -> bool {
+        self.0.len() >= FLYING_MAX
+    }
+
+    /// Says whether one with this name is under way.
+    pub(super) fn has(&self, external: &str) -> bool {
+        self.0.iter().any(|flight| flight.filling.item.external == external)
+    }
+
+    /// Lets one go. Asked once, it stands in the queue of the writer, behind those before it.
+    pub(super) async fn begin(&mut self, filling: Filling, head: Option<MessageIndex>, mut sent: Sent<'a>) {
+        let outcome = std::future::poll_fn(|context| match sent.as_mut().poll(context) {
+            Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
+            Poll::Pending => Poll::Ready(None),
+        });
+        if let Some(outcome) = outcome.await {
+            sent = Box::pin(std::future::ready(outcome));
+        }
+        self.0.push_back(Flight { filling, head, sent });
+    }
+
+    pub(super) fn oldest(&mut self) -> Option<Flight<'a>> {
+        self.0.pop_front()
+    }
+}
