@@ -125,7 +125,8 @@ impl SqliteStore {
         }
         for _ in 0..options.readers.max(1) {
             let (shared, options) = (shared.clone(), options.clone());
-            spawn("manent-reader", Box::new(move || shared.readers.serve(|| reader::SqliteReader::open(&options))))?;
+            let open = move |shared: &Arc<Shared>| reader::SqliteReader::open(shared, &options);
+            spawn("manent-reader", Box::new(move || shared.readers.serve(|| open(&shared))))?;
         }
         Ok(Self { shared, options, waiting: Semaphore::new(WAITING_BYTES), position, threads: Mutex::new(threads) })
     }

@@ -19,6 +19,7 @@ use crate::error::{Result, StoreError};
 use crate::transaction::Position;
 use rusqlite::Connection;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 /// The layout of the file; one of another is thrown away.
 const LAYOUT: i64 = 2;
@@ -40,18 +41,20 @@ pub(super) fn path(options: &SqliteOptions) -> PathBuf {
     options.beside("-search")
 }
 
-/// Tells a file from another one that took its place.
-type Identity = Option<(u64, u64)>;
+/// Tells a file from another one that took its place; a number alone is given again.
+type Identity = Option<(u64, u64, Option<SystemTime>)>;
 
 fn identity(options: &SqliteOptions) -> Identity {
+    let file = std::fs::metadata(path(options)).ok()?;
+    let made = file.created().ok();
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
-        std::fs::metadata(path(options)).ok().map(|file| (file.dev(), file.ino()))
+        Some((file.dev(), file.ino(), made))
     }
     #[cfg(not(unix))]
     {
-        std::fs::metadata(path(options)).ok().map(|_| (0, 0))
+        Some((0, 0, made))
     }
 }
 
@@ -63,14 +66,19 @@ pub(super) struct IndexReader {
 
 impl IndexReader {
     /// Opens the index; none if there is none yet.
-    pub(super) fn open(options: &SqliteOptions) -> Option<Self> {
+    pub(super) fn open(options: &SqliteOptions) -> Ran<Option<Self>> {
         if !options.has_index() || !path(options).exists() {
-            return None;
+            return Ok(None);
         }
         let identity = identity(options);
-        let connection = open_index(&path(options), Missing::IsNone).ok()?;
-        connection.pragma_update(None, "query_only", true).ok()?;
-        (user_version(&connection).ok()? == LAYOUT).then_some(Self { connection, identity })
+        let connection = open_index(&path(options), Missing::IsNone)?;
+        connection.pragma_update(None, "query_only", true)?;
+        if user_version(&connection)? != LAYOUT {
+            return Ok(None);
+        }
+        // Reads what tables there are.
+        connection.query_row("select count(*) from run", [], |row| row.get::<_, i64>(0))?;
+        Ok(Some(Self { connection, identity }))
     }
 
     /// Says whether it is still the file that is there.
@@ -253,12 +261,8 @@ impl Index {
 
 /// Opens the index to compare it with the store; none if there is none yet.
 pub(super) fn open_to_check(options: &SqliteOptions) -> Result<Option<Connection>> {
-    if !options.has_index() || !path(options).exists() {
-        return Ok(None);
-    }
-    let Some(IndexReader { connection, .. }) = IndexReader::open(options) else {
-        return Err(StoreError::Busy("the index cannot be opened"));
-    };
+    let opened = IndexReader::open(options).map_err(|error| error.said("opening the index"))?;
+    let Some(IndexReader { connection, .. }) = opened else { return Ok(None) };
     let look = || -> rusqlite::Result<()> {
         connection.pragma_update(None, "query_only", false)?;
         SPOKEN.iter().try_for_each(|sql| connection.execute_batch(sql))

@@ -282,3 +282,77 @@ fn histories_that_overlap_are_put_together_and_found_in_order() {
         store.close().await.expect("closes");
     });
 }
+
+#[test]
+fn a_damaged_page_of_the_index_is_found_out_and_made_again() {
+    const PAGE: usize = 8_192;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let index = folder.path().join("store.db-search");
+    let mut random = fastrand::Rng::with_seed(seed());
+    runtime().block_on(async {
+        let store = open(folder.path());
+        filled(&store, 2_000).await;
+        indexed(&store).await;
+        store.close().await.expect("closes");
+        for round in 0..6 {
+            // Now the pages of the file, but for the first, which says that it is a database; now what is in its words.
+            if round % 2 == 0 {
+                let mut bytes = std::fs::read(&index).expect("a file");
+                for page in 1..bytes.len() / PAGE {
+                    if random.bool() {
+                        random.fill(&mut bytes[page * PAGE + 8..(page + 1) * PAGE]);
+                    }
+                }
+                std::fs::write(&index, &bytes).expect("written");
+            } else {
+                let file = rusqlite::Connection::open(&index).expect("opens");
+                for slot in 0..16 {
+                    let sql = format!("update word{slot}_data set block = randomblob(length(block)) where id > 10");
+                    file.execute(&sql, []).expect("written");
+                }
+            }
+            let store = open(folder.path());
+            for word in ["word777", "消息 word1999", "word5", "消息 1"] {
+                assert!(hits(&store, word).await > 0, "round {round}: {word}");
+            }
+            // What no search met is told, and mended by whoever asks for it.
+            if !store.verify().await.expect("verified").problems.is_empty() {
+                store.reindex().await.expect("begun");
+            }
+            while !index.exists() {
+                tokio::task::yield_now().await;
+            }
+            indexed(&store).await;
+            assert_eq!(hits(&store, "word777").await, 1, "round {round}");
+            sound(&store).await;
+            store.close().await.expect("closes");
+        }
+    });
+}
+
+#[test]
+fn a_damaged_message_keeps_nobody_from_finding_the_others() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    runtime().block_on(async {
+        let store = open(folder.path());
+        filled(&store, 3).await;
+        store.close().await.expect("closes");
+        let file = rusqlite::Connection::open(folder.path().join(FILE)).expect("opens");
+        let sql = "update message
+             set body = cast(replace(cast(body as text), 'word1', 'word9') as blob)
+             where cast(body as text) like '%word1%'";
+        assert_eq!(file.execute(sql, []).expect("written"), 1);
+        drop(file);
+        for anew in [false, true] {
+            if anew {
+                std::fs::remove_file(folder.path().join("store.db-search")).expect("it is there");
+            }
+            let store = open(folder.path());
+            indexed(&store).await;
+            assert_eq!((hits(&store, "word0").await, hits(&store, "word2").await), (1, 1));
+            assert_eq!((hits(&store, "word1").await, hits(&store, "word9").await), (0, 0), "it is not what was said");
+            assert!(!store.verify().await.expect("verified").problems.is_empty());
+            store.close().await.expect("closes");
+        }
+    });
+}
