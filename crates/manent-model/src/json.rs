@@ -41,6 +41,15 @@ impl Json {
         Ok(Self(raw))
     }
 
+    /// Keeps a piece of a value that was checked.
+    pub(crate) fn checked(raw: &RawValue) -> Self {
+        Self(raw.to_owned())
+    }
+
+    pub(crate) fn raw(&self) -> &RawValue {
+        &self.0
+    }
+
     /// Writes a value as JSON; for values of our own making.
     pub fn of<T: Serialize>(value: &T) -> Self {
         Self(serde_json::value::to_raw_value(value).expect("our own values have string keys and finite numbers"))

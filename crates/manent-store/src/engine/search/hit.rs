@@ -225,21 +225,7 @@ fn neighbour(reading: &mut Reading<'_>, also: Also, row: MessageRow) -> Outcome<
     if !message.content.seen.by_reader && !also.branches {
         return Ok(None);
     }
-    let mut text = String::new();
-    let mut left = SNIPPET;
-    for word in message.content.body.words().split_whitespace() {
-        let length = word.chars().count() + usize::from(!text.is_empty());
-        if !text.is_empty() {
-            text.push(' ');
-        }
-        if length > left {
-            text.extend(word.chars().take(left));
-            text.push('…');
-            break;
-        }
-        text.push_str(word);
-        left -= length;
-    }
+    let text = message.content.body.first_words(SNIPPET);
     Ok(Some(Neighbour { message: message.id, role: message.content.role, text }))
 }
 
