@@ -135,6 +135,9 @@ impl<V: FnMut(Unit<'_>) -> ControlFlow<()>> Scanner<'_, V> {
         }
         if single && is_stable(base) {
             self.push(base, start..end)?;
+        } else if let ('！'..='～', true) = (base, single) {
+            // The wide form of an ASCII character: the punctuation of Chinese texts.
+            self.push(char::from((base as u32 - 0xFEE0) as u8), start..end)?;
         } else {
             for character in text[start..end].nfkc() {
                 self.push(character, start..end)?;
