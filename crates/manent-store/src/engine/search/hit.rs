@@ -7,15 +7,13 @@ use super::super::read::path::end_of;
 use super::docs::{self, FoldRow};
 use super::place::{Owner, Owners, Path};
 use super::{DocKind, Entry};
-use crate::search::{Also, Hit, Neighbour, Search};
+use crate::search::{Also, Hit, NEIGHBOURS_MAX, Neighbour, Search, SearchOrder};
 use manent_model::search::{self, Field, Passage, Snippet, Subject};
 use manent_model::{Address, ConversationStatus, Message, Micros, Time};
 use std::rc::Rc;
 
 /// How many characters of a text are shown around what was found, and of a neighbour.
 const SNIPPET: usize = 160;
-/// How many messages are shown before a hit, and behind it, at most.
-const NEIGHBOURS_MAX: u32 = 5;
 
 /// A row of the index that matches, with what was read to know it.
 pub(crate) struct Judged {
@@ -125,8 +123,8 @@ fn score(search: &Search, trust: Trust, subject: &Subject<'_>) -> Option<i64> {
         Trust::Nobody => search.query.matches(subject),
     };
     is_found.then(|| match search.order {
-        crate::search::SearchOrder::Newest => 0,
-        crate::search::SearchOrder::Relevance => {
+        SearchOrder::Newest => 0,
+        SearchOrder::Relevance => {
             i64::try_from(search::relevance(&search.query, subject, search.now)).unwrap_or(i64::MAX)
         }
     })
@@ -134,7 +132,7 @@ fn score(search: &Search, trust: Trust, subject: &Subject<'_>) -> Option<i64> {
 
 impl Judged {
     /// Makes what is shown.
-    pub(crate) fn hit(&self, reading: &mut Reading<'_>, owners: &mut Owners, search: &Search) -> Outcome<Hit> {
+    pub(crate) fn hit(self, reading: &mut Reading<'_>, owners: &mut Owners, search: &Search) -> Outcome<Hit> {
         let shown = &self.owner.shown;
         let mut hit = Hit {
             conversation: shown.id,
@@ -154,7 +152,7 @@ impl Judged {
             before: Vec::new(),
             after: Vec::new(),
             in_conversation: None,
-            score: (search.order == crate::search::SearchOrder::Relevance).then_some(self.score),
+            score: (search.order == SearchOrder::Relevance).then_some(self.score),
         };
         match &self.what {
             What::Conversation => {
