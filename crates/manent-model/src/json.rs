@@ -42,12 +42,8 @@ impl Json {
     }
 
     /// Keeps a piece of a value that was checked.
-    pub(crate) fn checked(raw: &RawValue) -> Self {
-        Self(raw.to_owned())
-    }
-
-    pub(crate) fn raw(&self) -> &RawValue {
-        &self.0
+    pub(crate) fn checked(text: &str) -> Self {
+        Self(RawValue::from_string(text.to_owned()).expect("a piece of a value that was checked"))
     }
 
     /// Writes a value as JSON; for values of our own making.

@@ -1,13 +1,11 @@
 //! Parts: what a message is made of.
 
 use crate::json::{Json, JsonProblem};
+use crate::raw;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::fmt;
 
 /// Members of a part that this version does not name, in their order, as their source text.
 pub type Extra = Vec<(String, Json)>;
@@ -105,20 +103,20 @@ impl Part {
 pub(crate) enum PartRef<'a> {
     Text { text: Cow<'a, str>, extra: Members<'a> },
     Reasoning { text: Cow<'a, str>, extra: Members<'a> },
-    ToolCall { id: Cow<'a, str>, name: Cow<'a, str>, input: &'a RawValue, extra: Members<'a> },
-    ToolResult { call: Cow<'a, str>, content: &'a RawValue, extra: Members<'a> },
+    ToolCall { id: Cow<'a, str>, name: Cow<'a, str>, input: &'a str, extra: Members<'a> },
+    ToolResult { call: Cow<'a, str>, content: &'a str, extra: Members<'a> },
     Media { mime: Cow<'a, str>, blob: Option<Cow<'a, str>>, extra: Members<'a> },
     Source { title: Cow<'a, str>, extra: Members<'a> },
     Summary { text: Cow<'a, str>, extra: Members<'a> },
     Error { text: Cow<'a, str>, extra: Members<'a> },
-    Opaque(&'a RawValue),
+    Opaque(&'a str),
 }
 
 impl<'a> PartRef<'a> {
     /// Reads a part; one that does not fit its type is opaque.
-    fn of(raw: &'a RawValue) -> Self {
-        let members: Option<Members<'a>> = serde_json::from_str(raw.get()).ok();
-        members.and_then(Self::from_members).unwrap_or(Self::Opaque(raw))
+    fn of(part: &'a str) -> Self {
+        let members = raw::members(part).map(Members);
+        members.and_then(Self::from_members).unwrap_or(Self::Opaque(part))
     }
 
     fn from_members(mut members: Members<'a>) -> Option<Self> {
@@ -184,26 +182,26 @@ impl<'a> PartRef<'a> {
 
 /// The members of an object, in their order.
 #[derive(Debug)]
-pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, &'a str)>);
 
 impl<'a> Members<'a> {
     /// Returns the first member of one of these names that is a string.
     pub(crate) fn first_string(&self, names: &[&str]) -> Option<Cow<'a, str>> {
         let (_, value) = self.0.iter().find(|(key, _)| names.contains(&&**key))?;
-        string_of(value)
+        raw::string(value)
     }
 
     fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(key, _)| key == name)
     }
 
-    fn take(&mut self, name: &str) -> Option<&'a RawValue> {
+    fn take(&mut self, name: &str) -> Option<&'a str> {
         let place = self.0.iter().position(|(key, _)| key == name)?;
         Some(self.0.remove(place).1)
     }
 
     fn string(&mut self, name: &str) -> Option<Cow<'a, str>> {
-        string_of(self.take(name)?)
+        raw::string(self.take(name)?)
     }
 
     /// Returns the members that the type does not name. A repeated key has no second home in a typed part; the whole
@@ -218,10 +216,6 @@ impl<'a> Members<'a> {
     fn owned(self) -> Extra {
         self.0.into_iter().map(|(key, value)| (key.into_owned(), Json::checked(value))).collect()
     }
-}
-
-fn string_of(value: &RawValue) -> Option<Cow<'_, str>> {
-    serde_json::from_str(value.get()).ok().map(|Text(text)| text)
 }
 
 impl Serialize for Part {
@@ -275,49 +269,7 @@ fn text_members<M: SerializeMap>(map: &mut M, kind: &str, text: &str) -> Result<
 impl<'de> Deserialize<'de> for Part {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let json = Json::deserialize(deserializer)?;
-        Ok(PartRef::of(json.raw()).into_part())
-    }
-}
-
-/// A string that is not copied where it has no escapes.
-struct Text<'a>(Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for Text<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Borrow;
-        impl<'de> Visitor<'de> for Borrow {
-            type Value = Text<'de>;
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a string")
-            }
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Borrowed(text)))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Owned(text.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(Borrow)
-    }
-}
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Collect;
-        impl<'de> Visitor<'de> for Collect {
-            type Value = Members<'de>;
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-                let mut members = Vec::with_capacity(4);
-                while let Some((Text(key), value)) = map.next_entry()? {
-                    members.push((key, value));
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Collect)
+        Ok(PartRef::of(json.text()).into_part())
     }
 }
 
@@ -357,8 +309,7 @@ impl Body {
 
     /// Reads the parts as they lie, one after another.
     pub(crate) fn borrowed(&self) -> impl Iterator<Item = PartRef<'_>> {
-        let all: Vec<&RawValue> = serde_json::from_str(&self.0).expect("the text was checked when the body was made");
-        all.into_iter().map(PartRef::of)
+        raw::elements(&self.0).map(PartRef::of)
     }
 
     /// Returns the words that a reader sees, one paragraph per part.

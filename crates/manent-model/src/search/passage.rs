@@ -77,9 +77,9 @@ pub(super) fn part_passages<'a>(parts: impl IntoIterator<Item = PartRef<'a>>) ->
                 extra.first_string(&["name", "filename", "file_name"]).map(|name| (Field::Media, name))
             }
             PartRef::ToolCall { name, input, .. } => {
-                Some((Field::ToolCall, call_text(name.into_owned(), input.get()).into()))
+                Some((Field::ToolCall, call_text(name.into_owned(), input).into()))
             }
-            PartRef::ToolResult { content, .. } => Some((Field::ToolResult, result_text(content.get()).into())),
+            PartRef::ToolResult { content, .. } => Some((Field::ToolResult, result_text(content).into())),
             PartRef::Opaque(_) => None,
         })
         .filter(|(_, text)| !text.is_empty())

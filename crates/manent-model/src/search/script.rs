@@ -25,7 +25,7 @@ pub(super) enum Class {
     ZeroWidthSpace,
 }
 
-const HAN: u16 = 0;
+pub(super) const HAN: u16 = 0;
 
 /// Says what a character does.
 pub(super) fn class(character: char) -> Class {

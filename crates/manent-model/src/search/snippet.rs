@@ -43,13 +43,18 @@ fn shown_around(text: &str, hits: &[Hit], width: usize) -> Snippet {
         })
         .collect();
     Snippet {
-        text: text[shown.clone()]
-            .chars()
-            .map(|character| if character.is_control() { ' ' } else { character })
-            .collect(),
+        text: on_one_line(&text[shown.clone()]),
         highlights,
         before: !text[..shown.start].trim().is_empty(),
         after: !text[shown.end..].trim().is_empty(),
+    }
+}
+
+fn on_one_line(text: &str) -> String {
+    // Control characters are below the space, and U+007F to U+009F.
+    match text.bytes().any(|byte| byte < b' ' || byte == 0x7F || byte == 0xC2) {
+        true => text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect(),
+        false => text.to_owned(),
     }
 }
 
@@ -117,8 +122,9 @@ fn densest(text: &str, hits: &[Hit], width: usize) -> Option<Range<usize>> {
 
 /// Goes back by at most so many characters, and forward again to the beginning of a word.
 fn start_of(text: &str, from: usize, characters: usize) -> usize {
-    let mut start = from;
-    let mut room = characters;
+    let (length, taken) = plain_run(text[..from].chars().rev(), characters);
+    let mut start = from - length;
+    let mut room = characters - taken;
     while let Some((length, characters)) = cluster_before(&text[..start])
         && characters <= room
     {
@@ -145,8 +151,9 @@ fn skip_space(text: &str, start: usize, until: usize) -> usize {
 
 /// Goes on by at most so many characters, and back to the end of a word, but not into what must be shown.
 fn end_of(text: &str, start: usize, width: usize, needed: usize) -> usize {
-    let mut end = start;
-    let mut room = width;
+    let (length, taken) = plain_run(text[start..].chars(), width);
+    let mut end = start + length;
+    let mut room = width - taken;
     while let Some((length, characters)) = cluster_behind(&text[end..])
         && characters <= room
     {
@@ -163,6 +170,26 @@ fn end_of(text: &str, start: usize, width: usize, needed: usize) -> usize {
         true => start + text[start..cut].trim_end().len(),
         false => end,
     }
+}
+
+/// Returns the bytes and the number of the first characters that stand alone, at most so many.
+fn plain_run(mut characters: impl Iterator<Item = char>, most: usize) -> (usize, usize) {
+    let (mut bytes, mut count) = (0, 0);
+    let Some(mut last) = characters.next().filter(|first| is_plain(*first)) else { return (0, 0) };
+    while count < most {
+        let next = characters.next();
+        // What follows may melt with the last one.
+        if next.is_some_and(|next| !is_plain(next)) {
+            break;
+        }
+        bytes += last.len_utf8();
+        count += 1;
+        match next {
+            Some(next) => last = next,
+            None => break,
+        }
+    }
+    (bytes, count)
 }
 
 /// Returns the bytes and the characters of the first thing in a text that readers take for one character.
@@ -253,6 +280,24 @@ mod tests {
             let (first, last) = (text.graphemes(true).next(), text.graphemes(true).next_back());
             assert_eq!(cluster_behind(text).map(|(length, _)| &text[..length]), first, "{text:?}");
             assert_eq!(cluster_before(text).map(|(length, _)| &text[text.len() - length..]), last, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn no_letter_is_cut_from_its_marks() {
+        let text = "abe\u{301}中文\u{3099}xe\u{301}\u{302}yz";
+        for width in 0..14 {
+            let fits = |clusters: Vec<&str>| -> usize {
+                let mut characters = 0;
+                let fit = |cluster: &&str| {
+                    characters += cluster.chars().count();
+                    characters <= width
+                };
+                clusters.into_iter().take_while(fit).map(str::len).sum()
+            };
+            assert_eq!(end_of(text, 0, width, 0), fits(text.graphemes(true).collect()), "{width}");
+            let start = text.len() - fits(text.graphemes(true).rev().collect());
+            assert_eq!(start_of(text, text.len(), width), start, "{width}");
         }
     }
 
