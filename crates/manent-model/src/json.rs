@@ -41,6 +41,11 @@ impl Json {
         Ok(Self(raw))
     }
 
+    /// Keeps a piece of a value that was checked.
+    pub(crate) fn checked(text: &str) -> Self {
+        Self(RawValue::from_string(text.to_owned()).expect("a piece of a value that was checked"))
+    }
+
     /// Writes a value as JSON; for values of our own making.
     pub fn of<T: Serialize>(value: &T) -> Self {
         Self(serde_json::value::to_raw_value(value).expect("our own values have string keys and finite numbers"))

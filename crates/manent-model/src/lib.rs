@@ -6,6 +6,7 @@
 
 pub mod id;
 pub mod time;
+mod raw;
 pub mod json;
 pub mod part;
 pub mod address;

@@ -1,12 +1,11 @@
 //! Parts: what a message is made of.
 
 use crate::json::{Json, JsonProblem};
+use crate::raw;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
-use std::fmt;
 
 /// Members of a part that this version does not name, in their order, as their source text.
 pub type Extra = Vec<(String, Json)>;
@@ -97,11 +96,32 @@ impl Part {
             _ => None,
         }
     }
+}
 
-    fn from_members(members: Vec<(String, Json)>) -> Option<Self> {
-        let mut members = Members(members);
+/// A part as it lies in a body: nothing is copied but strings with escapes.
+#[derive(Debug)]
+pub(crate) enum PartRef<'a> {
+    Text { text: Cow<'a, str>, extra: Members<'a> },
+    Reasoning { text: Cow<'a, str>, extra: Members<'a> },
+    ToolCall { id: Cow<'a, str>, name: Cow<'a, str>, input: &'a str, extra: Members<'a> },
+    ToolResult { call: Cow<'a, str>, content: &'a str, extra: Members<'a> },
+    Media { mime: Cow<'a, str>, blob: Option<Cow<'a, str>>, extra: Members<'a> },
+    Source { title: Cow<'a, str>, extra: Members<'a> },
+    Summary { text: Cow<'a, str>, extra: Members<'a> },
+    Error { text: Cow<'a, str>, extra: Members<'a> },
+    Opaque(&'a str),
+}
+
+impl<'a> PartRef<'a> {
+    /// Reads a part; one that does not fit its type is opaque.
+    fn of(part: &'a str) -> Self {
+        let members = raw::members(part).map(Members);
+        members.and_then(Self::from_members).unwrap_or(Self::Opaque(part))
+    }
+
+    fn from_members(mut members: Members<'a>) -> Option<Self> {
         let kind = members.string("type")?;
-        let part = match kind.as_str() {
+        let part = match &*kind {
             "text" => Self::Text { text: members.string("text")?, extra: members.rest(&["text"])? },
             "reasoning" => Self::Reasoning { text: members.string("text")?, extra: members.rest(&["text"])? },
             "tool_call" => Self::ToolCall {
@@ -130,32 +150,71 @@ impl Part {
         };
         Some(part)
     }
+
+    /// Returns the words that a reader sees in this part, if it has any.
+    pub(crate) fn words(&self) -> Option<&str> {
+        match self {
+            Self::Text { text, .. } | Self::Summary { text, .. } | Self::Error { text, .. } => Some(text),
+            _ => None,
+        }
+    }
+
+    fn into_part(self) -> Part {
+        match self {
+            Self::Text { text, extra } => Part::Text { text: text.into(), extra: extra.owned() },
+            Self::Reasoning { text, extra } => Part::Reasoning { text: text.into(), extra: extra.owned() },
+            Self::ToolCall { id, name, input, extra } => {
+                Part::ToolCall { id: id.into(), name: name.into(), input: Json::checked(input), extra: extra.owned() }
+            }
+            Self::ToolResult { call, content, extra } => {
+                Part::ToolResult { call: call.into(), content: Json::checked(content), extra: extra.owned() }
+            }
+            Self::Media { mime, blob, extra } => {
+                Part::Media { mime: mime.into(), blob: blob.map(Cow::into_owned), extra: extra.owned() }
+            }
+            Self::Source { title, extra } => Part::Source { title: title.into(), extra: extra.owned() },
+            Self::Summary { text, extra } => Part::Summary { text: text.into(), extra: extra.owned() },
+            Self::Error { text, extra } => Part::Error { text: text.into(), extra: extra.owned() },
+            Self::Opaque(raw) => Part::Opaque(Json::checked(raw)),
+        }
+    }
 }
 
-struct Members(Vec<(String, Json)>);
+/// The members of an object, in their order.
+#[derive(Debug)]
+pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, &'a str)>);
 
-impl Members {
+impl<'a> Members<'a> {
+    /// Returns the first member of one of these names that is a string.
+    pub(crate) fn first_string(&self, names: &[&str]) -> Option<Cow<'a, str>> {
+        let (_, value) = self.0.iter().find(|(key, _)| names.contains(&&**key))?;
+        raw::string(value)
+    }
+
     fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(key, _)| key == name)
     }
 
-    fn take(&mut self, name: &str) -> Option<Json> {
+    fn take(&mut self, name: &str) -> Option<&'a str> {
         let place = self.0.iter().position(|(key, _)| key == name)?;
         Some(self.0.remove(place).1)
     }
 
-    fn string(&mut self, name: &str) -> Option<String> {
-        self.take(name)?.read().ok()
+    fn string(&mut self, name: &str) -> Option<Cow<'a, str>> {
+        raw::string(self.take(name)?)
     }
 
     /// Returns the members that the type does not name. A repeated key has no second home in a typed part; the whole
     /// part is then kept as it is.
-    fn rest(&mut self, named: &[&str]) -> Option<Extra> {
-        let rest = std::mem::take(&mut self.0);
-        let repeated = rest.iter().enumerate().any(|(place, (key, _))| {
-            key == "type" || named.contains(&key.as_str()) || rest[..place].iter().any(|(other, _)| other == key)
+    fn rest(self, named: &[&str]) -> Option<Self> {
+        let repeated = self.0.iter().enumerate().any(|(place, (key, _))| {
+            key == "type" || named.contains(&&**key) || self.0[..place].iter().any(|(other, _)| other == key)
         });
-        (!repeated).then_some(rest)
+        (!repeated).then_some(self)
+    }
+
+    fn owned(self) -> Extra {
+        self.0.into_iter().map(|(key, value)| (key.into_owned(), Json::checked(value))).collect()
     }
 }
 
@@ -210,30 +269,7 @@ fn text_members<M: SerializeMap>(map: &mut M, kind: &str, text: &str) -> Result<
 impl<'de> Deserialize<'de> for Part {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let json = Json::deserialize(deserializer)?;
-        let members: Option<OrderedMembers> = json.read().ok();
-        Ok(members.and_then(|members| Self::from_members(members.0)).unwrap_or(Self::Opaque(json)))
-    }
-}
-
-struct OrderedMembers(Vec<(String, Json)>);
-
-impl<'de> Deserialize<'de> for OrderedMembers {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Collect;
-        impl<'de> Visitor<'de> for Collect {
-            type Value = OrderedMembers;
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OrderedMembers, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(OrderedMembers(members))
-            }
-        }
-        deserializer.deserialize_map(Collect)
+        Ok(PartRef::of(json.text()).into_part())
     }
 }
 
@@ -268,13 +304,50 @@ impl Body {
 
     /// Reads the parts.
     pub fn parts(&self) -> Vec<Part> {
-        serde_json::from_str(&self.0).expect("the text was checked when the body was made")
+        self.borrowed().map(PartRef::into_part).collect()
+    }
+
+    /// Reads the parts as they lie, one after another.
+    pub(crate) fn borrowed(&self) -> impl Iterator<Item = PartRef<'_>> {
+        raw::elements(&self.0).map(PartRef::of)
     }
 
     /// Returns the words that a reader sees, one paragraph per part.
     pub fn words(&self) -> String {
-        let parts = self.parts();
-        parts.iter().filter_map(Part::words).collect::<Vec<_>>().join("\n\n")
+        let mut all = String::new();
+        let mut is_first = true;
+        for part in self.borrowed() {
+            let Some(words) = part.words() else { continue };
+            if !std::mem::replace(&mut is_first, false) {
+                all.push_str("\n\n");
+            }
+            all.push_str(words);
+        }
+        all
+    }
+
+    /// Returns the first of the words that a reader sees, with one space between them: so many characters, and a sign
+    /// where there are more.
+    pub fn first_words(&self, characters: usize) -> String {
+        let mut text = String::new();
+        let mut left = characters;
+        for part in self.borrowed() {
+            for word in part.words().unwrap_or_default().split_whitespace() {
+                // A long word is not counted to its end.
+                let length = word.chars().take(left + 1).count() + usize::from(!text.is_empty());
+                if !text.is_empty() {
+                    text.push(' ');
+                }
+                if length > left {
+                    text.extend(word.chars().take(left));
+                    text.push('…');
+                    return text;
+                }
+                text.push_str(word);
+                left -= length;
+            }
+        }
+        text
     }
 }
 
@@ -348,6 +421,19 @@ mod tests {
         let body = Body::parse(r#"[{"type":"media","mime":"image/png","name":"x.png","id":"f1"}]"#).expect("a body");
         let [Part::Media { extra, .. }] = &body.parts()[..] else { panic!("not a media part") };
         assert_eq!(extra.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["name", "id"]);
+    }
+
+    #[test]
+    fn the_first_words_of_all_parts_fit_into_the_room() {
+        let parts =
+            r#"[{"type":"text","text":" one\n two "},{"type":"media","mime":"a/b"},{"type":"error","text":"三四五"}]"#;
+        let body = Body::parse(parts).expect("a body");
+        assert_eq!(body.words(), " one\n two \n\n三四五");
+        for (room, words) in
+            [(20, "one two 三四五"), (11, "one two 三四五"), (10, "one two 三四五…"), (9, "one two 三四…")]
+        {
+            assert_eq!(body.first_words(room), words, "{room}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 pub mod error;
 pub mod transaction;
 mod journal_kind;
+mod opaque;
 mod list_cursor;
 pub mod query;
 pub mod search;
@@ -22,7 +23,7 @@ pub use list_cursor::{CursorProblem, ListCursor};
 pub use maintenance::{BackupReport, DoctorReport, VerifyProblem, VerifyReport};
 pub use query::*;
 pub use search::{
-    Also, Counting, Found, Grouping, HITS_MAX, Hit, Indexed, Neighbour, Reach, Search, SearchCursor,
+    Also, Counting, Found, Grouping, HITS_MAX, Hit, Indexed, NEIGHBOURS_MAX, Neighbour, Reach, Search, SearchCursor,
     SearchCursorProblem, SearchOrder,
 };
 pub use store::{Store, Turn};

@@ -1,9 +1,7 @@
 //! Where a page of conversations ends.
 
+use crate::opaque::opaque_text;
 use manent_model::{ConversationId, Micros, hex};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -51,28 +49,7 @@ impl FromStr for ListCursor {
     }
 }
 
-impl Serialize for ListCursor {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for ListCursor {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Cow::<'de, str>::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-impl JsonSchema for ListCursor {
-    fn schema_name() -> Cow<'static, str> {
-        "ListCursor".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "description": "Where a page ends; hand it back to get the next one." })
-    }
-}
+opaque_text!(ListCursor);
 
 #[cfg(test)]
 mod tests {

@@ -1,14 +1,14 @@
 //! What can be looked for, and what is found.
 
+use crate::opaque::opaque_text;
 use crate::query::Count;
 use crate::transaction::Position;
 use manent_model::search::{Field, Query, Snippet};
 use manent_model::{
     Author, BranchId, ConversationId, ConversationKind, ConversationStatus, FoldId, MessageId, Micros, Time, hex,
 };
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::borrow::Cow;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -18,6 +18,9 @@ pub const HITS_MAX: u32 = 100;
 
 /// How many candidates are ranked by relevance: the newest ones.
 pub const RANKED_MAX: usize = 500;
+
+/// How many messages are shown before a hit, and behind it, at most.
+pub const NEIGHBOURS_MAX: u32 = 5;
 
 /// What to look for.
 #[derive(Debug, Clone)]
@@ -32,7 +35,7 @@ pub struct Search {
     pub within: Option<ConversationId>,
     /// What is looked at besides the shown paths of conversations that are not in the trash.
     pub also: Also,
-    /// How many messages before and after a hit are shown with it.
+    /// How many messages before and after a hit are shown with it; at most [`NEIGHBOURS_MAX`].
     pub neighbours: u32,
     /// Where the last page ended.
     pub after: Option<SearchCursor>,
@@ -40,7 +43,7 @@ pub struct Search {
     pub limit: u32,
     /// Whether hits behind the page are counted too.
     pub counting: Counting,
-    /// What the recency of a hit is measured by.
+    /// What the recency of a hit is measured by; further pages go by the moment of the first one.
     pub now: Micros,
     /// How long the looking may take; what was found by then is the answer.
     pub patience: Duration,
@@ -222,6 +225,8 @@ pub struct SearchCursor {
     pub key: i64,
     /// The newest that was there for the first page; what came later does not move the others.
     pub newest: Micros,
+    /// What recency was measured by on the first page; by another moment the scores would be others.
+    pub now: Micros,
 }
 
 /// A text that is no cursor.
@@ -231,7 +236,7 @@ pub struct SearchCursorProblem;
 
 impl fmt::Display for SearchCursor {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let numbers = [self.score, self.at.0, self.arrival, self.key, self.newest.0];
+        let numbers = [self.score, self.at.0, self.arrival, self.key, self.newest.0, self.now.0];
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_be_bytes()).collect();
         formatter.write_str(&hex::encode(&bytes))
     }
@@ -241,39 +246,18 @@ impl FromStr for SearchCursor {
     type Err = SearchCursorProblem;
 
     fn from_str(text: &str) -> Result<Self, SearchCursorProblem> {
-        let bytes: [u8; 40] = hex::decode(text).and_then(|bytes| bytes.try_into().ok()).ok_or(SearchCursorProblem)?;
+        let bytes: [u8; 48] = hex::decode(text).and_then(|bytes| bytes.try_into().ok()).ok_or(SearchCursorProblem)?;
         let number = |place: usize| {
             let mut eight = [0; 8];
             eight.copy_from_slice(&bytes[place * 8..place * 8 + 8]);
             i64::from_be_bytes(eight)
         };
-        let (at, newest) = (Micros(number(1)), Micros(number(4)));
-        Ok(Self { score: number(0), at, arrival: number(2), key: number(3), newest })
+        let (at, newest, now) = (Micros(number(1)), Micros(number(4)), Micros(number(5)));
+        Ok(Self { score: number(0), at, arrival: number(2), key: number(3), newest, now })
     }
 }
 
-impl Serialize for SearchCursor {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for SearchCursor {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Cow::<'de, str>::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-impl JsonSchema for SearchCursor {
-    fn schema_name() -> Cow<'static, str> {
-        "SearchCursor".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "description": "Where a page ends; hand it back to get the next one." })
-    }
-}
+opaque_text!(SearchCursor);
 
 #[cfg(test)]
 mod tests {
@@ -281,9 +265,10 @@ mod tests {
 
     #[test]
     fn a_cursor_survives_being_written_down() {
-        let cursor = SearchCursor { score: -1, at: Micros(i64::MIN), arrival: 7, key: i64::MAX, newest: Micros(3) };
+        let (at, newest, now) = (Micros(i64::MIN), Micros(3), Micros(4));
+        let cursor = SearchCursor { score: -1, at, arrival: 7, key: i64::MAX, newest, now };
         assert_eq!(cursor.to_string().parse(), Ok(cursor));
-        for rubbish in ["", "00", "zz", &"00".repeat(39), &"00".repeat(41)] {
+        for rubbish in ["", "00", "zz", &"00".repeat(40), &"00".repeat(47), &"00".repeat(49)] {
             assert_eq!(rubbish.parse::<SearchCursor>(), Err(SearchCursorProblem));
         }
     }

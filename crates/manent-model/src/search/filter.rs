@@ -90,7 +90,8 @@ impl Filter {
     pub(super) fn takes(&self, subject: &Subject<'_>, facts: &OnceCell<Option<Facts>>) -> bool {
         let conversation = subject.conversation;
         let of_message = |ask: &dyn Fn(&Facts) -> bool| {
-            let gather = || subject.message.map(|message| Facts::of(message, &message.body.parts()));
+            let gather =
+                || subject.message.map(|message| Facts::of(message, &message.body.borrowed().collect::<Vec<_>>()));
             facts.get_or_init(gather).as_ref().is_some_and(ask)
         };
         match self {

@@ -79,15 +79,24 @@ impl Matcher {
     /// Calls the visitor with every place where a term matches, until it has seen enough. Places come in the order of
     /// their ends, except that all of a word comes before its parts.
     pub(super) fn find(&self, text: &str, visit: &mut impl FnMut(Hit) -> ControlFlow<()>) -> ControlFlow<()> {
-        let mut walk = Walk {
-            matcher: self,
-            reached: vec![(0, 0); self.states],
-            position: 1,
-            run: 0,
-            waiting: Vec::new(),
-            waiting_for: 0,
-        };
+        let mut walk = Walk::new(self);
         scan(text, &mut |unit| walk.step(&unit, visit))
+    }
+
+    /// Calls the visitor with every place where a term matches. Once it has said from which byte on nothing is wanted,
+    /// what begins there or later may be left out.
+    pub(super) fn find_until(&self, text: &str, visit: &mut impl FnMut(Hit) -> Option<usize>) {
+        let mut walk = Walk::new(self);
+        let mut enough = usize::MAX;
+        let _ = scan(text, &mut |unit| {
+            if unit.at.start >= enough && !walk.is_inside(enough) {
+                return ControlFlow::Break(());
+            }
+            walk.step(&unit, &mut |hit| {
+                enough = visit(hit).unwrap_or(usize::MAX).min(enough);
+                ControlFlow::Continue(())
+            })
+        });
     }
 }
 
@@ -108,7 +117,18 @@ struct Walk<'m> {
     waiting_for: usize,
 }
 
-impl Walk<'_> {
+impl<'m> Walk<'m> {
+    fn new(matcher: &'m Matcher) -> Self {
+        let reached = vec![(0, 0); matcher.states];
+        Self { matcher, reached, position: 1, run: 0, waiting: Vec::new(), waiting_for: 0 }
+    }
+
+    /// Says whether a term may have begun before a place and go on.
+    fn is_inside(&self, place: usize) -> bool {
+        let is_alive = |(position, start): &(usize, usize)| *position == self.position && *start < place;
+        !self.waiting.is_empty() || self.reached.iter().any(is_alive)
+    }
+
     fn step(&mut self, unit: &Unit<'_>, visit: &mut impl FnMut(Hit) -> ControlFlow<()>) -> ControlFlow<()> {
         let before = self.position;
         let glued = unit.run == self.run;

@@ -2,9 +2,8 @@
 
 use super::strings::{Said, strings};
 use crate::conversation::Conversation;
-use crate::json::Json;
 use crate::message::Content;
-use crate::part::{Extra, Part};
+use crate::part::PartRef;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -52,7 +51,7 @@ pub struct Passage<'a> {
 ///
 /// Signatures, encrypted members, bytes in base64 and parts that only their own program understands are no texts.
 pub fn passages(content: &Content) -> Vec<Passage<'_>> {
-    part_passages(content.body.parts())
+    part_passages(content.body.borrowed())
 }
 
 /// Returns the texts of a conversation itself: its title and its tags.
@@ -65,33 +64,32 @@ pub fn conversation_passages(conversation: &Conversation) -> Vec<Passage<'_>> {
         .collect()
 }
 
-pub(super) fn part_passages(parts: Vec<Part>) -> Vec<Passage<'static>> {
+pub(super) fn part_passages<'a>(parts: impl IntoIterator<Item = PartRef<'a>>) -> Vec<Passage<'a>> {
     parts
         .into_iter()
         .filter_map(|part| match part {
-            Part::Text { text, .. } => Some((Field::Text, text)),
-            Part::Reasoning { text, .. } => Some((Field::Reasoning, text)),
-            Part::Summary { text, .. } => Some((Field::Summary, text)),
-            Part::Error { text, .. } => Some((Field::Error, text)),
-            Part::Source { title, .. } => Some((Field::Source, title)),
-            Part::Media { extra, .. } => file_name(&extra).map(|name| (Field::Media, name)),
-            Part::ToolCall { name, input, .. } => Some((Field::ToolCall, call_text(name, &input))),
-            Part::ToolResult { content, .. } => Some((Field::ToolResult, result_text(&content))),
-            Part::Opaque(_) => None,
+            PartRef::Text { text, .. } => Some((Field::Text, text)),
+            PartRef::Reasoning { text, .. } => Some((Field::Reasoning, text)),
+            PartRef::Summary { text, .. } => Some((Field::Summary, text)),
+            PartRef::Error { text, .. } => Some((Field::Error, text)),
+            PartRef::Source { title, .. } => Some((Field::Source, title)),
+            PartRef::Media { extra, .. } => {
+                extra.first_string(&["name", "filename", "file_name"]).map(|name| (Field::Media, name))
+            }
+            PartRef::ToolCall { name, input, .. } => {
+                Some((Field::ToolCall, call_text(name.into_owned(), input).into()))
+            }
+            PartRef::ToolResult { content, .. } => Some((Field::ToolResult, result_text(content).into())),
+            PartRef::Opaque(_) => None,
         })
         .filter(|(_, text)| !text.is_empty())
-        .map(|(field, text)| Passage { field, text: Cow::Owned(text) })
+        .map(|(field, text)| Passage { field, text })
         .collect()
 }
 
-fn file_name(extra: &Extra) -> Option<String> {
-    let (_, name) = extra.iter().find(|(key, _)| matches!(key.as_str(), "name" | "filename" | "file_name"))?;
-    name.read().ok()
-}
-
-fn call_text(name: String, input: &Json) -> String {
+fn call_text(name: String, input: &str) -> String {
     let mut text = name;
-    let all = strings(input.text(), &mut |said| {
+    let all = strings(input, &mut |said| {
         let (Said::Key(said) | Said::Value { text: said, .. }) = said;
         text.push('\n');
         text.push_str(said);
@@ -101,9 +99,9 @@ fn call_text(name: String, input: &Json) -> String {
     text
 }
 
-fn result_text(content: &Json) -> String {
+fn result_text(content: &str) -> String {
     let mut text = String::new();
-    let whole = strings(content.text(), &mut |said| {
+    let whole = strings(content, &mut |said| {
         match said {
             // Providers wrap every text in a block that says it is a text; no reader wrote that.
             Said::Key(_) | Said::Value { key: "type", text: "text" | "image" | "document" | "json" | "resource" } => {}

@@ -126,6 +126,38 @@ impl Query {
         hits
     }
 
+    /// Returns the places of terms that are wished for, in order, up to where the first stretch of so many characters
+    /// with all of them ends: a text may be long, and a snippet shows no other stretch.
+    pub(super) fn first_hits(&self, text: &str, width: usize) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        let wished = self.terms.iter().filter(|term| term.wished).count();
+        if wished == 0 {
+            return hits;
+        }
+        let mut last: Vec<Option<Range<usize>>> = vec![None; self.terms.len()];
+        let mut missing = wished;
+        self.matcher.find_until(text, &mut |hit| {
+            if !self.terms[hit.term].wished {
+                return None;
+            }
+            missing -= usize::from(last[hit.term].replace(hit.at.clone()).is_none());
+            hits.push(hit);
+            if missing > 0 {
+                return None;
+            }
+            let start = last.iter().flatten().map(|at| at.start).min()?;
+            let end = last.iter().flatten().map(|at| at.end).max()?;
+            // No character takes more than four bytes, so most stretches that are too long are not counted.
+            if end - start > 4 * width {
+                return None;
+            }
+            let room = text[start..].char_indices().nth(width).map_or(text.len(), |(at, _)| start + at);
+            (end <= room).then_some(room)
+        });
+        hits.sort_by_key(|hit| (hit.at.start, hit.at.end));
+        hits
+    }
+
     /// Returns what is known of each term, by number.
     pub(super) fn terms(&self) -> &[Known] {
         &self.terms

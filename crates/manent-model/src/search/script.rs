@@ -25,16 +25,18 @@ pub(super) enum Class {
     ZeroWidthSpace,
 }
 
-const HAN: u16 = 0;
+pub(super) const HAN: u16 = 0;
 
 /// Says what a character does.
 pub(super) fn class(character: char) -> Class {
     let code = character as u32;
     match code {
+        // Most of what is not ASCII.
+        0x4E00..=0x9FFF => Class::Unspaced(HAN),
         0x30..=0x39 => Class::Digit,
         0x41..=0x5A | 0x61..=0x7A => Class::Letter(LATIN),
         0x27 | 0x2019 | 0x2BC => Class::Apostrophe,
-        0..=0x7F => Class::Separator,
+        0..=0x7F | 0x3001..=0x3003 | 0x3008..=0x3011 => Class::Separator,
         0xAD | 0x61C | 0x640 | 0x200C..=0x200F | 0x202A..=0x202E | 0x2060..=0x2069 | 0xFEFF => Class::Ignored,
         0x1F3FB..=0x1F3FF | 0xE0000..=0xE0FFF => Class::Ignored,
         0x200B => Class::ZeroWidthSpace,

@@ -27,9 +27,13 @@ const WORD_CHARACTERS_MAX: usize = 24;
 ///
 /// The beginning of the text, if nothing matches.
 pub fn snippet(text: &str, query: &Query, width: usize) -> Snippet {
-    let hits = query.hits(text);
-    let shown = window(text, &hits, width);
-    let highlights = merged(&hits);
+    let hits = query.first_hits(text, width);
+    shown_around(text, &hits, width)
+}
+
+fn shown_around(text: &str, hits: &[Hit], width: usize) -> Snippet {
+    let shown = window(text, hits, width);
+    let highlights = merged(hits);
     let inside = highlights.iter().filter(|range| range.start < shown.end && range.end > shown.start);
     let mut counted = Counted { text, byte: shown.start, characters: 0 };
     let highlights = inside
@@ -39,13 +43,18 @@ pub fn snippet(text: &str, query: &Query, width: usize) -> Snippet {
         })
         .collect();
     Snippet {
-        text: text[shown.clone()]
-            .chars()
-            .map(|character| if character.is_control() { ' ' } else { character })
-            .collect(),
+        text: on_one_line(&text[shown.clone()]),
         highlights,
         before: !text[..shown.start].trim().is_empty(),
         after: !text[shown.end..].trim().is_empty(),
+    }
+}
+
+fn on_one_line(text: &str) -> String {
+    // Control characters are below the space, and U+007F to U+009F.
+    match text.bytes().any(|byte| byte < b' ' || byte == 0x7F || byte == 0xC2) {
+        true => text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect(),
+        false => text.to_owned(),
     }
 }
 
@@ -113,16 +122,14 @@ fn densest(text: &str, hits: &[Hit], width: usize) -> Option<Range<usize>> {
 
 /// Goes back by at most so many characters, and forward again to the beginning of a word.
 fn start_of(text: &str, from: usize, characters: usize) -> usize {
-    let mut clusters = text[..from].grapheme_indices(true).rev();
-    let mut start = from;
-    let mut room = characters;
-    for (at, cluster) in &mut clusters {
-        let length = cluster.chars().count();
-        if length > room {
-            break;
-        }
-        room -= length;
-        start = at;
+    let (length, taken) = plain_run(text[..from].chars().rev(), characters);
+    let mut start = from - length;
+    let mut room = characters - taken;
+    while let Some((length, characters)) = cluster_before(&text[..start])
+        && characters <= room
+    {
+        room -= characters;
+        start -= length;
     }
     if start == 0 || text[..start].ends_with(char::is_whitespace) {
         return skip_space(text, start, from);
@@ -144,15 +151,14 @@ fn skip_space(text: &str, start: usize, until: usize) -> usize {
 
 /// Goes on by at most so many characters, and back to the end of a word, but not into what must be shown.
 fn end_of(text: &str, start: usize, width: usize, needed: usize) -> usize {
-    let mut end = start;
-    let mut room = width;
-    for (at, cluster) in text[start..].grapheme_indices(true) {
-        let length = cluster.chars().count();
-        if length > room {
-            break;
-        }
-        room -= length;
-        end = start + at + cluster.len();
+    let (length, taken) = plain_run(text[start..].chars(), width);
+    let mut end = start + length;
+    let mut room = width - taken;
+    while let Some((length, characters)) = cluster_behind(&text[end..])
+        && characters <= room
+    {
+        room -= characters;
+        end += length;
     }
     if end == text.len() || text[end..].starts_with(char::is_whitespace) {
         return start + text[start..end].trim_end().len();
@@ -164,6 +170,51 @@ fn end_of(text: &str, start: usize, width: usize, needed: usize) -> usize {
         true => start + text[start..cut].trim_end().len(),
         false => end,
     }
+}
+
+/// Returns the bytes and the number of the first characters that stand alone, at most so many.
+fn plain_run(mut characters: impl Iterator<Item = char>, most: usize) -> (usize, usize) {
+    let (mut bytes, mut count) = (0, 0);
+    let Some(mut last) = characters.next().filter(|first| is_plain(*first)) else { return (0, 0) };
+    while count < most {
+        let next = characters.next();
+        // What follows may melt with the last one.
+        if next.is_some_and(|next| !is_plain(next)) {
+            break;
+        }
+        bytes += last.len_utf8();
+        count += 1;
+        match next {
+            Some(next) => last = next,
+            None => break,
+        }
+    }
+    (bytes, count)
+}
+
+/// Returns the bytes and the characters of the first thing in a text that readers take for one character.
+fn cluster_behind(text: &str) -> Option<(usize, usize)> {
+    let mut characters = text.chars();
+    let first = characters.next()?;
+    if is_plain(first) && characters.next().is_none_or(is_plain) {
+        return Some((first.len_utf8(), 1));
+    }
+    text.graphemes(true).next().map(|cluster| (cluster.len(), cluster.chars().count()))
+}
+
+/// Returns the bytes and the characters of the last one.
+fn cluster_before(text: &str) -> Option<(usize, usize)> {
+    let mut characters = text.chars().rev();
+    let last = characters.next()?;
+    if is_plain(last) && characters.next().is_none_or(is_plain) {
+        return Some((last.len_utf8(), 1));
+    }
+    text.graphemes(true).next_back().map(|cluster| (cluster.len(), cluster.chars().count()))
+}
+
+/// Says whether a character stands alone among its like; it may say no too often. Asking Unicode's tables takes longer.
+fn is_plain(character: char) -> bool {
+    matches!(character, ' '..='~' | '\n' | '、'..='】' | 'ぁ'..='ゖ' | 'ァ'..='ヺ' | '㐀'..='䶿' | '一'..='鿿' | '！'..='～')
 }
 
 #[cfg(test)]
@@ -216,5 +267,81 @@ mod tests {
     fn a_long_text_without_spaces_is_cut_anyway() {
         let text = format!("{}needle{}", "x-".repeat(500_000), "-x".repeat(500_000));
         assert_eq!(shown(&text, "needle", 20), "…x-x-[needle]-x-x-x-x-x…");
+    }
+
+    #[test]
+    fn plain_characters_stand_alone() {
+        for character in (0..=0x10_FFFF).filter_map(char::from_u32).filter(|character| is_plain(*character)) {
+            for text in [format!("a{character}"), format!("{character}中")] {
+                assert_eq!(text.graphemes(true).count(), 2, "{character:?}");
+            }
+        }
+        for text in ["e\u{301}x", "x\r\n", "🇩🇪🇫🇷", "👩\u{200D}💻a", "中\u{3099}", "a"] {
+            let (first, last) = (text.graphemes(true).next(), text.graphemes(true).next_back());
+            assert_eq!(cluster_behind(text).map(|(length, _)| &text[..length]), first, "{text:?}");
+            assert_eq!(cluster_before(text).map(|(length, _)| &text[text.len() - length..]), last, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn no_letter_is_cut_from_its_marks() {
+        let text = "abe\u{301}中文\u{3099}xe\u{301}\u{302}yz";
+        for width in 0..14 {
+            let fits = |clusters: Vec<&str>| -> usize {
+                let mut characters = 0;
+                let fit = |cluster: &&str| {
+                    characters += cluster.chars().count();
+                    characters <= width
+                };
+                clusters.into_iter().take_while(fit).map(str::len).sum()
+            };
+            assert_eq!(end_of(text, 0, width, 0), fits(text.graphemes(true).collect()), "{width}");
+            let start = text.len() - fits(text.graphemes(true).rev().collect());
+            assert_eq!(start_of(text, text.len(), width), start, "{width}");
+        }
+    }
+
+    #[test]
+    fn a_snippet_is_the_same_when_the_rest_of_the_text_is_not_looked_at() {
+        let words = [
+            "one",
+            "two",
+            "three",
+            "oneTwo",
+            "ONE",
+            "题",
+            "问题",
+            "问",
+            "x",
+            "-",
+            "\n",
+            "cafe\u{301}",
+            "long".repeat(8).leak(),
+        ];
+        let mut random = fastrand::Rng::with_seed(7);
+        for asked in [
+            "one",
+            "one two",
+            "\"one two\" three",
+            "问题",
+            "one OR 问题",
+            "oneTwo two",
+            "on* -two",
+            "\"one two three\" two",
+            "-one",
+        ] {
+            let query = Query::parse(asked, Clock::default()).expect("a query");
+            for _ in 0..300 {
+                let mut text = String::new();
+                for _ in 0..random.usize(0..80) {
+                    text.push_str(words[random.usize(0..words.len())]);
+                    text.push_str(["", " ", " "][random.usize(0..3)]);
+                }
+                for width in [1, 8, 30, 160] {
+                    let all = shown_around(&text, &query.hits(&text), width);
+                    assert_eq!(snippet(&text, &query, width), all, "{asked} in {text:?}");
+                }
+            }
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! The text was checked when it was kept, so it is read as it lies, without a tree. A string that no Rust string can
 //! hold (half of a surrogate pair) would stop a tree from being built; here it costs one character.
 
+use crate::raw::{skip_space, string_end, value_end};
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
@@ -73,47 +74,6 @@ fn is_blob(text: &str) -> bool {
         None => text,
     };
     body.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-\r\n".contains(&byte))
-}
-
-fn skip_space(bytes: &[u8], from: usize) -> usize {
-    from + bytes[from..].iter().take_while(|byte| byte.is_ascii_whitespace()).count()
-}
-
-/// Returns the place behind the closing quote of the string that opens here.
-fn string_end(bytes: &[u8], open: usize) -> usize {
-    let mut at = open + 1;
-    while at < bytes.len() {
-        match bytes[at] {
-            b'"' => return at + 1,
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
-}
-
-/// Returns the place behind the value that begins here, after white space.
-fn value_end(bytes: &[u8], from: usize) -> usize {
-    let mut at = skip_space(bytes, from);
-    let mut depth = 0usize;
-    while at < bytes.len() {
-        match bytes[at] {
-            b'"' => {
-                at = string_end(bytes, at);
-                if depth == 0 {
-                    return at;
-                }
-                continue;
-            }
-            b'[' | b'{' => depth += 1,
-            b']' | b'}' if depth == 0 => return at,
-            b']' | b'}' => depth -= 1,
-            b',' if depth == 0 => return at,
-            _ => {}
-        }
-        at += 1;
-    }
-    at
 }
 
 fn unescaped(raw: &str) -> Cow<'_, str> {

@@ -5,7 +5,7 @@ use super::passage::{Passage, conversation_passages, part_passages};
 use super::tokens::{RESERVED, cut, distinct_tokens};
 use crate::conversation::Conversation;
 use crate::message::Content;
-use crate::part::Part;
+use crate::part::PartRef;
 use crate::time::Micros;
 
 /// A message in its conversation, or a conversation itself.
@@ -48,7 +48,7 @@ impl Thing {
 
 /// Returns everything that an index holds of a message: the tokens of its texts and of its filters, each once.
 pub fn message_tokens(content: &Content) -> Vec<String> {
-    let parts = content.body.parts();
+    let parts: Vec<PartRef<'_>> = content.body.borrowed().collect();
     let facts = Facts::of(content, &parts);
     let passages = part_passages(parts);
     let mut all = distinct_tokens(passages.iter().map(|passage| &*passage.text));
@@ -60,7 +60,7 @@ pub fn message_tokens(content: &Content) -> Vec<String> {
 
 /// Returns the tokens of a message's filters.
 pub fn message_filters(content: &Content) -> Vec<String> {
-    Facts::of(content, &content.body.parts()).tokens()
+    Facts::of(content, &content.body.borrowed().collect::<Vec<_>>()).tokens()
 }
 
 /// Returns everything that an index holds of a conversation itself: the tokens of its title and tags, each once.
@@ -78,7 +78,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn of(content: &Content, parts: &[Part]) -> Self {
+    pub(super) fn of(content: &Content, parts: &[PartRef<'_>]) -> Self {
         let mut facts = Self {
             role: fold_name(&content.role),
             model: content.model.as_deref().map(fold_name),
@@ -87,13 +87,13 @@ impl Facts {
         };
         for part in parts {
             let thing = match part {
-                Part::ToolCall { name, .. } => {
+                PartRef::ToolCall { name, .. } => {
                     facts.tools.push(fold_name(name));
                     Thing::Tool
                 }
-                Part::ToolResult { .. } => Thing::Tool,
-                Part::Media { .. } => Thing::Media,
-                Part::Text { text, .. } if has_fence(text) => Thing::Code,
+                PartRef::ToolResult { .. } => Thing::Tool,
+                PartRef::Media { .. } => Thing::Media,
+                PartRef::Text { text, .. } if has_fence(text) => Thing::Code,
                 _ => continue,
             };
             if !facts.things.contains(&thing) {

@@ -5,7 +5,7 @@
 //! looked at, and in what is asked. Whoever changes what comes out here raises
 //! [`ANALYZER_VERSION`](super::tokens::ANALYZER_VERSION).
 
-use super::script::{Class, class, extends, is_stable};
+use super::script::{Class, HAN, class, extends, is_stable};
 use super::word::Word;
 use std::ops::{ControlFlow, Range};
 use unicode_normalization::UnicodeNormalization;
@@ -73,9 +73,33 @@ pub fn scan(text: &str, visit: &mut impl FnMut(Unit<'_>) -> ControlFlow<()>) -> 
                 continue;
             }
         }
+        if is_plain_han(&bytes[at..]) {
+            scanner.han(&text[at..at + HAN_BYTES], at)?;
+            at += HAN_BYTES;
+            continue;
+        }
         at = scanner.cluster(text, at)?;
     }
     scanner.end_word()
+}
+
+/// How many bytes a common ideograph takes.
+const HAN_BYTES: usize = 3;
+
+/// Says whether a text begins with a common ideograph, U+4E00 to U+9FFF, and nothing behind it melts with it; it may say
+/// no too often. Most characters of Chinese texts are like this, and need no tables.
+fn is_plain_han(bytes: &[u8]) -> bool {
+    let is_han = match bytes {
+        [0xE4, second, _, ..] => *second >= 0xB8,
+        [0xE5..=0xE9, _, _, ..] => true,
+        _ => false,
+    };
+    is_han
+        && match &bytes[HAN_BYTES..] {
+            // ASCII, U+4000 to U+9FFF, and the punctuation of Chinese texts.
+            [] | [0..=0x7F | 0xE4..=0xE9, ..] | [0xE3, 0x80, 0x80..=0x91, ..] | [0xEF, 0xBC, ..] => true,
+            _ => false,
+        }
 }
 
 /// Says whether no word that comes up to here goes on here. An apostrophe may join, and so may most that is not ASCII.
@@ -118,6 +142,21 @@ impl<V: FnMut(Unit<'_>) -> ControlFlow<()>> Scanner<'_, V> {
         self.end_word()
     }
 
+    /// Takes a common ideograph.
+    fn han(&mut self, written: &str, start: usize) -> ControlFlow<()> {
+        self.end_word()?;
+        self.begin_unspaced(HAN);
+        let at = start..start + written.len();
+        (self.visit)(Unit { text: written, at, run: self.run, form: Form::Character })
+    }
+
+    fn begin_unspaced(&mut self, script: u16) {
+        if self.unspaced != Some(script) {
+            self.run += 1;
+            self.unspaced = Some(script);
+        }
+    }
+
     /// Takes a character with the marks behind it, and returns where the next one begins.
     fn cluster(&mut self, text: &str, start: usize) -> ControlFlow<(), usize> {
         let mut characters = text[start..].char_indices();
@@ -135,6 +174,9 @@ impl<V: FnMut(Unit<'_>) -> ControlFlow<()>> Scanner<'_, V> {
         }
         if single && is_stable(base) {
             self.push(base, start..end)?;
+        } else if let ('！'..='～', true) = (base, single) {
+            // The wide form of an ASCII character: the punctuation of Chinese texts.
+            self.push(char::from((base as u32 - 0xFEE0) as u8), start..end)?;
         } else {
             for character in text[start..end].nfkc() {
                 self.push(character, start..end)?;
@@ -155,10 +197,7 @@ impl<V: FnMut(Unit<'_>) -> ControlFlow<()>> Scanner<'_, V> {
             Class::ZeroWidthSpace if self.unspaced.is_some() => {}
             Class::Unspaced(script) => {
                 self.end_word()?;
-                if self.unspaced != Some(script) {
-                    self.run += 1;
-                    self.unspaced = Some(script);
-                }
+                self.begin_unspaced(script);
                 return self.single(character, at, Form::Character);
             }
             Class::Emoji => {
@@ -282,6 +321,25 @@ mod tests {
                 }
             });
             assert_eq!(found.map(|at| &text[at]), Some(written), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_ideograph_is_a_unit_whatever_follows() {
+        // The long way, through the tables, says what the short way must say.
+        let mut plain = 0;
+        for next in (1..=0x10_FFFF).filter_map(char::from_u32) {
+            for first in ['一', '鿿'] {
+                let text = format!("{first}{next}");
+                if is_plain_han(text.as_bytes()) {
+                    plain += 1;
+                    assert!(!extends(next) && class(first) == Class::Unspaced(HAN) && is_stable(first), "{next:?}");
+                }
+            }
+        }
+        assert_eq!(plain, 2 * (0x7F + 0x6000 + 18 + 64));
+        for no in ["", "a", "䷿", "中\u{3099}", "é"] {
+            assert!(!is_plain_han(no.as_bytes()), "{no}");
         }
     }
 }

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, stream};
-use manent::store::HITS_MAX;
+use manent::store::{HITS_MAX, NEIGHBOURS_MAX};
 use manent::{Also, ConversationId, Counting, Found, Grouping, Indexed, SearchOrder, SearchQuery};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -21,9 +21,6 @@ use tokio::sync::watch;
 
 /// No clock on earth is further from UTC than this.
 const OFFSET_MAX: i32 = 86_400;
-
-/// A hit has at most so many neighbours on each side.
-const NEIGHBOURS_MAX: u32 = 5;
 
 pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![

@@ -6,6 +6,7 @@ use manent_formats::MessageIndex;
 use manent_store::Committed;
 use std::collections::VecDeque;
 use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
 use std::task::Poll;
 
 /// So many may be under way; each holds a MiB or two at most.
@@ -15,11 +16,19 @@ type Sent<'a> = Pin<Box<dyn Future<Output = Result<Committed>> + Send + 'a>>;
 
 /// A conversation under way.
 pub(super) struct Flight<'a> {
-    pub filling: Filling,
+    filling: Filling,
     /// The message that is shown last, if the file says which.
-    pub head: Option<MessageIndex>,
-    /// The answer.
-    pub sent: Sent<'a>,
+    head: Option<MessageIndex>,
+    /// The answer; only its owner waits for it, so the lock is never waited for.
+    sent: Mutex<Sent<'a>>,
+}
+
+impl Flight<'_> {
+    /// Waits for the answer.
+    pub(super) async fn landing(self) -> (Filling, Option<MessageIndex>, Result<Committed>) {
+        let sent = self.sent.into_inner().unwrap_or_else(PoisonError::into_inner);
+        (self.filling, self.head, sent.await)
+    }
 }
 
 /// Conversations under way, the oldest first.
@@ -45,7 +54,7 @@ impl<'a> Flying<'a> {
         if let Some(outcome) = outcome.await {
             sent = Box::pin(std::future::ready(outcome));
         }
-        self.0.push_back(Flight { filling, head, sent });
+        self.0.push_back(Flight { filling, head, sent: Mutex::new(sent) });
     }
 
     pub(super) fn oldest(&mut self) -> Option<Flight<'a>> {

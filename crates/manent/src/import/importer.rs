@@ -3,7 +3,7 @@
 use super::ImportMode;
 use super::blobs::Incoming;
 use super::filling::Filling;
-use super::flying::{Flight, Flying};
+use super::flying::Flying;
 use super::links::Links;
 use super::reading::Sent;
 use super::report::*;
@@ -204,9 +204,9 @@ impl<'a> Importer<'a> {
 
     /// Waits for the oldest that was handed to the store; says whether there was one.
     async fn land(&mut self) -> Result<bool> {
-        let Some(Flight { filling, head, sent }) = self.flying.oldest() else { return Ok(false) };
-        let refused = refused(sent.await)?;
-        self.landed(filling, head, refused).await?;
+        let Some(flight) = self.flying.oldest() else { return Ok(false) };
+        let (filling, head, outcome) = flight.landing().await;
+        self.landed(filling, head, refused(outcome)?).await?;
         Ok(true)
     }
 

@@ -101,7 +101,7 @@ fn every_problem_says_what_and_where() {
         ),
         (&long, "a query has at most 1000 characters, at character 1000"),
         (&many, "a query has at most 64 words, phrases and filters, at character 246"),
-        (&deep, "parentheses lie at most 16 deep, at character 16"),
+        (&deep, "parentheses lie at most 8 deep, at character 8"),
         (&repeats, "one word stands in a query at most 64 times, at character 0"),
     ] {
         let found = Query::parse(text, clock()).err().map(|problem| problem.to_string());

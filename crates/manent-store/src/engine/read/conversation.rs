@@ -14,7 +14,7 @@ use crate::query::{ConversationPage, ConversationRef, Count, ListOrder, ListQuer
 use manent_model::{
     Address, BranchNo, Conversation, ConversationId, ConversationStatus, Head, Json, Micros, ProjectId,
 };
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 macro_rules! columns {
     () => {
@@ -76,6 +76,16 @@ fn read_row(row: &Found<'_>) -> Ran<Row> {
 
 /// Completes a row with what other tables hold; what does not equal its seal is refused.
 fn complete(reading: &mut Reading<'_>, row: Row) -> Outcome<Conversation> {
+    let (no, creator_no, head_key) = (row.no, row.creator_no, row.head_key);
+    let mut shown = checked(reading, row)?;
+    shown.creator = creator_no.map(|no| author(reading.connection, no)).transpose()?;
+    shown.tags = tags_of(reading, no)?;
+    shown.head = id_at(reading.connection, Address(head_key))?;
+    Ok(shown)
+}
+
+/// Returns what a row itself holds, if it equals its seal.
+fn checked(reading: &Reading<'_>, row: Row) -> Outcome<Conversation> {
     let mut shown = row.shown;
     let altered = || StoreError::altered("conversation", ConversationId::from_bytes(row.id));
     let seal = seal_of(reading.key, &row.id, shown.external_id.as_deref(), &shown.title, row.body.as_deref());
@@ -84,18 +94,21 @@ fn complete(reading: &mut Reading<'_>, row: Row) -> Outcome<Conversation> {
     }
     shown.kind = kind_of(row.kind).ok_or_else(altered)?;
     shown.status = status_of(row.status).ok_or_else(altered)?;
-    shown.creator = row.creator_no.map(|no| author(reading.connection, no)).transpose()?;
     if let Some(body) = row.body {
         let body: Body = serde_json::from_slice(&body).map_err(|_| altered())?;
         shown.members = body.members;
         shown.metadata = body.metadata;
     }
-    let sql = "select name_no from tag where conversation_no = $1";
-    for no in rows(reading.connection, sql, [row.no], |row| row.get::<i64>(0))? {
-        shown.tags.insert(reading.caches.name(reading.connection, no)?.to_string());
-    }
-    shown.head = id_at(reading.connection, Address(row.head_key))?;
     Ok(shown)
+}
+
+fn tags_of(reading: &mut Reading<'_>, no: i64) -> Outcome<BTreeSet<String>> {
+    let sql = "select name_no from tag where conversation_no = $1";
+    let mut tags = BTreeSet::new();
+    for no in rows(reading.connection, sql, [no], |row| row.get::<i64>(0))? {
+        tags.insert(reading.caches.name(reading.connection, no)?.to_string());
+    }
+    Ok(tags)
 }
 
 pub(crate) fn one(reading: &mut Reading<'_>, which: &ConversationRef) -> Outcome<Option<Conversation>> {
@@ -137,6 +150,37 @@ pub(crate) fn by_no(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<(Conve
         Ok((read_row(row)?, head))
     })?;
     found.map(|(row, head)| Ok((complete(reading, row)?, head))).transpose()
+}
+
+/// A conversation with what a search asks of it; not its creator, nor the id of its head.
+pub(crate) struct Searched {
+    pub no: i64,
+    pub shown: Conversation,
+    pub head: Head,
+    /// The name of its project.
+    pub project: Option<String>,
+}
+
+/// Reads a conversation for a search, by its number; none if it was taken back or purged.
+pub(crate) fn searched(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<Searched>> {
+    let sql = concat!(
+        "select ",
+        columns!(),
+        ", c.head_branch_no, p.name, exists (select 1 from tag t where t.conversation_no = c.no)
+          from conversation c
+          left join project p on p.no = c.project_no and p.withdrawn = 0
+          where c.no = $1 and c.withdrawn = 0 and c.status <> $2"
+    );
+    let found = maybe(reading.connection, sql, (no, STATUS_PURGED), |row| {
+        let head = Head { branch: BranchNo(row.get(21)?), at: Address(row.get(12)?) };
+        Ok((read_row(row)?, head, row.get(22)?, row.get(23)?))
+    })?;
+    let Some((row, head, project, has_tags)) = found else { return Ok(None) };
+    let mut shown = checked(reading, row)?;
+    if has_tags {
+        shown.tags = tags_of(reading, no)?;
+    }
+    Ok(Some(Searched { no, shown, head, project }))
 }
 
 /// How many statuses there are; a list asks for some of them, and names one of these several times for the rest.

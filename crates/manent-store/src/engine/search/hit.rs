@@ -5,17 +5,15 @@ use super::super::read::Reading;
 use super::super::read::message::{MessageRow, in_ranges, message_of};
 use super::super::read::path::end_of;
 use super::docs::{self, FoldRow};
-use super::place::{Owner, Owners, Path};
+use super::place::{Owner, Owners, Path, Place};
 use super::{DocKind, Entry};
-use crate::search::{Also, Hit, Neighbour, Search};
+use crate::search::{Also, Hit, NEIGHBOURS_MAX, Neighbour, Search, SearchOrder};
 use manent_model::search::{self, Field, Passage, Snippet, Subject};
 use manent_model::{Address, ConversationStatus, Message, Micros, Time};
 use std::rc::Rc;
 
 /// How many characters of a text are shown around what was found, and of a neighbour.
 const SNIPPET: usize = 160;
-/// How many messages are shown before a hit, and behind it, at most.
-const NEIGHBOURS_MAX: u32 = 5;
 
 /// A row of the index that matches, with what was read to know it.
 pub(crate) struct Judged {
@@ -27,7 +25,8 @@ pub(crate) struct Judged {
 }
 
 enum What {
-    Message(Box<Message>),
+    /// A message, and perhaps the rows around it.
+    Message(Box<Message>, Option<Vec<MessageRow>>),
     Conversation,
     Fold(Box<FoldRow>),
 }
@@ -55,23 +54,25 @@ pub(crate) fn judge(
         DocKind::Reasoning if !also.reasoning => Ok(None),
         kind @ (DocKind::Message | DocKind::Reasoning) => {
             let Some(place) = owners.place(reading, Address(no), within, also)? else { return Ok(None) };
-            let message = match docs::message(reading, Address(no)) {
-                Ok(Some(message)) => message,
+            let (message, around) = match read(reading, search, &place, Address(no), trust) {
+                Ok((Some(message), around)) => (message, around),
                 // One that is damaged keeps nobody from finding the others.
-                Ok(None) | Err(Fault::Refused(_)) => return Ok(None),
+                Ok((None, _)) | Err(Fault::Refused(_)) => return Ok(None),
                 Err(fault) => return Err(fault),
             };
             if !message.content.seen.by_reader && !also.branches {
                 return Ok(None);
             }
+            let is_told = trust == Trust::Index && search.order == SearchOrder::Newest && kind == DocKind::Message;
             let score = {
-                let passages = docs::passages_of(&message, kind);
+                // Where the index has said everything, what the message says is read when it is shown.
+                let passages = if is_told { Vec::new() } else { docs::passages_of(&message, kind) };
                 if kind == DocKind::Reasoning && passages.is_empty() {
                     return Ok(None);
                 }
                 score(search, trust, &subject(&passages, Some(&message), &place.owner, entry))
             };
-            let what = What::Message(Box::new(message));
+            let what = What::Message(Box::new(message), around);
             Ok(score.map(|score| Judged { entry, owner: place.owner, on_path: place.on_path, what, score }))
         }
         DocKind::Conversation => {
@@ -92,6 +93,28 @@ pub(crate) fn judge(
             Ok(score.map(|score| Judged { entry, owner, on_path, what: What::Fold(Box::new(fold)), score }))
         }
     }
+}
+
+/// Reads a message; with those around it where it will most likely be shown.
+fn read(
+    reading: &mut Reading<'_>,
+    search: &Search,
+    place: &Place,
+    address: Address,
+    trust: Trust,
+) -> Outcome<(Option<Message>, Option<Vec<MessageRow>>)> {
+    let many = neighbours(search);
+    if many == 0 || trust == Trust::Nobody || search.order == SearchOrder::Relevance || !place.on_path {
+        return Ok((docs::message(reading, address)?, None));
+    }
+    let mut rows = in_ranges(reading.connection, &place.owner.path.around(address, many), 2 * many + 1)?;
+    let Some(own) = rows.iter_mut().find(|row| row.key == address.0) else { return Ok((None, None)) };
+    let taken = MessageRow { facts: std::mem::take(&mut own.facts), body: std::mem::take(&mut own.body), ..*own };
+    Ok((docs::searchable(reading, taken)?, Some(rows)))
+}
+
+fn neighbours(search: &Search) -> usize {
+    search.neighbours.min(NEIGHBOURS_MAX) as usize
 }
 
 fn shown(
@@ -125,8 +148,8 @@ fn score(search: &Search, trust: Trust, subject: &Subject<'_>) -> Option<i64> {
         Trust::Nobody => search.query.matches(subject),
     };
     is_found.then(|| match search.order {
-        crate::search::SearchOrder::Newest => 0,
-        crate::search::SearchOrder::Relevance => {
+        SearchOrder::Newest => 0,
+        SearchOrder::Relevance => {
             i64::try_from(search::relevance(&search.query, subject, search.now)).unwrap_or(i64::MAX)
         }
     })
@@ -134,8 +157,9 @@ fn score(search: &Search, trust: Trust, subject: &Subject<'_>) -> Option<i64> {
 
 impl Judged {
     /// Makes what is shown.
-    pub(crate) fn hit(&self, reading: &mut Reading<'_>, owners: &mut Owners, search: &Search) -> Outcome<Hit> {
+    pub(crate) fn hit(self, reading: &mut Reading<'_>, owners: &mut Owners, search: &Search) -> Outcome<Hit> {
         let shown = &self.owner.shown;
+        let path = self.on_path.then_some(&self.owner.path);
         let mut hit = Hit {
             conversation: shown.id,
             title: shown.title.clone(),
@@ -154,45 +178,57 @@ impl Judged {
             before: Vec::new(),
             after: Vec::new(),
             in_conversation: None,
-            score: (search.order == crate::search::SearchOrder::Relevance).then_some(self.score),
+            score: (search.order == SearchOrder::Relevance).then_some(self.score),
         };
-        match &self.what {
+        match self.what {
             What::Conversation => {
                 (hit.field, hit.snippet) = snippet(search, &search::conversation_passages(shown));
             }
-            What::Message(message) => {
-                (hit.field, hit.snippet) = snippet(search, &docs::passages_of(message, self.entry.key.kind()));
+            What::Message(message, around) => {
+                (hit.field, hit.snippet) = snippet(search, &docs::passages_of(&message, self.entry.key.kind()));
                 hit.message = Some(message.id);
-                hit.role = Some(message.content.role.clone());
-                hit.author.clone_from(&message.content.author);
+                hit.role = Some(message.content.role);
+                hit.author = message.content.author;
                 hit.time = message.content.time;
-                self.around(reading, owners, search, message.address, &mut hit)?;
+                let spot = Spot { path, address: message.address };
+                spot.show(reading, owners, search, around, &mut hit)?;
             }
             What::Fold(fold) => {
                 (hit.field, hit.snippet) = snippet(search, &docs::fold_passages(&fold.fold));
                 hit.message = Some(fold.fold.after);
                 hit.fold = Some(fold.fold.id);
                 hit.time = Time::exact(fold.fold.at.0);
-                self.around(reading, owners, search, fold.address, &mut hit)?;
+                let spot = Spot { path, address: fold.address };
+                spot.show(reading, owners, search, None, &mut hit)?;
             }
         }
         Ok(hit)
     }
+}
 
+/// Where a message stands.
+struct Spot<'a> {
+    /// The path that is shown, if it lies on that.
+    path: Option<&'a Path>,
+    address: Address,
+}
+
+impl Spot<'_> {
     /// Adds where a message stands and what stands beside it.
-    fn around(
-        &self,
+    fn show(
+        self,
         reading: &mut Reading<'_>,
         owners: &mut Owners,
         search: &Search,
-        address: Address,
+        around: Option<Vec<MessageRow>>,
         hit: &mut Hit,
     ) -> Outcome<()> {
+        let address = self.address;
         // Off the path it is read along its own branch, as a page shows it.
         let own;
-        let path = match self.on_path {
-            true => &self.owner.path,
-            false => {
+        let path = match self.path {
+            Some(path) => path,
+            None => {
                 let end = end_of(reading, address.branch())?;
                 own = Path::of(reading, end)?;
                 &own
@@ -200,15 +236,17 @@ impl Judged {
         };
         hit.branch = owners.branch(reading, address)?.map(|(_, id)| id);
         hit.position = path.position(address);
-        let many = search.neighbours.min(NEIGHBOURS_MAX) as usize;
-        if many > 0 {
-            let runs = path.around(address, many);
-            for row in in_ranges(reading.connection, &runs, 2 * many + 1)? {
-                match row.key == address.0 {
-                    // What comes from here on stands behind it.
-                    true => hit.before = std::mem::take(&mut hit.after),
-                    false => hit.after.extend(neighbour(reading, search.also, row)?),
-                }
+        let many = neighbours(search);
+        let rows = match around {
+            Some(rows) => rows,
+            None if many == 0 => Vec::new(),
+            None => in_ranges(reading.connection, &path.around(address, many), 2 * many + 1)?,
+        };
+        for row in rows {
+            match row.key == address.0 {
+                // What comes from here on stands behind it.
+                true => hit.before = std::mem::take(&mut hit.after),
+                false => hit.after.extend(neighbour(reading, search.also, row)?),
             }
         }
         Ok(())
@@ -225,21 +263,7 @@ fn neighbour(reading: &mut Reading<'_>, also: Also, row: MessageRow) -> Outcome<
     if !message.content.seen.by_reader && !also.branches {
         return Ok(None);
     }
-    let mut text = String::new();
-    let mut left = SNIPPET;
-    for word in message.content.body.words().split_whitespace() {
-        let length = word.chars().count() + usize::from(!text.is_empty());
-        if !text.is_empty() {
-            text.push(' ');
-        }
-        if length > left {
-            text.extend(word.chars().take(left));
-            text.push('…');
-            break;
-        }
-        text.push_str(word);
-        left -= length;
-    }
+    let text = message.content.body.first_words(SNIPPET);
     Ok(Some(Neighbour { message: message.id, role: message.content.role, text }))
 }
 

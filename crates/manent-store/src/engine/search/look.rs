@@ -13,7 +13,7 @@ use crate::query::Count;
 use crate::search::{Counting, Found, Grouping, HITS_MAX, Hit, RANKED_MAX, Search, SearchCursor, SearchOrder};
 use manent_model::path;
 use manent_model::search::Candidates;
-use manent_model::{BranchNo, Micros};
+use manent_model::{BranchNo, ConversationId, Micros};
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 use std::time::Instant;
@@ -44,24 +44,31 @@ struct Looker<'a, 'r> {
 
 pub(crate) fn look(reading: &mut Reading<'_>, search: &Search) -> Outcome<Found> {
     let started = Instant::now();
-    let tail = Rc::new(tail(reading)?);
+    // Half of the time is left for what is indexed.
+    let tail = Rc::new(tail(reading, started + search.patience / 2)?);
     let reach = tail.reach;
-    let before = match (search.order, search.after) {
-        (SearchOrder::Newest, Some(cursor)) => Some(entry_of(cursor)),
-        // Ranked pages look at the same candidates again; what came since the first page is left out.
+    let as_begun;
+    let (search, before) = match (search.order, search.after) {
+        (SearchOrder::Newest, Some(cursor)) => (search, Some(entry_of(cursor))),
+        // Ranked pages look at the same candidates again, at the same moment; what came since is left out.
         (SearchOrder::Relevance, Some(cursor)) => {
-            Some(Entry { at: cursor.newest.0, arrival: i64::MAX, key: DocKey(i64::MAX) })
+            as_begun = Search { now: cursor.now, ..search.clone() };
+            (&as_begun, Some(Entry { at: cursor.newest.0, arrival: i64::MAX, key: DocKey(i64::MAX) }))
         }
-        (_, None) => None,
+        (_, None) => (search, None),
     };
     let mut looker = Looker::begin(reading, search, tail.clone(), before, started + search.patience)?;
     let (hits, mut total, next) = match search.order {
         SearchOrder::Newest => looker.newest()?,
         SearchOrder::Relevance => looker.best()?,
     };
-    let (cut_short, until) = (looker.cut_short, looker.until);
-    if search.counting == Counting::All && total.more && search.grouping == Grouping::Flat {
-        total = Looker::begin(reading, search, tail, None, until)?.count(COUNTED_MAX)?;
+    let cut_short = looker.cut_short || tail.cut_short;
+    // A page by time knows only itself.
+    let is_counted = !total.more && (search.order == SearchOrder::Relevance || search.after.is_none());
+    if search.counting == Counting::All && !is_counted {
+        let counting = Search { order: SearchOrder::Newest, neighbours: 0, after: None, ..search.clone() };
+        let until = Instant::now() + search.patience;
+        total = Looker::begin(reading, &counting, tail, None, until)?.count(COUNTED_MAX)?;
     }
     let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
     Ok(Found { hits, total, next, reach, cut_short, micros })
@@ -94,6 +101,15 @@ fn narrowed(reading: &mut Reading<'_>, search: &Search) -> Outcome<(Option<i64>,
     Ok((Some(no), Candidates::All(vec![candidates, Candidates::Any(owners)])))
 }
 
+/// How many rows a search looks at, if all of them are hits: a page and one that says whether there is another.
+fn wanted(search: &Search) -> i64 {
+    match (search.order, search.grouping) {
+        (SearchOrder::Newest, Grouping::Flat) => i64::from(search.limit.clamp(1, HITS_MAX)) + 1,
+        (SearchOrder::Newest, Grouping::Conversations) => 64,
+        (SearchOrder::Relevance, _) => RANKED_MAX as i64 + 1,
+    }
+}
+
 fn entry_of(cursor: SearchCursor) -> Entry {
     Entry { at: cursor.at.0, arrival: cursor.arrival, key: DocKey(cursor.key) }
 }
@@ -109,7 +125,7 @@ impl<'a, 'r> Looker<'a, 'r> {
         let (within, candidates) = narrowed(reading, search)?;
         let before = bounded(search, before);
         let walk = match tail.is_ours {
-            true => Walk::new(reading, &candidates, before)?,
+            true => Walk::new(reading, &candidates, before, wanted(search))?,
             false => Walk::Nothing,
         };
         let tail_left = match before {
@@ -213,7 +229,7 @@ impl<'a, 'r> Looker<'a, 'r> {
         };
         let next = last.filter(|_| more).map(|last| self.cursor_behind(last, 0));
         let total = Count { n: shown.len() as u32, more };
-        Ok((self.hits(&shown)?, total, next))
+        Ok((self.hits(shown)?, total, next))
     }
 
     fn best(&mut self) -> Outcome<(Vec<Hit>, Count, Option<SearchCursor>)> {
@@ -229,12 +245,12 @@ impl<'a, 'r> Looker<'a, 'r> {
             Some(cursor) => cursor.newest,
             None => found.first().map_or(Micros(0), |newest| Micros(newest.entry.at)),
         };
-        let total = Count { n: found.len() as u32, more: more_behind || self.cut_short };
         found.sort_by_key(|judged| std::cmp::Reverse((judged.score, judged.entry)));
         if self.search.grouping == Grouping::Conversations {
             let mut known = HashSet::new();
             found.retain(|judged| known.insert(judged.owner.no));
         }
+        let total = Count { n: found.len() as u32, more: more_behind || self.cut_short };
         if let Some(cursor) = self.search.after {
             found.retain(|judged| (judged.score, judged.entry) < (cursor.score, entry_of(cursor)));
         }
@@ -245,11 +261,12 @@ impl<'a, 'r> Looker<'a, 'r> {
             None => None,
         };
         found.truncate(limit);
-        Ok((self.hits(&found)?, total, next))
+        Ok((self.hits(found)?, total, next))
     }
 
     fn cursor_behind(&self, entry: Entry, score: i64) -> SearchCursor {
-        SearchCursor { score, at: Micros(entry.at), arrival: entry.arrival, key: entry.key.0, newest: Micros(entry.at) }
+        let Entry { at, arrival, key } = entry;
+        SearchCursor { score, at: Micros(at), arrival, key: key.0, newest: Micros(at), now: self.search.now }
     }
 
     /// Says whether a conversation has a hit that is newer than where this page begins.
@@ -257,33 +274,44 @@ impl<'a, 'r> Looker<'a, 'r> {
         let (Some(cursor), Some(owner)) = (self.search.after, self.owners.get(self.reading, no)?) else {
             return Ok(false);
         };
-        let inside = Search { within: Some(owner.shown.id), ..self.search.clone() };
+        let inside = self.inside(owner.shown.id);
         let mut looker = Looker::begin(self.reading, &inside, self.tail.clone(), None, self.until)?;
         Ok(looker.matching()?.is_some_and(|first| first.entry >= entry_of(cursor)))
     }
 
-    fn hits(&mut self, shown: &[Judged]) -> Outcome<Vec<Hit>> {
+    /// The same search in one conversation, for its hits alone.
+    fn inside(&self, conversation: ConversationId) -> Search {
+        let (order, grouping) = (SearchOrder::Newest, Grouping::Flat);
+        Search { within: Some(conversation), order, grouping, neighbours: 0, ..self.search.clone() }
+    }
+
+    fn hits(&mut self, shown: Vec<Judged>) -> Outcome<Vec<Hit>> {
         let mut hits = Vec::with_capacity(shown.len());
         for judged in shown {
-            let mut hit = judged.hit(self.reading, &mut self.owners, self.search)?;
-            if self.search.grouping == Grouping::Conversations {
-                hit.in_conversation = Some(self.counted(judged)?);
-            }
-            hits.push(hit);
+            let in_conversation = match self.search.grouping {
+                Grouping::Conversations => Some(self.counted(judged.owner.shown.id)?),
+                Grouping::Flat => None,
+            };
+            let hit = judged.hit(self.reading, &mut self.owners, self.search)?;
+            hits.push(Hit { in_conversation, ..hit });
         }
         Ok(hits)
     }
 
     /// Counts the hits of a conversation, up to a bound.
-    fn counted(&mut self, judged: &Judged) -> Outcome<Count> {
-        let inside = Search { within: Some(judged.owner.shown.id), ..self.search.clone() };
+    fn counted(&mut self, conversation: ConversationId) -> Outcome<Count> {
+        let inside = self.inside(conversation);
         Looker::begin(self.reading, &inside, self.tail.clone(), None, self.until)?.count(COUNTED_IN_ONE)
     }
 
-    /// Counts hits, as far as a bound and the time allow.
+    /// Counts hits, or conversations that have one, as far as a bound and the time allow.
     fn count(&mut self, bound: u32) -> Outcome<Count> {
+        let mut known: HashSet<i64> = HashSet::new();
         let mut n = 0;
-        while self.matching()?.is_some() {
+        while let Some(judged) = self.matching()? {
+            if self.search.grouping == Grouping::Conversations && !known.insert(judged.owner.no) {
+                continue;
+            }
             if n == bound {
                 return Ok(Count { n, more: true });
             }

@@ -2,7 +2,8 @@
 
 use super::super::connection::{maybe, rows};
 use super::super::fault::Outcome;
-use super::super::read::{Reading, conversation};
+use super::super::read::Reading;
+use super::super::read::conversation::{self, Searched};
 use crate::search::Also;
 use manent_model::path;
 use manent_model::{Address, BranchId, Conversation, ConversationStatus, Head, Range};
@@ -90,16 +91,8 @@ impl Owners {
         if let Some(known) = self.conversations.get(&no) {
             return Ok(known.clone());
         }
-        let found = match conversation::by_no(reading, no)? {
-            Some((shown, head)) if shown.status != ConversationStatus::Importing => {
-                let sql = "select p.name
-                     from conversation c
-                     join project p on p.no = c.project_no and p.withdrawn = 0
-                     where c.no = $1";
-                let project = match shown.project {
-                    Some(_) => maybe(reading.connection, sql, [no], |row| row.get(0))?,
-                    None => None,
-                };
+        let found = match conversation::searched(reading, no)? {
+            Some(Searched { no, shown, head, project }) if shown.status != ConversationStatus::Importing => {
                 let path = Path::of(reading, head)?;
                 Some(Rc::new(Owner { no, shown, path, project }))
             }

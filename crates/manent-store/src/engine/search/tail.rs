@@ -6,8 +6,10 @@ use super::super::read::Reading;
 use super::feed::{self, CURSOR, Cursor};
 use super::{DocKey, DocKind, Entry, docs};
 use crate::search::Reach;
+use crate::transaction::Position;
 use manent_model::{Address, Range};
 use std::collections::HashSet;
+use std::time::Instant;
 
 /// So many messages are looked through; the index hurries when more wait.
 pub(crate) const TAIL_MAX: usize = 20_000;
@@ -21,41 +23,76 @@ pub(crate) struct Tail {
     pub reach: Reach,
     /// The index is one of this store, as it is now.
     pub is_ours: bool,
+    /// Time ran out before all of it was read.
+    pub cut_short: bool,
+}
+
+/// What an index says of itself.
+struct Known {
+    cursor: Cursor,
+    /// How many messages wait to be indexed.
+    waiting: i64,
+    has_unsure: bool,
 }
 
 /// Says how far the index reaches, and how many messages wait behind that.
 pub(crate) fn cursor(reading: &Reading<'_>) -> Outcome<(Cursor, i64)> {
-    let sql = "select value from search_cursor where name = $1";
-    let (found, waiting): (Option<Vec<u8>>, i64) = match (reading.connection, reading.index) {
-        (Connection::Sqlite(_), None) => (None, 0),
-        (Connection::Sqlite(_), Some(index)) => {
-            let waiting = one(index, "select count(*) from todo", (), |row| row.get(0))?;
-            (maybe(index, sql, [CURSOR], |row| row.get(0))?, waiting)
-        }
-        (Connection::Postgres(_), _) => (maybe(reading.connection, sql, [CURSOR], |row| row.get(0))?, 0),
-    };
-    Ok((found.and_then(|bytes| Cursor::decode(&bytes)).unwrap_or_default(), waiting))
+    known(reading).map(|known| (known.cursor, known.waiting))
 }
 
-/// Reads what is not in the index, up to a bound.
-pub(crate) fn tail(reading: &mut Reading<'_>) -> Outcome<Tail> {
-    let (mut at, mut waiting) = cursor(reading)?;
-    let is_ours = feed::is_ours(reading, at)?;
+fn known(reading: &Reading<'_>) -> Outcome<Known> {
+    let (found, waiting, has_unsure): (Option<Vec<u8>>, i64, bool) = match (reading.connection, reading.index) {
+        (Connection::Sqlite(_), None) => (None, 0, false),
+        (Connection::Sqlite(_), Some(index)) => {
+            let sql = "select
+                 (select value from search_cursor where name = $1),
+                 (select count(*) from todo),
+                 exists (select 1 from unsure)";
+            one(index, sql, [CURSOR], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+        }
+        (Connection::Postgres(_), _) => {
+            let sql = "select value from search_cursor where name = $1";
+            (maybe(reading.connection, sql, [CURSOR], |row| row.get(0))?, 0, false)
+        }
+    };
+    let cursor = found.and_then(|bytes| Cursor::decode(&bytes)).unwrap_or_default();
+    Ok(Known { cursor, waiting, has_unsure })
+}
+
+/// Returns the last position of the store, and whether a cursor is one of this store.
+fn compared(reading: &Reading<'_>, cursor: Cursor) -> Outcome<(Position, bool)> {
+    let sql = "select pos, count, digest from journal order by pos desc limit 1";
+    let last: Option<(Position, i64, [u8; 16])> =
+        maybe(reading.connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let is_ours = match last {
+        // An index that has come to the end is known by the same row.
+        Some((row, _, digest)) if cursor.position > 0 && cursor.row == row => digest == cursor.digest.0,
+        _ => feed::is_ours(reading, cursor)?,
+    };
+    Ok((last.map_or(0, |(row, count, _)| row + count - 1), is_ours))
+}
+
+/// Reads what is not in the index, up to a bound and a moment.
+pub(crate) fn tail(reading: &mut Reading<'_>, until: Instant) -> Outcome<Tail> {
+    let Known { cursor: mut at, mut waiting, has_unsure } = known(reading)?;
+    let (last, is_ours) = compared(reading, at)?;
     if !is_ours {
         (at, waiting) = (Cursor::default(), 0);
     }
-    let mut reach = Reach {
-        position: at.position,
-        last: feed::last_position(reading)?,
-        waiting,
-        complete: waiting <= TAIL_MAX as i64,
-    };
+    let mut reach = Reach { position: at.position, last, waiting, complete: waiting <= TAIL_MAX as i64 };
+    let mut cut_short = false;
     let mut entries = Vec::new();
-    if is_ours {
+    if is_ours && waiting > 0 {
         entries.extend(todo(reading)?);
+    }
+    if is_ours && has_unsure {
         entries.extend(unsure(reading)?);
     }
-    while reach.position < reach.last && entries.len() < TAIL_MAX {
+    while at.position < reach.last && entries.len() < TAIL_MAX {
+        cut_short = Instant::now() > until;
+        if cut_short {
+            break;
+        }
         let Some(found) = feed::after(reading, at)? else { break };
         entries.extend(feed::entries(reading, &found.messages)?);
         for no in found.conversations {
@@ -83,7 +120,7 @@ pub(crate) fn tail(reading: &mut Reading<'_>) -> Outcome<Tail> {
     entries.sort_unstable();
     entries.dedup();
     let keys = entries.iter().map(|entry| entry.key).collect();
-    Ok(Tail { entries, keys, reach, is_ours })
+    Ok(Tail { entries, keys, reach, is_ours, cut_short })
 }
 
 /// Reads what was taken out of the index of a file for a deletion that may not have come to pass.

@@ -8,8 +8,7 @@ use super::{DocKey, Entry};
 use manent_model::search::Candidates;
 use std::collections::VecDeque;
 
-/// How many rows are asked for at first; twice as many each time after.
-const FIRST: i64 = 32;
+/// So many rows are asked for at once, at most; each time twice as many as before.
 const MOST: i64 = 1_024;
 
 /// Which tokens a row must have, in the words of an engine.
@@ -92,13 +91,18 @@ pub(crate) enum Walk {
 }
 
 impl Walk {
-    /// Begins before an entry, or at the newest one.
-    pub(crate) fn new(reading: &Reading<'_>, candidates: &Candidates, before: Option<Entry>) -> Outcome<Self> {
+    /// Begins before an entry, or at the newest one, with so many rows as are most likely wanted.
+    pub(crate) fn new(
+        reading: &Reading<'_>,
+        candidates: &Candidates,
+        before: Option<Entry>,
+        wanted: i64,
+    ) -> Outcome<Self> {
         let mut condition = Condition::of(reading.connection, candidates);
         Ok(match (reading.connection, reading.index) {
             (Connection::Postgres(_), _) => {
                 condition.text = condition.text.map(|text| split_too(&text, candidates));
-                Self::Rows { condition, from: before, limit: FIRST, waiting: VecDeque::new(), ended: false }
+                Self::Rows { condition, from: before, limit: wanted, waiting: VecDeque::new(), ended: false }
             }
             (Connection::Sqlite(_), Some(index)) => {
                 let sql = "select slot, last, slack from run where hidden = 0 order by slot";
@@ -106,7 +110,7 @@ impl Walk {
                     rows(index, sql, (), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
                 let mut runs = Vec::with_capacity(found.len());
                 for (slot, last, slack) in found {
-                    runs.push(Run::new(index, slot, last, slack, before)?);
+                    runs.push(Run::new(index, (slot, last, slack), before, wanted)?);
                 }
                 Self::Runs { condition, runs }
             }
@@ -228,12 +232,17 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    fn new(index: &rusqlite::Connection, slot: i64, last: i64, slack: i64, before: Option<Entry>) -> Ran<Self> {
+    fn new(
+        index: &rusqlite::Connection,
+        (slot, last, slack): (i64, i64, i64),
+        before: Option<Entry>,
+        limit: i64,
+    ) -> Ran<Self> {
         let last = match before {
             Some(before) => last_not_after(index, slot, last, before.at.saturating_add(slack))?,
             None => last,
         };
-        Ok(Self { slot, last, slack, limit: FIRST, before, reached: i64::MAX, waiting: VecDeque::new() })
+        Ok(Self { slot, last, slack, limit, before, reached: i64::MAX, waiting: VecDeque::new() })
     }
 
     /// Looks at rows until the first that waits is the newest of all that are left.

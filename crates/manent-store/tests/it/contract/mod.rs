@@ -17,6 +17,7 @@ mod random;
 mod backups;
 mod differences;
 mod search;
+mod hits;
 
 /// Runs each function of the contract on every engine.
 macro_rules! contract {
@@ -196,4 +197,9 @@ contract! {
     search::what_no_reader_sees_is_not_shown_beside_a_hit,
     search::every_word_of_a_random_message_finds_it,
     search::every_chinese_word_of_two_characters_is_found_everywhere,
+    hits::ranked_pages_go_on_as_they_began_whatever_the_clock_says,
+    hits::conversations_are_counted_when_hits_are_put_together,
+    hits::all_hits_are_counted_from_every_page,
+    hits::counting_has_time_of_its_own,
+    hits::a_query_as_deep_as_may_be_is_answered,
 }

@@ -6,16 +6,16 @@ use manent_model::*;
 use manent_store::*;
 
 /// The moment at which tests look back.
-fn clock() -> Clock {
+pub(super) fn clock() -> Clock {
     Clock { now: at(1_000_000), offset_seconds: 0 }
 }
 
-fn search(text: &str) -> Search {
+pub(super) fn search(text: &str) -> Search {
     Search::new(Query::parse(text, clock()).expect("a test asks what can be read"), clock().now)
 }
 
 /// Looks in what is not indexed yet and again in the index; both must answer the same.
-async fn found(store: &dyn Store, search: Search) -> Found {
+pub(super) async fn found(store: &dyn Store, search: Search) -> Found {
     let at_once = store.search(search.clone()).await.expect("readable");
     indexed(store).await;
     let later = store.search(search).await.expect("readable");
@@ -29,7 +29,7 @@ async fn words(store: &dyn Store, text: &str) -> Vec<String> {
     shown(&found(store, search(text)).await)
 }
 
-fn shown(found: &Found) -> Vec<String> {
+pub(super) fn shown(found: &Found) -> Vec<String> {
     let show = |hit: &Hit| match hit.field {
         Field::Text => hit.snippet.text.clone(),
         field => format!("[{field:?}] {}", hit.snippet.text),
@@ -38,7 +38,7 @@ fn shown(found: &Found) -> Vec<String> {
 }
 
 /// Appends messages a second apart, in their order.
-async fn tell(store: &dyn Store, conversation: ConversationId, from: i64, texts: &[&str]) -> Vec<MessageId> {
+pub(super) async fn tell(store: &dyn Store, conversation: ConversationId, from: i64, texts: &[&str]) -> Vec<MessageId> {
     let mut messages: Vec<NewMessage> = texts.iter().map(|text| message("user", text)).collect();
     for (place, message) in messages.iter_mut().enumerate() {
         message.content.time = Time { at: at(from + place as i64), known: Known::Exact };

@@ -356,3 +356,20 @@ fn a_damaged_message_keeps_nobody_from_finding_the_others() {
         }
     });
 }
+
+#[test]
+fn what_is_not_indexed_is_looked_through_no_longer_than_somebody_waits() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join(FILE);
+    runtime().block_on(async {
+        let store = SqliteStore::open(SqliteOptions { index: false, ..SqliteOptions::new(&path) }).expect("opens");
+        filled(&store, 1_000).await;
+        let clock = Clock { now: at(0), offset_seconds: 0 };
+        let patient = Search::new(Query::parse("word7", clock).expect("a query"), clock.now);
+        let hurried = Search { patience: std::time::Duration::ZERO, ..patient.clone() };
+        let found = store.search(hurried).await.expect("readable");
+        assert!(found.cut_short && !found.reach.complete, "{:?}", found.reach);
+        let found = store.search(patient).await.expect("readable");
+        assert_eq!((found.hits.len(), found.cut_short, found.reach.complete), (1, false, true));
+    });
+}

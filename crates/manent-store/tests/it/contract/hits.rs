@@ -1,0 +1,108 @@
+//! Hits: how they come in pages, and how they are counted.
+
+use super::search::{clock, found, search, shown, tell};
+use crate::kit::*;
+use manent_model::*;
+use manent_store::*;
+use std::time::Duration;
+
+const DAY: i64 = 86_400;
+
+pub async fn ranked_pages_go_on_as_they_began_whatever_the_clock_says(store: &dyn Store) {
+    let conversation = conversation(store, "").await;
+    for place in 0..12 {
+        let text = format!("needle {place}");
+        tell(store, conversation, place * 5 * DAY, &[&text]).await;
+    }
+    let mut next = Search { order: SearchOrder::Relevance, now: at(60 * DAY), limit: 3, ..search("needle") };
+    let whole = shown(&found(store, Search { limit: 100, ..next.clone() }).await);
+    assert_eq!(whole.len(), 12);
+    let mut pages = Vec::new();
+    loop {
+        let page = found(store, next.clone()).await;
+        pages.extend(shown(&page));
+        assert!(pages.len() <= 12, "{pages:?}");
+        next.now = Micros(next.now.0 + 40 * DAY * 1_000_000);
+        match page.next {
+            Some(cursor) => next.after = Some(cursor),
+            None => break,
+        }
+    }
+    assert_eq!(pages, whole);
+}
+
+pub async fn conversations_are_counted_when_hits_are_put_together(store: &dyn Store) {
+    for place in 0..5 {
+        let conversation = conversation(store, "").await;
+        tell(store, conversation, 100 * place, &["needle one", "other", "needle two"]).await;
+    }
+    for order in [SearchOrder::Newest, SearchOrder::Relevance] {
+        let grouping = Grouping::Conversations;
+        let mut page = Search { order, grouping, limit: 2, counting: Counting::All, ..search("needle") };
+        loop {
+            let counted = found(store, page.clone()).await;
+            assert_eq!(counted.total, Count { n: 5, more: false }, "{order:?}");
+            match counted.next {
+                Some(cursor) => page.after = Some(cursor),
+                None => break,
+            }
+        }
+    }
+    let page = Search { grouping: Grouping::Conversations, limit: 2, ..search("needle") };
+    assert_eq!(found(store, page).await.total, Count { n: 2, more: true });
+}
+
+pub async fn all_hits_are_counted_from_every_page(store: &dyn Store) {
+    let conversation = conversation(store, "").await;
+    tell(store, conversation, 0, &["needle 1", "needle 2", "needle 3", "needle 4", "needle 5"]).await;
+    for order in [SearchOrder::Newest, SearchOrder::Relevance] {
+        let mut page = Search { order, limit: 2, counting: Counting::All, ..search("needle") };
+        loop {
+            let counted = found(store, page.clone()).await;
+            assert_eq!(counted.total, Count { n: 5, more: false }, "{order:?}");
+            match counted.next {
+                Some(cursor) => page.after = Some(cursor),
+                None => break,
+            }
+        }
+    }
+}
+
+pub async fn counting_has_time_of_its_own(store: &dyn Store) {
+    let conversation = conversation(store, "").await;
+    // They have both words and not the phrase, which takes longer to know than anybody waits.
+    let slow = "beta, alpha; nothing ".repeat(50_000);
+    for place in 0..8 {
+        tell(store, conversation, place, &[&slow]).await;
+    }
+    tell(store, conversation, 10, &["alpha beta"]).await;
+    indexed(store).await;
+    let phrase = Search { limit: 1, ..search("\"alpha beta\"") };
+    // The first page ends before the slow ones.
+    let after = SearchCursor { score: 0, at: at(9), arrival: 0, key: 0, newest: at(10), now: clock().now };
+    let hurried = Search { after: Some(after), counting: Counting::All, patience: Duration::from_millis(20), ..phrase };
+    // A machine that is busy may take the time of the counting as well.
+    for _ in 0..50 {
+        let page = store.search(hurried.clone()).await.expect("readable");
+        assert!(page.cut_short && page.hits.is_empty(), "{page:?}");
+        if page.total == (Count { n: 1, more: true }) {
+            return;
+        }
+    }
+    panic!("nothing is counted");
+}
+
+pub async fn a_query_as_deep_as_may_be_is_answered(store: &dyn Store) {
+    let conversation = conversation(store, "").await;
+    tell(store, conversation, 0, &["alpha beta", "alpha gamma", "delta"]).await;
+    // Each level is one of the two, so that none can be left out.
+    let mut deep = "alpha OR 检索".to_owned();
+    for level in 0..manent_model::search::DEPTH_MAX {
+        deep = match level % 2 {
+            0 => format!("({deep}) -none{level} (beta OR gamma)"),
+            _ => format!("({deep}) OR \"no such thing {level}\""),
+        };
+    }
+    let deep = deep.replace(" (beta OR gamma)", " al*");
+    assert_eq!(shown(&found(store, search(&deep)).await), ["alpha gamma", "alpha beta"], "{deep}");
+}
