@@ -21,6 +21,13 @@ pub struct Fact {
     pub met: bool,
 }
 
+/// Everything that is not a speed of many rounds.
+pub struct Facts {
+    pub store: Vec<Fact>,
+    pub search: Vec<Fact>,
+    pub imports: Vec<Fact>,
+}
+
 impl Fact {
     /// Says it as soon as it is known: a whole run takes long.
     pub fn tell(&self) {

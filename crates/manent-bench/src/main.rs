@@ -6,7 +6,7 @@
 //! In reading order: what is asked ([`measure`]), who answers ([`subject`], then [`raw_log`], [`lmdb`], [`peer`], [`web`],
 //! [`server`], [`select`], [`pgbench`]), what
 //! they are fed ([`corpus`]), how it is timed ([`drive`], [`summary`]), how rounds go ([`rounds`]), what an import of
-//! large files takes ([`formats`]), what is expected ([`goal`]) and how it is shown ([`table`], [`machine`]).
+//! large files takes ([`formats`]), what a search takes ([`search`]), what is expected ([`goal`]) and how it is shown ([`table`], [`machine`]).
 
 mod corpus;
 mod drive;
@@ -38,6 +38,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use crate::corpus::Corpus;
+use crate::facts::Facts;
 use crate::machine::Machine;
 use crate::options::Options;
 use crate::rounds::Results;
@@ -64,8 +65,8 @@ fn main() -> Result<()> {
         .tempdir_in(&options.directory)
         .with_context(|| format!("creating a folder in {}", options.directory.display()))?;
 
+    let corpus = Corpus::new(corpus::SEED, options.scale.conversations, options.scale.messages);
     if options.search {
-        let corpus = Corpus::new(corpus::SEED, options.scale.conversations, options.scale.messages);
         println!("{}", table::facts(&search::of(workspace.path(), &corpus)?));
         return Ok(());
     }
@@ -74,15 +75,15 @@ fn main() -> Result<()> {
         println!("{}", table::facts(&imports));
         return Ok(());
     }
-    let corpus = Corpus::new(corpus::SEED, options.scale.conversations, options.scale.messages);
+    let search = search::of(workspace.path(), &corpus)?;
     let store = manent::Manent::load(workspace.path(), &corpus, &measure::LENGTHS)?;
     let path = store.path().to_owned();
     let mut subjects = subjects(workspace.path(), &corpus, store)?;
     let results = Results::measure(&mut subjects, &options.scale);
     // Closing the stores leaves nothing in their WALs, so that the file is all there is.
     drop(subjects);
-    let facts = facts::of(&path, &corpus)?;
-    let report = table::report(&results, (&facts, &imports), &Machine::of(workspace.path()), &options.scale);
+    let facts = Facts { store: facts::of(&path, &corpus)?, search, imports };
+    let report = table::report(&results, &facts, &Machine::of(workspace.path()), &options.scale);
     println!("{report}");
     if let Some(path) = &options.write {
         std::fs::write(path, report).with_context(|| format!("writing {}", path.display()))?;

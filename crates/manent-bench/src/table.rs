@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::facts::Fact;
+use crate::facts::{Fact, Facts};
 use crate::goal::{self, Against, Figure, Goal, Ratio};
 use crate::machine::Machine;
 use crate::options::Scale;
@@ -11,7 +11,7 @@ use crate::subject::Side;
 use crate::summary::Summary;
 
 /// Writes the whole report.
-pub fn report(results: &Results, (facts, imports): (&[Fact], &[Fact]), machine: &Machine, scale: &Scale) -> String {
+pub fn report(results: &Results, facts: &Facts, machine: &Machine, scale: &Scale) -> String {
     let Machine { processor, cores, kernel, filesystem, date } = machine;
     let (name, rounds, window_ms) = (scale.name, scale.rounds, scale.window.as_millis());
     let sections = [
@@ -25,9 +25,11 @@ pub fn report(results: &Results, (facts, imports): (&[Fact], &[Fact]), machine: 
         "## Ratios\n".to_string(),
         aligned(ratio_rows(results)),
         "## Size and start\n".to_string(),
-        self::facts(facts),
+        self::facts(&facts.store),
+        "## Search\n".to_string(),
+        self::facts(&facts.search),
         "## Imports of large files\n".to_string(),
-        self::facts(imports),
+        self::facts(&facts.imports),
         "## Figures\n".to_string(),
         aligned(figure_rows(results)),
         "## What was measured\n".to_string(),

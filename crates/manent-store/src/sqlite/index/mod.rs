@@ -28,7 +28,7 @@ const LAYOUT: i64 = 2;
 const EVERYTHING: DocKey = DocKey(i64::MIN);
 
 /// So many pages may stand in the WAL while there is much to do.
-const WAL_MAX: i64 = 4_000;
+const WAL_MAX: i64 = 1_000;
 
 for_each_slot! {
     WORDS = include_str!("words.sql");
