@@ -72,6 +72,7 @@ impl OnServer {
             for _ in 0..WRITERS {
                 writers.push(runtime.block_on(database.create(ConversationDraft::default()))?.id);
             }
+            runtime.block_on(database.when_indexed())?;
             // Statistics, as a server that runs for a while has them.
             let mut analyze = server.command("vacuumdb");
             let port = server.port().to_string();

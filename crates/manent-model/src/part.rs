@@ -312,6 +312,12 @@ impl Body {
         raw::elements(&self.0).map(PartRef::of)
     }
 
+    /// Says whether there may be calls of tools or their results; most messages have none, and looking is cheaper than
+    /// taking them apart.
+    pub fn may_have_tools(&self) -> bool {
+        self.text().contains("\"tool_")
+    }
+
     /// Returns the words that a reader sees, one paragraph per part.
     pub fn words(&self) -> String {
         let mut all = String::new();

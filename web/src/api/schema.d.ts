@@ -848,17 +848,17 @@ export interface Routes {
     body: ErasePlan;
     answer: Receipt;
   };
-  /** Returns everything, or one conversation, as JSON lines that an import takes in without loss. */
+  /** Returns everything, one conversation, or those in which a search finds something, as JSON lines that an import takes in without loss. */
   'GET /export': {
     path: undefined;
-    query: { conversation?: ConversationId | null };
+    query: { conversation?: ConversationId | null; query?: string | null };
     body: undefined;
     answer: undefined;
   };
   /** Returns conversations as another program writes them: its file, or a zip of several. The header `Manent-Losses` lists what the format cannot hold. */
   'GET /export/files': {
     path: undefined;
-    query: { conversation?: ConversationId | null; format: string; generation?: string | null; redact?: boolean };
+    query: { conversation?: ConversationId | null; format: string; generation?: string | null; query?: string | null; redact?: boolean };
     body: undefined;
     answer: undefined;
   };

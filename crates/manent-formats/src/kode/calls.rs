@@ -140,8 +140,7 @@ impl Blocks {
         let mut blocks = Self { all: Vec::new(), by_id: HashMap::new() };
         for index in &put.path {
             let body = &put.grove.content(*index).body;
-            // Most messages have none, and looking is cheaper than taking them apart.
-            let parts = if body.text().contains("\"tool_") { body.parts() } else { Vec::new() };
+            let parts = if body.may_have_tools() { body.parts() } else { Vec::new() };
             for (place, part) in parts.into_iter().enumerate() {
                 match part {
                     Part::ToolCall { id, name, .. } => {

@@ -171,7 +171,8 @@ fn media(mime: &str, extra: &Extra) -> String {
 pub(super) fn last_safe<'a>(messages: impl Iterator<Item = &'a Content>) -> i64 {
     let mut last = -1;
     for (place, content) in messages.enumerate() {
-        let asks = || content.body.parts().iter().any(|part| matches!(part, Part::ToolCall { .. }));
+        let body = &content.body;
+        let asks = || body.may_have_tools() && body.parts().iter().any(|part| matches!(part, Part::ToolCall { .. }));
         let role = role(&content.role);
         if role == "user" || (role == "assistant" && !asks()) {
             last = place as i64;

@@ -16,7 +16,9 @@ pub(super) struct Calls {
 impl Calls {
     /// Takes in what a message asks for and what it answers.
     pub(super) fn look(&mut self, message: MessageIndex, entry: &Entry) {
-        for (place, part) in entry.content.body.parts().iter().enumerate() {
+        let body = &entry.content.body;
+        let parts = if body.may_have_tools() { body.parts() } else { Vec::new() };
+        for (place, part) in parts.iter().enumerate() {
             match part {
                 Part::ToolCall { id, name, input, .. } => {
                     self.open.entry(id.clone()).or_default().push(self.asked.len());

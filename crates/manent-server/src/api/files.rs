@@ -1,5 +1,6 @@
 //! Other programs' files: uploaded and taken in, written and downloaded.
 
+use super::transfer::selection;
 use crate::app::App;
 use crate::extract::Asked;
 use crate::operation::{Operation, group};
@@ -16,7 +17,7 @@ use manent::formats::redact::Secrets;
 use manent::formats::tree::{self, Tree};
 use manent::formats::{self, FORMATS, Format};
 use manent::import::ImportedReport;
-use manent::{ConversationId, ExportSelection, ImportMode};
+use manent::{ConversationId, ImportMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
@@ -198,6 +199,9 @@ struct ExportParameters {
     generation: Option<String>,
     /// Only this conversation.
     conversation: Option<ConversationId>,
+    /// Only conversations in which this search finds something.
+    #[schemars(length(max = 1000))]
+    query: Option<String>,
     /// Take out what looks like a key or a password.
     #[serde(default)]
     redact: bool,
@@ -205,10 +209,7 @@ struct ExportParameters {
 
 async fn export(State(app): State<App>, Asked(asked): Asked<ExportParameters>) -> Answer<Response> {
     let format = named(&asked.format)?;
-    let selection = match asked.conversation {
-        Some(id) => ExportSelection::Conversations(vec![app.database.conversation(id).await?.id]),
-        None => ExportSelection::Everything,
-    };
+    let selection = selection(&app.database, asked.conversation, asked.query).await?;
     let secrets = if asked.redact { Secrets::Remove } else { Secrets::Keep };
     let plan = ExportPlan { selection, format, generation: asked.generation, secrets };
     let exported = app.database.export_tree(&plan, Parcel::new().map_err(unkept)?).await?;

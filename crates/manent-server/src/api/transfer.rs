@@ -9,7 +9,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{Method, header};
 use axum::response::{IntoResponse, Response};
-use manent::{ConversationId, ExportSelection, ImportReport};
+use manent::{ConversationId, Database, ExportSelection, ImportReport};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::io::BufReader;
@@ -19,8 +19,11 @@ const LINES: &str = "application/x-ndjson";
 pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::GET, "/export", "export", export)
-            .says("Returns everything, or one conversation, as JSON lines that an import takes in without loss.")
+            .says(
+                "Returns everything, one conversation, or those in which a search finds something, as JSON lines that an import takes in without loss.",
+            )
             .library("export_jsonl")
+            .library("conversations_with")
             .query::<ExportParameters>()
             .answers_with(LINES),
         Operation::new(Method::POST, "/import", "import", import)
@@ -41,13 +44,27 @@ pub(super) fn operations() -> Vec<Operation> {
 struct ExportParameters {
     /// Only this conversation.
     conversation: Option<ConversationId>,
+    /// Only conversations in which this search finds something.
+    #[schemars(length(max = 1000))]
+    query: Option<String>,
+}
+
+/// Returns what is to be exported: one conversation, those in which a search finds something, or everything.
+pub(super) async fn selection(
+    database: &Database,
+    conversation: Option<ConversationId>,
+    query: Option<String>,
+) -> Answer<ExportSelection> {
+    match (conversation, query) {
+        (Some(_), Some(_)) => Err(Problem::invalid("a conversation or a query, not both")),
+        (Some(id), None) => Ok(ExportSelection::Conversations(vec![database.conversation(id).await?.id])),
+        (None, Some(query)) => Ok(ExportSelection::Conversations(database.conversations_with(&query).await?)),
+        (None, None) => Ok(ExportSelection::Everything),
+    }
 }
 
 async fn export(State(app): State<App>, Asked(asked): Asked<ExportParameters>) -> Answer<Response> {
-    let selection = match asked.conversation {
-        Some(id) => ExportSelection::Conversations(vec![app.database.conversation(id).await?.id]),
-        None => ExportSelection::Everything,
-    };
+    let selection = selection(&app.database, asked.conversation, asked.query).await?;
     let (out, stream) = pipe::out();
     let runtime = tokio::runtime::Handle::current();
     tokio::task::spawn_blocking(move || {

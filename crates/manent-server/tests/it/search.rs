@@ -148,7 +148,7 @@ async fn rubbish_is_answered_and_breaks_nothing() {
     let mut client = server.client().await;
     conversation(&mut client, "'; drop table message; --", &["'; drop table message; --", "a\u{0}b \u{202e}", "*"])
         .await;
-    let cursors = ["00", "80", "7f", "ff"].map(|byte| byte.repeat(40));
+    let cursors = ["00", "80", "7f", "ff"].map(|byte| byte.repeat(48));
     let rubbish = [
         "'; drop table message; --",
         "\" OR 1=1",

@@ -89,12 +89,15 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// What leaves the index of a file.
+/// What leaves the index.
 #[derive(Debug, Default)]
 pub(crate) struct Unindexed {
+    /// What leaves that of a file; a server lets it go at once.
     pub docs: Vec<Doc>,
-    /// Something goes that nobody can read: the whole index goes with it. On a server: the index is held.
+    /// Something goes that nobody can read: the whole index of a file goes with it.
     pub all: bool,
+    /// The index of a server is held, so that whoever fills it does not bring back what goes.
+    pub is_held: bool,
 }
 
 impl Unindexed {

@@ -120,10 +120,12 @@ fn hide(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth) -> Outcome<()> {
 }
 
 fn delete_attached(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budget: &mut Budget) -> Outcome<()> {
+    const FOLDS: &str =
+        "delete from fold where no in (select no from fold where conversation_no = $1 order by no limit $2)";
     const BY_CONVERSATION: [&str; 6] = [
         "delete from note where no in (select no from note where conversation_no = $1 limit $2)",
         "delete from state where no in (select no from state where conversation_no = $1 limit $2)",
-        "delete from fold where no in (select no from fold where conversation_no = $1 order by no limit $2)",
+        FOLDS,
         "delete from model_call where no in (select no from model_call where conversation_no = $1 limit $2)",
         "delete from input where no in (select no from input where conversation_no = $1 limit $2)",
         "delete from tool_call where (key, part) in
@@ -131,7 +133,8 @@ fn delete_attached(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budget:
     ];
     for sql in BY_CONVERSATION {
         if budget.left > 0 {
-            if sql.contains("from fold") {
+            // As many as go leave the index.
+            if sql == FOLDS {
                 unindex::folds(tx, row.no, budget.left)?;
             }
             let gone = execute_counted(tx.connection, sql, (row.no, budget.left))?;
@@ -353,15 +356,16 @@ fn remove_derived(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Out
 }
 
 fn remove_derived_in(tx: &mut Tx<'_>, conversation_no: i64, address: Address, budget: &mut Budget) -> Outcome<()> {
+    const FOLD: &str = "delete from fold where no = $1";
     const DERIVED: [(&str, &str); 2] = [
-        ("select no, ranges, id from fold where conversation_no = $1", "delete from fold where no = $1"),
+        ("select no, ranges, id from fold where conversation_no = $1", FOLD),
         ("select no, ranges, id from model_call where conversation_no = $1", "delete from model_call where no = $1"),
     ];
     for (find, delete) in DERIVED {
         let found: Vec<(i64, Vec<u8>, [u8; 16])> =
             rows(tx.connection, find, [conversation_no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         for (no, _, id) in found.into_iter().filter(|(_, ranges, _)| covers(ranges, address)) {
-            if delete.contains("from fold") {
+            if delete == FOLD {
                 unindex::fold(tx, no)?;
             }
             budget.receipt.attached += execute_counted(tx.connection, delete, [no])? as i64;

@@ -66,12 +66,12 @@ pub(crate) fn fold(tx: &mut Tx<'_>, no: i64) -> Outcome<()> {
 
 /// Whoever indexes holds the row that says how far it has come; what it read before would bring back what goes now.
 fn remove(tx: &mut Tx<'_>, key: DocKey) -> Outcome<()> {
-    if !tx.unindexed.all {
+    if !tx.unindexed.is_held {
         let sql = "insert into search_cursor (name, value) values ($1, $2) on conflict (name) do nothing";
         execute(tx.connection, sql, (CURSOR, Cursor::default().encode()))?;
         let sql = "select value from search_cursor where name = $1 for update";
         maybe(tx.connection, sql, [CURSOR], |_| Ok(()))?;
-        tx.unindexed.all = true;
+        tx.unindexed.is_held = true;
     }
     Ok(execute(tx.connection, "delete from search_doc where key = $1", [key.0])?)
 }
