@@ -136,7 +136,7 @@ describe('what is found', () => {
 describe('a query that cannot be read', () => {
   for (const [locale, wrong] of [
     ['en-US', [['tapir "tap', /This quotation mark is not closed.*at character 7/], ['tapir kind:cat', /kind: takes chat, agent.*at character 12/], ['(tapir', /parenthesis is not closed/]]],
-    ['zh-CN', [['tapir "tap', /这个引号没有闭合.*第 7 个字符/], ['tapir kind:cat', /kind: 只能是 chat/], ['tapir after:soon', /日期，例如 2026/], ['tapir)', /没有对应的左括号/], ['tapir OR', /OR 应放在两个词之间/], ['tapir role:', /缺少值/], [`tapir ${'（'.repeat(20)}`, /最多嵌套 16 层/]]],
+    ['zh-CN', [['tapir "tap', /这个引号没有闭合.*第 7 个字符/], ['tapir kind:cat', /kind: 只能是 chat/], ['tapir after:soon', /日期，例如 2026/], ['tapir)', /没有对应的左括号/], ['tapir OR', /OR 应放在两个词之间/], ['tapir role:', /缺少值/], [`tapir ${'（'.repeat(20)}`, /最多嵌套 8 层/]]],
   ]) {
     inPage(`is told under the box with its place, and the last hits stay: ${locale}`, { locale, allow: REFUSED }, async (page) => {
       const { id } = await make('Tapir');
