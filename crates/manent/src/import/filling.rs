@@ -407,16 +407,18 @@ impl Filling {
     }
 }
 
-/// Finds the conversation that an earlier import made of this one: the same id, and either made at the same time or out
-/// of the same file. Ids like `sess_001` are used by everybody.
+/// Finds the conversation that an earlier import made of this one: the same id, and made at the same time or, where nobody
+/// says when, out of a file at the same place. Ids like `sess_001` are used by everybody, and so are names of files.
 async fn find(importer: &Importer<'_>, item: &ConversationItem) -> Result<Option<(Stored, Option<Kept>)>> {
     let (Some(known), Some(source)) = (&importer.known, &importer.source) else { return Ok(None) };
     for origin in known.named(importer.database, importer.format.name, &item.external).await? {
         let OriginObject::Conversation(id) = origin.object else { continue };
         let kept: Option<Kept> = origin.raw.as_deref().and_then(|raw| serde_json::from_str(raw).ok());
-        let same_time =
-            kept.as_ref().is_some_and(|kept| kept.created_at == item.created_at && kept.created_at.is_some());
-        if !same_time && origin.source != source.source.id && !known.same_place(&origin, &source.source) {
+        let is_same = match (kept.as_ref().and_then(|kept| kept.created_at), item.created_at) {
+            (Some(then), Some(now)) => then == now,
+            _ => origin.source == source.source.id || known.same_place(&origin, &source.source),
+        };
+        if !is_same {
             continue;
         }
         let found = importer.database.store.conversation(ConversationRef::Id(id)).await?;

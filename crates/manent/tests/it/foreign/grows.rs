@@ -113,10 +113,16 @@ async fn the_same_id_in_another_story_is_another_conversation() {
     let other = SESSIONS.replace("2024-01-01T00:00:00.000Z\"\n    },", "2020-05-05T00:00:00.000Z\"\n    },");
     let database = open();
     import(&database, &sessions(SESSIONS)).await;
-    let elsewhere = Files::from([("otherone-storage.json".to_owned(), other.into_bytes())]);
+    let elsewhere = Files::from([("otherone-storage.json".to_owned(), other.clone().into_bytes())]);
     let report = import(&database, &elsewhere).await;
     let told: Vec<bool> = report.conversations.iter().map(|one| one.is_new).collect();
     assert_eq!(told, [true, false], "the second was made at the same time");
+    // Everybody's file has the same name, wherever it lies.
+    let database = open();
+    import(&database, &sessions(SESSIONS)).await;
+    let told: Vec<bool> =
+        import(&database, &sessions(&other)).await.conversations.iter().map(|one| one.is_new).collect();
+    assert_eq!(told, [true, false]);
 }
 
 #[tokio::test]
