@@ -159,7 +159,7 @@ impl Work {
             catch_up(&mut reading, index, many)?;
         }
         let (position, waiting) = (index.cursor()?.unwrap_or_default().position, index.waiting()?);
-        let in_haste = came >= SMALL || index.has_listed()?;
+        let in_haste = came >= SMALL || index.has_work()?;
         index.commit()?;
         index.tidy(false);
         // Where a little comes all the time, it is taken in together.
@@ -173,7 +173,7 @@ struct Seen {
     /// Where the index stands; none if it has to be made anew.
     cursor: Option<Cursor>,
     feed: Option<Feed>,
-    has_listed: bool,
+    has_work: bool,
     unsure: Vec<DocKey>,
     /// It was emptied for a deletion that is not committed yet.
     stays_empty: bool,
@@ -188,11 +188,11 @@ impl Seen {
         let feed = feed::after(reading, cursor.unwrap_or_default())?;
         let last = feed::last_position(reading)?;
         let (unsure, stays_empty) = (index.unsure(last)?, index.must_stay_empty(last)?);
-        Ok(Self { cursor, feed, has_listed: index.has_listed()?, unsure, stays_empty })
+        Ok(Self { cursor, feed, has_work: index.has_work()?, unsure, stays_empty })
     }
 
     fn is_idle(&self) -> bool {
-        self.feed.is_none() && !self.has_listed && self.unsure.is_empty()
+        self.feed.is_none() && !self.has_work && self.unsure.is_empty()
     }
 }
 

@@ -20,9 +20,10 @@ impl Index {
         one(&self.connection, "select count(*) from todo", (), |row| row.get(0))
     }
 
-    /// Says whether anything is listed, in a run or not.
-    pub(in crate::sqlite) fn has_listed(&self) -> Ran<bool> {
-        Ok(maybe(&self.connection, "select 1 from listed limit 1", (), |_| Ok(()))?.is_some())
+    /// Says whether there is something to do: what is listed, or a run of which the rest was taken off the list.
+    pub(in crate::sqlite) fn has_work(&self) -> Ran<bool> {
+        let listed = maybe(&self.connection, "select 1 from listed limit 1", (), |_| Ok(()))?;
+        Ok(listed.is_some() || self.is_making()?)
     }
 
     /// Says whether more than so many wait for a run to be made of them.

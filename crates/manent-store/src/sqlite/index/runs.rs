@@ -416,4 +416,17 @@ mod tests {
             [(RUN_MIN + 500, true), (1, false)]
         );
     }
+
+    #[test]
+    fn a_run_is_ended_though_the_rest_of_its_list_is_gone() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let index = Index::open(&SqliteOptions::new(folder.path().join("store.db"))).expect("opens");
+        let docs: Vec<Doc> = (1..=RUN_MIN).map(|no| doc(no * SLACK_MAX, no)).collect();
+        index.put_off(&docs.iter().map(|doc| doc.entry).collect::<Vec<Entry>>()).expect("listed");
+        assert!(matches!(index.making(1).expect("readable"), Making::Next { again: false, .. }));
+        index.forget(&docs, 1).expect("taken off");
+        assert!(index.has_work().expect("readable"), "it would stay unfinished");
+        index.make(&[], Vec::new()).expect("made");
+        assert!(!index.has_work().expect("readable"));
+    }
 }

@@ -31,6 +31,18 @@ pub async fn ranked_pages_go_on_as_they_began_whatever_the_clock_says(store: &dy
     assert_eq!(pages, whole);
 }
 
+/// Goes through all pages; each says how many there are in all.
+async fn every_page_counts_five(store: &dyn Store, mut page: Search) {
+    loop {
+        let counted = found(store, page.clone()).await;
+        assert_eq!(counted.total, Count { n: 5, more: false }, "{:?}", page.order);
+        match counted.next {
+            Some(cursor) => page.after = Some(cursor),
+            None => return,
+        }
+    }
+}
+
 pub async fn conversations_are_counted_when_hits_are_put_together(store: &dyn Store) {
     for place in 0..5 {
         let conversation = conversation(store, "").await;
@@ -38,15 +50,8 @@ pub async fn conversations_are_counted_when_hits_are_put_together(store: &dyn St
     }
     for order in [SearchOrder::Newest, SearchOrder::Relevance] {
         let grouping = Grouping::Conversations;
-        let mut page = Search { order, grouping, limit: 2, counting: Counting::All, ..search("needle") };
-        loop {
-            let counted = found(store, page.clone()).await;
-            assert_eq!(counted.total, Count { n: 5, more: false }, "{order:?}");
-            match counted.next {
-                Some(cursor) => page.after = Some(cursor),
-                None => break,
-            }
-        }
+        let page = Search { order, grouping, limit: 2, counting: Counting::All, ..search("needle") };
+        every_page_counts_five(store, page).await;
     }
     let page = Search { grouping: Grouping::Conversations, limit: 2, ..search("needle") };
     assert_eq!(found(store, page).await.total, Count { n: 2, more: true });
@@ -56,15 +61,8 @@ pub async fn all_hits_are_counted_from_every_page(store: &dyn Store) {
     let conversation = conversation(store, "").await;
     tell(store, conversation, 0, &["needle 1", "needle 2", "needle 3", "needle 4", "needle 5"]).await;
     for order in [SearchOrder::Newest, SearchOrder::Relevance] {
-        let mut page = Search { order, limit: 2, counting: Counting::All, ..search("needle") };
-        loop {
-            let counted = found(store, page.clone()).await;
-            assert_eq!(counted.total, Count { n: 5, more: false }, "{order:?}");
-            match counted.next {
-                Some(cursor) => page.after = Some(cursor),
-                None => break,
-            }
-        }
+        let page = Search { order, limit: 2, counting: Counting::All, ..search("needle") };
+        every_page_counts_five(store, page).await;
     }
 }
 
