@@ -3,15 +3,13 @@
 //! Outside they wear a prefix and 26 base-32 characters (`conv_01K7H1RY3BNE1D3YX3C01SM0R1`), so that an id in a log
 //! says what it names. Making one needs a clock and chance, which the model does not have: the caller brings both.
 
+use crate::base32::{ALPHABET, digit};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
-
-/// Crockford's alphabet: no I, L, O or U, so that a spoken or copied id is not misread.
-const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /// Why a text is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -54,11 +52,7 @@ fn span(text: &str) -> Option<([u8; 16], [u8; 16])> {
 fn digits(text: &str) -> Option<u128> {
     let mut value: u128 = 0;
     for (place, character) in text.bytes().enumerate() {
-        let digit = match character.to_ascii_uppercase() {
-            b'O' => 0,
-            b'I' | b'L' => 1,
-            upper => ALPHABET.iter().position(|&known| known == upper)? as u128,
-        };
+        let digit = u128::from(digit(character)?);
         // 26 characters hold 130 bits: the first may only use three of its five.
         if place == 0 && digit > 7 {
             return None;
@@ -185,6 +179,10 @@ ids! {
     InputId = "in_";
     /// Names an imported file.
     SourceId = "src_";
+    /// Names a tenant.
+    TenantId = "ten_";
+    /// Names a key.
+    KeyId = "key_";
 }
 
 #[cfg(test)]

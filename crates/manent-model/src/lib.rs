@@ -4,6 +4,7 @@
 //! the branches make a [`path`]; a message has [`part`]s. The rest is said about these or kept beside them, and
 //! [`search`] finds words in them.
 
+mod base32;
 pub mod id;
 pub mod time;
 mod raw;
@@ -15,10 +16,13 @@ pub mod message;
 pub mod conversation;
 pub mod tool_call;
 pub mod nouns;
+pub mod realm;
 pub mod stats;
 pub mod name;
 pub mod words;
 pub mod search;
+pub mod key;
+pub mod tenant;
 pub mod digest;
 pub mod hex;
 pub mod mark;
@@ -29,9 +33,11 @@ pub use conversation::{
 };
 pub use digest::{Digest, DigestKey};
 pub use id::{
-    BranchId, CallId, ConversationId, FoldId, IdProblem, InputId, MemoryId, MessageId, NoteId, ProjectId, SourceId,
+    BranchId, CallId, ConversationId, FoldId, IdProblem, InputId, KeyId, MemoryId, MessageId, NoteId, ProjectId,
+    SourceId, TenantId,
 };
 pub use json::{Json, JsonProblem};
+pub use key::{Key, KeyDigest, KeyDraft, KeyWord};
 pub use message::{Author, Content, Message, MessageStatus, NewMessage, Seen};
 pub use name::{NameProblem, check_name};
 pub use nouns::{
@@ -40,7 +46,9 @@ pub use nouns::{
 };
 pub use part::{Body, Extra, Part};
 pub use path::{Base, Branch, Branches, Head, Piece, Sums};
+pub use realm::{KeyScope, KeyScopes, Realm};
 pub use stats::{Stats, Tally};
+pub use tenant::{AuditActor, AuditEntry, DEFAULT_TENANT, Tenant, TenantStatus, User};
 pub use time::{Known, Micros, Time};
 pub use tool_call::{ToolCall, ToolState, ToolStep};
 pub use words::count_words;

@@ -12,6 +12,7 @@ pub mod query;
 pub mod search;
 pub mod maintenance;
 pub mod store;
+pub mod system;
 mod image;
 mod engine;
 pub mod postgres;

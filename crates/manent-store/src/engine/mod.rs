@@ -29,3 +29,4 @@ pub(crate) mod answers;
 pub(crate) mod known;
 pub(crate) mod readers;
 pub(crate) mod store;
+pub(crate) mod system;

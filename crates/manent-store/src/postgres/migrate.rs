@@ -54,7 +54,7 @@ pub(super) fn connect(options: &PostgresOptions) -> Result<Client> {
 }
 
 /// Connects to the first host that answers and takes writes. One that says nothing does not keep us from the next.
-fn reach(options: &PostgresOptions) -> Result<Client> {
+pub(super) fn reach(options: &PostgresOptions) -> Result<Client> {
     let mut why = None;
     let (hosts, trust) = options.hosts()?;
     let tls = trust.connector()?;
@@ -75,8 +75,13 @@ fn reach(options: &PostgresOptions) -> Result<Client> {
 
 /// Works as the role from here on, and never with less than the disk behind a commit.
 fn become_role(client: &Client) -> Ran<()> {
+    become_named(client, ROLE)
+}
+
+/// The same, for a role of another name.
+pub(super) fn become_named(client: &Client, role: &str) -> Ran<()> {
     client.run(&format!(
-        "set role {ROLE};
+        "set role {role};
          select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'"
     ))?;
     // Policies do not hold for such a role; somebody else must have made it.
@@ -117,7 +122,7 @@ fn migrate(client: &Client) -> Ran<i64> {
             guard(client, table)?;
         }
     }
-    client.run(&role())?;
+    client.run(&role(ROLE))?;
     client.run(&grants())?;
     client.run(&["update migration set done = ", &NEWEST.to_string()].concat())?;
     client.run("commit")?;
@@ -133,14 +138,14 @@ fn guard(client: &Client, table: &str) -> Ran<()> {
 }
 
 /// Makes the role that works with the tables, unless somebody has.
-fn role() -> String {
+pub(super) fn role(name: &str) -> String {
     format!(
         "do $$ begin
            begin
-             create role {ROLE} nologin;
+             create role {name} nologin;
            exception when duplicate_object or unique_violation then null;
            end;
-           execute format('grant usage on schema %I to {ROLE}', current_schema());
+           execute format('grant usage on schema %I to {name}', current_schema());
          end $$"
     )
 }
@@ -166,7 +171,7 @@ fn tables_of(sql: &'static str) -> impl Iterator<Item = &'static str> {
 }
 
 /// Statements end at a line that ends with a semicolon.
-fn statements(sql: &str) -> impl Iterator<Item = &str> {
+pub(super) fn statements(sql: &str) -> impl Iterator<Item = &str> {
     sql.split(";\n").map(str::trim).filter(|statement| !statement.is_empty())
 }
 

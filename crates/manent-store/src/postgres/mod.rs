@@ -16,9 +16,11 @@ mod indexer;
 mod turn;
 mod backup;
 mod doctor;
+mod system;
 
 pub(crate) use client::{Client, read};
 pub use options::PostgresOptions;
+pub(crate) use system::{SystemClient, may_try_again, open_system};
 
 use crate::engine::connection::EngineError;
 use crate::engine::fault::Outcome;

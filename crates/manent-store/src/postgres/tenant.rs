@@ -43,6 +43,9 @@ pub(super) const TABLES: [&str; 35] = [
     "vector",
 ];
 
+/// The tables of the system store begin with this; they have no rows of tenants.
+const SYSTEM: &str = "system_";
+
 /// Words that follow a table and are not another name for it.
 const NO_ALIAS: [&str; 16] = [
     "where",
@@ -66,6 +69,9 @@ const NO_ALIAS: [&str; 16] = [
 /// Returns the statement with the tenant as its last parameter.
 pub(super) fn named(sql: &str) -> String {
     let tokens = tokens(sql);
+    if tokens.iter().any(|token| token.starts_with(SYSTEM)) {
+        return sql.to_owned();
+    }
     let tenant = format!("${}", last_parameter(&tokens) + 1);
     let first = tokens.iter().find(|token| !token.trim().is_empty()).map_or("", |token| token);
     match first {

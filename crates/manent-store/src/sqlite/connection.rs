@@ -85,7 +85,7 @@ pub(super) fn check_library() -> Result<()> {
     }
 }
 
-fn open(options: &SqliteOptions, flags: OpenFlags) -> rusqlite::Result<Connection> {
+pub(super) fn open(options: &SqliteOptions, flags: OpenFlags) -> rusqlite::Result<Connection> {
     open_path(&options.path, options.vfs.as_deref(), flags)
 }
 
@@ -119,7 +119,7 @@ fn wait_for_lock(tries: i32) -> bool {
     true
 }
 
-fn set_up(connection: &Connection, options: &SqliteOptions) -> rusqlite::Result<()> {
+pub(super) fn set_up(connection: &Connection, options: &SqliteOptions) -> rusqlite::Result<()> {
     let synchronous = match options.durability {
         Durability::Full => "FULL",
         Durability::Relaxed => "NORMAL",

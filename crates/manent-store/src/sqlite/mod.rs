@@ -14,10 +14,12 @@ mod indexer;
 mod turn;
 mod backup;
 mod doctor;
+mod system;
 
 pub(crate) use backup::{backup_of_copy, open_copy};
 pub(crate) use connection::said;
 pub use connection::{Durability, SQLITE_OLDEST, SqliteOptions};
+pub(crate) use system::{open_system, wipe_system};
 
 use crate::engine;
 use crate::engine::fault::Outcome;

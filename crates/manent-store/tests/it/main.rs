@@ -4,3 +4,4 @@ mod contract;
 mod differential;
 mod durable;
 mod kit;
+mod system;

@@ -1,0 +1,87 @@
+//! Tenants and their users.
+
+use crate::id::{KeyId, TenantId};
+use crate::json::Json;
+use crate::time::Micros;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The tenant of a store that knows no others.
+pub const DEFAULT_TENANT: TenantId = TenantId::from_bytes([0; 16]);
+
+/// Where a tenant is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TenantStatus {
+    /// Its store is being made.
+    Making,
+    /// In use.
+    Active,
+    /// Nobody is let in; everything is kept.
+    Suspended,
+    /// Everything is being destroyed.
+    Erasing,
+    /// Everything is gone; what was removed is on its receipt.
+    Erased,
+}
+
+/// One owner among many on a server: nobody sees another's words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tenant {
+    /// Its id.
+    pub id: TenantId,
+    /// Its name; empty once it is erased.
+    pub name: String,
+    /// Where it is in its life.
+    pub status: TenantStatus,
+    /// When it was made.
+    pub created_at: Micros,
+}
+
+/// Somebody within a tenant: conversations have creators and members, and keys may act for one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct User {
+    /// The id that the tenant's own system gave them; it is the external id of authors.
+    pub id: String,
+    /// What they are called.
+    pub name: String,
+    /// When they were made known.
+    pub created_at: Micros,
+}
+
+/// Who did something that the audit log tells of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AuditActor {
+    /// Whoever runs commands on the machine of the store.
+    Operator,
+    /// Whoever has the token of the server.
+    Token,
+    /// A key.
+    Key(KeyId),
+    /// Somebody who was not let in.
+    Stranger,
+    /// The server by itself.
+    Server,
+}
+
+/// A line of the audit log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AuditEntry {
+    /// Its number; they have no gaps.
+    pub no: i64,
+    /// When.
+    pub at: Micros,
+    /// What was done, such as `key.create`.
+    pub action: String,
+    /// The tenant it was done to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<TenantId>,
+    /// Who did it.
+    pub actor: AuditActor,
+    /// The particulars: users, addresses, ids; none once they were erased.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Json>,
+    /// The chain up to this line, in hexadecimal.
+    pub digest: String,
+}

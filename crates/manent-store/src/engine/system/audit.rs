@@ -1,0 +1,233 @@
+//! The audit log: each line is chained to the one before, and what it tells of people can be erased without breaking it.
+
+use super::super::connection::{Connection, Found, Ran, each, execute, execute_counted, one, rows};
+use crate::engine::fault::Outcome;
+use crate::system::{AuditDraft, AuditPage, AuditProblem, AuditQuery, AuditReport};
+use manent_model::{AuditActor, AuditEntry, Json, KeyId, Micros, TenantId};
+
+/// A line without payload is sealed with this.
+const NOTHING: [u8; 32] = [0; 32];
+
+/// So many problems are told; more would say the same.
+const PROBLEMS_MAX: usize = 100;
+
+/// What the chain covers of a line; of the payload only its seal, so that it may go.
+struct Line<'a> {
+    no: i64,
+    at: i64,
+    action: &'a str,
+    tenant: Option<[u8; 16]>,
+    actor: i64,
+    key: Option<[u8; 16]>,
+    sealed: [u8; 32],
+}
+
+impl Line<'_> {
+    fn digest(&self, before: &[u8; 32]) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_derive_key("manent 2026 audit line");
+        hasher.update(before);
+        for number in [self.no, self.at, self.actor, self.action.len() as i64] {
+            hasher.update(&number.to_le_bytes());
+        }
+        hasher.update(self.action.as_bytes());
+        for id in [self.tenant, self.key] {
+            hasher.update(&[u8::from(id.is_some())]);
+            hasher.update(&id.unwrap_or_default());
+        }
+        hasher.update(&self.sealed);
+        *hasher.finalize().as_bytes()
+    }
+}
+
+/// Without the salt nobody can guess an erased payload by trying texts.
+fn seal(salt: &[u8], payload: &str) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key("manent 2026 audit payload");
+    hasher.update(&(salt.len() as u64).to_le_bytes());
+    hasher.update(salt);
+    hasher.update(payload.as_bytes());
+    *hasher.finalize().as_bytes()
+}
+
+fn actor_code(actor: AuditActor) -> i64 {
+    match actor {
+        AuditActor::Operator => 0,
+        AuditActor::Token => 1,
+        AuditActor::Key(_) => 2,
+        AuditActor::Stranger => 3,
+        AuditActor::Server => 4,
+    }
+}
+
+fn actor_of(code: i64, key: Option<[u8; 16]>) -> AuditActor {
+    match (code, key) {
+        (0, _) => AuditActor::Operator,
+        (1, _) => AuditActor::Token,
+        (2, Some(key)) => AuditActor::Key(KeyId::from_bytes(key)),
+        (4, _) => AuditActor::Server,
+        _ => AuditActor::Stranger,
+    }
+}
+
+/// Adds a line.
+pub(crate) fn add(connection: Connection<'_>, at: Micros, draft: &AuditDraft) -> Ran<()> {
+    // Taking the number locks the end of the log until the transaction ends, so lines follow each other without gaps.
+    let sql = "update system_head set audit_no = audit_no + 1 returning audit_no, audit_digest";
+    let (no, before): (i64, [u8; 32]) = one(connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let payload = draft.payload();
+    let salt: Option<[u8; 16]> = payload.as_ref().map(|_| chance());
+    let sealed = match (&salt, &payload) {
+        (Some(salt), Some(payload)) => seal(salt, payload),
+        _ => NOTHING,
+    };
+    let key = match draft.by.actor {
+        AuditActor::Key(key) => Some(*key.as_bytes()),
+        _ => None,
+    };
+    let tenant = draft.tenant.map(|tenant| *tenant.as_bytes());
+    let actor = actor_code(draft.by.actor);
+    let line = Line { no, at: at.0, action: &draft.action, tenant, actor, key, sealed };
+    let digest = line.digest(&before);
+    let sql = "insert into system_audit
+           (no, at, action, tenant_id, actor, key_id, by_user, about_user, salt, payload, sealed, digest)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+    let (by, about) = (&draft.by.user, &draft.about_user);
+    execute(connection, sql, (no, at.0, &draft.action, tenant, actor, key, by, about, salt, payload, sealed, digest))?;
+    execute(connection, "update system_head set audit_digest = $1", [digest])
+}
+
+fn chance() -> [u8; 16] {
+    let mut bytes = [0u8; 16];
+    getrandom::fill(&mut bytes).expect("the system gives random bytes");
+    bytes
+}
+
+/// Returns lines, the newest first.
+pub(crate) fn page(connection: Connection<'_>, query: &AuditQuery) -> Outcome<AuditPage> {
+    let before = query.before.unwrap_or(i64::MAX);
+    let wanted = i64::from(query.limit) + 1;
+    let mut entries = match query.tenant {
+        Some(tenant) => {
+            let sql = "select no, at, action, tenant_id, actor, key_id, payload, digest
+                 from system_audit
+                 where tenant_id = $1 and no < $2
+                 order by no desc
+                 limit $3";
+            rows(connection, sql, (tenant.as_bytes(), before, wanted), entry)?
+        }
+        None => {
+            let sql = "select no, at, action, tenant_id, actor, key_id, payload, digest
+                 from system_audit
+                 where no < $1
+                 order by no desc
+                 limit $2";
+            rows(connection, sql, (before, wanted), entry)?
+        }
+    };
+    let more = entries.len() as i64 == wanted;
+    entries.truncate(query.limit as usize);
+    let next = entries.last().map(|entry| entry.no).filter(|_| more);
+    Ok(AuditPage { entries, next })
+}
+
+fn entry(row: &Found<'_>) -> Ran<AuditEntry> {
+    let digest: [u8; 32] = row.get(7)?;
+    let payload: Option<String> = row.get(6)?;
+    Ok(AuditEntry {
+        no: row.get(0)?,
+        at: Micros(row.get(1)?),
+        action: row.get(2)?,
+        tenant: row.get::<Option<[u8; 16]>>(3)?.map(TenantId::from_bytes),
+        actor: actor_of(row.get(4)?, row.get(5)?),
+        payload: payload.and_then(|payload| Json::parse(&payload).ok()),
+        digest: manent_model::hex::encode(&digest),
+    })
+}
+
+/// Walks the chain, and names lines that were altered, lost or added.
+pub(crate) fn verify(connection: Connection<'_>) -> Outcome<AuditReport> {
+    let mut report = AuditReport::default();
+    let mut before = NOTHING;
+    let mut problems = Vec::new();
+    let sql = "select no, at, action, tenant_id, actor, key_id, by_user, about_user, salt, payload, sealed, digest
+         from system_audit
+         order by no";
+    each(connection, sql, (), |row| {
+        let action: String = row.get(2)?;
+        let (no, sealed, digest): (i64, [u8; 32], [u8; 32]) = (row.get(0)?, row.get(10)?, row.get(11)?);
+        let line = Line {
+            no,
+            at: row.get(1)?,
+            action: &action,
+            tenant: row.get(3)?,
+            actor: row.get(4)?,
+            key: row.get(5)?,
+            sealed,
+        };
+        if no != report.lines + 1 {
+            problems.push(AuditProblem::Lost { no: report.lines + 1 });
+        } else if line.digest(&before) != digest {
+            problems.push(AuditProblem::Altered { no });
+        } else {
+            match is_whole(row, &sealed)? {
+                Whole::Yes => {}
+                Whole::Erased => report.erased += 1,
+                Whole::No => problems.push(AuditProblem::Altered { no }),
+            }
+        }
+        // From here on the chain is compared with what is there, so that each break is told once.
+        (before, report.lines) = (digest, no);
+        Ok(problems.len() < PROBLEMS_MAX)
+    })?;
+    let sql = "select audit_no, audit_digest from system_head";
+    let (no, digest): (i64, [u8; 32]) = one(connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    if problems.len() < PROBLEMS_MAX && (no, digest) != (report.lines, before) {
+        problems.push(AuditProblem::Lost { no: report.lines + 1 });
+    }
+    report.digest = manent_model::hex::encode(&before);
+    report.problems = problems;
+    Ok(report)
+}
+
+enum Whole {
+    Yes,
+    Erased,
+    No,
+}
+
+/// Says whether the payload of a line is what was sealed, and the users beside it those that it names.
+fn is_whole(row: &Found<'_>, sealed: &[u8; 32]) -> Ran<Whole> {
+    let (by, about): (Option<String>, Option<String>) = (row.get(6)?, row.get(7)?);
+    let (salt, payload): (Option<Vec<u8>>, Option<String>) = (row.get(8)?, row.get(9)?);
+    Ok(match (salt, payload) {
+        (None, None) if by.is_some() || about.is_some() => Whole::No,
+        (None, None) if *sealed == NOTHING => Whole::Yes,
+        (None, None) => Whole::Erased,
+        (Some(salt), Some(payload)) => match seal(&salt, &payload) == *sealed && names(&payload, &by, &about) {
+            true => Whole::Yes,
+            false => Whole::No,
+        },
+        _ => Whole::No,
+    })
+}
+
+fn names(payload: &str, by: &Option<String>, about: &Option<String>) -> bool {
+    let Ok(payload) = serde_json::from_str::<serde_json::Value>(payload) else { return false };
+    let named = |name: &str| payload.get(name).and_then(serde_json::Value::as_str);
+    named("by_user") == by.as_deref() && named("about_user") == about.as_deref()
+}
+
+/// Erases what the log tells of a user, and returns of how many lines.
+pub(crate) fn forget_user(connection: Connection<'_>, tenant: TenantId, user: &str) -> Ran<i64> {
+    let sql = "update system_audit
+         set salt = null, payload = null, by_user = null, about_user = null
+         where tenant_id = $1 and (by_user = $2 or about_user = $2)";
+    execute_counted(connection, sql, (tenant.as_bytes(), user)).map(|lines| lines as i64)
+}
+
+/// Erases what the log tells of the people of a tenant, and returns of how many lines.
+pub(crate) fn forget_tenant(connection: Connection<'_>, tenant: TenantId) -> Ran<i64> {
+    let sql = "update system_audit
+         set salt = null, payload = null, by_user = null, about_user = null
+         where tenant_id = $1 and payload is not null";
+    execute_counted(connection, sql, [tenant.as_bytes()]).map(|lines| lines as i64)
+}

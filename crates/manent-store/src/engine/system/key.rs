@@ -1,0 +1,127 @@
+//! The keys of tenants.
+
+use super::super::connection::{Connection, Found, Ran, execute, maybe, rows};
+use super::{audit, count_change, tenant, user};
+use crate::engine::fault::Outcome;
+use crate::error::StoreError;
+use crate::system::{AuditDraft, KeyRow};
+use manent_model::{Key, KeyDigest, KeyId, KeyScope, KeyScopes, Micros, ProjectId, TenantId};
+use std::collections::BTreeSet;
+
+const SCOPES: [(KeyScope, i64); 4] =
+    [(KeyScope::Read, 1), (KeyScope::Append, 2), (KeyScope::Manage, 4), (KeyScope::Admin, 8)];
+
+fn scopes_code(scopes: &KeyScopes) -> i64 {
+    SCOPES.iter().filter(|(scope, _)| scopes.iter().any(|own| own == *scope)).map(|(_, bit)| bit).sum()
+}
+
+fn scopes_of(code: i64) -> KeyScopes {
+    SCOPES.iter().filter(|(_, bit)| code & bit != 0).map(|(scope, _)| *scope).collect()
+}
+
+fn row(row: &Found<'_>) -> Ran<KeyRow> {
+    let projects: Option<String> = row.get(6)?;
+    // Projects that cannot be read let nobody further than none.
+    let projects: Option<BTreeSet<ProjectId>> = projects.map(|list| serde_json::from_str(&list).unwrap_or_default());
+    let key = Key {
+        id: KeyId::from_bytes(row.get(0)?),
+        tenant: TenantId::from_bytes(row.get(1)?),
+        name: row.get(2)?,
+        scopes: scopes_of(row.get(4)?),
+        user: row.get(5)?,
+        projects,
+        rate: row.get(7)?,
+        created_at: Micros(row.get(8)?),
+        expires_at: row.get::<Option<i64>>(9)?.map(Micros),
+        revoked_at: row.get::<Option<i64>>(10)?.map(Micros),
+        used_at: row.get::<Option<i64>>(11)?.map(Micros),
+    };
+    Ok(KeyRow { key, digest: KeyDigest::from_bytes(row.get(3)?) })
+}
+
+/// Keeps a new key. A key for a user needs that user.
+pub(crate) fn create(connection: Connection<'_>, key: &Key, digest: &KeyDigest, line: &AuditDraft) -> Outcome<()> {
+    let change = count_change(connection)?;
+    let no = tenant::known(connection, key.tenant)?.no;
+    if let Some(id) = &key.user
+        && user::find(connection, key.tenant, id)?.is_none()
+    {
+        return Err(StoreError::not_found("user", id).into());
+    }
+    let projects = key.projects.as_ref().map(|projects| serde_json::to_string(projects).expect("ids are JSON"));
+    let (expires, at) = (key.expires_at.map(|end| end.0), key.created_at);
+    let (name, scopes, user) = (&key.name, scopes_code(&key.scopes), &key.user);
+    let sql = "insert into system_key
+           (id, tenant_no, name, digest, scopes, user_id, projects, rate, created_at, expires_at, change)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+    execute(
+        connection,
+        sql,
+        (key.id.as_bytes(), no, name, digest.as_bytes(), scopes, user, projects, key.rate, at.0, expires, change),
+    )?;
+    Ok(audit::add(connection, at, line)?)
+}
+
+/// Returns the keys of a tenant in the order they were made, after one.
+pub(crate) fn list(connection: Connection<'_>, of: TenantId, after: Option<KeyId>, limit: u32) -> Outcome<Vec<Key>> {
+    let sql =
+        "select k.id, t.id, k.name, k.digest, k.scopes, k.user_id, k.projects, k.rate, k.created_at, k.expires_at,
+             k.revoked_at, k.used_at
+         from system_key k join system_tenant t on t.no = k.tenant_no
+         where t.id = $1 and k.id > $2
+         order by k.id
+         limit $3";
+    let after = after.map_or([0; 16], |id| *id.as_bytes());
+    Ok(rows(connection, sql, (of.as_bytes(), after, limit), |found| row(found).map(|row| row.key))?)
+}
+
+/// Returns the keys that have changed since a count of changes, of all tenants.
+pub(crate) fn changed_since(connection: Connection<'_>, change: i64) -> Outcome<Vec<KeyRow>> {
+    let sql =
+        "select k.id, t.id, k.name, k.digest, k.scopes, k.user_id, k.projects, k.rate, k.created_at, k.expires_at,
+             k.revoked_at, k.used_at
+         from system_key k join system_tenant t on t.no = k.tenant_no
+         where k.change > $1";
+    Ok(rows(connection, sql, [change], row)?)
+}
+
+/// Returns the ids of all keys: what is missing is gone.
+pub(crate) fn ids(connection: Connection<'_>) -> Outcome<Vec<KeyId>> {
+    Ok(rows(connection, "select id from system_key", (), |row| row.get(0).map(KeyId::from_bytes))?)
+}
+
+/// Ends a key; one that was ended before stays as it is.
+pub(crate) fn revoke(
+    connection: Connection<'_>,
+    of: TenantId,
+    id: KeyId,
+    at: Micros,
+    line: &AuditDraft,
+) -> Outcome<Key> {
+    let change = count_change(connection)?;
+    let find = || -> Outcome<Key> {
+        let sql = "select k.id, t.id, k.name, k.digest, k.scopes, k.user_id, k.projects, k.rate, k.created_at,
+                 k.expires_at, k.revoked_at, k.used_at
+             from system_key k join system_tenant t on t.no = k.tenant_no
+             where k.id = $1 and t.id = $2";
+        let found = maybe(connection, sql, (id.as_bytes(), of.as_bytes()), row)?;
+        found.map(|row| row.key).ok_or_else(|| StoreError::not_found("key", id).into())
+    };
+    let key = find()?;
+    if key.revoked_at.is_some() {
+        return Ok(key);
+    }
+    let sql = "update system_key set revoked_at = $1, change = $2 where id = $3";
+    execute(connection, sql, (at.0, change, id.as_bytes()))?;
+    audit::add(connection, at, line)?;
+    find()
+}
+
+/// Notes when keys were last used. That is no change: nobody has to be told.
+pub(crate) fn used(connection: Connection<'_>, used: &[(KeyId, Micros)]) -> Outcome<()> {
+    for (id, at) in used {
+        let sql = "update system_key set used_at = $1 where id = $2 and (used_at is null or used_at < $1)";
+        execute(connection, sql, (at.0, id.as_bytes()))?;
+    }
+    Ok(())
+}

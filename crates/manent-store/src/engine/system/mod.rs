@@ -1,0 +1,32 @@
+//! Who may do what: tenants, users, keys, and the log of what was done with them. The statements run on either engine.
+//!
+//! Every change of these writes a line of the audit log in the same transaction. The modules, in reading order:
+
+pub(crate) mod audit;
+pub(crate) mod tenant;
+pub(crate) mod user;
+pub(crate) mod key;
+
+use super::connection::{Connection, Ran, execute, one};
+use manent_model::DEFAULT_TENANT;
+
+/// Writes the rows that are there from the start.
+pub(crate) fn begin(connection: Connection<'_>, at: i64) -> Ran<()> {
+    let sql = "insert into system_head (one, tenant_no, change, audit_no, audit_digest) values (1, 1, 0, 0, $1)
+         on conflict do nothing";
+    execute(connection, sql, [[0u8; 32]])?;
+    let sql = "insert into system_tenant (no, id, name, status, created_at) values (1, $1, $2, $3, $4)
+         on conflict do nothing";
+    execute(connection, sql, (DEFAULT_TENANT.as_bytes(), tenant::DEFAULT_NAME, tenant::ACTIVE, at))
+}
+
+/// Counts a change of a tenant, a user or a key, and returns its number. Whoever changes something begins with this: on
+/// a server the row is the lock that makes one wait for the other.
+fn count_change(connection: Connection<'_>) -> Ran<i64> {
+    one(connection, "update system_head set change = change + 1 returning change", (), |row| row.get(0))
+}
+
+/// Returns how often something has changed.
+pub(crate) fn changes(connection: Connection<'_>) -> Ran<i64> {
+    one(connection, "select change from system_head", (), |row| row.get(0))
+}

@@ -1,0 +1,147 @@
+//! Tenants: made, found, suspended, erased.
+
+use super::super::connection::{Connection, Found, Ran, execute, execute_counted, maybe, one, rows};
+use super::{audit, count_change};
+use crate::engine::fault::Outcome;
+use crate::error::{Conflict, StoreError};
+use crate::system::{AuditDraft, Forgotten, TenantRef, TenantRow};
+use manent_model::{Micros, Tenant, TenantId, TenantStatus};
+
+/// What the first tenant is called.
+pub(crate) const DEFAULT_NAME: &str = "default";
+
+pub(crate) const ACTIVE: i64 = 1;
+
+fn status_code(status: TenantStatus) -> i64 {
+    match status {
+        TenantStatus::Making => 0,
+        TenantStatus::Active => ACTIVE,
+        TenantStatus::Suspended => 2,
+        TenantStatus::Erasing => 3,
+        TenantStatus::Erased => 4,
+    }
+}
+
+fn status_of(code: i64) -> TenantStatus {
+    match code {
+        0 => TenantStatus::Making,
+        ACTIVE => TenantStatus::Active,
+        2 => TenantStatus::Suspended,
+        3 => TenantStatus::Erasing,
+        _ => TenantStatus::Erased,
+    }
+}
+
+fn row(row: &Found<'_>) -> Ran<TenantRow> {
+    let tenant = Tenant {
+        id: TenantId::from_bytes(row.get(1)?),
+        name: row.get(2)?,
+        status: status_of(row.get(3)?),
+        created_at: Micros(row.get(4)?),
+    };
+    Ok(TenantRow { no: row.get(0)?, tenant, receipt: row.get(5)? })
+}
+
+/// Makes a tenant whose store is yet to be made.
+pub(crate) fn create(
+    connection: Connection<'_>,
+    id: TenantId,
+    name: &str,
+    at: Micros,
+    line: &AuditDraft,
+) -> Outcome<TenantRow> {
+    count_change(connection)?;
+    if let Some(there) = find(connection, &TenantRef::Name(name.to_owned()))? {
+        return Err(Conflict::Exists { what: "tenant", id: there.tenant.name }.into());
+    }
+    let sql = "update system_head set tenant_no = tenant_no + 1 returning tenant_no";
+    let no: i64 = one(connection, sql, (), |row| row.get(0))?;
+    let status = TenantStatus::Making;
+    let sql = "insert into system_tenant (no, id, name, status, created_at) values ($1, $2, $3, $4, $5)";
+    execute(connection, sql, (no, id.as_bytes(), name, status_code(status), at.0))?;
+    audit::add(connection, at, line)?;
+    let tenant = Tenant { id, name: name.to_owned(), status, created_at: at };
+    Ok(TenantRow { no, tenant, receipt: None })
+}
+
+/// Returns a tenant.
+pub(crate) fn find(connection: Connection<'_>, which: &TenantRef) -> Outcome<Option<TenantRow>> {
+    Ok(match which {
+        TenantRef::Id(id) => {
+            let sql = "select no, id, name, status, created_at, receipt from system_tenant where id = $1";
+            maybe(connection, sql, [id.as_bytes()], row)?
+        }
+        TenantRef::Name(name) => {
+            let sql =
+                "select no, id, name, status, created_at, receipt from system_tenant where name = $1 and name <> ''";
+            maybe(connection, sql, [name], row)?
+        }
+    })
+}
+
+/// Returns a tenant, or says that there is none.
+pub(super) fn known(connection: Connection<'_>, id: TenantId) -> Outcome<TenantRow> {
+    find(connection, &TenantRef::Id(id))?.ok_or_else(|| StoreError::not_found("tenant", id).into())
+}
+
+/// Returns tenants in the order they were made, after a number.
+pub(crate) fn list(connection: Connection<'_>, after: i64, limit: u32) -> Outcome<Vec<TenantRow>> {
+    let sql = "select no, id, name, status, created_at, receipt
+         from system_tenant
+         where no > $1
+         order by no
+         limit $2";
+    Ok(rows(connection, sql, (after, limit), row)?)
+}
+
+/// Moves a tenant along its life, if it stands where it may come from.
+pub(crate) fn set_status(
+    connection: Connection<'_>,
+    id: TenantId,
+    from: &[TenantStatus],
+    to: TenantStatus,
+    at: Micros,
+    line: Option<&AuditDraft>,
+) -> Outcome<TenantRow> {
+    count_change(connection)?;
+    let found = known(connection, id)?;
+    if found.tenant.status == to {
+        return Ok(found);
+    }
+    if !from.contains(&found.tenant.status) {
+        let is = found.tenant.status;
+        return Err(
+            StoreError::Invalid(format!("the tenant is {is:?}, and cannot become {to:?}").to_lowercase()).into()
+        );
+    }
+    execute(connection, "update system_tenant set status = $1 where no = $2", (status_code(to), found.no))?;
+    if let Some(line) = line {
+        audit::add(connection, at, line)?;
+    }
+    Ok(TenantRow { tenant: Tenant { status: to, ..found.tenant }, ..found })
+}
+
+/// Forgets the people and the keys of a tenant that is being erased.
+pub(crate) fn forget(connection: Connection<'_>, id: TenantId) -> Outcome<Forgotten> {
+    count_change(connection)?;
+    let found = known(connection, id)?;
+    let users = execute_counted(connection, "delete from system_user where tenant_no = $1", [found.no])?;
+    let keys = execute_counted(connection, "delete from system_key where tenant_no = $1", [found.no])?;
+    let audit = audit::forget_tenant(connection, id)?;
+    Ok(Forgotten { users: users as i64, keys: keys as i64, audit })
+}
+
+/// Keeps the receipt, and nothing else.
+pub(crate) fn finish_erasing(
+    connection: Connection<'_>,
+    id: TenantId,
+    receipt: &str,
+    at: Micros,
+    line: &AuditDraft,
+) -> Outcome<()> {
+    count_change(connection)?;
+    let found = known(connection, id)?;
+    let sql = "update system_tenant set status = $1, name = '', receipt = $2 where no = $3";
+    execute(connection, sql, (status_code(TenantStatus::Erased), receipt, found.no))?;
+    Ok(audit::add(connection, at, line)?)
+}

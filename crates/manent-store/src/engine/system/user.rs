@@ -1,0 +1,65 @@
+//! The users of a tenant.
+
+use super::super::connection::{Connection, Found, Ran, execute, execute_counted, maybe, rows};
+use super::{audit, count_change, tenant};
+use crate::engine::fault::Outcome;
+use crate::error::StoreError;
+use crate::system::{AuditDraft, Forgotten};
+use manent_model::{Micros, TenantId, User};
+
+fn row(row: &Found<'_>) -> Ran<User> {
+    Ok(User { id: row.get(0)?, name: row.get(1)?, created_at: Micros(row.get(2)?) })
+}
+
+/// Makes a user known; one that is known gets the name.
+pub(crate) fn put(
+    connection: Connection<'_>,
+    of: TenantId,
+    id: &str,
+    name: &str,
+    at: Micros,
+    line: &AuditDraft,
+) -> Outcome<User> {
+    count_change(connection)?;
+    let no = tenant::known(connection, of)?.no;
+    let sql = "insert into system_user (tenant_no, id, name, created_at) values ($1, $2, $3, $4)
+         on conflict (tenant_no, id) do update set name = $3";
+    execute(connection, sql, (no, id, name, at.0))?;
+    audit::add(connection, at, line)?;
+    find(connection, of, id)?.ok_or_else(|| StoreError::not_found("user", id).into())
+}
+
+/// Returns a user.
+pub(crate) fn find(connection: Connection<'_>, of: TenantId, id: &str) -> Outcome<Option<User>> {
+    let sql = "select u.id, u.name, u.created_at
+         from system_user u join system_tenant t on t.no = u.tenant_no
+         where t.id = $1 and u.id = $2";
+    Ok(maybe(connection, sql, (of.as_bytes(), id), row)?)
+}
+
+/// Returns users in the order of their ids, after one.
+pub(crate) fn list(connection: Connection<'_>, of: TenantId, after: &str, limit: u32) -> Outcome<Vec<User>> {
+    let sql = "select u.id, u.name, u.created_at
+         from system_user u join system_tenant t on t.no = u.tenant_no
+         where t.id = $1 and u.id > $2
+         order by u.id
+         limit $3";
+    Ok(rows(connection, sql, (of.as_bytes(), after, limit), row)?)
+}
+
+/// Forgets a user, the keys that acted for them, and what the log tells of them.
+pub(crate) fn forget(
+    connection: Connection<'_>,
+    of: TenantId,
+    id: &str,
+    at: Micros,
+    line: &AuditDraft,
+) -> Outcome<Forgotten> {
+    count_change(connection)?;
+    let no = tenant::known(connection, of)?.no;
+    let keys = execute_counted(connection, "delete from system_key where tenant_no = $1 and user_id = $2", (no, id))?;
+    let users = execute_counted(connection, "delete from system_user where tenant_no = $1 and id = $2", (no, id))?;
+    let audit = audit::forget_user(connection, of, id)?;
+    audit::add(connection, at, line)?;
+    Ok(Forgotten { users: users as i64, keys: keys as i64, audit })
+}

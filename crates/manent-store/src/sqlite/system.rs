@@ -1,0 +1,68 @@
+//! The file of the system store: the same settings as a store, another schema.
+
+use super::connection::{PAGE_BYTES, SqliteOptions, check_library, failed, make_private, open, set_up, user_version};
+use super::wal;
+use crate::error::{Result, StoreError};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use std::path::Path;
+
+/// "manS": tells the system store from the stores of tenants.
+const APPLICATION_ID: i64 = 0x6D61_6E53;
+
+const MIGRATIONS: [&str; 1] = [include_str!("system/0001_system.sql")];
+
+/// Opens the file, or makes it.
+pub(crate) fn open_system(path: &Path) -> Result<Connection> {
+    let doing = "opening the system store";
+    check_library()?;
+    let options = SqliteOptions::new(path);
+    // What fails here fails again below, where it is said why.
+    let _ = make_private(path);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
+    let mut connection = open(&options, flags).map_err(|error| failed(doing, error))?;
+    let not_ours = || StoreError::NotOurs { path: path.display().to_string() };
+    let sql = "select application_id, (select count(*) from sqlite_schema) from pragma_application_id";
+    let marks = connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)));
+    match marks.map_err(|error| failed(doing, error))? {
+        (APPLICATION_ID, _) | (0, 0) => {}
+        (_, _) => return Err(not_ours()),
+    }
+    let set = |connection: &mut Connection| -> rusqlite::Result<i64> {
+        connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+        connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+        set_up(connection, &options)?;
+        migrate(connection)
+    };
+    let found = set(&mut connection).map_err(|error| failed(doing, error))?;
+    let known = MIGRATIONS.len() as i64;
+    match found > known {
+        true => Err(StoreError::NewerSchema { found, known }),
+        false => Ok(connection),
+    }
+}
+
+/// Applies what is missing, and returns the version that is then there.
+fn migrate(connection: &mut Connection) -> rusqlite::Result<i64> {
+    let found = user_version(connection)?;
+    if found >= MIGRATIONS.len() as i64 {
+        return Ok(found);
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have been faster while we waited for the lock.
+    let found = user_version(&transaction)?;
+    for (place, sql) in MIGRATIONS.iter().enumerate() {
+        if place as i64 >= found {
+            transaction.execute_batch(sql)?;
+        }
+    }
+    let reached = found.max(MIGRATIONS.len() as i64);
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", reached)?;
+    transaction.commit()?;
+    Ok(reached)
+}
+
+/// Makes the WAL forget what was overwritten.
+pub(crate) fn wipe_system(connection: &Connection) -> Result<()> {
+    wal::truncate(connection)
+}

@@ -1,0 +1,124 @@
+//! What is said to the audit log, and what it says.
+
+use manent_model::{AuditActor, AuditEntry, Json, TenantId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Who does something that the audit log tells of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct By {
+    /// What let them in.
+    pub actor: AuditActor,
+    /// The user that a key acts for.
+    pub user: Option<String>,
+    /// The address that they came from.
+    pub address: Option<String>,
+}
+
+impl By {
+    /// Somebody of whom no more is known.
+    pub fn actor(actor: AuditActor) -> Self {
+        Self { actor, user: None, address: None }
+    }
+}
+
+/// A line that is to be added to the audit log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditDraft {
+    /// What was done, such as `key.create`.
+    pub action: String,
+    /// The tenant it was done to.
+    pub tenant: Option<TenantId>,
+    /// Who did it.
+    pub by: By,
+    /// The user it was done to.
+    pub about_user: Option<String>,
+    /// What else there is to say: ids and counts, never what people wrote.
+    pub detail: Option<Json>,
+}
+
+impl AuditDraft {
+    /// Begins a line.
+    pub fn new(action: impl Into<String>, tenant: Option<TenantId>, by: By) -> Self {
+        Self { action: action.into(), tenant, by, about_user: None, detail: None }
+    }
+
+    /// Names the user it was done to.
+    pub fn about(self, user: impl Into<String>) -> Self {
+        Self { about_user: Some(user.into()), ..self }
+    }
+
+    /// Says more.
+    pub fn detail(self, detail: impl Serialize) -> Self {
+        Self { detail: Some(Json::of(&detail)), ..self }
+    }
+
+    /// What can be erased later, as JSON; none if there is nothing.
+    pub(crate) fn payload(&self) -> Option<String> {
+        #[derive(Serialize)]
+        struct Payload<'a> {
+            #[serde(skip_serializing_if = "Option::is_none")]
+            by_user: &'a Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            address: &'a Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            about_user: &'a Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            detail: &'a Option<Json>,
+        }
+        let (by_user, address) = (&self.by.user, &self.by.address);
+        let payload = Payload { by_user, address, about_user: &self.about_user, detail: &self.detail };
+        let text = serde_json::to_string(&payload).expect("texts are JSON");
+        (text != "{}").then_some(text)
+    }
+}
+
+/// Which lines of the audit log to read, the newest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditQuery {
+    /// Only what was done to this tenant.
+    pub tenant: Option<TenantId>,
+    /// Before this line.
+    pub before: Option<i64>,
+    /// How many.
+    pub limit: u32,
+}
+
+/// A page of the audit log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AuditPage {
+    /// The lines, the newest first.
+    pub entries: Vec<AuditEntry>,
+    /// Before which line the next page begins; absent at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<i64>,
+}
+
+/// What was found wrong with the audit log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AuditProblem {
+    /// A line does not say what it said.
+    Altered {
+        /// Its number.
+        no: i64,
+    },
+    /// A line is missing.
+    Lost {
+        /// Its number.
+        no: i64,
+    },
+}
+
+/// What was found when the audit log was checked.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct AuditReport {
+    /// How many lines there are.
+    pub lines: i64,
+    /// Of how many the particulars were erased.
+    pub erased: i64,
+    /// The end of the chain, in hexadecimal: who keeps it elsewhere can tell later that nothing before it was changed.
+    pub digest: String,
+    /// What is wrong.
+    pub problems: Vec<AuditProblem>,
+}

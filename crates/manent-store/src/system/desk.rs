@@ -1,0 +1,269 @@
+//! One thread with one connection to the system store: little is asked of it, and one after the other.
+
+use super::SystemPlace;
+use crate::engine::connection::{Connection, EngineError, Ran, begin_reading, end_reading};
+use crate::engine::fault::{Fault, Outcome};
+use crate::engine::system;
+use crate::error::{Result, StoreError};
+use crate::{postgres, sqlite};
+use manent_model::Micros;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::{oneshot, watch};
+
+/// How often it is looked whether another process has changed something.
+const LOOK: Duration = Duration::from_millis(300);
+
+/// How often something is tried when others were in the way, or the server was gone.
+const TRIES: usize = 5;
+
+type Job = Box<dyn FnOnce(&mut Office) + Send>;
+
+pub(super) struct Desk {
+    jobs: Mutex<Option<Sender<Job>>>,
+    changes: watch::Receiver<i64>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// Whether what is overwritten must be gone from the files as well.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Traces {
+    Stay,
+    Go,
+}
+
+impl Desk {
+    pub(super) fn open(place: SystemPlace, now: Micros) -> Result<Self> {
+        let (sender, receiver) = channel::<Job>();
+        let (changed, changes) = watch::channel(0);
+        let (opened, opening) = channel();
+        let work = move || {
+            let office = Office::open(place, now, changed);
+            match office {
+                Ok(office) => {
+                    let _ = opened.send(Ok(()));
+                    office.serve(&receiver);
+                }
+                Err(error) => drop(opened.send(Err(error))),
+            }
+        };
+        let thread = std::thread::Builder::new().name("manent-system".to_owned()).spawn(work);
+        let thread = thread.map_err(|error| StoreError::engine("starting a thread", error))?;
+        opening.recv().unwrap_or(Err(StoreError::Closed))?;
+        Ok(Self { jobs: Mutex::new(Some(sender)), changes, thread: Mutex::new(Some(thread)) })
+    }
+
+    pub(super) fn changes(&self) -> watch::Receiver<i64> {
+        self.changes.clone()
+    }
+
+    /// Reads inside one transaction.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        read: impl Fn(Connection<'_>) -> Outcome<T> + Send + 'static,
+    ) -> Result<T> {
+        self.ask(move |office| office.read(doing, &read)).await
+    }
+
+    /// Writes inside one transaction, which is on disk when this returns.
+    pub(super) async fn write<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        write: impl Fn(Connection<'_>) -> Outcome<T> + Send + 'static,
+    ) -> Result<T> {
+        self.ask(move |office| office.write(doing, Traces::Stay, &write)).await
+    }
+
+    /// The same, and what was there before is gone from the files.
+    pub(super) async fn write_and_wipe<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        write: impl Fn(Connection<'_>) -> Outcome<T> + Send + 'static,
+    ) -> Result<T> {
+        self.ask(move |office| office.write(doing, Traces::Go, &write)).await
+    }
+
+    async fn ask<T: Send + 'static>(&self, work: impl FnOnce(&mut Office) -> Result<T> + Send + 'static) -> Result<T> {
+        let (answer, answered) = oneshot::channel();
+        let job: Job = Box::new(move |office| drop(answer.send(work(office))));
+        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        jobs.and_then(|jobs| jobs.send(job).ok()).ok_or(StoreError::Closed)?;
+        answered.await.map_err(|_| StoreError::OutcomeUnknown)?
+    }
+
+    pub(super) async fn close(&self) -> Result<()> {
+        drop(self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        crate::engine::store::off_thread("manent-close", move || {
+            thread.map(JoinHandle::join);
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// A connection to either engine.
+enum Link {
+    Sqlite(rusqlite::Connection),
+    Postgres(Box<postgres::SystemClient>),
+}
+
+impl Link {
+    fn open(place: &SystemPlace) -> Result<Self> {
+        Ok(match place {
+            SystemPlace::File(path) => Self::Sqlite(sqlite::open_system(path)?),
+            SystemPlace::Server(options) => Self::Postgres(Box::new(postgres::open_system(options)?)),
+        })
+    }
+
+    fn connection(&self) -> Connection<'_> {
+        match self {
+            Self::Sqlite(connection) => connection.into(),
+            Self::Postgres(client) => client.connection(),
+        }
+    }
+
+    fn begin(&self) -> Ran<()> {
+        match self {
+            Self::Sqlite(connection) => Ok(connection.execute_batch("begin immediate")?),
+            Self::Postgres(client) => client.begin(),
+        }
+    }
+
+    fn commit(&self) -> Ran<()> {
+        match self {
+            Self::Sqlite(connection) => Ok(connection.execute_batch("commit")?),
+            Self::Postgres(client) => client.commit(),
+        }
+    }
+
+    fn roll_back(&self) {
+        // What is gone has rolled back by itself.
+        match self {
+            Self::Sqlite(connection) => drop(connection.execute_batch("rollback")),
+            Self::Postgres(client) => client.roll_back(),
+        }
+    }
+
+    /// Says whether the same may be tried again: others were in the way, or the connection broke before the commit.
+    fn may_try_again(&self, error: &EngineError) -> bool {
+        match self {
+            Self::Sqlite(_) => false,
+            Self::Postgres(_) => postgres::may_try_again(error),
+        }
+    }
+}
+
+/// What the thread works with.
+struct Office {
+    place: SystemPlace,
+    /// None after something broke; opened again for whoever asks next.
+    link: Option<Link>,
+    changed: watch::Sender<i64>,
+}
+
+impl Office {
+    fn open(place: SystemPlace, now: Micros, changed: watch::Sender<i64>) -> Result<Self> {
+        let link = Link::open(&place)?;
+        let mut office = Self { place, link: Some(link), changed };
+        office.write("making the system store", Traces::Stay, &|connection| Ok(system::begin(connection, now.0)?))?;
+        Ok(office)
+    }
+
+    fn serve(mut self, jobs: &Receiver<Job>) {
+        loop {
+            match jobs.recv_timeout(LOOK) {
+                Ok(job) => {
+                    if catch_unwind(AssertUnwindSafe(|| job(&mut self))).is_err() {
+                        self.link = None;
+                    }
+                }
+                // What fails here is noticed by whoever asks for something.
+                Err(RecvTimeoutError::Timeout) => drop(self.look()),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn look(&mut self) -> Result<()> {
+        let change = self.read("looking for changes", &|connection| Ok(system::changes(connection)?))?;
+        self.publish(change);
+        Ok(())
+    }
+
+    fn publish(&self, change: i64) {
+        self.changed.send_if_modified(|known| {
+            let is_new = *known != change;
+            *known = change;
+            is_new
+        });
+    }
+
+    fn link(&mut self) -> Result<&Link> {
+        let link = match self.link.take() {
+            Some(link) => link,
+            None => Link::open(&self.place)?,
+        };
+        Ok(self.link.insert(link))
+    }
+
+    fn read<T>(&mut self, doing: &'static str, read: &impl Fn(Connection<'_>) -> Outcome<T>) -> Result<T> {
+        self.again(doing, &|link| {
+            begin_reading(link.connection())?;
+            let outcome = read(link.connection());
+            end_reading(link.connection());
+            outcome
+        })
+    }
+
+    fn write<T>(
+        &mut self,
+        doing: &'static str,
+        traces: Traces,
+        write: &impl Fn(Connection<'_>) -> Outcome<T>,
+    ) -> Result<T> {
+        let (value, change) = self.again(doing, &|link| {
+            link.begin()?;
+            // Asking for something at the end also brings what went wrong before it.
+            let done = write(link.connection()).and_then(|value| Ok((value, system::changes(link.connection())?)));
+            done.inspect_err(|_| link.roll_back())
+        })?;
+        // Whether a commit that broke is on disk, nobody knows; the next one finds out with a new connection.
+        let committed = self.link.as_ref().map(Link::commit);
+        if let Some(Err(error)) = committed {
+            let told = match error.said(doing) {
+                StoreError::DiskFull => StoreError::DiskFull,
+                _ => StoreError::OutcomeUnknown,
+            };
+            self.link = None;
+            return Err(told);
+        }
+        self.publish(change);
+        if traces == Traces::Go
+            && let Some(Link::Sqlite(connection)) = &self.link
+        {
+            sqlite::wipe_system(connection)?;
+        }
+        Ok(value)
+    }
+
+    /// Does something; again, where others were in the way or the connection broke.
+    fn again<T>(&mut self, doing: &'static str, work: &impl Fn(&Link) -> Outcome<T>) -> Result<T> {
+        for _ in 1..TRIES {
+            let link = self.link()?;
+            match work(link) {
+                Err(Fault::Engine(error)) if link.may_try_again(&error) => self.link = None,
+                Err(Fault::Engine(error)) => {
+                    self.link = None;
+                    return Err(error.said(doing));
+                }
+                outcome => return outcome.map_err(|fault| fault.said(doing)),
+            }
+        }
+        work(self.link()?).map_err(|fault| fault.said(doing))
+    }
+}

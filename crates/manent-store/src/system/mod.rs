@@ -1,0 +1,223 @@
+//! The system store of a server: who its tenants are, who may come in, and what was done.
+//!
+//! A file of SQLite beside those of the tenants, or tables of a PostgreSQL that the role of the tenants cannot read.
+
+mod audit;
+mod desk;
+
+pub use audit::{AuditDraft, AuditPage, AuditProblem, AuditQuery, AuditReport, By};
+
+use crate::engine::connection::Connection;
+use crate::engine::system;
+use crate::engine::system::tenant::set_status;
+use crate::error::Result;
+use crate::postgres::PostgresOptions;
+use crate::query::PAGE_MAX;
+use desk::Desk;
+use manent_model::{Key, KeyDigest, KeyId, Micros, Tenant, TenantId, TenantStatus, User};
+use std::path::PathBuf;
+use tokio::sync::watch;
+
+/// Where a system store is.
+#[derive(Debug, Clone)]
+pub enum SystemPlace {
+    /// A file of its own.
+    File(PathBuf),
+    /// A server, beside the tenants.
+    Server(PostgresOptions),
+}
+
+/// How a tenant is named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TenantRef {
+    /// By its id.
+    Id(TenantId),
+    /// By its name.
+    Name(String),
+}
+
+/// A tenant, and where its rows are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TenantRow {
+    /// Its number on a server of PostgreSQL.
+    pub no: i64,
+    /// The tenant.
+    pub tenant: Tenant,
+    /// What its erasure removed, as JSON.
+    pub receipt: Option<String>,
+}
+
+/// A key, and the digest of its secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRow {
+    /// The key.
+    pub key: Key,
+    /// The digest.
+    pub digest: KeyDigest,
+}
+
+/// What has changed of those who may come in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// How often something has changed until now.
+    pub change: i64,
+    /// Keys that were made or ended.
+    pub keys: Vec<KeyRow>,
+    /// All keys that there are.
+    pub key_ids: Vec<KeyId>,
+    /// All tenants.
+    pub tenants: Vec<TenantRow>,
+}
+
+/// What of people and keys went with a tenant or a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Forgotten {
+    /// Users.
+    pub users: i64,
+    /// Keys.
+    pub keys: i64,
+    /// Lines of the audit log whose particulars are gone.
+    pub audit: i64,
+}
+
+/// The system store. What a change answers is on disk, with its line of the audit log.
+pub struct SystemStore {
+    desk: Desk,
+}
+
+impl SystemStore {
+    /// Opens it, or makes it.
+    pub fn open(place: SystemPlace, now: Micros) -> Result<Self> {
+        Desk::open(place, now).map(|desk| Self { desk })
+    }
+
+    /// Returns a watch on how often tenants, users or keys have changed; changes of other processes show within a second.
+    pub fn changes(&self) -> watch::Receiver<i64> {
+        self.desk.changes()
+    }
+
+    /// Returns what has changed since so many changes.
+    pub async fn changed_since(&self, change: i64) -> Result<Changed> {
+        let read = move |connection: Connection<'_>| {
+            let mut tenants = Vec::new();
+            loop {
+                let after = tenants.last().map_or(0, |row: &TenantRow| row.no);
+                let page = system::tenant::list(connection, after, PAGE_MAX)?;
+                match page.is_empty() {
+                    true => break,
+                    false => tenants.extend(page),
+                }
+            }
+            let keys = system::key::changed_since(connection, change)?;
+            let key_ids = system::key::ids(connection)?;
+            Ok(Changed { change: system::changes(connection)?, keys, key_ids, tenants })
+        };
+        self.desk.read("reading keys", read).await
+    }
+
+    /// Makes a tenant whose store is yet to be made.
+    pub async fn create_tenant(&self, id: TenantId, name: String, at: Micros, line: AuditDraft) -> Result<TenantRow> {
+        self.desk.write("making a tenant", move |c| system::tenant::create(c, id, &name, at, &line)).await
+    }
+
+    /// Returns a tenant.
+    pub async fn tenant(&self, which: TenantRef) -> Result<Option<TenantRow>> {
+        self.desk.read("reading a tenant", move |c| system::tenant::find(c, &which)).await
+    }
+
+    /// Returns tenants in the order they were made, after a number.
+    pub async fn tenants(&self, after: i64, limit: u32) -> Result<Vec<TenantRow>> {
+        self.desk.read("reading tenants", move |c| system::tenant::list(c, after, limit.min(PAGE_MAX))).await
+    }
+
+    /// Moves a tenant along its life, if it stands where it may come from.
+    pub async fn set_tenant_status(
+        &self,
+        id: TenantId,
+        from: &'static [TenantStatus],
+        to: TenantStatus,
+        at: Micros,
+        line: Option<AuditDraft>,
+    ) -> Result<TenantRow> {
+        self.desk.write("changing a tenant", move |c| set_status(c, id, from, to, at, line.as_ref())).await
+    }
+
+    /// Forgets the people and the keys of a tenant that is being erased, and what the log tells of them.
+    pub async fn forget_tenant(&self, id: TenantId) -> Result<Forgotten> {
+        self.desk.write_and_wipe("erasing a tenant", move |c| system::tenant::forget(c, id)).await
+    }
+
+    /// Keeps the receipt of a tenant that was erased, and nothing else.
+    pub async fn finish_erasing(&self, id: TenantId, receipt: String, at: Micros, line: AuditDraft) -> Result<()> {
+        let finish = move |c: Connection<'_>| system::tenant::finish_erasing(c, id, &receipt, at, &line);
+        self.desk.write_and_wipe("erasing a tenant", finish).await
+    }
+
+    /// Makes a user known; one that is known gets the name.
+    pub async fn put_user(
+        &self,
+        tenant: TenantId,
+        id: String,
+        name: String,
+        at: Micros,
+        line: AuditDraft,
+    ) -> Result<User> {
+        self.desk.write("keeping a user", move |c| system::user::put(c, tenant, &id, &name, at, &line)).await
+    }
+
+    /// Returns a user.
+    pub async fn user(&self, tenant: TenantId, id: String) -> Result<Option<User>> {
+        self.desk.read("reading a user", move |c| system::user::find(c, tenant, &id)).await
+    }
+
+    /// Returns users in the order of their ids, after one.
+    pub async fn users(&self, tenant: TenantId, after: String, limit: u32) -> Result<Vec<User>> {
+        self.desk.read("reading users", move |c| system::user::list(c, tenant, &after, limit.min(PAGE_MAX))).await
+    }
+
+    /// Forgets a user, the keys that acted for them, and what the log tells of them.
+    pub async fn forget_user(&self, tenant: TenantId, id: String, at: Micros, line: AuditDraft) -> Result<Forgotten> {
+        let forget = move |c: Connection<'_>| system::user::forget(c, tenant, &id, at, &line);
+        self.desk.write_and_wipe("erasing a user", forget).await
+    }
+
+    /// Keeps a new key. A key for a user needs that user.
+    pub async fn create_key(&self, key: Key, digest: KeyDigest, line: AuditDraft) -> Result<()> {
+        self.desk.write("keeping a key", move |c| system::key::create(c, &key, &digest, &line)).await
+    }
+
+    /// Returns the keys of a tenant in the order they were made, after one.
+    pub async fn keys(&self, tenant: TenantId, after: Option<KeyId>, limit: u32) -> Result<Vec<Key>> {
+        self.desk.read("reading keys", move |c| system::key::list(c, tenant, after, limit.min(PAGE_MAX))).await
+    }
+
+    /// Ends a key; one that was ended before stays as it is.
+    pub async fn revoke_key(&self, tenant: TenantId, id: KeyId, at: Micros, line: AuditDraft) -> Result<Key> {
+        self.desk.write("ending a key", move |c| system::key::revoke(c, tenant, id, at, &line)).await
+    }
+
+    /// Notes when keys were last used.
+    pub async fn note_use(&self, used: Vec<(KeyId, Micros)>) -> Result<()> {
+        self.desk.write("noting the use of keys", move |c| system::key::used(c, &used)).await
+    }
+
+    /// Adds a line to the audit log.
+    pub async fn audit(&self, at: Micros, line: AuditDraft) -> Result<()> {
+        self.desk.write("writing the audit log", move |c| Ok(system::audit::add(c, at, &line)?)).await
+    }
+
+    /// Returns lines of the audit log, the newest first.
+    pub async fn audit_page(&self, query: AuditQuery) -> Result<AuditPage> {
+        self.desk.read("reading the audit log", move |c| system::audit::page(c, &query)).await
+    }
+
+    /// Walks the chain of the audit log, and names lines that were altered, lost or added.
+    pub async fn verify_audit(&self) -> Result<AuditReport> {
+        self.desk.read("checking the audit log", system::audit::verify).await
+    }
+
+    /// Finishes what was accepted and closes.
+    pub async fn close(&self) -> Result<()> {
+        self.desk.close().await
+    }
+}
