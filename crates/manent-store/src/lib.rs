@@ -11,6 +11,7 @@ mod list_cursor;
 pub mod query;
 pub mod search;
 pub mod maintenance;
+mod destroyed;
 pub mod store;
 pub mod system;
 mod image;
@@ -18,6 +19,7 @@ mod engine;
 pub mod postgres;
 pub mod sqlite;
 
+pub use destroyed::Destroyed;
 pub use error::{Conflict, Result, StoreError};
 pub use journal_kind::JournalKind;
 pub use list_cursor::{CursorProblem, ListCursor};

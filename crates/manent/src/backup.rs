@@ -156,10 +156,14 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// Returns the backups in a folder with the times they were made, oldest first.
-fn backups(folder: &Path) -> Result<Vec<(PathBuf, SystemTime)>> {
+pub(crate) fn backups(folder: &Path) -> Result<Vec<(PathBuf, SystemTime)>> {
     let reading = |error| Error::file("reading", folder, error);
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(reading)? {
+    let listed = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
+        listed => listed.map_err(reading)?,
+    };
+    for entry in listed {
         let entry = entry.map_err(reading)?;
         if let Some(made) = entry.file_name().to_str().and_then(made_at) {
             found.push((entry.path(), made));

@@ -51,6 +51,7 @@ mod backup;
 pub mod jsonl;
 pub mod import;
 pub mod export;
+mod tenants;
 
 pub use attached::FoldDraft;
 pub use backup::BackupPlan;
@@ -82,3 +83,4 @@ pub use message_draft::MessageDraft;
 pub use place::Place;
 pub use run::CallDraft;
 pub use search::SearchQuery;
+pub use tenants::{Erasure, Pass, Refusal, Tenants};

@@ -16,12 +16,14 @@ mod indexer;
 mod turn;
 mod backup;
 mod doctor;
+mod destroy;
 mod system;
 
 pub(crate) use client::{Client, read};
 pub use options::PostgresOptions;
 pub(crate) use system::{SystemClient, may_try_again, open_system};
 
+use crate::destroyed::Destroyed;
 use crate::engine::connection::EngineError;
 use crate::engine::fault::Outcome;
 use crate::engine::known::Known;
@@ -120,6 +122,12 @@ impl PostgresStore {
     pub async fn restore(options: &PostgresOptions, from: &Path) -> Result<()> {
         let (options, from) = (options.clone(), from.to_owned());
         off_thread("manent-restore", move || backup::restore(&options, &from)).await
+    }
+
+    /// Removes every row of a tenant. Nobody may use its store meanwhile.
+    pub async fn destroy(options: &PostgresOptions) -> Result<Destroyed> {
+        let options = options.clone();
+        off_thread("manent-destroy", move || destroy::destroy(&options)).await
     }
 
     /// Reads pages as bytes, each in a transaction of its own, and returns how long each took. For measuring alone.

@@ -14,6 +14,7 @@ mod indexer;
 mod turn;
 mod backup;
 mod doctor;
+mod destroy;
 mod system;
 
 pub(crate) use backup::{backup_of_copy, open_copy};
@@ -21,6 +22,7 @@ pub(crate) use connection::said;
 pub use connection::{Durability, SQLITE_OLDEST, SqliteOptions};
 pub(crate) use system::{open_system, wipe_system};
 
+use crate::destroyed::Destroyed;
 use crate::engine;
 use crate::engine::fault::Outcome;
 use crate::engine::known::Known;
@@ -131,6 +133,12 @@ impl SqliteStore {
             spawn("manent-reader", Box::new(move || shared.readers.serve(|| open(&shared))))?;
         }
         Ok(Self { shared, options, waiting: Semaphore::new(WAITING_BYTES), position, threads: Mutex::new(threads) })
+    }
+
+    /// Removes a file and whatever lies beside it under its name. Nobody may use its store meanwhile.
+    pub async fn destroy(path: &Path) -> Result<Destroyed> {
+        let path = path.to_owned();
+        off_thread("manent-destroy", move || destroy::destroy(&path)).await
     }
 
     /// Times reading pages as bytes on the reading thread, without the way there and back.

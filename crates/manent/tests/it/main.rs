@@ -11,4 +11,5 @@ mod jsonl;
 mod foreign;
 mod paper;
 mod backup;
+mod tenants;
 mod tidy;

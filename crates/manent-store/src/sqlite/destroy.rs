@@ -1,0 +1,68 @@
+//! Destroying a store: the file goes, and whatever lies beside it under its name.
+
+use super::connection::{SqliteOptions, open_reader, sync_folder};
+use crate::destroyed::Destroyed;
+use crate::engine::connection::one;
+use crate::error::{Result, StoreError};
+use std::path::Path;
+
+/// Counts what a file holds, and removes it.
+pub(super) fn destroy(path: &Path) -> Result<Destroyed> {
+    let mut gone = Destroyed::default();
+    if path.exists() {
+        // The counts are for the receipt. A file that cannot be read goes all the same.
+        (gone.conversations, gone.messages) = counted(path).unwrap_or_default();
+    }
+    let doing = "removing a store";
+    let failed = |error| StoreError::engine(doing, error);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let listed = match std::fs::read_dir(folder) {
+        Ok(listed) => listed,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(gone),
+        Err(error) => return Err(failed(error)),
+    };
+    for entry in listed {
+        let entry = entry.map_err(failed)?;
+        if is_of(path, &entry.path()) {
+            // A link is removed itself; what it points to is not ours.
+            let size = entry.metadata().map_err(failed)?.len();
+            std::fs::remove_file(entry.path()).map_err(failed)?;
+            gone.files += 1;
+            gone.bytes += i64::try_from(size).unwrap_or(i64::MAX);
+        }
+    }
+    // A power cut must not bring the names back.
+    sync_folder(path).map_err(failed)?;
+    Ok(gone)
+}
+
+/// Says whether a file is the store, or belongs to it: its WAL, its index, what was copied before a migration.
+fn is_of(store: &Path, other: &Path) -> bool {
+    let name = |path: &Path| path.file_name().map(|name| name.as_encoded_bytes().to_vec()).unwrap_or_default();
+    let (store, other) = (name(store), name(other));
+    let rest = other.strip_prefix(&store[..]);
+    rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'-' | b'.')))
+}
+
+fn counted(path: &Path) -> Result<(i64, i64)> {
+    let connection = open_reader(&SqliteOptions::new(path))?;
+    let sql = "select (select count(*) from conversation), (select count(*) from message)";
+    let counted = one(&connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)));
+    counted.map_err(|error| error.said("counting"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_begins_alike_is_somebody_elses() {
+        let store = Path::new("a/ten_1.db");
+        for ours in ["a/ten_1.db", "a/ten_1.db-wal", "a/ten_1.db.search-shm", "a/ten_1.db.before-7"] {
+            assert!(is_of(store, Path::new(ours)), "{ours}");
+        }
+        for other in ["a/ten_1.db2", "a/ten_1", "a/ten_12.db", "a/x", "a/system.db"] {
+            assert!(!is_of(store, Path::new(other)), "{other}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Erasing a tenant or a user: everything goes, managed backups as well, and a receipt says what.
+
+use super::{Tenants, files};
+use crate::backup::BackupPlan;
+use crate::database::Database;
+use crate::error::{Error, Result};
+use crate::ids::now;
+use crate::place::Place;
+use manent_model::{DEFAULT_TENANT, Micros, Tenant, TenantId, TenantStatus};
+use manent_store::postgres::PostgresStore;
+use manent_store::sqlite::SqliteStore;
+use manent_store::system::{AuditDraft, By, Forgotten, TenantRow};
+use manent_store::{Erase, ListQuery, Receipt, StoreError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What an erasure removed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Erasure {
+    /// The tenant.
+    pub tenant: String,
+    /// When.
+    pub at: Micros,
+    /// Conversations that are gone.
+    pub conversations: i64,
+    /// Messages whose content is gone.
+    pub messages: i64,
+    /// What went with them: notes, states, memories, drafts, pictures, old values, words of the index.
+    pub attached: i64,
+    /// Users that are forgotten.
+    pub users: i64,
+    /// Keys that are gone.
+    pub keys: i64,
+    /// Lines of the audit log whose particulars are gone.
+    pub audit: i64,
+    /// Managed backups that are gone.
+    pub backups: i64,
+    /// Files that are gone, backups left out.
+    pub files: i64,
+    /// Bytes of the files that are gone.
+    pub bytes: i64,
+    /// Rows that are gone, on a server.
+    pub rows: i64,
+}
+
+impl Tenants {
+    /// Destroys a tenant: its store, its index, its backups, its users and keys, and what the audit log tells of its
+    /// people. What a crash interrupts is finished at the next start.
+    pub async fn erase_tenant(&self, id: TenantId, by: By) -> Result<Erasure> {
+        if id == DEFAULT_TENANT {
+            let why = "the first tenant is the store itself: it cannot be erased while it is open";
+            return Err(StoreError::Invalid(why.to_owned()).into());
+        }
+        let row = self.tenant_row(&id.to_string()).await?;
+        if row.tenant.status == TenantStatus::Erased {
+            return Err(Error::not_found("tenant", id));
+        }
+        const FROM: &[TenantStatus] = &[TenantStatus::Making, TenantStatus::Active, TenantStatus::Suspended];
+        self.move_tenant(id, FROM, TenantStatus::Erasing, "tenant.erase", by).await?;
+        self.go_on_erasing(&row).await
+    }
+
+    /// Destroys what is left of a tenant that is being erased.
+    pub(super) async fn go_on_erasing(&self, row: &TenantRow) -> Result<Erasure> {
+        let id = row.tenant.id;
+        let mut erasure = Erasure { tenant: id.to_string(), at: now(), ..Erasure::default() };
+        let open = self.stores().remove(&id);
+        if let Some(database) = open {
+            database.close().await?;
+        }
+        let gone = match &self.place_of(row) {
+            Place::File(path) => SqliteStore::destroy(path).await?,
+            Place::Server(options) => PostgresStore::destroy(options).await?,
+        };
+        (erasure.conversations, erasure.messages) = (gone.conversations, gone.messages);
+        (erasure.rows, erasure.files, erasure.bytes) = (gone.rows, gone.files, gone.bytes);
+        if let Some(folder) = self.backups_of(id) {
+            let removed = files::remove_folder(&folder)?;
+            erasure.backups = removed.files;
+            erasure.bytes += removed.bytes;
+        }
+        let Forgotten { users, keys, audit } = self.inner.system.forget_tenant(id).await?;
+        (erasure.users, erasure.keys, erasure.audit) = (users, keys, audit);
+        let receipt = serde_json::to_string(&erasure).expect("numbers are JSON");
+        let by = By::actor(manent_model::AuditActor::Server);
+        let line = AuditDraft::new("tenant.erased", Some(id), by).detail(&erasure);
+        self.inner.system.finish_erasing(id, receipt, now(), line).await?;
+        self.refresh().await?;
+        Ok(erasure)
+    }
+
+    /// Returns the receipt of a tenant that was erased.
+    pub async fn receipt(&self, id: TenantId) -> Result<Option<Erasure>> {
+        let row = self.tenant_row(&id.to_string()).await?;
+        Ok(row.receipt.and_then(|receipt| serde_json::from_str(&receipt).ok()))
+    }
+
+    /// Destroys all that a user wrote and all that is known of them: conversations that were theirs alone, their messages
+    /// in others, drafts, keys, what the audit log tells, and the managed backups that still hold it.
+    pub async fn erase_user(&self, tenant: TenantId, user: &str, by: By) -> Result<Erasure> {
+        self.user(tenant, user).await?;
+        self.revoke_keys_of(tenant, user, &by).await?;
+        let database = self.database(tenant).await?;
+        let mut erasure = Erasure { tenant: tenant.to_string(), at: now(), ..Erasure::default() };
+        for conversation in alone_of(&database, user).await? {
+            erasure.add(&database.erase(Erase::Conversation(conversation)).await?);
+        }
+        match database.erase(Erase::Author(user.to_owned())).await {
+            Ok(receipt) => erasure.add(&receipt),
+            // They never wrote anything, and take part in nothing.
+            Err(Error::Store(StoreError::NotFound { .. })) => {}
+            Err(error) => return Err(error),
+        }
+        if let Some(folder) = self.backups_of(tenant) {
+            erasure.backups = renew_backups(&database, folder).await?;
+        }
+        let line = AuditDraft::new("user.erase", Some(tenant), by).detail(&erasure);
+        let gone = self.inner.system.forget_user(tenant, user.to_owned(), now(), line).await?;
+        (erasure.users, erasure.keys, erasure.audit) = (gone.users, gone.keys, gone.audit);
+        self.refresh().await?;
+        Ok(erasure)
+    }
+
+    /// Ends the keys of a user, so that nothing new is written while the old goes.
+    async fn revoke_keys_of(&self, tenant: TenantId, user: &str, by: &By) -> Result<()> {
+        let mut after = None;
+        loop {
+            let page = self.keys(tenant, after, manent_store::PAGE_MAX).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = Some(last.id);
+            for key in page.iter().filter(|key| key.user.as_deref() == Some(user)) {
+                self.revoke_key(tenant, key.id, by.clone()).await?;
+            }
+        }
+    }
+
+    /// Returns where the managed backups of a tenant lie.
+    pub fn backups_of(&self, id: TenantId) -> Option<PathBuf> {
+        let folder = self.inner.backups.as_ref()?;
+        Some(match id == DEFAULT_TENANT {
+            true => folder.clone(),
+            false => folder.join(id.to_string()),
+        })
+    }
+
+    /// Returns the tenants whose stores are to be backed up.
+    pub async fn tenants_in_use(&self) -> Result<Vec<Tenant>> {
+        let mut all: Vec<Tenant> = Vec::new();
+        loop {
+            let page = self.tenants(all.last().map(|tenant| tenant.id), manent_store::PAGE_MAX).await?;
+            match page.is_empty() {
+                true => break,
+                false => all.extend(page),
+            }
+        }
+        all.retain(|tenant| matches!(tenant.status, TenantStatus::Active | TenantStatus::Suspended));
+        Ok(all)
+    }
+}
+
+impl Erasure {
+    fn add(&mut self, receipt: &Receipt) {
+        self.conversations += receipt.conversations;
+        self.messages += receipt.messages;
+        self.attached += receipt.attached + receipt.scratch + receipt.blobs + receipt.journal;
+    }
+}
+
+/// Returns the conversations that a user made and that nobody else belongs to.
+async fn alone_of(database: &Database, user: &str) -> Result<Vec<manent_model::ConversationId>> {
+    use manent_model::ConversationStatus::{Active, Archived, Importing, Trashed};
+    let mut query = ListQuery {
+        statuses: vec![Active, Archived, Trashed, Importing],
+        creator: Some(user.to_owned()),
+        limit: manent_store::PAGE_MAX,
+        ..ListQuery::default()
+    };
+    let mut found = Vec::new();
+    loop {
+        let page = database.list(query.clone()).await?;
+        let is_alone =
+            |conversation: &manent_model::Conversation| conversation.members.iter().all(|member| member.id == user);
+        found.extend(page.conversations.iter().filter(|one| is_alone(one)).map(|one| one.id));
+        match page.next {
+            Some(next) => query.after = Some(next),
+            None => return Ok(found),
+        }
+    }
+}
+
+/// Takes a backup of what is left, and only then removes those from before; returns how many went.
+async fn renew_backups(database: &Database, folder: PathBuf) -> Result<i64> {
+    let before = crate::backup::backups(&folder)?;
+    if before.is_empty() {
+        return Ok(0);
+    }
+    let plan = BackupPlan { folder, every: Duration::ZERO, keep: before.len() + 1 };
+    database.backup_if_due(&plan).await?;
+    for (path, _) in &before {
+        std::fs::remove_file(path).map_err(|error| Error::file("removing", path, error))?;
+    }
+    Ok(before.len() as i64)
+}

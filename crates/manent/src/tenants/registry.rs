@@ -1,0 +1,238 @@
+//! Who may come in, held in memory: a key is looked up and compared without asking the system store, so that a key that
+//! is unknown takes as long to refuse as one that is wrong.
+
+use super::Tenants;
+use crate::error::Result;
+use crate::ids::now;
+use manent_model::{Key, KeyDigest, KeyId, KeyWord, Micros, TenantId, TenantStatus};
+use manent_store::system::{Changed, TenantRow};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tokio::sync::watch;
+
+/// How exactly it is known when a key was last used.
+const USE_STEP: i64 = 60_000_000;
+
+/// Why a key lets nobody in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// It is none, or not one of this server.
+    #[error("the key is not one of this server")]
+    Unknown,
+    /// It ended by itself.
+    #[error("the key has expired")]
+    Expired,
+    /// It was ended.
+    #[error("the key was revoked")]
+    Revoked,
+    /// Its tenant is suspended, or is not there yet, or no longer.
+    #[error("the tenant of the key is suspended")]
+    Suspended,
+}
+
+impl Refusal {
+    /// Returns a stable code that programs may match on.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Unknown => "unauthorized",
+            Self::Expired => "key_expired",
+            Self::Revoked => "key_revoked",
+            Self::Suspended => "tenant_suspended",
+        }
+    }
+}
+
+/// What a key lets its holder do, until it ends.
+#[derive(Debug, Clone)]
+pub struct Pass {
+    /// The key.
+    pub key: Arc<Key>,
+    key_end: watch::Receiver<bool>,
+    tenant_end: watch::Receiver<bool>,
+}
+
+impl Pass {
+    /// Returns when it is over: the key is revoked or gone, or its tenant is suspended. Not when it expires by itself;
+    /// whoever waits knows when that is.
+    pub async fn ended(mut self) {
+        let (key, tenant) = (self.key_end.wait_for(|end| *end), self.tenant_end.wait_for(|end| *end));
+        tokio::select! {
+            _ = key => {}
+            _ = tenant => {}
+        }
+    }
+}
+
+struct HeldKey {
+    key: Arc<Key>,
+    digest: KeyDigest,
+    end: watch::Sender<bool>,
+}
+
+struct HeldTenant {
+    is_active: bool,
+    end: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+struct Held {
+    /// How many changes are in it.
+    change: i64,
+    keys: HashMap<KeyId, HeldKey>,
+    tenants: HashMap<TenantId, HeldTenant>,
+}
+
+/// The keys and the tenants in memory.
+#[derive(Default)]
+pub(super) struct Registry {
+    held: RwLock<Held>,
+    used: Mutex<HashMap<KeyId, Micros>>,
+}
+
+impl Registry {
+    fn read(&self) -> RwLockReadGuard<'_, Held> {
+        self.held.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Held> {
+        self.held.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take_in(&self, changed: Changed) {
+        let mut held = self.write();
+        // Two may have asked at once, and the later answer may come first.
+        if changed.change < held.change {
+            return;
+        }
+        held.change = changed.change;
+        for row in changed.keys {
+            held.keep_key(row.key, row.digest);
+        }
+        let there: HashSet<KeyId> = changed.key_ids.into_iter().collect();
+        for (_, gone) in held.keys.iter().filter(|(id, _)| !there.contains(id)) {
+            gone.end.send_replace(true);
+        }
+        held.keys.retain(|id, _| there.contains(id));
+        for row in changed.tenants {
+            held.keep_tenant(&row);
+        }
+    }
+
+    fn admit(&self, word: &str, now: Micros) -> Result<Pass, Refusal> {
+        let word = KeyWord::read(word).ok_or(Refusal::Unknown)?;
+        let digest = word.digest();
+        let held = self.read();
+        let found = held.keys.get(&word.id);
+        // What is unknown is compared as well, so that it takes as long.
+        let nobody = KeyDigest::from_bytes([0; 32]);
+        let is_right = digest == found.map_or(nobody, |found| found.digest);
+        held.pass(found.filter(|_| is_right).ok_or(Refusal::Unknown)?, now)
+    }
+
+    fn admit_again(&self, id: KeyId, now: Micros) -> Result<Pass, Refusal> {
+        let held = self.read();
+        held.pass(held.keys.get(&id).ok_or(Refusal::Unknown)?, now)
+    }
+}
+
+impl Held {
+    /// Lets the holder of a key in, if the key is good.
+    fn pass(&self, found: &HeldKey, now: Micros) -> Result<Pass, Refusal> {
+        let key = &found.key;
+        if key.revoked_at.is_some() {
+            return Err(Refusal::Revoked);
+        }
+        if !key.is_good_at(now) {
+            return Err(Refusal::Expired);
+        }
+        let tenant = self.tenants.get(&key.tenant).filter(|tenant| tenant.is_active).ok_or(Refusal::Suspended)?;
+        Ok(Pass { key: key.clone(), key_end: found.end.subscribe(), tenant_end: tenant.end.subscribe() })
+    }
+
+    fn keep_key(&mut self, key: Key, digest: KeyDigest) {
+        let is_over = key.revoked_at.is_some();
+        let key = Arc::new(key);
+        match self.keys.get_mut(&key.id) {
+            Some(held) => {
+                held.key = key;
+                if is_over {
+                    held.end.send_replace(true);
+                }
+            }
+            None => {
+                let end = watch::Sender::new(is_over);
+                self.keys.insert(key.id, HeldKey { key, digest, end });
+            }
+        }
+    }
+
+    fn keep_tenant(&mut self, row: &TenantRow) {
+        let is_active = row.tenant.status == TenantStatus::Active;
+        let new = || HeldTenant { is_active, end: watch::Sender::new(!is_active) };
+        let held = self.tenants.entry(row.tenant.id).or_insert_with(new);
+        match (held.is_active, is_active) {
+            (true, false) => {
+                held.is_active = false;
+                held.end.send_replace(true);
+            }
+            // What was ended stays ended; whoever comes now begins anew.
+            (false, true) => *held = new(),
+            _ => {}
+        }
+    }
+}
+
+impl Tenants {
+    /// Takes in what has changed of those who may come in.
+    pub async fn refresh(&self) -> Result<()> {
+        let known = self.inner.registry.read().change;
+        let changed = self.inner.system.changed_since(known).await?;
+        self.inner.registry.take_in(changed);
+        Ok(())
+    }
+
+    /// Takes in what other processes change, and notes when keys were used, until it is dropped.
+    pub async fn follow(&self) {
+        let mut changes = self.inner.system.changes();
+        loop {
+            let minute = tokio::time::sleep(std::time::Duration::from_secs(60));
+            tokio::select! {
+                changed = changes.changed() => if changed.is_err() { return },
+                () = minute => {}
+            }
+            // What fails here is tried again at the next change, and until then nobody new comes in.
+            let _ = self.refresh().await;
+            let _ = self.flush_use().await;
+        }
+    }
+
+    /// Lets the holder of a key in, or says why not.
+    pub fn admit(&self, word: &str) -> Result<Pass, Refusal> {
+        let now = now();
+        let pass = self.inner.registry.admit(word, now)?;
+        self.note_use(&pass.key, now);
+        Ok(pass)
+    }
+
+    /// Lets somebody in who showed a key before.
+    pub fn admit_again(&self, id: KeyId) -> Result<Pass, Refusal> {
+        let now = now();
+        let pass = self.inner.registry.admit_again(id, now)?;
+        self.note_use(&pass.key, now);
+        Ok(pass)
+    }
+
+    fn note_use(&self, key: &Key, now: Micros) {
+        let minute = Micros(now.0 - now.0.rem_euclid(USE_STEP));
+        self.inner.registry.used.lock().unwrap_or_else(PoisonError::into_inner).insert(key.id, minute);
+    }
+
+    /// Writes down when keys were last used.
+    pub(super) async fn flush_use(&self) -> Result<()> {
+        let used = std::mem::take(&mut *self.inner.registry.used.lock().unwrap_or_else(PoisonError::into_inner));
+        match used.is_empty() {
+            true => Ok(()),
+            false => Ok(self.inner.system.note_use(used.into_iter().collect()).await?),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Tenants: made, listed, suspended, and what a crash left of them finished.
+
+use super::Tenants;
+use crate::error::{Error, Result};
+use crate::ids::now;
+use manent_model::{DEFAULT_TENANT, Tenant, TenantId, TenantStatus};
+use manent_store::StoreError;
+use manent_store::system::{AuditDraft, By, TenantRef, TenantRow};
+
+/// The longest name of a tenant or a key.
+pub(super) const NAME_MAX: usize = 100;
+
+impl Tenants {
+    /// Makes a tenant with an empty store.
+    pub async fn create_tenant(&self, name: &str, by: By) -> Result<Tenant> {
+        let name = checked_name("tenant", name)?;
+        let id = self.home().new_id(TenantId::new);
+        let line = AuditDraft::new("tenant.create", Some(id), by);
+        let row = self.inner.system.create_tenant(id, name.to_owned(), now(), line).await?;
+        let made = self.make(&row).await?;
+        self.refresh().await?;
+        Ok(made)
+    }
+
+    /// Makes the store of a tenant and lets people in.
+    async fn make(&self, row: &TenantRow) -> Result<Tenant> {
+        self.open_store(row).await?;
+        let (id, status) = (row.tenant.id, TenantStatus::Active);
+        let row = self.inner.system.set_tenant_status(id, &[TenantStatus::Making], status, now(), None).await?;
+        Ok(row.tenant)
+    }
+
+    /// Returns a tenant by its id or its name.
+    pub async fn tenant(&self, text: &str) -> Result<Tenant> {
+        self.tenant_row(text).await.map(|row| row.tenant)
+    }
+
+    pub(super) async fn tenant_row(&self, text: &str) -> Result<TenantRow> {
+        let which = match text.parse::<TenantId>() {
+            Ok(id) => TenantRef::Id(id),
+            Err(_) => TenantRef::Name(text.to_owned()),
+        };
+        self.inner.system.tenant(which).await?.ok_or_else(|| Error::not_found("tenant", text))
+    }
+
+    /// Returns tenants in the order they were made, after one; those that were erased are left out.
+    pub async fn tenants(&self, after: Option<TenantId>, limit: u32) -> Result<Vec<Tenant>> {
+        let mut after = match after {
+            Some(id) => self.tenant_row(&id.to_string()).await?.no,
+            None => 0,
+        };
+        let mut found = Vec::new();
+        while found.len() < limit as usize {
+            let page = self.inner.system.tenants(after, limit).await?;
+            let Some(last) = page.last() else { break };
+            after = last.no;
+            let there = page.into_iter().map(|row| row.tenant).filter(|tenant| tenant.status != TenantStatus::Erased);
+            found.extend(there.take(limit as usize - found.len()));
+        }
+        Ok(found)
+    }
+
+    /// Lets nobody of a tenant in any more; whoever is in is sent out, and everything is kept.
+    pub async fn suspend(&self, id: TenantId, by: By) -> Result<Tenant> {
+        if id == DEFAULT_TENANT {
+            return Err(
+                StoreError::Invalid("the first tenant is the store itself: it cannot be suspended".to_owned()).into()
+            );
+        }
+        self.move_tenant(id, &[TenantStatus::Active], TenantStatus::Suspended, "tenant.suspend", by).await
+    }
+
+    /// Lets the people of a tenant in again.
+    pub async fn resume(&self, id: TenantId, by: By) -> Result<Tenant> {
+        self.move_tenant(id, &[TenantStatus::Suspended], TenantStatus::Active, "tenant.resume", by).await
+    }
+
+    pub(super) async fn move_tenant(
+        &self,
+        id: TenantId,
+        from: &'static [TenantStatus],
+        to: TenantStatus,
+        action: &str,
+        by: By,
+    ) -> Result<Tenant> {
+        let line = AuditDraft::new(action, Some(id), by);
+        let row = self.inner.system.set_tenant_status(id, from, to, now(), Some(line)).await?;
+        self.refresh().await?;
+        Ok(row.tenant)
+    }
+
+    /// Finishes what a crash left half done.
+    pub(super) async fn finish_tenants(&self) -> Result<()> {
+        let mut after = 0;
+        loop {
+            let page = self.inner.system.tenants(after, manent_store::PAGE_MAX).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = last.no;
+            for row in &page {
+                match row.tenant.status {
+                    TenantStatus::Making => drop(self.make(row).await?),
+                    TenantStatus::Erasing => drop(self.go_on_erasing(row).await?),
+                    TenantStatus::Active | TenantStatus::Suspended | TenantStatus::Erased => {}
+                }
+            }
+        }
+    }
+}
+
+/// Checks a name that people give to something.
+pub(super) fn checked_name<'a>(what: &str, name: &'a str) -> Result<&'a str> {
+    let name = name.trim();
+    let characters = name.chars().count();
+    match (1..=NAME_MAX).contains(&characters) && !name.chars().any(char::is_control) {
+        true => Ok(name),
+        false => {
+            Err(StoreError::Invalid(format!("the name of a {what} has 1 to {NAME_MAX} characters on one line")).into())
+        }
+    }
+}

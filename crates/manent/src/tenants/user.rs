@@ -1,0 +1,38 @@
+//! The users of a tenant.
+
+use super::Tenants;
+use crate::error::{Error, Result};
+use crate::ids::now;
+use manent_model::{TenantId, User};
+use manent_store::StoreError;
+use manent_store::system::{AuditDraft, By};
+
+/// The longest id of a user.
+const ID_MAX: usize = 200;
+
+impl Tenants {
+    /// Makes a user known; one that is known gets the name.
+    pub async fn put_user(&self, tenant: TenantId, id: &str, name: &str, by: By) -> Result<User> {
+        let fits = (1..=ID_MAX).contains(&id.len()) && !id.chars().any(char::is_control) && id.trim() == id;
+        if !fits {
+            let why = format!("the id of a user has 1 to {ID_MAX} bytes on one line, with no blanks around it");
+            return Err(StoreError::Invalid(why).into());
+        }
+        if name.len() > ID_MAX || name.chars().any(char::is_control) {
+            return Err(StoreError::Invalid(format!("the name of a user has up to {ID_MAX} bytes on one line")).into());
+        }
+        let line = AuditDraft::new("user.put", Some(tenant), by).about(id);
+        Ok(self.inner.system.put_user(tenant, id.to_owned(), name.to_owned(), now(), line).await?)
+    }
+
+    /// Returns a user.
+    pub async fn user(&self, tenant: TenantId, id: &str) -> Result<User> {
+        let found = self.inner.system.user(tenant, id.to_owned()).await?;
+        found.ok_or_else(|| Error::not_found("user", id))
+    }
+
+    /// Returns users in the order of their ids, after one.
+    pub async fn users(&self, tenant: TenantId, after: Option<&str>, limit: u32) -> Result<Vec<User>> {
+        Ok(self.inner.system.users(tenant, after.unwrap_or_default().to_owned(), limit).await?)
+    }
+}

@@ -1,0 +1,390 @@
+//! Many owners on one server: made, suspended, erased, and who may come in.
+
+use manent::model::{AuditActor, DEFAULT_TENANT, KeyDraft, KeyScope, KeyWord, TenantStatus};
+use manent::store::system::{AuditQuery, By, SystemPlace, SystemStore};
+use manent::store::{Scope, StoreError};
+use manent::{Author, ConversationDraft, Error, MessageDraft, Place, Refusal, Tenants};
+use manent_testing::scratch::Scratch;
+use std::path::Path;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Tenants of their own, in a folder or on a server of their own.
+struct Opened {
+    tenants: Tenants,
+    place: Place,
+    folder: TempDir,
+    _scratch: Option<Scratch>,
+}
+
+impl Opened {
+    async fn at(place: Place, folder: TempDir, scratch: Option<Scratch>) -> Self {
+        let tenants = Tenants::open(&place, Some(folder.path().join("backups"))).expect("an empty place");
+        tenants.begin().await.expect("nothing is half done");
+        Self { tenants, place, folder, _scratch: scratch }
+    }
+
+    async fn sqlite() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        Self::at(Place::File(folder.path().join("manent.db")), folder, None).await
+    }
+
+    async fn postgres() -> Option<Self> {
+        let scratch = Scratch::make()?;
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        Some(Self::at(Place::of(&scratch.url), folder, Some(scratch)).await)
+    }
+
+    /// Opens them anew, as the next start does.
+    async fn again(self) -> Self {
+        self.tenants.close().await.expect("closed");
+        Self::at(self.place, self.folder, self._scratch).await
+    }
+
+    fn system(&self) -> SystemStore {
+        let place = match &self.place {
+            Place::File(path) => SystemPlace::File(path.with_extension("tenants").join("system.db")),
+            Place::Server(options) => SystemPlace::Server(options.clone()),
+        };
+        SystemStore::open(place, manent::Micros(0)).expect("it is there")
+    }
+}
+
+/// Runs each function on every engine.
+macro_rules! on_both {
+    ($($name:ident),* $(,)?) => {
+        mod sqlite {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $name() {
+                    super::$name(super::Opened::sqlite().await).await;
+                }
+            )*
+        }
+
+        mod postgres {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $name() {
+                    let Some(opened) = super::Opened::postgres().await else { return };
+                    super::$name(opened).await;
+                }
+            )*
+        }
+    };
+}
+
+on_both! {
+    each_tenant_has_a_store_of_its_own,
+    the_first_tenant_is_the_store_itself,
+    names_are_unique_and_lists_have_pages,
+    a_key_lets_its_holder_in_until_it_ends,
+    a_pass_ends_with_its_key_and_with_its_tenant,
+    a_key_that_makes_no_sense_is_not_made,
+    another_process_ends_a_key,
+    what_a_crash_left_half_done_is_finished,
+    an_erased_tenant_leaves_a_receipt_and_nothing_else,
+    an_erased_user_leaves_what_others_wrote,
+}
+
+fn by() -> By {
+    By::actor(AuditActor::Operator)
+}
+
+fn draft(scopes: &[KeyScope]) -> KeyDraft {
+    let scopes = scopes.iter().copied().collect();
+    KeyDraft { name: "a key".to_owned(), scopes, user: None, projects: None, rate: None, expires_at: None }
+}
+
+fn person(id: &str) -> Author {
+    Author { id: id.to_owned(), name: id.to_uppercase() }
+}
+
+async fn talk(database: &manent::Database, creator: &str, members: &[&str], texts: &[&str]) -> manent::ConversationId {
+    let draft = ConversationDraft {
+        title: format!("of {creator}"),
+        creator: Some(person(creator)),
+        members: members.iter().map(|member| person(member)).collect(),
+        ..ConversationDraft::default()
+    };
+    let id = database.create(draft).await.expect("made").id;
+    for text in texts {
+        let mut message = MessageDraft::user(*text);
+        message.content.author = Some(person(creator));
+        database.append(id, message).await.expect("kept");
+    }
+    id
+}
+
+async fn each_tenant_has_a_store_of_its_own(opened: Opened) {
+    let tenants = &opened.tenants;
+    let acme = tenants.create_tenant("acme", by()).await.expect("made");
+    let umbrella = tenants.create_tenant("umbrella", by()).await.expect("made");
+    assert_eq!(acme.status, TenantStatus::Active);
+    let (a, b) = (tenants.database(acme.id).await.expect("there"), tenants.database(umbrella.id).await.expect("there"));
+    let of_acme = talk(&a, "ada", &[], &["天气怎么样"]).await;
+    talk(&b, "bob", &[], &["hello"]).await;
+    for other in [&b, tenants.home()] {
+        let unknown = other.conversation(of_acme).await.expect_err("it is another's");
+        assert!(matches!(unknown, Error::Store(StoreError::NotFound { .. })));
+    }
+    let opened = opened.again().await;
+    let a = opened.tenants.database(acme.id).await.expect("there");
+    assert_eq!(a.last(of_acme, 10).await.expect("read").messages.len(), 1);
+    opened.tenants.close().await.expect("closed");
+}
+
+async fn the_first_tenant_is_the_store_itself(opened: Opened) {
+    let tenants = &opened.tenants;
+    let kept = talk(tenants.home(), "ada", &[], &["hello"]).await;
+    let database = tenants.database(DEFAULT_TENANT).await.expect("always there");
+    assert_eq!(database.conversation(kept).await.expect("there").id, kept);
+    assert_eq!(tenants.tenant("default").await.expect("there").id, DEFAULT_TENANT);
+    for outcome in [
+        tenants.suspend(DEFAULT_TENANT, by()).await.map(drop),
+        tenants.erase_tenant(DEFAULT_TENANT, by()).await.map(drop),
+    ] {
+        assert!(matches!(outcome, Err(Error::Store(StoreError::Invalid(_)))));
+    }
+    let place = opened.place.clone();
+    opened.tenants.close().await.expect("closed");
+    let alone = manent::Database::open_at(&place).expect("the store needs no tenants");
+    assert_eq!(alone.conversation(kept).await.expect("there").id, kept);
+    alone.close().await.expect("closed");
+}
+
+async fn names_are_unique_and_lists_have_pages(opened: Opened) {
+    let tenants = &opened.tenants;
+    for name in ["acme", "天", "umbrella"] {
+        tenants.create_tenant(name, by()).await.expect("made");
+    }
+    let taken = tenants.create_tenant(" acme ", by()).await.expect_err("taken");
+    assert_eq!(taken.code(), "exists");
+    for wrong in ["", "  ", "a\nb", &"x".repeat(101)] {
+        assert_eq!(tenants.create_tenant(wrong, by()).await.expect_err("no name").code(), "invalid", "{wrong:?}");
+    }
+    let first = tenants.tenants(None, 2).await.expect("read");
+    let names = |page: &[manent::model::Tenant]| page.iter().map(|tenant| tenant.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&first), ["default", "acme"]);
+    assert_eq!(names(&tenants.tenants(Some(first[1].id), 9).await.expect("read")), ["天", "umbrella"]);
+    tenants.erase_tenant(first[1].id, by()).await.expect("erased");
+    assert_eq!(names(&tenants.tenants(None, 2).await.expect("read")), ["default", "天"]);
+    opened.tenants.close().await.expect("closed");
+}
+
+async fn a_key_lets_its_holder_in_until_it_ends(opened: Opened) {
+    let tenants = &opened.tenants;
+    let acme = tenants.create_tenant("acme", by()).await.expect("made").id;
+    tenants.put_user(acme, "ada", "Ada", by()).await.expect("known");
+    let limited = KeyDraft { user: Some("ada".to_owned()), ..draft(&[KeyScope::Read]) };
+    let (key, word) = tenants.create_key(acme, limited, by()).await.expect("made");
+    let pass = tenants.admit(&word.reveal()).expect("a good key");
+    assert_eq!((pass.key.id, pass.key.tenant, pass.key.realm().user), (key.id, acme, Some("ada".to_owned())));
+    let wrong = KeyWord::new(key.id, [1; 32]).reveal();
+    let unknown = KeyWord::new(manent::model::KeyId::new(1, [1; 10]), [1; 32]).reveal();
+    for refused in [&wrong, &unknown, "", "manent_", "x", &word.reveal()[1..]] {
+        assert_eq!(tenants.admit(refused).map(drop), Err(Refusal::Unknown), "{refused}");
+    }
+    let soon = manent::Micros(
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("now").as_micros() as i64 + 300_000,
+    );
+    let short = KeyDraft { expires_at: Some(soon), ..draft(&[KeyScope::Read]) };
+    let (_, short) = tenants.create_key(acme, short, by()).await.expect("made");
+    let expired = async {
+        while tenants.admit(&short.reveal()).is_ok() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), expired).await.expect("it expires");
+    assert_eq!(tenants.admit(&short.reveal()).map(drop), Err(Refusal::Expired));
+    assert!(tenants.keys(acme, None, 10).await.expect("read")[0].used_at.is_some());
+    tenants.revoke_key(acme, key.id, by()).await.expect("there");
+    assert_eq!(tenants.admit(&word.reveal()).map(drop), Err(Refusal::Revoked));
+    assert_eq!(tenants.admit_again(key.id).map(drop), Err(Refusal::Revoked));
+    let opened = opened.again().await;
+    assert_eq!(opened.tenants.admit(&word.reveal()).map(drop), Err(Refusal::Revoked));
+    let lines =
+        opened.tenants.audit_page(AuditQuery { tenant: Some(acme), before: None, limit: 10 }).await.expect("read");
+    let actions: Vec<&str> = lines.entries.iter().map(|line| line.action.as_str()).collect();
+    assert_eq!(actions, ["key.revoke", "key.create", "key.create", "user.put", "tenant.create"]);
+    opened.tenants.close().await.expect("closed");
+}
+
+async fn a_pass_ends_with_its_key_and_with_its_tenant(opened: Opened) {
+    let tenants = &opened.tenants;
+    let acme = tenants.create_tenant("acme", by()).await.expect("made").id;
+    let (key, word) = tenants.create_key(acme, draft(&[KeyScope::Read]), by()).await.expect("made");
+    let pass = tenants.admit(&word.reveal()).expect("good");
+    assert!(tokio::time::timeout(Duration::ZERO, pass.clone().ended()).await.is_err(), "it ended by itself");
+    tenants.suspend(acme, by()).await.expect("active");
+    tokio::time::timeout(Duration::from_secs(20), pass.ended()).await.expect("it ends with the tenant");
+    assert_eq!(tenants.admit(&word.reveal()).map(drop), Err(Refusal::Suspended));
+    tenants.resume(acme, by()).await.expect("suspended");
+    let pass = tenants.admit(&word.reveal()).expect("good again");
+    assert!(tokio::time::timeout(Duration::ZERO, pass.clone().ended()).await.is_err(), "it ended by itself");
+    tenants.revoke_key(acme, key.id, by()).await.expect("there");
+    tokio::time::timeout(Duration::from_secs(20), pass.ended()).await.expect("it ends with the key");
+    opened.tenants.close().await.expect("closed");
+}
+
+async fn a_key_that_makes_no_sense_is_not_made(opened: Opened) {
+    let tenants = &opened.tenants;
+    let acme = tenants.create_tenant("acme", by()).await.expect("made").id;
+    let project = tenants.home().create_project("elsewhere", "").await.expect("made").id;
+    let read = || draft(&[KeyScope::Read]);
+    let refused = [
+        (draft(&[]), "invalid"),
+        (KeyDraft { name: " ".to_owned(), ..read() }, "invalid"),
+        (KeyDraft { rate: Some(0), ..read() }, "invalid"),
+        (KeyDraft { expires_at: Some(manent::Micros(1)), ..read() }, "invalid"),
+        (KeyDraft { user: Some("nobody".to_owned()), ..read() }, "not_found"),
+        (KeyDraft { projects: Some([project].into()), ..read() }, "not_found"),
+        (KeyDraft { projects: Some([].into()), ..read() }, "invalid"),
+    ];
+    for (draft, code) in refused {
+        let said = format!("{draft:?}");
+        assert_eq!(tenants.create_key(acme, draft, by()).await.expect_err(&said).code(), code, "{said}");
+    }
+    assert_eq!(tenants.keys(acme, None, 10).await.expect("read"), []);
+    for wrong in ["", " ada", "a\nb", &"x".repeat(201)] {
+        assert_eq!(tenants.put_user(acme, wrong, "", by()).await.expect_err("no id").code(), "invalid", "{wrong:?}");
+    }
+    opened.tenants.close().await.expect("closed");
+}
+
+async fn another_process_ends_a_key(opened: Opened) {
+    let tenants = opened.tenants.clone();
+    let (key, word) = tenants.create_key(DEFAULT_TENANT, draft(&[KeyScope::Read]), by()).await.expect("made");
+    let pass = tenants.admit(&word.reveal()).expect("good");
+    let following = tokio::spawn({
+        let tenants = tenants.clone();
+        async move { tenants.follow().await }
+    });
+    let other = Tenants::open(&opened.place, None).expect("several may");
+    other.begin().await.expect("nothing is half done");
+    assert!(other.admit(&word.reveal()).is_ok(), "another process knows the key");
+    other.revoke_key(DEFAULT_TENANT, key.id, by()).await.expect("there");
+    tokio::time::timeout(Duration::from_secs(20), pass.ended()).await.expect("the pass ends");
+    assert_eq!(tenants.admit(&word.reveal()).map(drop), Err(Refusal::Revoked));
+    following.abort();
+    other.close().await.expect("closed");
+    opened.tenants.close().await.expect("closed");
+}
+
+async fn what_a_crash_left_half_done_is_finished(opened: Opened) {
+    let system = opened.system();
+    let line = |action: &str, id| manent::store::system::AuditDraft::new(action, Some(id), by());
+    let made = opened.tenants.home().new_id(manent::model::TenantId::new);
+    system
+        .create_tenant(made, "begun".to_owned(), manent::Micros(1), line("tenant.create", made))
+        .await
+        .expect("begun");
+    let erased = opened.tenants.create_tenant("going", by()).await.expect("made").id;
+    talk(&opened.tenants.database(erased).await.expect("there"), "ada", &[], &["gone"]).await;
+    let to = TenantStatus::Erasing;
+    system.set_tenant_status(erased, &[TenantStatus::Active], to, manent::Micros(2), None).await.expect("begun");
+    system.close().await.expect("closed");
+    let opened = opened.again().await;
+    assert_eq!(opened.tenants.tenant("begun").await.expect("there").status, TenantStatus::Active);
+    talk(&opened.tenants.database(made).await.expect("there"), "ada", &[], &["works"]).await;
+    assert_eq!(opened.tenants.tenant(&erased.to_string()).await.expect("its tombstone").status, TenantStatus::Erased);
+    assert_eq!(opened.tenants.receipt(erased).await.expect("read").expect("a receipt").messages, 1);
+    assert!(opened.tenants.database(erased).await.is_err(), "an erased tenant has no store");
+    opened.tenants.close().await.expect("closed");
+}
+
+/// Says whether bytes stand in any file below a folder.
+fn stands_in_files(folder: &Path, text: &str) -> Option<String> {
+    for entry in std::fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.expect("an entry").path();
+        let found = match path.is_dir() {
+            true => stands_in_files(&path, text),
+            false => {
+                let bytes = std::fs::read(&path).expect("readable");
+                let found = bytes.windows(text.len()).any(|part| part == text.as_bytes());
+                found.then(|| path.display().to_string())
+            }
+        };
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+async fn an_erased_tenant_leaves_a_receipt_and_nothing_else(opened: Opened) {
+    let tenants = &opened.tenants;
+    let acme = tenants.create_tenant("acme-canary", by()).await.expect("made").id;
+    let other = tenants.create_tenant("other", by()).await.expect("made").id;
+    let kept = talk(&tenants.database(other).await.expect("there"), "bob", &[], &["stays"]).await;
+    tenants.put_user(acme, "ada-canary", "Ada", by()).await.expect("known");
+    let (_, word) = tenants.create_key(acme, draft(&[KeyScope::Admin]), by()).await.expect("made");
+    let database = tenants.database(acme).await.expect("there");
+    talk(&database, "ada-canary", &[], &["word-canary 天气", "two"]).await;
+    let plan = manent::BackupPlan::daily(tenants.backups_of(acme).expect("a folder"));
+    database.backup_if_due(&plan).await.expect("taken").expect("due");
+    let pass = tenants.admit(&word.reveal()).expect("good");
+    let erasure = tenants.erase_tenant(acme, by()).await.expect("erased");
+    let counts = (erasure.conversations, erasure.messages, erasure.users, erasure.keys, erasure.backups);
+    assert_eq!(counts, (1, 2, 1, 1, 1));
+    assert!(erasure.audit >= 1 && (erasure.files > 0 || erasure.rows > 0), "{erasure:?}");
+    tokio::time::timeout(Duration::from_secs(20), pass.ended()).await.expect("whoever is in is sent out");
+    assert_eq!(tenants.admit(&word.reveal()).map(drop), Err(Refusal::Unknown));
+    assert!(database.list(manent::ListQuery::default()).await.is_err(), "an old handle still reads");
+    assert_eq!(tenants.receipt(acme).await.expect("read"), Some(erasure));
+    assert!(tenants.erase_tenant(acme, by()).await.is_err(), "it is gone already");
+    assert!(tenants.verify_audit().await.expect("read").problems.is_empty());
+    assert_eq!(tenants.database(other).await.expect("there").last(kept, 9).await.expect("read").messages.len(), 1);
+    let again = tenants.create_tenant("acme-canary", by()).await.expect("the name is free again").id;
+    let empty = tenants.database(again).await.expect("there").list(manent::ListQuery::default()).await.expect("read");
+    assert!(empty.conversations.is_empty());
+    tenants.erase_tenant(again, by()).await.expect("erased");
+    for canary in ["ada-canary", "word-canary", "acme-canary"] {
+        assert_eq!(stands_in_files(opened.folder.path(), canary), None, "{canary}");
+    }
+    opened.tenants.close().await.expect("closed");
+}
+
+async fn an_erased_user_leaves_what_others_wrote(opened: Opened) {
+    let tenants = &opened.tenants;
+    let acme = tenants.create_tenant("acme", by()).await.expect("made").id;
+    for user in ["ada-canary", "bob"] {
+        tenants.put_user(acme, user, user, by()).await.expect("known");
+    }
+    let database = tenants.database(acme).await.expect("there");
+    let alone = talk(&database, "ada-canary", &["ada-canary"], &["alone-canary"]).await;
+    let shared = talk(&database, "bob", &["ada-canary"], &["hers and his"]).await;
+    let mut hers = MessageDraft::user("shared-canary");
+    hers.content.author = Some(person("ada-canary"));
+    database.append(shared, hers).await.expect("kept");
+    database.save_draft(shared, "ada-canary", "draft-canary").await.expect("kept");
+    let plan = manent::BackupPlan::daily(tenants.backups_of(acme).expect("a folder"));
+    database.backup_if_due(&plan).await.expect("taken").expect("due");
+    let for_ada = KeyDraft { user: Some("ada-canary".to_owned()), ..draft(&[KeyScope::Read]) };
+    let (_, word) = tenants.create_key(acme, for_ada, by()).await.expect("made");
+    let erasure = tenants.erase_user(acme, "ada-canary", by()).await.expect("erased");
+    let counts = (erasure.conversations, erasure.messages, erasure.users, erasure.keys, erasure.backups);
+    assert_eq!(counts, (1, 2, 1, 1, 1));
+    assert_eq!(tenants.admit(&word.reveal()).map(drop), Err(Refusal::Unknown));
+    assert!(database.conversation(alone).await.is_err(), "her own conversation is still there");
+    let left = database.conversation(shared).await.expect("his is still there");
+    assert!(left.members.is_empty());
+    let page = database.last(shared, 9).await.expect("read");
+    let texts: Vec<String> = page.messages.iter().map(|message| message.content.body.words().to_string()).collect();
+    assert_eq!(texts, ["hers and his", ""]);
+    assert!(tenants.user(acme, "ada-canary").await.is_err() && tenants.user(acme, "bob").await.is_ok());
+    assert!(
+        database.verify().await.expect("read").is_sound()
+            && tenants.verify_audit().await.expect("read").problems.is_empty()
+    );
+    assert!(database.undo(Scope::Everything).await.is_err() || database.conversation(alone).await.is_err());
+    assert_eq!(manent_backups(&plan.folder), 1, "one backup stands for those that went");
+    for canary in ["ada-canary", "alone-canary", "shared-canary", "draft-canary"] {
+        assert_eq!(stands_in_files(opened.folder.path(), canary), None, "{canary}");
+    }
+    opened.tenants.close().await.expect("closed");
+}
+
+fn manent_backups(folder: &Path) -> usize {
+    std::fs::read_dir(folder).expect("the folder").count()
+}
