@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use etcetera::{BaseStrategy, choose_base_strategy};
-use manent::{Database, Place};
+use manent::{Database, Place, Tenants};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -48,10 +48,37 @@ impl Home {
 
     /// Opens the store; makes it and its folder at the first time.
     pub fn open(&self) -> Result<Database> {
+        self.make_folder()?;
+        Database::open_at(&self.store).with_context(|| format!("opening {}", self.store))
+    }
+
+    /// Opens the store with its tenants, or makes them, and does something with them.
+    pub async fn with_tenants<T>(&self, work: impl AsyncFnOnce(&Tenants) -> Result<T>) -> Result<T> {
+        let tenants = self.open_tenants(self.backups())?;
+        tenants.begin().await?;
+        let done = work(&tenants).await;
+        let closed = tenants.close().await;
+        let done = done?;
+        closed?;
+        Ok(done)
+    }
+
+    /// Opens the store with its tenants; makes them at the first time.
+    pub fn open_tenants(&self, backups: PathBuf) -> Result<Tenants> {
+        self.make_folder()?;
+        Tenants::open(&self.store, Some(backups)).with_context(|| format!("opening {}", self.store))
+    }
+
+    /// Where the managed backups lie.
+    pub fn backups(&self) -> PathBuf {
+        self.folder.join("backups")
+    }
+
+    fn make_folder(&self) -> Result<()> {
         let folder = self.store.file().and_then(Path::parent);
         if let Some(parent) = folder.filter(|parent| !parent.as_os_str().is_empty()) {
             manent_server::make_private_folder(parent).with_context(|| format!("making {}", parent.display()))?;
         }
-        Database::open_at(&self.store).with_context(|| format!("opening {}", self.store))
+        Ok(())
     }
 }

@@ -23,6 +23,20 @@ pub fn read(text: &str, now: &Zoned) -> Result<Micros> {
     if let Ok(date) = text.parse::<Date>() {
         return Ok(of(date.to_zoned(now.time_zone().clone())?.timestamp()));
     }
+    let then = now.checked_sub(span(text)?).with_context(|| unreadable(text))?;
+    Ok(of(then.timestamp()))
+}
+
+/// Reads a time to come: a day, a moment, or how long it is until then.
+pub fn read_ahead(text: &str, now: &Zoned) -> Result<Micros> {
+    match span(text) {
+        Ok(span) => Ok(of(now.checked_add(span).with_context(|| unreadable(text))?.timestamp())),
+        Err(_) => read(text, now),
+    }
+}
+
+/// Reads how long something takes: `90min`, `3h`, `7d`, `2w`.
+fn span(text: &str) -> Result<Span> {
     let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
     let number: i64 = text[..digits].parse().with_context(|| unreadable(text))?;
     let span = match &text[digits..] {
@@ -32,8 +46,7 @@ pub fn read(text: &str, now: &Zoned) -> Result<Micros> {
         "w" => Span::new().try_weeks(number),
         _ => bail!(unreadable(text)),
     };
-    let then = now.checked_sub(span.with_context(|| unreadable(text))?).with_context(|| unreadable(text))?;
-    Ok(of(then.timestamp()))
+    span.with_context(|| unreadable(text))
 }
 
 fn unreadable(text: &str) -> String {

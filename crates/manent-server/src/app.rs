@@ -1,33 +1,52 @@
 //! What every handler can reach.
 
 use crate::auth::Auth;
+use crate::metrics::Metrics;
+use crate::operation::Rules;
 use crate::options::Limits;
-use manent::{BackupPlan, Database};
-use std::collections::HashSet;
+use crate::places::{Places, Share};
+use crate::witness::Witness;
+use manent::{BackupPlan, Tenants};
 use std::sync::Arc;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 /// The state of a running server; cloning it is cheap.
+///
+/// No database is here: a handler has the one of whoever asks, as far as they reach.
 #[derive(Clone)]
 pub struct App {
-    /// The database.
-    pub database: Database,
-    /// Who may come in.
+    /// Whose stores these are, and who may come in.
+    pub tenants: Tenants,
+    /// The token and the sessions.
     pub auth: Arc<Auth>,
+    /// Tells the audit log.
+    pub witness: Arc<Witness>,
     /// How much is too much.
     pub limits: Limits,
-    /// Routes that may take as long as they take.
-    pub unhurried: Arc<HashSet<String>>,
+    /// What each route needs.
+    pub rules: Arc<Rules>,
     /// Where backups go, if anywhere.
     pub backups: Option<Arc<BackupPlan>>,
     /// The description of the API, as JSON text.
     pub description: Arc<str>,
     /// The reference page.
     pub reference: Arc<str>,
+    /// What happened.
+    pub metrics: Arc<Metrics>,
     /// Places for requests.
-    pub requests: Arc<Semaphore>,
+    pub requests: Arc<Places>,
     /// Places for live tails.
-    pub tails: Arc<Semaphore>,
+    pub tails: Arc<Places>,
     /// Turns true when the server is to stop: tails end, what was accepted is finished.
     pub stopping: watch::Receiver<bool>,
+}
+
+impl App {
+    /// Returns how many places one tenant may hold.
+    pub fn share(&self) -> Share {
+        match self.tenants.are_several() {
+            true => Share::Half,
+            false => Share::All,
+        }
+    }
 }

@@ -1,8 +1,11 @@
-//! Who may come in: whoever has the token, or a session that was begun with it.
+//! Who may come in: whoever has the token or a key, or a session that was begun with one of them.
 
+use crate::principal::Who;
 use crate::problem::Problem;
 use crate::secret::{Secret, write_private};
 use axum::http::{HeaderMap, StatusCode, header};
+use manent::model::{KeyId, KeyWord};
+use manent::{Refusal, Tenants};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
@@ -26,17 +29,16 @@ pub struct Auth {
     cookie: String,
 }
 
-/// Digests of session secrets, and when they end, in seconds since 1970.
+/// Sessions by the digest of their secret.
 #[derive(Default, Serialize, Deserialize)]
-struct Sessions(BTreeMap<String, u64>);
+struct Sessions(BTreeMap<String, Session>);
 
-/// How somebody came in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
-    /// With the token, as programs do.
-    Token,
-    /// With a session, as the page does.
-    Session,
+/// A session: when it ends, in seconds since 1970, and the key that it was begun with, if not the token.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Session {
+    end: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<KeyId>,
 }
 
 impl Auth {
@@ -53,37 +55,53 @@ impl Auth {
         Ok(Self { token: token.digest(), sessions_file, sessions: Mutex::new(sessions), cookie })
     }
 
-    /// Finds out who sent a request.
-    pub fn admit(&self, headers: &HeaderMap) -> Result<Entry, Problem> {
+    /// Finds out who sent a request. This is the only place that looks at what they show.
+    pub fn admit(&self, tenants: &Tenants, headers: &HeaderMap) -> Result<Who, Refused> {
         if let Some(value) = headers.get(header::AUTHORIZATION) {
-            let token = value.to_str().ok().and_then(|text| text.split_once(' '));
-            return match token {
-                Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && self.is_token(token.trim()) => {
-                    Ok(Entry::Token)
-                }
-                _ => Err(refused("the token is not the one of this server")),
+            let shown = value.to_str().ok().and_then(|text| text.split_once(' '));
+            return match shown {
+                Some((scheme, shown)) if scheme.eq_ignore_ascii_case("bearer") => self.know(tenants, shown.trim()),
+                _ => Err(Refused::Unknown),
             };
         }
-        let session = self.session_of(headers).filter(|session| self.is_session(session));
-        session.map(|_| Entry::Session).ok_or_else(|| refused("a token or a session is needed"))
+        let session = self.session_of(headers).ok_or(Refused::Nothing)?;
+        let session = self.lock().0.get(&session.digest().to_string()).copied();
+        match session.filter(|session| session.end > seconds()) {
+            Some(Session { key: None, .. }) => Ok(Who::Token),
+            Some(Session { key: Some(key), .. }) => {
+                tenants.admit_again(key).map(Who::Key).map_err(|why| Refused::Key(why, Some(key)))
+            }
+            None => Err(Refused::Nothing),
+        }
     }
 
-    /// Says whether this is the token.
-    pub fn is_token(&self, token: &str) -> bool {
-        Secret::given(token).digest() == self.token
+    /// Finds out whose token or key this is.
+    pub fn know(&self, tenants: &Tenants, shown: &str) -> Result<Who, Refused> {
+        if Secret::given(shown).digest() == self.token {
+            return Ok(Who::Token);
+        }
+        match tenants.admit(shown) {
+            Ok(pass) => Ok(Who::Key(pass)),
+            Err(Refusal::Unknown) => Err(Refused::Unknown),
+            Err(why) => Err(Refused::Key(why, KeyWord::read(shown).map(|word| word.id))),
+        }
     }
 
     /// Begins a session and returns the cookie that carries it.
-    pub fn begin(&self) -> io::Result<String> {
+    pub fn begin(&self, who: &Who) -> io::Result<String> {
         let session = Secret::random("");
         let now = seconds();
         let mut sessions = self.lock();
-        sessions.0.retain(|_, end| *end > now);
+        sessions.0.retain(|_, session| session.end > now);
         while sessions.0.len() >= SESSIONS_MAX {
-            let oldest = sessions.0.iter().min_by_key(|(_, end)| **end).map(|(digest, _)| digest.clone());
+            let oldest = sessions.0.iter().min_by_key(|(_, session)| session.end).map(|(digest, _)| digest.clone());
             oldest.map(|digest| sessions.0.remove(&digest));
         }
-        sessions.0.insert(session.digest().to_string(), now + SESSION.as_secs());
+        let key = match who {
+            Who::Token => None,
+            Who::Key(pass) => Some(pass.key.id),
+        };
+        sessions.0.insert(session.digest().to_string(), Session { end: now + SESSION.as_secs(), key });
         self.save(&sessions)?;
         let (name, age) = (&self.cookie, SESSION.as_secs());
         Ok(format!("{name}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age={age}", session.reveal()))
@@ -106,10 +124,6 @@ impl Auth {
             .filter_map(|cookie| cookie.trim().split_once('='))
             .find(|(name, _)| *name == self.cookie)
             .map(|(_, value)| Secret::given(value))
-    }
-
-    fn is_session(&self, session: &Secret) -> bool {
-        self.lock().0.get(&session.digest().to_string()).is_some_and(|end| *end > seconds())
     }
 
     fn save(&self, sessions: &Sessions) -> io::Result<()> {
@@ -153,8 +167,26 @@ fn kept_token(path: &Path) -> io::Result<Option<Secret>> {
     }
 }
 
-fn refused(why: &str) -> Problem {
-    Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", why)
+/// Why somebody was not let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// They showed nothing, or a session that is over.
+    Nothing,
+    /// They showed something that is not known here.
+    Unknown,
+    /// They showed a key that lets nobody in any more.
+    Key(Refusal, Option<KeyId>),
+}
+
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        let (code, why) = match refused {
+            Refused::Nothing => ("unauthorized", "a token, a key or a session is needed".to_owned()),
+            Refused::Unknown => ("unauthorized", "neither the token nor a key of this server".to_owned()),
+            Refused::Key(why, _) => (why.code(), why.to_string()),
+        };
+        Self::new(StatusCode::UNAUTHORIZED, code, why)
+    }
 }
 
 fn seconds() -> u64 {

@@ -7,6 +7,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -20,6 +21,10 @@ const HEADERS: Duration = Duration::from_secs(15);
 /// How long the last requests may take once the server is to stop.
 const FAREWELL: Duration = Duration::from_secs(30);
 
+/// Where a request came from.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer(pub IpAddr);
+
 /// Answers with a router until `end` comes, then until the last request is answered.
 pub async fn serve(listener: TcpListener, router: Router, end: impl Future<Output = ()>) {
     let graceful = GracefulShutdown::new();
@@ -27,10 +32,10 @@ pub async fn serve(listener: TcpListener, router: Router, end: impl Future<Outpu
     tokio::pin!(end);
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { break };
-        let stream = tokio::select! {
+        let (stream, peer) = tokio::select! {
             () = &mut end => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
+                Ok(accepted) => accepted,
                 Err(error) => {
                     // Too many open files, mostly; others will close theirs.
                     tracing::warn!(%error, "a connection could not be accepted");
@@ -41,8 +46,11 @@ pub async fn serve(listener: TcpListener, router: Router, end: impl Future<Outpu
         };
         let _ = stream.set_nodelay(true);
         let router = router.clone();
-        let service =
-            hyper::service::service_fn(move |request: Request<Incoming>| router.clone().call(request.map(Body::new)));
+        let service = hyper::service::service_fn(move |request: Request<Incoming>| {
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(Peer(peer.ip()));
+            router.clone().call(request)
+        });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEADERS)

@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::guard::Key;
+use crate::principal::Principal;
 use crate::problem::{Answer, Problem};
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
@@ -100,6 +101,8 @@ in_path! {
     manent::model::MemoryId = "memory";
     manent::model::ProjectId = "project";
     manent::model::SourceId = "source";
+    manent::model::TenantId = "tenant";
+    manent::model::KeyId = "key";
 }
 
 impl<T: InPath> FromRequestParts<App> for Id<T> {
@@ -129,6 +132,17 @@ impl FromRequestParts<App> for Word {
     }
 }
 
+/// The id of a user in the path.
+pub struct UserName(pub String);
+
+impl FromRequestParts<App> for UserName {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Answer<Self> {
+        in_path(parts, app, "user").await.map(Self)
+    }
+}
+
 /// The kind of a document in the path.
 pub struct Kind(pub String);
 
@@ -140,6 +154,34 @@ impl FromRequestParts<App> for Kind {
     }
 }
 
+/// The database of whoever asks, as far as they reach. There is no other way to one.
+pub struct Here(pub Database);
+
+impl FromRequestParts<App> for Here {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Answer<Self> {
+        principal(parts).map(|principal| Self(principal.database.clone()))
+    }
+}
+
+/// Whoever asks.
+pub struct Asker(pub Principal);
+
+impl FromRequestParts<App> for Asker {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Answer<Self> {
+        principal(parts).cloned().map(Self)
+    }
+}
+
+fn principal(parts: &Parts) -> Answer<&Principal> {
+    // A route that needs nobody to be known has no business with anybody's store.
+    let unknown = || Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", "a token, a key or a session is needed");
+    parts.extensions.get::<Principal>().ok_or_else(unknown)
+}
+
 /// The database, for a change: with the key of the request and the version that the caller has read.
 pub struct Write(pub Database);
 
@@ -147,9 +189,10 @@ impl FromRequestParts<App> for Write {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Answer<Self> {
+        let own = principal(parts)?.database.clone();
         let mut database = match parts.extensions.get::<Key>() {
-            Some(Key(key)) => app.database.once(key).await?,
-            None => app.database.clone(),
+            Some(Key(key)) => own.once(key).await?,
+            None => own,
         };
         if let Some(version) = expected_version(parts)? {
             let Id(conversation) = Id::<ConversationId>::from_request_parts(parts, app).await?;

@@ -1,13 +1,20 @@
 //! What stands before every handler: names, origins, keys, limits, and what is said about each request in the log.
 
 use crate::app::App;
-use crate::problem::{Code, Problem};
+use crate::auth::Refused;
+use crate::connections::Peer;
+use crate::operation::{Need, Rule};
+use crate::principal::{Principal, Who};
+use crate::problem::{Answer, Code, Problem};
+use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use futures_util::FutureExt;
+use futures_util::{FutureExt, StreamExt};
+use manent::model::DEFAULT_TENANT;
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 
@@ -67,23 +74,30 @@ pub async fn guard(
     let id = crate::secret::Secret::random("").reveal()[..16].to_owned();
     let (method, path) = (request.method().clone(), path_of(&request));
     let is_write = !matches!(method, Method::GET | Method::HEAD);
-    let key = match is_write {
-        true => key_of(request.headers()).map(Some),
-        false => Ok(None),
-    };
-    let outcome = match (check(&app, &hosts, &request), key) {
-        (Err(problem), _) | (_, Err(problem)) => problem.into_response(),
-        (Ok(()), Ok(key)) => {
-            key.clone().map(|key| request.extensions_mut().insert(key));
-            let mut response = run(&app, &path, request, next).await;
-            if let Some(key) = key.and_then(|key| HeaderValue::from_str(&key.0).ok()) {
-                response.headers_mut().insert(IDEMPOTENCY_KEY, key);
-            }
-            response
+    let rule = app.rules.get(&method, &path);
+    let (entered, outcome) = match enter(&app, rule, shown(&app, &hosts, rule, &request)).await {
+        Err(problem) => (None, problem.into_response()),
+        Ok(entered) => {
+            let response = match admitted(is_write, &request) {
+                Err(problem) => problem.into_response(),
+                Ok(key) => {
+                    key.clone().map(|key| request.extensions_mut().insert(key));
+                    let mut response = run(&app, rule, entered.clone(), request, next).await;
+                    if let Some(key) = key.and_then(|key| HeaderValue::from_str(&key.0).ok()) {
+                        response.headers_mut().insert(IDEMPOTENCY_KEY, key);
+                    }
+                    response
+                }
+            };
+            (entered, response)
         }
     };
     let response = with_headers(outcome, &id);
-    let (status, milliseconds) = (response.status().as_u16(), started.elapsed().as_millis() as u64);
+    let (status, took) = (response.status().as_u16(), started.elapsed());
+    if let Some(principal) = &entered {
+        app.metrics.count(principal.tenant, status, took);
+    }
+    let milliseconds = took.as_millis() as u64;
     let code = response.extensions().get::<Code>().map(|code| code.0.as_str());
     // What went well is not news; MANENT_LOG=manent_server=debug shows it.
     match status {
@@ -99,7 +113,72 @@ fn path_of(request: &Request) -> String {
     request.extensions().get::<MatchedPath>().map_or("-", MatchedPath::as_str).to_owned()
 }
 
-fn check(app: &App, hosts: &Hosts, request: &Request) -> Result<(), Problem> {
+/// What a request shows before anybody looks into it.
+struct Shown {
+    /// As it was sent; it may hold what people wrote.
+    path: String,
+    address: Option<IpAddr>,
+    /// None where nobody needs to be known.
+    who: Option<Result<Who, Refused>>,
+    need: Need,
+}
+
+fn shown(app: &App, hosts: &Hosts, rule: Option<Rule>, request: &Request) -> Answer<Shown> {
+    check(hosts, request)?;
+    let path = request.uri().path().to_owned();
+    // What is not there is for those who are in as well: whoever is not learns nothing of routes.
+    let need = match rule {
+        Some(rule) => rule.need,
+        None if path.starts_with(crate::operation::BASE) => Need::Entry,
+        None => Need::Nothing,
+    };
+    let address = request.extensions().get::<Peer>().map(|peer| peer.0);
+    let who = (need != Need::Nothing).then(|| app.auth.admit(&app.tenants, request.headers()));
+    Ok(Shown { path, address, who, need })
+}
+
+/// Finds out whether whoever sent a request may send it; nobody where nobody needs to be known.
+async fn enter(app: &App, rule: Option<Rule>, shown: Answer<Shown>) -> Answer<Option<Principal>> {
+    let Shown { path, address, who, need } = shown?;
+    let who = match who {
+        None => return Ok(None),
+        Some(Ok(who)) => who,
+        Some(Err(refused)) => return Err(app.witness.refuse(app, refused, address).await),
+    };
+    let principal = principal(app, who, address).await?;
+    app.witness.count(&app.limits, &principal.who, address)?;
+    principal.who.may(need)?;
+    if let Some(rule) = rule {
+        app.witness.tell(&app.tenants, &principal, rule, &path).await?;
+    }
+    Ok(Some(principal))
+}
+
+/// Finds the store of whoever came in.
+async fn principal(app: &App, who: Who, address: Option<IpAddr>) -> Answer<Principal> {
+    let by = who.by(address);
+    let (tenant, database) = match &who {
+        Who::Token => (DEFAULT_TENANT, app.tenants.home().clone()),
+        Who::Key(pass) => (pass.key.tenant, app.tenants.granted(pass).await?),
+    };
+    Ok(Principal { who, tenant, database, by })
+}
+
+/// Reads the key of a change, and refuses what a form of another site could send.
+fn admitted(is_write: bool, request: &Request) -> Answer<Option<Key>> {
+    let has_body = matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH);
+    if has_body && !text(request.headers(), header::CONTENT_TYPE).is_some_and(is_accepted) {
+        let why =
+            "send application/json (blobs and files: application/octet-stream, our own lines: application/x-ndjson)";
+        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", why));
+    }
+    match is_write {
+        true => key_of(request.headers()).map(Some),
+        false => Ok(None),
+    }
+}
+
+fn check(hosts: &Hosts, request: &Request) -> Answer<()> {
     let headers = request.headers();
     let refused = |code, why: &str| Problem::new(StatusCode::FORBIDDEN, code, why);
     let host = request.uri().authority().map(Authority::as_str).or_else(|| text(headers, header::HOST));
@@ -119,22 +198,7 @@ fn check(app: &App, hosts: &Hosts, request: &Request) -> Result<(), Problem> {
     if foreign && !(navigates && request.method() == Method::GET) {
         return Err(refused("origin", "requests from other sites are refused"));
     }
-    let path = request.uri().path();
-    if path.starts_with(crate::operation::BASE) && !is_open(request.method(), path) {
-        app.auth.admit(headers)?;
-    }
-    let has_body = matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH);
-    if has_body && !text(headers, header::CONTENT_TYPE).is_some_and(is_accepted) {
-        let why =
-            "send application/json (blobs and files: application/octet-stream, our own lines: application/x-ndjson)";
-        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", why));
-    }
     Ok(())
-}
-
-/// Beginning a session is how one gets in.
-fn is_open(method: &Method, path: &str) -> bool {
-    *method == Method::POST && path.strip_prefix(crate::operation::BASE) == Some("/session")
 }
 
 /// None of these can be sent by a form of another site.
@@ -157,14 +221,63 @@ fn key_of(headers: &HeaderMap) -> Result<Key, Problem> {
     }
 }
 
-/// Runs a handler within its time, and survives it.
-async fn run(app: &App, path: &str, request: Request, next: Next) -> Response {
-    let Ok(_place) = app.requests.try_acquire() else {
+/// Runs a handler within its time and while whoever asked may, and survives it.
+async fn run(
+    app: &App,
+    rule: Option<Rule>,
+    principal: Option<Principal>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let tenant = principal.as_ref().map(|principal| principal.tenant);
+    let Some(_place) = app.requests.take(tenant, app.share()) else {
         let why = "too many requests at a time";
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", why).into_response();
     };
+    let ended = {
+        let who = principal.as_ref().map(|principal| principal.who.clone());
+        move || async move {
+            match who {
+                Some(who) => who.ended().await,
+                None => std::future::pending().await,
+            }
+        }
+    };
+    principal.map(|principal| request.extensions_mut().insert(principal));
+    let answered = within_time(app, rule, request, next);
+    tokio::select! {
+        response = answered => until(response, ended),
+        () = ended.clone()() => {
+            let why = "the key has ended meanwhile; what was stored before stays";
+            Problem::new(StatusCode::UNAUTHORIZED, "key_ended", why).into_response()
+        }
+    }
+}
+
+/// Cuts an answer that goes on when whoever asked for it is no longer let in.
+fn until<Ended>(response: Response, ended: impl FnOnce() -> Ended) -> Response
+where
+    Ended: Future<Output = ()> + Send + 'static,
+{
+    let (parts, body) = response.into_parts();
+    if http_body::Body::size_hint(&body).exact().is_some() {
+        return Response::from_parts(parts, body);
+    }
+    let state = Some((body.into_data_stream(), Box::pin(ended())));
+    let pieces = futures_util::stream::unfold(state, |state| async move {
+        let (mut pieces, mut ended) = state?;
+        tokio::select! {
+            // Half must not be taken for the whole, so it is cut and not ended.
+            () = &mut ended => Some((Err(axum::Error::new(std::io::Error::other("the key has ended"))), None)),
+            piece = pieces.next() => Some((piece?, Some((pieces, ended)))),
+        }
+    });
+    Response::from_parts(parts, Body::from_stream(pieces))
+}
+
+async fn within_time(app: &App, rule: Option<Rule>, request: Request, next: Next) -> Response {
     let answered = AssertUnwindSafe(next.run(request)).catch_unwind();
-    let time = match app.unhurried.contains(path) {
+    let time = match rule.is_some_and(|rule| rule.long) {
         true => Duration::MAX,
         false => app.limits.request,
     };

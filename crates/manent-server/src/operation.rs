@@ -5,15 +5,50 @@ use axum::Router;
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::routing::{MethodFilter, MethodRouter, on};
+use manent::model::KeyScope;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// Where the API lives.
 pub const BASE: &str = "/api/v1";
 
 type Describe = Box<dyn Fn(&mut Schemas) -> Value + Send + Sync>;
+
+/// What somebody must have to call an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// Nothing: this is how one gets in.
+    Nothing,
+    /// To be in, with whatever key.
+    Entry,
+    /// A key with this scope, or the token.
+    Scope(KeyScope),
+    /// A key with every scope and no limits, or the token: it concerns the whole tenant.
+    Tenant,
+    /// The token: it concerns all tenants.
+    Token,
+}
+
+impl From<KeyScope> for Need {
+    fn from(scope: KeyScope) -> Self {
+        Self::Scope(scope)
+    }
+}
+
+impl Need {
+    /// Returns the word for it in the description.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Entry => "entry",
+            Self::Scope(scope) => scope.word(),
+            Self::Tenant => "tenant",
+            Self::Token => "token",
+        }
+    }
+}
 
 /// An operation: what is called, with what, and what it answers.
 pub struct Operation {
@@ -29,6 +64,10 @@ pub struct Operation {
     pub library: Vec<&'static str>,
     /// It is not held to the time that other requests have.
     pub long: bool,
+    /// What somebody must have to call it.
+    pub need: Need,
+    /// What the audit log says when it is called, if anything.
+    pub audited: Option<&'static str>,
     group: &'static str,
     query: Option<Describe>,
     body: Option<(&'static str, Describe)>,
@@ -44,6 +83,8 @@ impl Operation {
         T: 'static,
     {
         let filter = MethodFilter::try_from(method.clone()).expect("one of the usual methods");
+        // Whoever forgets to say what a change needs gets the most.
+        let need = if method == Method::GET { KeyScope::Read.into() } else { Need::Token };
         Self {
             method,
             path,
@@ -51,6 +92,8 @@ impl Operation {
             says: "",
             library: Vec::new(),
             long: false,
+            need,
+            audited: None,
             group: "",
             query: None,
             body: None,
@@ -107,6 +150,18 @@ impl Operation {
         self
     }
 
+    /// Says what somebody must have to call it; to read, where nothing is said of a question.
+    pub fn needs(mut self, need: impl Into<Need>) -> Self {
+        self.need = need.into();
+        self
+    }
+
+    /// Has the audit log tell of it.
+    pub fn audited(mut self, action: &'static str) -> Self {
+        self.audited = Some(action);
+        self
+    }
+
     /// Says whether it changes something.
     pub fn writes(&self) -> bool {
         self.method != Method::GET
@@ -134,6 +189,7 @@ impl Operation {
             "summary": self.says,
             "tags": [self.group],
             "x-library": self.library,
+            "x-needs": self.need.word(),
             "parameters": parameters,
             "responses": {
                 status.to_string(): good,
@@ -145,6 +201,46 @@ impl Operation {
                 json!({ "required": true, "content": { *media_type: { "schema": schema(schemas) } } });
         }
         described
+    }
+}
+
+/// What is to be known of a route before its handler runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rule {
+    /// The name of the operation.
+    pub id: &'static str,
+    /// What somebody must have to call it.
+    pub need: Need,
+    /// What the audit log says.
+    pub audited: Option<&'static str>,
+    /// It may take as long as it takes.
+    pub long: bool,
+}
+
+/// What each route needs, by method and path.
+#[derive(Debug, Default)]
+pub struct Rules(HashMap<(Method, String), Rule>);
+
+impl Rules {
+    /// Reads them off the operations.
+    pub fn of(operations: &[Operation]) -> Self {
+        let rule = |operation: &Operation| {
+            let Operation { id, need, audited, long, .. } = *operation;
+            ((operation.method.clone(), format!("{BASE}{}", operation.path)), Rule { id, need, audited, long })
+        };
+        Self(operations.iter().map(rule).collect())
+    }
+
+    /// Adds a route that is no operation.
+    pub fn and(mut self, path: &str, rule: Rule) -> Self {
+        self.0.insert((Method::GET, path.to_owned()), rule);
+        self
+    }
+
+    /// Returns what a route needs; none if there is no such route.
+    pub fn get(&self, method: &Method, path: &str) -> Option<Rule> {
+        let method = if *method == Method::HEAD { Method::GET } else { method.clone() };
+        self.0.get(&(method, path.to_owned())).copied()
     }
 }
 
@@ -186,7 +282,8 @@ pub fn description(operations: &[Operation]) -> Value {
             "title": "Manent",
             "version": env!("CARGO_PKG_VERSION"),
             "summary": "The database for AI conversations.",
-            "description": "Everything acknowledged is on disk. Send the token of the server as `Authorization: Bearer …`. \
+            "description": "Everything acknowledged is on disk. Send the token of the server or a key as `Authorization: Bearer …`; `x-needs` says what an operation \
+                            asks of a key. \
                             Nothing is rewritten: edits make branches, deletion makes trash, and each can be undone.",
             "license": { "name": "MIT OR Apache-2.0" },
         },
@@ -225,13 +322,15 @@ pub fn names_in(path: &str) -> impl Iterator<Item = &str> {
 }
 
 fn path_parameter(schemas: &mut Schemas, name: &str) -> Value {
-    use manent::model::{BranchId, ConversationId, FoldId, MessageId, ProjectId};
+    use manent::model::{BranchId, ConversationId, FoldId, KeyId, MessageId, ProjectId, TenantId};
     let schema = match name {
         "conversation" => schemas.input::<ConversationId>(),
         "message" => schemas.input::<MessageId>(),
         "branch" => schemas.input::<BranchId>(),
         "fold" => schemas.input::<FoldId>(),
         "project" => schemas.input::<ProjectId>(),
+        "tenant" => schemas.input::<TenantId>(),
+        "key" => schemas.input::<KeyId>(),
         "sha256" => json!({ "type": "string", "pattern": "^[0-9a-f]{64}$" }),
         _ => json!({ "type": "string", "minLength": 1, "maxLength": 200 }),
     };

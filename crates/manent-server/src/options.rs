@@ -1,5 +1,6 @@
 //! How a server is run. The defaults need no configuration.
 
+use crate::rates::Rate;
 use manent::BackupPlan;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -35,6 +36,12 @@ pub struct Limits {
     pub tails: usize,
     /// Requests at a time.
     pub requests: usize,
+    /// How often a key may ask, where the key does not say.
+    pub key: Rate,
+    /// How often an address may ask with keys.
+    pub address: Rate,
+    /// How often an address may be refused.
+    pub refusals: Rate,
 }
 
 impl Default for Limits {
@@ -46,6 +53,9 @@ impl Default for Limits {
             request: Duration::from_secs(60),
             tails: 256,
             requests: 1_024,
+            key: Rate { per_second: 500, burst: 1_000 },
+            address: Rate { per_second: 2_000, burst: 4_000 },
+            refusals: Rate { per_second: 5, burst: 50 },
         }
     }
 }

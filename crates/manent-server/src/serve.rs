@@ -4,25 +4,30 @@ use crate::app::App;
 use crate::auth::{self, Auth};
 use crate::connections;
 use crate::guard::{Hosts, guard};
-use crate::operation::{BASE, description, routes};
+use crate::operation::{BASE, Need, Rule, Rules, description, routes};
 use crate::options::ServeOptions;
+use crate::places::Places;
 use crate::secret::Secret;
-use crate::{api, pages, reference};
+use crate::{api, metrics, pages, reference};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Router, middleware};
-use manent::Database;
+use manent::model::TenantId;
+use manent::{BackupPlan, Tenants};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 /// How often it is looked whether a backup is due.
 const BACKUP_LOOK: Duration = Duration::from_secs(15 * 60);
+
+/// Where the numbers for whoever watches the server are.
+const METRICS: &str = "/metrics";
 
 /// Why a server does not start.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +47,9 @@ pub enum StartProblem {
         /// Where it was to listen.
         listen: SocketAddr,
     },
+    /// The tenants cannot be read.
+    #[error("the tenants cannot be read")]
+    Tenants(#[source] manent::Error),
     /// The address cannot be had.
     #[error("cannot listen on {listen}{}", if source.kind() == io::ErrorKind::AddrInUse {
         "; a server may run there already (open its page, or choose another address with --listen)"
@@ -69,7 +77,7 @@ pub struct Server {
 
 impl Server {
     /// Listens. `token` is one that somebody chose; without it, the one that was made at the first start counts.
-    pub async fn bind(database: Database, options: ServeOptions, token: Option<Secret>) -> Result<Self, StartProblem> {
+    pub async fn bind(tenants: Tenants, options: ServeOptions, token: Option<Secret>) -> Result<Self, StartProblem> {
         let listen = options.listen;
         if token.is_none() && !listen.ip().is_loopback() {
             return Err(StartProblem::Exposed { listen });
@@ -81,17 +89,20 @@ impl Server {
         let operations = api::operations();
         let (stop, stopping) = watch::channel(false);
         let description = description(&operations);
-        let long = operations.iter().filter(|operation| operation.long);
+        tenants.begin().await.map_err(StartProblem::Tenants)?;
+        let metrics_rule = Rule { id: "metrics", need: Need::Tenant, audited: None, long: false };
         let app = App {
-            database,
+            tenants,
+            witness: Arc::default(),
+            metrics: Arc::default(),
             auth: Arc::new(Auth::open(&options.home, &token, address.port()).map_err(unusable)?),
             limits: options.limits,
-            unhurried: Arc::new(long.map(|operation| format!("{BASE}{}", operation.path)).collect()),
+            rules: Arc::new(Rules::of(&operations).and(METRICS, metrics_rule)),
             backups: options.backups.map(Arc::new),
             reference: reference::page(&description).into(),
             description: description.to_string().into(),
-            requests: Arc::new(Semaphore::new(options.limits.requests)),
-            tails: Arc::new(Semaphore::new(options.limits.tails)),
+            requests: Places::new(options.limits.requests),
+            tails: Places::new(options.limits.tails),
             stopping,
         };
         let hosts = Arc::new(Hosts::new(&options.hosts, address.port()));
@@ -101,6 +112,7 @@ impl Server {
             .route("/docs/api.css", get(reference_style))
             .route("/healthz", get(|| async { "ok\n" }))
             .route("/readyz", get(ready))
+            .route(METRICS, get(metrics::metrics))
             .fallback(pages::page)
             .method_not_allowed_fallback(pages::wrong_method)
             .layer(middleware::from_fn_with_state((app.clone(), hosts), guard))
@@ -121,6 +133,8 @@ impl Server {
     /// Answers until `end` comes, then finishes what was accepted and closes the database.
     pub async fn run(self, end: impl Future<Output = ()>) -> manent::Result<()> {
         let backups = tokio::spawn(keep_backups(self.app.clone()));
+        let tenants = self.app.tenants.clone();
+        let following = tokio::spawn(async move { tenants.follow().await });
         let stop = self.stop;
         let ended = async move {
             end.await;
@@ -129,7 +143,8 @@ impl Server {
         };
         connections::serve(self.listener, self.router, ended).await;
         backups.abort();
-        self.app.database.close().await
+        following.abort();
+        self.app.tenants.close().await
     }
 }
 
@@ -147,7 +162,7 @@ async fn reference_style() -> Response {
 
 /// Ready means that the store answers.
 async fn ready(State(app): State<App>) -> Response {
-    match app.database.store().conversation_ids(None, 1).await {
+    match app.tenants.home().store().conversation_ids(None, 1).await {
         Ok(_) => "ready\n".into_response(),
         Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "not ready\n").into_response(),
     }
@@ -156,11 +171,28 @@ async fn ready(State(app): State<App>) -> Response {
 async fn keep_backups(app: App) {
     let Some(plan) = app.backups else { return };
     loop {
-        match app.database.backup_if_due(&plan).await {
-            Ok(None) => {}
-            Ok(Some(report)) => tracing::info!(path = report.path, position = report.position, "a backup was taken"),
-            Err(error) => tracing::error!(code = error.code(), "a backup failed"),
+        match app.tenants.tenants_in_use().await {
+            Ok(tenants) => {
+                for tenant in tenants {
+                    keep_backup(&app.tenants, tenant.id, &plan).await;
+                }
+            }
+            Err(error) => tracing::error!(code = error.code(), "the tenants could not be read"),
         }
         tokio::time::sleep(BACKUP_LOOK).await;
+    }
+}
+
+/// Backs up one tenant, if that is due.
+async fn keep_backup(tenants: &Tenants, tenant: TenantId, plan: &BackupPlan) {
+    let folder = tenants.backups_of(tenant).unwrap_or_else(|| plan.folder.clone());
+    let plan = BackupPlan { folder, ..plan.clone() };
+    let taken = async { tenants.database(tenant).await?.backup_if_due(&plan).await };
+    match taken.await {
+        Ok(None) => {}
+        Ok(Some(report)) => {
+            tracing::info!(%tenant, path = report.path, position = report.position, "a backup was taken");
+        }
+        Err(error) => tracing::error!(%tenant, code = error.code(), "a backup failed"),
     }
 }

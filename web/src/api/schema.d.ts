@@ -15,6 +15,21 @@ export type At2 = { head: { branch: BranchId } } | { after: { branch: BranchId; 
 /** What is attached to a conversation. */
 export type Attached = { bookmarks: (Bookmark)[]; calls: (Call)[]; folds: (Fold)[]; inputs: (Input)[]; lease: Lease | null; notes: (Note)[]; states: (State)[]; streams: ([MessageId, string])[]; tool_calls: (ToolCallTrail)[] };
 
+/** Who did something that the audit log tells of. */
+export type AuditActor = "operator" | "token" | { key: KeyId } | "stranger" | "server";
+
+/** A line of the audit log. */
+export type AuditEntry = { action: string; actor: AuditActor; at: Moment; digest: string; no: number; payload?: Json | null; tenant?: TenantId | null };
+
+/** A page of the audit log. */
+export type AuditPage = { entries: (AuditEntry)[]; next?: number | null };
+
+/** What was found wrong with the audit log. */
+export type AuditProblem = { altered: { no: number } } | { lost: { no: number } };
+
+/** What was found when the audit log was checked. */
+export type AuditReport = { digest: string; erased: number; lines: number; problems: (AuditProblem)[] };
+
 /** Who speaks: an external id that stays, and a name for people that may change. */
 export type Author = { id: string; name?: string };
 
@@ -54,6 +69,9 @@ export type Commit = { changes: (Change)[] };
 
 /** What a transaction did. */
 export type Committed = { at: Moment; done: (Done)[]; first: number; position: number; repeated?: boolean };
+
+/** Says that it is meant. */
+export type Confirmed = { name: string };
 
 /** What a message says about itself; everything but where it stands. */
 export type Content = { author?: Author | null; body: Parts; metadata?: Json | null; model?: string | null; reply_to?: MessageId | null; role: string; seen?: Seen; status?: MessageStatus; time: Time; tokens?: number | null; turn?: number | null; usage?: Json | null };
@@ -112,6 +130,9 @@ export type Erase = { message: MessageId } | { conversation: ConversationId } | 
 
 /** What is to be erased: one of these. */
 export type ErasePlan = { message: MessageId } | { conversation: ConversationId } | { author: string };
+
+/** What an erasure removed. */
+export type Erasure = { at: Moment; attached: number; audit: number; backups: number; bytes: number; conversations: number; files: number; keys: number; messages: number; rows: number; tenant: string; users: number };
 
 /** An entry of a run's log. */
 export type Event = { at: Moment; body: Json; channel: string; cursor: number };
@@ -207,6 +228,23 @@ export type Json = unknown;
 /** Bytes that are kept. */
 export type Kept = { sha256: string };
 
+/** What is known of a key; never its secret. */
+export type Key = { created_at: Moment; expires_at?: Moment | null; id: KeyId; name: string; projects?: (ProjectId)[] | null; rate?: number | null; revoked_at?: Moment | null; scopes: KeyScopes; tenant: TenantId; used_at?: Moment | null; user?: string | null };
+
+/** What is given when a key is made. */
+export type KeyDraft = { expires_at?: Moment | null; name: string; projects?: (ProjectId)[] | null; rate?: number | null; scopes: KeyScopes; user?: string | null };
+
+export type KeyId = string & { readonly kind?: 'KeyId' };
+
+/** What somebody may do. */
+export type KeyScope = "read" | "append" | "manage" | "admin";
+
+/** The scopes that somebody was given; a list of words in JSON. */
+export type KeyScopes = (KeyScope)[];
+
+/** A page of keys. */
+export type Keys = { keys: (Key)[] };
+
 /** How a time is known. Order never depends on it: order is by position. */
 export type Known = "exact" | "inherited" | "file" | "unknown";
 
@@ -224,6 +262,9 @@ export type Logged = { cursor: number };
 
 /** The way in. */
 export type Login = { token: string };
+
+/** A key that was made. */
+export type MadeKey = { created_at: Moment; expires_at?: Moment | null; id: KeyId; name: string; projects?: (ProjectId)[] | null; rate?: number | null; revoked_at?: Moment | null; scopes: KeyScopes; tenant: TenantId; used_at?: Moment | null; user?: string | null; word: string };
 
 /** A text to be remembered, tied to where it came from. */
 export type Memory = { collection: string; conversation?: ConversationId | null; external?: string | null; id: MemoryId; message?: MessageId | null; metadata?: Json | null; project?: ProjectId | null; text: string };
@@ -294,6 +335,12 @@ export type NewProject = { instructions?: string; name: string };
 
 /** A named value. */
 export type NewState = { after?: MessageId | null; value?: Json | null };
+
+/** A tenant that is to be made. */
+export type NewTenant = { name: string };
+
+/** What is to be known of a user. */
+export type NewUser = { name?: string };
 
 /** Something said about a message: a rating, a pin, a label. */
 export type Note = { actor?: Author | null; at: Moment; id: NoteId; kind: string; message: MessageId; value: Json };
@@ -377,7 +424,7 @@ export type SearchOrder = "newest" | "relevance";
 export type Seen = { by_model: boolean; by_reader: boolean };
 
 /** What this server is. */
-export type Session = { version: string };
+export type Session = { projects?: (ProjectId)[] | null; scopes: KeyScopes; tenant: TenantId; token: boolean; user?: string | null; version: string };
 
 /** A member that no noun holds. */
 export type SetAside = { count: number; key: string; record: string };
@@ -423,6 +470,20 @@ export type Taken = { ids: (InputId)[] };
 /** Counts of a group of messages. */
 export type Tally = { messages: number; response_micros: number; timed: number; tokens: number; words: number };
 
+/** One owner among many on a server: nobody sees another's words. */
+export type Tenant = { created_at: Moment; id: TenantId; name: string; status: TenantStatus };
+
+export type TenantId = string & { readonly kind?: 'TenantId' };
+
+/** Where a tenant is in its life. */
+export type TenantStatus = "making" | "active" | "suspended" | "erasing" | "erased";
+
+/** A tenant. */
+export type TenantView = { created_at: Moment; id: TenantId; name: string; receipt?: Erasure | null; status: TenantStatus };
+
+/** A page of tenants. */
+export type TenantsPage = { tenants: (Tenant)[] };
+
 /** A moment together with how it is known. */
 export type Time = { at: Moment; known?: Known };
 
@@ -453,6 +514,12 @@ export type Towards = "backward" | "forward";
 /** Which changes to look at. */
 export type UndoScope = { beside?: boolean };
 
+/** Somebody within a tenant: conversations have creators and members, and keys may act for one. */
+export type User = { created_at: Moment; id: string; name: string };
+
+/** A page of users. */
+export type Users = { users: (User)[] };
+
 /** One thing that is not as it was written. */
 export type VerifyProblem = { conversation: ConversationId | null; message: MessageId | null; position: number; problem: "altered" } | { conversation: ConversationId | null; position: number; problem: "lost" } | { conversation: ConversationId | null; message: MessageId | null; problem: "doubled" } | { conversation: ConversationId | null; position: number; problem: "chain" } | { problem: "beside"; what: string } | { problem: "index"; what: string } | { problem: "file"; what: string };
 
@@ -470,6 +537,20 @@ export type Window = { messages: (Message)[]; more: boolean };
 
 /** What every route takes and answers. */
 export interface Routes {
+  /** Returns lines of the audit log, the newest first: those of the tenant, or with the token those of all tenants. */
+  'GET /audit': {
+    path: undefined;
+    query: { before?: number | null; limit?: number | null; tenant?: TenantId | null };
+    body: undefined;
+    answer: AuditPage;
+  };
+  /** Walks the chain of the audit log, and names lines that were altered, lost or added. */
+  'POST /audit/verify': {
+    path: undefined;
+    query: undefined;
+    body: Nothing;
+    answer: AuditReport;
+  };
   /** Takes a backup now, restores and checks it, and only then calls it done. */
   'POST /backups': {
     path: undefined;
@@ -592,21 +673,21 @@ export interface Routes {
   /** Forgets what somebody was typing. */
   'DELETE /conversations/{conversation}/draft': {
     path: { conversation: ConversationId };
-    query: { actor?: string };
+    query: { actor?: string | null };
     body: undefined;
     answer: undefined;
   };
   /** Returns what somebody was typing. */
   'GET /conversations/{conversation}/draft': {
     path: { conversation: ConversationId };
-    query: { actor?: string };
+    query: { actor?: string | null };
     body: undefined;
     answer: Draft;
   };
   /** Keeps what somebody is typing. */
   'PUT /conversations/{conversation}/draft': {
     path: { conversation: ConversationId };
-    query: { actor?: string };
+    query: { actor?: string | null };
     body: Draft;
     answer: undefined;
   };
@@ -904,6 +985,27 @@ export interface Routes {
     body: undefined;
     answer: JournalPage;
   };
+  /** Lists the keys of the tenant in the order they were made, those that have ended as well; never their secrets. */
+  'GET /keys': {
+    path: undefined;
+    query: { after?: KeyId | null; limit?: number | null };
+    body: undefined;
+    answer: Keys;
+  };
+  /** Makes a key. The key itself is told this once and kept nowhere; sending the request again makes another. */
+  'POST /keys': {
+    path: undefined;
+    query: undefined;
+    body: KeyDraft;
+    answer: MadeKey;
+  };
+  /** Ends a key, and with it every stream and session that was opened with it. */
+  'DELETE /keys/{key}': {
+    path: { key: KeyId };
+    query: undefined;
+    body: undefined;
+    answer: Key;
+  };
   /** Returns memories in the order they were kept. */
   'GET /memories': {
     path: undefined;
@@ -1058,7 +1160,7 @@ export interface Routes {
     body: undefined;
     answer: Session;
   };
-  /** Begins a session of the page with the token; the answer sets its cookie. */
+  /** Begins a session of the page with the token or a key; the answer sets its cookie. */
   'POST /session': {
     path: undefined;
     query: undefined;
@@ -1093,6 +1195,62 @@ export interface Routes {
     body: undefined;
     answer: Stats;
   };
+  /** Lists tenants in the order they were made; those that were erased are left out. */
+  'GET /tenants': {
+    path: undefined;
+    query: { after?: TenantId | null; limit?: number | null };
+    body: undefined;
+    answer: TenantsPage;
+  };
+  /** Makes a tenant with an empty store. */
+  'POST /tenants': {
+    path: undefined;
+    query: undefined;
+    body: NewTenant;
+    answer: Tenant;
+  };
+  /** Returns a tenant, and the receipt if it was erased. */
+  'GET /tenants/{tenant}': {
+    path: { tenant: TenantId };
+    query: undefined;
+    body: undefined;
+    answer: TenantView;
+  };
+  /** Destroys a tenant: its store, index, managed backups, users and keys, and what the audit log tells of its people. The receipt says what was removed. */
+  'POST /tenants/{tenant}/erase': {
+    path: { tenant: TenantId };
+    query: undefined;
+    body: Confirmed;
+    answer: Erasure;
+  };
+  /** Returns everything of a tenant as JSON lines that an import takes in without loss. */
+  'GET /tenants/{tenant}/export': {
+    path: { tenant: TenantId };
+    query: undefined;
+    body: undefined;
+    answer: undefined;
+  };
+  /** Makes a key for a tenant, such as the first one of its admin. The key itself is told this once. */
+  'POST /tenants/{tenant}/keys': {
+    path: { tenant: TenantId };
+    query: undefined;
+    body: KeyDraft;
+    answer: MadeKey;
+  };
+  /** Lets the people of a tenant in again. */
+  'POST /tenants/{tenant}/resume': {
+    path: { tenant: TenantId };
+    query: undefined;
+    body: Nothing;
+    answer: Tenant;
+  };
+  /** Lets nobody of a tenant in any more, and sends out whoever is in; everything is kept. */
+  'POST /tenants/{tenant}/suspend': {
+    path: { tenant: TenantId };
+    query: undefined;
+    body: Nothing;
+    answer: Tenant;
+  };
   /** Returns the tool calls of all conversations that are not in a final state, oldest first. */
   'GET /tool-calls': {
     path: undefined;
@@ -1120,6 +1278,34 @@ export interface Routes {
     query: undefined;
     body: UndoScope;
     answer: Stepped;
+  };
+  /** Lists the users of the tenant in the order of their ids. */
+  'GET /users': {
+    path: undefined;
+    query: { after?: string | null; limit?: number | null };
+    body: undefined;
+    answer: Users;
+  };
+  /** Returns a user. */
+  'GET /users/{user}': {
+    path: { user: string };
+    query: undefined;
+    body: undefined;
+    answer: User;
+  };
+  /** Makes a user known, by the id that the tenant's own system gave them; one that is known gets the name. */
+  'PUT /users/{user}': {
+    path: { user: string };
+    query: undefined;
+    body: NewUser;
+    answer: User;
+  };
+  /** Destroys all that a user wrote and all that is known of them: conversations that were theirs alone, their messages in others, drafts, keys, what the audit log tells, and the managed backups that still hold it. The receipt says what was removed. */
+  'POST /users/{user}/erase': {
+    path: { user: string };
+    query: undefined;
+    body: Nothing;
+    answer: Erasure;
   };
   /** Walks every digest and chain, and names what was altered, lost or doubled. */
   'POST /verify': {

@@ -3,8 +3,10 @@
 pub mod about;
 pub mod append;
 pub mod attached;
+pub mod audit;
 pub mod conversation;
 pub mod foreign;
+pub mod key;
 pub mod library;
 pub mod path;
 pub mod project;
@@ -12,8 +14,10 @@ pub mod schema;
 pub mod search;
 pub mod serve;
 pub mod show;
+pub mod tenant;
 pub mod transfer;
 pub mod upkeep;
+pub mod user;
 
 use crate::desk::Desk;
 use crate::home::Home;
@@ -108,6 +112,10 @@ pub enum Command {
     /// Files that were imported.
     #[command(subcommand)]
     Source(library::Source),
+    Tenant(tenant::Tenant),
+    User(user::User),
+    Key(key::Key),
+    Audit(audit::Audit),
     Stats(upkeep::Stats),
     Tail(upkeep::Tail),
     Export(transfer::Export),
@@ -131,12 +139,17 @@ impl Command {
         // These need no store, or one that is not there yet.
         let command = match self {
             Self::Serve(command) => return command.run(&home).await,
+            Self::Tenant(command) => return command.run(&home, &screen).await,
+            Self::User(command) => return command.run(&home, &screen).await,
+            Self::Key(command) => return command.run(&home, &screen).await,
+            Self::Audit(command) => return command.run(&home, &screen).await,
             Self::RestoreBackup(command) => return command.run(&home, &screen).await,
             Self::Config(command) => return command.run(&home, &screen),
             Self::Token(command) => return command.run(&home),
             Self::Completion(command) => return command.run(),
             Self::Man(command) => return command.run(&screen),
             Self::Convert(command) => return command.run(&screen).await,
+            Self::Verify(command) => return command.run(&home, &screen).await,
             Self::Schema(command) => return command.run(&screen),
             command => command,
         };
@@ -212,10 +225,14 @@ impl Command {
             Self::Export(command) => command.run(desk).await,
             Self::Import(command) => command.run(desk).await,
             Self::Backup(command) => command.run(desk).await,
-            Self::Verify(command) => command.run(desk).await,
             Self::Reindex(command) => command.run(desk).await,
             Self::Doctor(command) => command.run(desk).await,
             Self::Serve(_)
+            | Self::Tenant(_)
+            | Self::User(_)
+            | Self::Key(_)
+            | Self::Audit(_)
+            | Self::Verify(_)
             | Self::RestoreBackup(_)
             | Self::Config(_)
             | Self::Token(_)

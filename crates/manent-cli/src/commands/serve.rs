@@ -44,11 +44,12 @@ pub struct Serve {
 impl Serve {
     pub async fn run(self, home: &Home) -> Result<()> {
         start_log(self.log_json);
-        let database = home.open()?;
+        let folder = self.backups.unwrap_or_else(|| home.backups());
+        let tenants = home.open_tenants(folder.clone())?;
         let plan = BackupPlan {
             every: Duration::from_secs(self.backups_every.saturating_mul(3600)),
             keep: self.backups_keep,
-            folder: self.backups.unwrap_or_else(|| home.folder.join("backups")),
+            folder,
         };
         let options = ServeOptions {
             listen: self.listen,
@@ -58,7 +59,7 @@ impl Serve {
             limits: Limits::default(),
         };
         let token = std::env::var("MANENT_TOKEN").ok().filter(|token| !token.is_empty()).map(Secret::given);
-        let server = Server::bind(database, options, token).await?;
+        let server = Server::bind(tenants, options, token).await?;
         let link = server.login_link();
         let store = &home.store;
         print(&format!("Manent keeps {store}\nOpen {link}\nAPI  http://{}/docs/api\n", server.address()))?;

@@ -1,5 +1,6 @@
 //! Upkeep: `stats`, `tail`, `backup`, `verify`, `reindex`, `doctor`.
 
+use crate::commands::audit::show_check;
 use crate::commands::conversation::spelled;
 use crate::desk::Desk;
 use crate::home::Home;
@@ -10,7 +11,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use manent::model::stats::Tally;
 use manent::store::{JournalQuery, StatsQuery};
-use manent::{Database, Place};
+use manent::{Database, Place, Tenants};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -181,31 +182,57 @@ impl RestoreBackup {
 pub struct Verify {}
 
 impl Verify {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
-        let spinner = Spinner::start(&desk.screen, "verifying");
-        let report = desk.database.verify().await;
-        spinner.end();
-        let report = report?;
-        if desk.screen.json {
-            desk.screen.json(&report)?;
-        } else {
-            print(&format!(
-                "{} messages, {} erased, {} conversations, {} journal rows, {} blobs: {}\n",
-                report.messages,
-                report.erased,
-                report.conversations,
-                report.journal,
-                report.blobs,
-                if report.is_sound() { "all as they were written" } else { "NOT as they were written" },
-            ))?;
-            for problem in &report.problems {
-                print(&format!("{}\n", serde_json::to_string(problem)?))?;
+    pub async fn run(self, home: &Home, screen: &Screen) -> Result<()> {
+        home.must_exist()?;
+        // Where there are no tenants and no keys, nothing was ever written to a log, and none is made by looking.
+        match Tenants::are_at(&home.store) {
+            true => home.with_tenants(async |tenants| verify(tenants.home(), Some(tenants), screen).await).await,
+            false => {
+                let database = home.open()?;
+                let done = verify(&database, None, screen).await;
+                let closed = database.close().await;
+                done?;
+                Ok(closed?)
             }
         }
-        if !report.is_sound() {
-            bail!("{} problems; restore a backup", report.problems.len());
+    }
+}
+
+async fn verify(database: &Database, tenants: Option<&Tenants>, screen: &Screen) -> Result<()> {
+    let spinner = Spinner::start(screen, "verifying");
+    let report = database.verify().await;
+    let audit = match tenants {
+        Some(tenants) => Some(tenants.verify_audit().await),
+        None => None,
+    };
+    spinner.end();
+    let (report, audit) = (report?, audit.transpose()?);
+    if screen.json {
+        let mut shown = serde_json::to_value(&report)?;
+        if let Some(audit) = &audit {
+            shown["audit"] = serde_json::to_value(audit)?;
         }
-        Ok(())
+        screen.json(&shown)?;
+    } else {
+        print(&format!(
+            "{} messages, {} erased, {} conversations, {} journal rows, {} blobs: {}\n",
+            report.messages,
+            report.erased,
+            report.conversations,
+            report.journal,
+            report.blobs,
+            if report.is_sound() { "all as they were written" } else { "NOT as they were written" },
+        ))?;
+        for problem in &report.problems {
+            print(&format!("{}\n", serde_json::to_string(problem)?))?;
+        }
+    }
+    if !report.is_sound() {
+        bail!("{} problems; restore a backup", report.problems.len());
+    }
+    match audit {
+        Some(audit) => show_check(screen, &audit),
+        None => Ok(()),
     }
 }
 

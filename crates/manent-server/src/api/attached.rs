@@ -1,12 +1,10 @@
 //! What is attached to a conversation: notes, bookmarks, state, folds.
 
-use crate::app::App;
-use crate::extract::{Asked, Id, Json, Word, Write};
+use crate::extract::{Asked, Here, Id, Json, Word, Write};
 use crate::operation::{Operation, group};
 use crate::problem::{Answer, Problem};
-use axum::extract::State;
 use axum::http::{Method, StatusCode};
-use manent::model::{FoldId, FoldKind, NoteId};
+use manent::model::{FoldId, FoldKind, KeyScope, NoteId};
 use manent::store::Attached;
 use manent::{ConversationId, FoldDraft, MessageId, Stretch};
 use schemars::JsonSchema;
@@ -20,19 +18,19 @@ pub(super) fn operations() -> Vec<Operation> {
             .says("Returns everything attached to a conversation: notes, bookmarks, state, folds, calls, inputs, streams.")
             .library("attached")
             .answers::<Attached>(200),
-        Operation::new(Method::POST, "/messages/{message}/notes", "addNote", add_note)
+        Operation::new(Method::POST, "/messages/{message}/notes", "addNote", add_note).needs(KeyScope::Append)
             .says("Says something about a message: a rating, a pin, a label.")
             .library("add_note")
             .body::<NewNote>()
             .answers::<Noted>(201),
-        Operation::new(Method::DELETE, "/notes/{note}", "removeNote", remove_note)
+        Operation::new(Method::DELETE, "/notes/{note}", "removeNote", remove_note).needs(KeyScope::Manage)
             .says("Takes a note back.")
             .library("remove_note"),
-        Operation::new(Method::PUT, BOOKMARK, "setBookmark", set_bookmark)
+        Operation::new(Method::PUT, BOOKMARK, "setBookmark", set_bookmark).needs(KeyScope::Append)
             .says("Names a place; the same name again moves it.")
             .library("set_bookmark")
             .body::<NewBookmark>(),
-        Operation::new(Method::DELETE, BOOKMARK, "removeBookmark", remove_bookmark)
+        Operation::new(Method::DELETE, BOOKMARK, "removeBookmark", remove_bookmark).needs(KeyScope::Manage)
             .says("Forgets a named place.")
             .library("remove_bookmark"),
         Operation::new(Method::GET, STATE, "getState", state)
@@ -40,20 +38,20 @@ pub(super) fn operations() -> Vec<Operation> {
             .library("state")
             .query::<At>()
             .answers::<manent::Json>(200),
-        Operation::new(Method::PUT, STATE, "setState", set_state)
+        Operation::new(Method::PUT, STATE, "setState", set_state).needs(KeyScope::Append)
             .says("Sets a named value after a message; without a value it is unset. It follows the branch.")
             .library("set_state")
             .body::<NewState>(),
-        Operation::new(Method::POST, "/conversations/{conversation}/folds", "addFold", add_fold)
+        Operation::new(Method::POST, "/conversations/{conversation}/folds", "addFold", add_fold).needs(KeyScope::Manage)
             .says("Folds messages: a summary stands for them, or parts of them are left out.")
             .library("add_fold")
             .body::<FoldInput>()
             .answers::<Folded>(201),
-        Operation::new(Method::POST, "/folds/{fold}/unfold", "unfold", unfold)
+        Operation::new(Method::POST, "/folds/{fold}/unfold", "unfold", unfold).needs(KeyScope::Manage)
             .says("Shows the model again what a fold covers.")
             .library("unfold")
             .body::<super::Nothing>(),
-        Operation::new(Method::POST, "/folds/{fold}/refold", "refold", refold)
+        Operation::new(Method::POST, "/folds/{fold}/refold", "refold", refold).needs(KeyScope::Manage)
             .says("Puts a fold in force again.")
             .library("refold")
             .body::<super::Nothing>(),
@@ -131,8 +129,8 @@ struct Folded {
     fold: FoldId,
 }
 
-async fn attached(State(app): State<App>, Id(id): Id<ConversationId>) -> Answer<axum::Json<Attached>> {
-    Ok(axum::Json(app.database.attached(id).await?))
+async fn attached(Here(database): Here, Id(id): Id<ConversationId>) -> Answer<axum::Json<Attached>> {
+    Ok(axum::Json(database.attached(id).await?))
 }
 
 async fn add_note(
@@ -165,12 +163,12 @@ async fn remove_bookmark(Write(database): Write, Id(id): Id<ConversationId>, Wor
 }
 
 async fn state(
-    State(app): State<App>,
+    Here(database): Here,
     Id(id): Id<ConversationId>,
     Word(name): Word,
     Asked(at): Asked<At>,
 ) -> Answer<axum::Json<manent::Json>> {
-    let value = app.database.state(id, &name, at.at).await?;
+    let value = database.state(id, &name, at.at).await?;
     value.map(axum::Json).ok_or_else(|| Problem::not_found("state", name))
 }
 

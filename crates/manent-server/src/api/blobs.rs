@@ -1,18 +1,20 @@
 //! Blobs: pictures and files, kept once by their SHA-256.
 
 use crate::app::App;
-use crate::extract::{Write, in_path, read_body};
+use crate::extract::{Here, Write, in_path, read_body};
 use crate::operation::{Operation, group};
 use crate::problem::Answer;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::{HeaderName, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use manent::model::KeyScope;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::POST, "/blobs", "putBlob", put)
+            .needs(KeyScope::Append)
             .says("Keeps bytes; the same bytes again are kept once.")
             .library("put_blob")
             .body_of("application/octet-stream")
@@ -40,10 +42,10 @@ async fn put(State(app): State<App>, request: Request) -> Answer<(StatusCode, ax
     Ok((StatusCode::CREATED, axum::Json(Kept { sha256 })))
 }
 
-async fn get(State(app): State<App>, request: Request) -> Answer<Response> {
+async fn get(State(app): State<App>, Here(database): Here, request: Request) -> Answer<Response> {
     let (mut parts, _) = request.into_parts();
     let sha256 = in_path(&mut parts, &app, "sha256").await?;
-    let bytes = app.database.blob(&sha256).await?;
+    let bytes = database.blob(&sha256).await?;
     let headers = [
         (header::CONTENT_TYPE, "application/octet-stream"),
         (header::CONTENT_DISPOSITION, "attachment"),

@@ -1,13 +1,11 @@
 //! Conversations: made, found, described, put away, brought back, destroyed.
 
 use super::{Nothing, Tagged, limit};
-use crate::app::App;
-use crate::extract::{Asked, Id, Json, Write};
+use crate::extract::{Asked, Here, Id, Json, Write};
 use crate::operation::{Operation, group};
 use crate::problem::{Answer, Problem};
-use axum::extract::State;
 use axum::http::{Method, StatusCode};
-use manent::model::{Micros, ProjectId};
+use manent::model::{KeyScope, Micros, ProjectId};
 use manent::store::{Count, Erase, Receipt};
 use manent::{
     Conversation, ConversationDraft, ConversationId, ConversationKind, ConversationPatch, ConversationStatus,
@@ -26,6 +24,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .query::<ListParameters>()
             .answers::<Conversations>(200),
         Operation::new(Method::POST, "/conversations", "createConversation", create)
+            .needs(KeyScope::Append)
             .says("Makes a conversation. The same external id again answers the one that is there.")
             .library("create")
             .body::<ConversationDraft>()
@@ -47,6 +46,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .library("conversation")
             .answers::<Conversation>(200),
         Operation::new(Method::PATCH, ONE, "editConversation", edit)
+            .needs(KeyScope::Manage)
             .says("Changes what is said about a conversation; what is not given stays.")
             .library("edit_conversation")
             .library("tag")
@@ -59,29 +59,37 @@ pub(super) fn operations() -> Vec<Operation> {
             .body::<ConversationPatch>()
             .answers::<Conversation>(200),
         Operation::new(Method::DELETE, ONE, "trashConversation", trash)
+            .needs(KeyScope::Manage)
             .says("Puts a conversation into the trash.")
             .library("trash")
             .answers::<Conversation>(200),
         Operation::new(Method::POST, "/conversations/{conversation}/rename", "renameConversation", rename)
+            .needs(KeyScope::Manage)
             .says("Renames a conversation, by the rules for names that people type.")
             .library("rename")
             .body::<NewName>()
             .answers::<Conversation>(200),
         Operation::new(Method::POST, "/conversations/{conversation}/restore", "restoreConversation", restore)
+            .needs(KeyScope::Manage)
             .says("Brings a conversation back from the trash or the archive.")
             .library("restore")
             .body::<Nothing>()
             .answers::<Conversation>(200),
         Operation::new(Method::POST, "/conversations/{conversation}/clear", "clearConversation", clear)
+            .needs(KeyScope::Manage)
             .says("Shows an empty path; what was there stays on its branch.")
             .library("clear")
             .body::<Nothing>()
             .answers::<Conversation>(200),
         Operation::new(Method::POST, "/conversations/{conversation}/purge", "purgeConversation", purge)
+            .needs(KeyScope::Admin)
+            .audited("purge")
             .says("Destroys a conversation that is in the trash.")
             .library("purge")
             .body::<Nothing>(),
         Operation::new(Method::POST, "/erase", "erase", erase)
+            .needs(KeyScope::Admin)
+            .audited("erase")
             .says("Destroys a message, a conversation or all that an author wrote, without a trace in the files.")
             .library("erase")
             .body::<ErasePlan>()
@@ -209,9 +217,9 @@ enum ErasePlan {
     Author(String),
 }
 
-async fn list(State(app): State<App>, Asked(mut asked): Asked<ListParameters>) -> Answer<axum::Json<Conversations>> {
+async fn list(Here(database): Here, Asked(mut asked): Asked<ListParameters>) -> Answer<axum::Json<Conversations>> {
     if let Some(external_id) = asked.external_id.take() {
-        let found = app.database.conversation_by_external_id(&external_id).await;
+        let found = database.conversation_by_external_id(&external_id).await;
         let conversations = match found.map_err(Problem::from) {
             Ok(conversation) => vec![conversation],
             Err(problem) if problem.status == 404 => Vec::new(),
@@ -219,20 +227,20 @@ async fn list(State(app): State<App>, Asked(mut asked): Asked<ListParameters>) -
         };
         return Ok(axum::Json(Conversations { conversations, next: None }));
     }
-    let page = app.database.list(asked.query()?).await?;
+    let page = database.list(asked.query()?).await?;
     let next = page.next.map(|cursor| cursor.to_string());
     Ok(axum::Json(Conversations { conversations: page.conversations, next }))
 }
 
-async fn count(State(app): State<App>, Asked(asked): Asked<ListParameters>) -> Answer<axum::Json<Count>> {
-    Ok(axum::Json(app.database.count(asked.query()?).await?))
+async fn count(Here(database): Here, Asked(asked): Asked<ListParameters>) -> Answer<axum::Json<Count>> {
+    Ok(axum::Json(database.count(asked.query()?).await?))
 }
 
-async fn resolve(State(app): State<App>, Asked(name): Asked<Name>) -> Answer<axum::Json<Resolved>> {
+async fn resolve(Here(database): Here, Asked(name): Asked<Name>) -> Answer<axum::Json<Resolved>> {
     let id = match name.kind {
-        Named::Conversation => app.database.resolve_conversation(&name.text).await?.to_string(),
-        Named::Message => app.database.resolve_message(&name.text).await?.to_string(),
-        Named::Project => app.database.resolve_project(&name.text).await?.to_string(),
+        Named::Conversation => database.resolve_conversation(&name.text).await?.to_string(),
+        Named::Message => database.resolve_message(&name.text).await?.to_string(),
+        Named::Project => database.resolve_project(&name.text).await?.to_string(),
     };
     Ok(axum::Json(Resolved { id }))
 }
@@ -242,8 +250,8 @@ async fn create(Write(database): Write, Json(draft): Json<ConversationDraft>) ->
     Ok((StatusCode::CREATED, Tagged(conversation)))
 }
 
-async fn get(State(app): State<App>, Id(id): Id<ConversationId>) -> Answer<Tagged> {
-    Ok(Tagged(app.database.conversation(id).await?))
+async fn get(Here(database): Here, Id(id): Id<ConversationId>) -> Answer<Tagged> {
+    Ok(Tagged(database.conversation(id).await?))
 }
 
 async fn edit(

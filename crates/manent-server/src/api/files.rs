@@ -2,7 +2,7 @@
 
 use super::transfer::selection;
 use crate::app::App;
-use crate::extract::Asked;
+use crate::extract::{Asked, Here};
 use crate::operation::{Operation, group};
 use crate::pipe;
 use crate::problem::{Answer, Problem};
@@ -17,6 +17,7 @@ use manent::formats::redact::Secrets;
 use manent::formats::tree::{self, Tree};
 use manent::formats::{self, FORMATS, Format};
 use manent::import::ImportedReport;
+use manent::model::KeyScope;
 use manent::{ConversationId, ImportMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,7 +35,7 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new(Method::GET, "/formats", "listFormats", list)
             .says("Returns the formats of other programs that are read and written.")
             .answers::<Vec<FormatView>>(200),
-        Operation::new(Method::POST, "/import/files", "importFiles", import)
+        Operation::new(Method::POST, "/import/files", "importFiles", import).needs(KeyScope::Manage).audited("import")
             .says(
                 "Takes in what another program wrote: a file, or a zip of several. With `Accept: text/event-stream` the \
                  answer is `progress` now and then, and a `report` or a `problem` at the end.",
@@ -44,7 +45,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .body_of(BYTES)
             .answers::<ImportedReport>(200)
             .may_take_long(),
-        Operation::new(Method::GET, "/export/files", "exportFiles", export)
+        Operation::new(Method::GET, "/export/files", "exportFiles", export).audited("export")
             .says(
                 "Returns conversations as another program writes them: its file, or a zip of several. The header \
                  `Manent-Losses` lists what the format cannot hold.",
@@ -97,6 +98,7 @@ struct ImportParameters {
 
 async fn import(
     State(app): State<App>,
+    Here(database): Here,
     Asked(asked): Asked<ImportParameters>,
     headers: HeaderMap,
     request: Request,
@@ -114,8 +116,7 @@ async fn import(
     let told = teller.clone();
     // It goes on when the one who asked has left: half a file is not what anybody wants.
     let work = tokio::spawn(async move {
-        let report =
-            app.database.import_tree(tree, format, mode, |records| drop(told.send(Told::Progress(records)))).await;
+        let report = database.import_tree(tree, format, mode, |records| drop(told.send(Told::Progress(records)))).await;
         report.map_err(Problem::from)
     });
     if super::wants_events(&headers) {
@@ -207,12 +208,12 @@ struct ExportParameters {
     redact: bool,
 }
 
-async fn export(State(app): State<App>, Asked(asked): Asked<ExportParameters>) -> Answer<Response> {
+async fn export(Here(database): Here, Asked(asked): Asked<ExportParameters>) -> Answer<Response> {
     let format = named(&asked.format)?;
-    let selection = selection(&app.database, asked.conversation, asked.query).await?;
+    let selection = selection(&database, asked.conversation, asked.query).await?;
     let secrets = if asked.redact { Secrets::Remove } else { Secrets::Keep };
     let plan = ExportPlan { selection, format, generation: asked.generation, secrets };
-    let exported = app.database.export_tree(&plan, Parcel::new().map_err(unkept)?).await?;
+    let exported = database.export_tree(&plan, Parcel::new().map_err(unkept)?).await?;
     let zip = format!("{}.zip", format.name);
     let finished = tokio::task::spawn_blocking(move || exported.out.finish(&zip)).await;
     let (name, mut file) = finished.map_err(|_| defect())?.map_err(unkept)?;

@@ -2,23 +2,24 @@
 
 use super::{limit, wants_events};
 use crate::app::App;
-use crate::extract::Asked;
+use crate::extract::{Asked, Asker};
 use crate::operation::{Operation, group};
+use crate::places::Place;
+use crate::principal::Principal;
 use crate::problem::{Answer, Problem};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, stream};
-use manent::ConversationId;
 use manent::store::{JournalEntry, JournalPage, JournalQuery};
+use manent::{ConversationId, Database};
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::time::Duration;
-use tokio::sync::OwnedSemaphorePermit;
 
 pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
@@ -84,24 +85,29 @@ impl<'de> Deserialize<'de> for After {
 }
 
 impl After {
-    fn position(self, app: &App) -> i64 {
+    fn position(self, database: &Database) -> i64 {
         match self {
             Self::Position(position) => position,
-            Self::End => app.database.position(),
+            Self::End => database.position(),
         }
     }
 }
 
-async fn read(State(app): State<App>, Asked(asked): Asked<JournalParameters>, headers: HeaderMap) -> Answer<Response> {
+async fn read(
+    State(app): State<App>,
+    Asker(asker): Asker,
+    Asked(asked): Asked<JournalParameters>,
+    headers: HeaderMap,
+) -> Answer<Response> {
     if wants_events(&headers) {
-        return tail(app, asked, &headers);
+        return tail(app, asker, asked, &headers);
     }
     let query = JournalQuery {
-        after: asked.after.position(&app),
+        after: asked.after.position(&asker.database),
         conversation: asked.conversation,
         limit: limit(asked.limit)?,
     };
-    let page = app.database.journal(query).await?;
+    let page = asker.database.journal(query).await?;
     Ok(axum::Json(page).into_response())
 }
 
@@ -109,26 +115,33 @@ async fn read(State(app): State<App>, Asked(asked): Asked<JournalParameters>, he
 const TAIL_PAGE: u32 = 256;
 
 struct Tail {
+    database: Database,
     app: App,
     after: i64,
     conversation: Option<ConversationId>,
     read: VecDeque<JournalEntry>,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
-fn tail(app: App, asked: JournalParameters, headers: &HeaderMap) -> Answer<Response> {
+fn tail(app: App, asker: Principal, asked: JournalParameters, headers: &HeaderMap) -> Answer<Response> {
     let seen = headers.get("last-event-id").map(|value| value.to_str().ok().and_then(|text| text.trim().parse().ok()));
     let after = match seen {
         Some(Some(position)) => position,
         Some(None) => return Err(Problem::invalid("Last-Event-ID is a position of the journal")),
-        None => asked.after.position(&app),
+        None => asked.after.position(&asker.database),
     };
     let place = app
         .tails
-        .clone()
-        .try_acquire_owned()
-        .map_err(|_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "too many live tails at a time"))?;
-    let tail = Tail { app, after, conversation: asked.conversation, read: VecDeque::new(), _place: place };
+        .take(Some(asker.tenant), app.share())
+        .ok_or_else(|| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "too many live tails at a time"))?;
+    let tail = Tail {
+        database: asker.database,
+        app,
+        after,
+        conversation: asked.conversation,
+        read: VecDeque::new(),
+        _place: place,
+    };
     let keep_alive = KeepAlive::new().interval(Duration::from_secs(15));
     Ok(Sse::new(events(tail)).keep_alive(keep_alive).into_response())
 }
@@ -139,7 +152,7 @@ fn events(tail: Tail) -> impl Stream<Item = Result<Event, Infallible>> {
             let mut stopping = tail.app.stopping.clone();
             let query = JournalQuery { after: tail.after, conversation: tail.conversation, limit: TAIL_PAGE };
             let found = tokio::select! {
-                found = tail.app.database.tail(query) => found,
+                found = tail.database.tail(query) => found,
                 _ = stopping.wait_for(|stopping| *stopping) => return None,
             };
             // A reader that is cut off comes again with the last id it saw; an error needs no other word.

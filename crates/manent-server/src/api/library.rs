@@ -1,14 +1,12 @@
 //! What stands beside conversations: documents, memories, imported files. And the raw commit.
 
 use super::limit;
-use crate::app::App;
-use crate::extract::{Asked, Id, Json, Kind, Word, Write};
+use crate::extract::{Asked, Here, Id, Json, Kind, Word, Write};
 use crate::operation::{Operation, group};
 use crate::problem::Answer;
-use axum::extract::State;
 use axum::http::{Method, StatusCode};
 use manent::MemoryDraft;
-use manent::model::{Document, Memory, MemoryId, Origin, ProjectId, Quarantined, Source, SourceId};
+use manent::model::{Document, KeyScope, Memory, MemoryId, Origin, ProjectId, Quarantined, Source, SourceId};
 use manent::store::{Change, Committed, MemoriesQuery, OriginsQuery};
 use manent::{ConversationId, MessageId};
 use schemars::JsonSchema;
@@ -26,11 +24,13 @@ pub(super) fn operations() -> Vec<Operation> {
             .library("document")
             .answers::<Document>(200),
         Operation::new(Method::PUT, DOCUMENT, "putDocument", put_document)
+            .needs(KeyScope::Manage)
             .says("Writes the next version of a document.")
             .library("put_document")
             .body::<NewDocument>()
             .answers::<Versioned>(200),
         Operation::new(Method::DELETE, DOCUMENT, "removeDocument", remove_document)
+            .needs(KeyScope::Manage)
             .says("Removes a document; its versions stay.")
             .library("remove_document"),
         Operation::new(Method::GET, "/documents/{kind}/{name}/versions", "listDocumentVersions", versions)
@@ -43,11 +43,13 @@ pub(super) fn operations() -> Vec<Operation> {
             .query::<MemoryParameters>()
             .answers::<Vec<Memory>>(200),
         Operation::new(Method::POST, "/memories", "putMemory", put_memory)
+            .needs(KeyScope::Append)
             .says("Remembers a text; the same id again replaces it.")
             .library("put_memory")
             .body::<NewMemory>()
             .answers::<Remembered>(201),
         Operation::new(Method::DELETE, "/memories/{memory}", "removeMemory", remove_memory)
+            .needs(KeyScope::Manage)
             .says("Forgets a memory.")
             .library("remove_memory"),
         Operation::new(Method::GET, "/sources", "listSources", sources)
@@ -63,6 +65,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .library("quarantined")
             .answers::<Vec<Quarantined>>(200),
         Operation::new(Method::POST, "/commits", "commit", commit)
+            .needs(KeyScope::Append)
             .says("Does a list of changes together, or none of them. For programs that bring their own ids.")
             .library("commit")
             .library("change")
@@ -143,12 +146,12 @@ struct Commit {
     changes: Vec<Change>,
 }
 
-async fn documents(State(app): State<App>, Kind(kind): Kind) -> Answer<axum::Json<Vec<Document>>> {
-    Ok(axum::Json(app.database.documents(&kind).await?))
+async fn documents(Here(database): Here, Kind(kind): Kind) -> Answer<axum::Json<Vec<Document>>> {
+    Ok(axum::Json(database.documents(&kind).await?))
 }
 
-async fn document(State(app): State<App>, Kind(kind): Kind, Word(name): Word) -> Answer<axum::Json<Document>> {
-    Ok(axum::Json(app.database.document(&kind, &name).await?))
+async fn document(Here(database): Here, Kind(kind): Kind, Word(name): Word) -> Answer<axum::Json<Document>> {
+    Ok(axum::Json(database.document(&kind, &name).await?))
 }
 
 async fn put_document(
@@ -166,14 +169,14 @@ async fn remove_document(Write(database): Write, Kind(kind): Kind, Word(name): W
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn versions(State(app): State<App>, Kind(kind): Kind, Word(name): Word) -> Answer<axum::Json<Vec<Document>>> {
-    Ok(axum::Json(app.database.document_versions(&kind, &name).await?))
+async fn versions(Here(database): Here, Kind(kind): Kind, Word(name): Word) -> Answer<axum::Json<Vec<Document>>> {
+    Ok(axum::Json(database.document_versions(&kind, &name).await?))
 }
 
-async fn memories(State(app): State<App>, Asked(asked): Asked<MemoryParameters>) -> Answer<axum::Json<Vec<Memory>>> {
+async fn memories(Here(database): Here, Asked(asked): Asked<MemoryParameters>) -> Answer<axum::Json<Vec<Memory>>> {
     let MemoryParameters { collection, project, external, after, limit: wanted } = asked;
     let query = MemoriesQuery { collection, project, external, after, limit: limit(wanted)? };
-    Ok(axum::Json(app.database.memories(query).await?))
+    Ok(axum::Json(database.memories(query).await?))
 }
 
 async fn put_memory(
@@ -191,16 +194,16 @@ async fn remove_memory(Write(database): Write, Id(memory): Id<MemoryId>) -> Answ
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn sources(State(app): State<App>) -> Answer<axum::Json<Vec<Source>>> {
-    Ok(axum::Json(app.database.sources().await?))
+async fn sources(Here(database): Here) -> Answer<axum::Json<Vec<Source>>> {
+    Ok(axum::Json(database.sources().await?))
 }
 
-async fn origins(State(app): State<App>, Id(source): Id<SourceId>) -> Answer<axum::Json<Vec<Origin>>> {
-    Ok(axum::Json(app.database.origins(OriginsQuery::Source(source)).await?))
+async fn origins(Here(database): Here, Id(source): Id<SourceId>) -> Answer<axum::Json<Vec<Origin>>> {
+    Ok(axum::Json(database.origins(OriginsQuery::Source(source)).await?))
 }
 
-async fn quarantined(State(app): State<App>, Id(source): Id<SourceId>) -> Answer<axum::Json<Vec<Quarantined>>> {
-    Ok(axum::Json(app.database.quarantined(source).await?))
+async fn quarantined(Here(database): Here, Id(source): Id<SourceId>) -> Answer<axum::Json<Vec<Quarantined>>> {
+    Ok(axum::Json(database.quarantined(source).await?))
 }
 
 async fn commit(Write(database): Write, Json(wish): Json<Commit>) -> Answer<(StatusCode, axum::Json<Committed>)> {

@@ -1,14 +1,12 @@
 //! Messages: said, and read in pages.
 
 use super::limit;
-use crate::app::App;
-use crate::extract::{Asked, Id, Json, Write};
+use crate::extract::{Asked, Here, Id, Json, Write};
 use crate::operation::{Operation, group};
 use crate::problem::{Answer, Problem};
 use crate::view::{MessageInput, Towards, drafts};
-use axum::extract::State;
 use axum::http::{Method, StatusCode};
-use manent::model::BranchId;
+use manent::model::{BranchId, KeyScope};
 use manent::store::{Placed, Window};
 use manent::{ConversationId, MessageId};
 use schemars::JsonSchema;
@@ -25,6 +23,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .query::<PageParameters>()
             .answers::<Window>(200),
         Operation::new(Method::POST, ALL, "appendMessages", append)
+            .needs(KeyScope::Append)
             .says("Adds messages at the head, all or none. When it answers, they are on disk.")
             .library("append")
             .library("append_many")
@@ -32,6 +31,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .body::<Append>()
             .answers::<Appended>(201),
         Operation::new(Method::POST, "/conversations/{conversation}/failed", "keepFailedMessage", keep_failed)
+            .needs(KeyScope::Append)
             .says("Keeps a message that could not be sent beside the path: not counted, not shown, not lost.")
             .library("keep_failed")
             .body::<MessageInput>()
@@ -85,14 +85,14 @@ pub(super) struct Appended {
 }
 
 async fn page(
-    State(app): State<App>,
+    Here(database): Here,
     Id(conversation): Id<ConversationId>,
     Asked(asked): Asked<PageParameters>,
 ) -> Answer<axum::Json<Window>> {
     let (direction, limit) = (asked.direction.unwrap_or_default().into(), limit(asked.limit)?);
     let window = match asked.branch {
-        Some(branch) => app.database.page_of_branch(conversation, branch, asked.from, direction, limit).await?,
-        None => app.database.page(conversation, asked.from, direction, limit).await?,
+        Some(branch) => database.page_of_branch(conversation, branch, asked.from, direction, limit).await?,
+        None => database.page(conversation, asked.from, direction, limit).await?,
     };
     Ok(axum::Json(window))
 }
@@ -122,14 +122,14 @@ async fn keep_failed(
     Ok((StatusCode::CREATED, axum::Json(Appended { ids: vec![id] })))
 }
 
-async fn get(State(app): State<App>, Id(id): Id<MessageId>) -> Answer<axum::Json<Placed>> {
-    Ok(axum::Json(app.database.message(id).await?))
+async fn get(Here(database): Here, Id(id): Id<MessageId>) -> Answer<axum::Json<Placed>> {
+    Ok(axum::Json(database.message(id).await?))
 }
 
-async fn siblings(State(app): State<App>, Id(id): Id<MessageId>) -> Answer<axum::Json<Vec<Placed>>> {
-    Ok(axum::Json(app.database.siblings(id).await?))
+async fn siblings(Here(database): Here, Id(id): Id<MessageId>) -> Answer<axum::Json<Vec<Placed>>> {
+    Ok(axum::Json(database.siblings(id).await?))
 }
 
-async fn thread(State(app): State<App>, Id(id): Id<MessageId>) -> Answer<axum::Json<Vec<Placed>>> {
-    Ok(axum::Json(app.database.thread(id).await?))
+async fn thread(Here(database): Here, Id(id): Id<MessageId>) -> Answer<axum::Json<Vec<Placed>>> {
+    Ok(axum::Json(database.thread(id).await?))
 }

@@ -14,6 +14,10 @@ mod search;
 mod transfer;
 mod files;
 mod upkeep;
+mod tenants;
+mod users;
+mod keys;
+mod audit;
 mod session;
 
 use crate::operation::Operation;
@@ -42,6 +46,10 @@ pub fn operations() -> Vec<Operation> {
         transfer::operations(),
         files::operations(),
         upkeep::operations(),
+        tenants::operations(),
+        users::operations(),
+        keys::operations(),
+        audit::operations(),
         session::operations(),
     ]
     .into_iter()

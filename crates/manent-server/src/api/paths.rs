@@ -2,14 +2,12 @@
 
 use super::messages::Appended;
 use super::{Nothing, Tagged};
-use crate::app::App;
-use crate::extract::{Id, Json, Write};
+use crate::extract::{Here, Id, Json, Write};
 use crate::operation::{Operation, group};
 use crate::problem::Answer;
 use crate::view::{MessageInput, drafts};
-use axum::extract::State;
 use axum::http::{Method, StatusCode};
-use manent::model::{BranchId, FoldId};
+use manent::model::{BranchId, FoldId, KeyScope};
 use manent::store::{BranchInfo, Scope};
 use manent::{Conversation, ConversationDraft, ConversationId, Database, MessageId, Stretch, Tail};
 use schemars::JsonSchema;
@@ -22,67 +20,80 @@ pub(super) fn operations() -> Vec<Operation> {
             .library("branches")
             .answers::<Vec<BranchInfo>>(200),
         Operation::new(Method::POST, "/conversations/{conversation}/branches", "fork", fork)
+            .needs(KeyScope::Append)
             .says("Says something behind a message, on a branch of its own, and shows that; the old tail stays.")
             .library("fork")
             .body::<NewBranch>()
             .answers::<Appended>(201),
         Operation::new(Method::POST, "/conversations/{conversation}/rewind", "rewind", rewind)
+            .needs(KeyScope::Manage)
             .says("Shows the path up to a message; what is appended next forks there.")
             .library("rewind")
             .body::<ToMessage>()
             .answers::<Conversation>(200),
         Operation::new(Method::POST, "/conversations/{conversation}/switch", "switch", switch)
+            .needs(KeyScope::Manage)
             .says("Shows another branch to its end.")
             .library("switch")
             .library("switch_branch")
             .body::<SwitchTo>()
             .answers::<Conversation>(200),
         Operation::new(Method::POST, "/conversations/{conversation}/fork", "forkToNew", fork_to_new)
+            .needs(KeyScope::Manage)
             .says("Makes a conversation that begins with the path up to a message. Nothing is copied.")
             .library("fork_to_new")
             .body::<Fork>()
             .answers::<Conversation>(201),
         Operation::new(Method::POST, "/conversations/{conversation}/edit", "editMessage", edit)
+            .needs(KeyScope::Manage)
             .says("Puts another message in the place of one; the old one stays as an alternative.")
             .library("edit")
             .body::<Edit>()
             .answers::<Appended>(201),
         Operation::new(Method::POST, "/conversations/{conversation}/regenerate", "regenerate", regenerate)
+            .needs(KeyScope::Append)
             .says("Puts another answer in the place of one, and shows it.")
             .library("regenerate")
             .body::<Regenerate>()
             .answers::<Appended>(201),
         Operation::new(Method::POST, "/conversations/{conversation}/insert", "insertMessages", insert)
+            .needs(KeyScope::Manage)
             .says("Puts messages into the middle of the shown path; what stood behind follows them.")
             .library("insert")
             .body::<Insert>()
             .answers::<Appended>(201),
         Operation::new(Method::POST, "/conversations/{conversation}/remove", "removeMessages", remove)
+            .needs(KeyScope::Manage)
             .says("Takes messages out of the shown path; they stay on the branch they were on.")
             .library("remove")
             .body::<Stretch>()
             .answers::<Conversation>(200),
         Operation::new(Method::POST, "/conversations/{conversation}/hide", "hideMessages", hide)
+            .needs(KeyScope::Manage)
             .says("Hides messages from the model; the reader still sees them.")
             .library("hide")
             .body::<Stretch>()
             .answers::<Hidden>(201),
         Operation::new(Method::POST, "/conversations/{conversation}/undo", "undoInConversation", undo)
+            .needs(KeyScope::Manage)
             .says("Takes the last change of a conversation back.")
             .library("undo")
             .body::<Nothing>()
             .answers::<Conversation>(200),
         Operation::new(Method::POST, "/conversations/{conversation}/redo", "redoInConversation", redo)
+            .needs(KeyScope::Manage)
             .says("Does again what was undone last in a conversation.")
             .library("redo")
             .body::<Nothing>()
             .answers::<Conversation>(200),
         Operation::new(Method::POST, "/undo", "undo", undo_any)
+            .needs(KeyScope::Manage)
             .says("Takes the last change of anything back.")
             .library("undo")
             .body::<UndoScope>()
             .answers::<Stepped>(200),
         Operation::new(Method::POST, "/redo", "redo", redo_any)
+            .needs(KeyScope::Manage)
             .says("Does again what was undone last.")
             .library("redo")
             .body::<UndoScope>()
@@ -214,8 +225,8 @@ fn added(ids: Vec<MessageId>) -> (StatusCode, axum::Json<Appended>) {
     (StatusCode::CREATED, axum::Json(Appended { ids }))
 }
 
-async fn branches(State(app): State<App>, Id(id): Id<ConversationId>) -> Answer<axum::Json<Vec<BranchInfo>>> {
-    Ok(axum::Json(app.database.branches(id).await?))
+async fn branches(Here(database): Here, Id(id): Id<ConversationId>) -> Answer<axum::Json<Vec<BranchInfo>>> {
+    Ok(axum::Json(database.branches(id).await?))
 }
 
 async fn rewind(Write(database): Write, Id(id): Id<ConversationId>, Json(to): Json<ToMessage>) -> Answer<Tagged> {

@@ -1,13 +1,11 @@
 //! Projects: what several conversations share.
 
-use crate::app::App;
-use crate::extract::{Id, Json, Write};
+use crate::extract::{Here, Id, Json, Write};
 use crate::operation::{Operation, group};
 use crate::problem::Answer;
-use axum::extract::State;
 use axum::http::{Method, StatusCode};
 use manent::ProjectPatch;
-use manent::model::{Project, ProjectId};
+use manent::model::{KeyScope, Project, ProjectId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -18,6 +16,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .library("projects")
             .answers::<Vec<Project>>(200),
         Operation::new(Method::POST, "/projects", "createProject", create)
+            .needs(KeyScope::Manage)
             .says("Makes a project.")
             .library("create_project")
             .body::<NewProject>()
@@ -27,11 +26,13 @@ pub(super) fn operations() -> Vec<Operation> {
             .library("project")
             .answers::<Project>(200),
         Operation::new(Method::PATCH, "/projects/{project}", "editProject", edit)
+            .needs(KeyScope::Manage)
             .says("Changes a project; what is not given stays, a fact without text goes.")
             .library("edit_project")
             .body::<ProjectPatch>()
             .answers::<Project>(200),
         Operation::new(Method::DELETE, "/projects/{project}", "removeProject", remove)
+            .needs(KeyScope::Manage)
             .says("Removes a project from the list; its conversations stay.")
             .library("remove_project"),
     ];
@@ -49,8 +50,8 @@ struct NewProject {
     instructions: String,
 }
 
-async fn list(State(app): State<App>) -> Answer<axum::Json<Vec<Project>>> {
-    Ok(axum::Json(app.database.projects().await?))
+async fn list(Here(database): Here) -> Answer<axum::Json<Vec<Project>>> {
+    Ok(axum::Json(database.projects().await?))
 }
 
 async fn create(Write(database): Write, Json(project): Json<NewProject>) -> Answer<(StatusCode, axum::Json<Project>)> {
@@ -58,8 +59,8 @@ async fn create(Write(database): Write, Json(project): Json<NewProject>) -> Answ
     Ok((StatusCode::CREATED, axum::Json(project)))
 }
 
-async fn get(State(app): State<App>, Id(id): Id<ProjectId>) -> Answer<axum::Json<Project>> {
-    Ok(axum::Json(app.database.project(id).await?))
+async fn get(Here(database): Here, Id(id): Id<ProjectId>) -> Answer<axum::Json<Project>> {
+    Ok(axum::Json(database.project(id).await?))
 }
 
 async fn edit(

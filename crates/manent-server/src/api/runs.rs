@@ -1,13 +1,11 @@
 //! Runs: tool calls, the log, inputs, the lease, requests to models.
 
 use super::limit;
-use crate::app::App;
-use crate::extract::{Asked, Id, Json, Write};
+use crate::extract::{Asked, Here, Id, Json, Write};
 use crate::operation::{Operation, group};
 use crate::problem::Answer;
-use axum::extract::State;
 use axum::http::{Method, StatusCode};
-use manent::model::{CallId, CallOutcome, Event, InputId, Micros, ToolCall, ToolState};
+use manent::model::{CallId, CallOutcome, Event, InputId, KeyScope, Micros, ToolCall, ToolState};
 use manent::store::{EventsQuery, ToolCallTrail};
 use manent::{CallDraft, ConversationId, MessageId, Stretch};
 use schemars::JsonSchema;
@@ -23,10 +21,12 @@ pub(super) fn operations() -> Vec<Operation> {
             .query::<HowMany>()
             .answers::<Vec<OpenCall>>(200),
         Operation::new(Method::POST, "/tool-calls", "putToolCall", put_tool_call)
+            .needs(KeyScope::Append)
             .says("Records a tool call; the first step of its trail is the state it begins in.")
             .library("put_tool_call")
             .body::<ToolCallInput>(),
         Operation::new(Method::POST, "/tool-calls/move", "moveToolCall", move_tool_call)
+            .needs(KeyScope::Append)
             .says("Moves a tool call along an allowed transition.")
             .library("move_tool_call")
             .body::<ToolMove>(),
@@ -36,33 +36,40 @@ pub(super) fn operations() -> Vec<Operation> {
             .query::<EventParameters>()
             .answers::<Vec<Event>>(200),
         Operation::new(Method::POST, EVENTS, "logEvents", log)
+            .needs(KeyScope::Append)
             .says("Logs events and answers the cursor of the last one.")
             .library("log")
             .body::<NewEvents>()
             .answers::<Logged>(201),
         Operation::new(Method::POST, "/conversations/{conversation}/inputs", "putInput", put_input)
+            .needs(KeyScope::Append)
             .says("Queues an input for a run.")
             .library("put_input")
             .body::<NewInput>()
             .answers::<Queued>(201),
         Operation::new(Method::POST, "/conversations/{conversation}/inputs/take", "takeInputs", take_inputs)
+            .needs(KeyScope::Append)
             .says("Takes inputs out of the queue.")
             .library("take_inputs")
             .body::<Taken>(),
         Operation::new(Method::POST, LEASE, "takeLease", take_lease)
+            .needs(KeyScope::Append)
             .says("Takes the lease of a run if it is free or has run out.")
             .library("take_lease")
             .body::<LeaseWish>()
             .answers::<Held>(201),
         Operation::new(Method::PUT, LEASE, "renewLease", renew_lease)
+            .needs(KeyScope::Append)
             .says("Extends a lease that the token still holds.")
             .library("renew_lease")
             .body::<LeaseRenewal>(),
         Operation::new(Method::DELETE, LEASE, "releaseLease", release_lease)
+            .needs(KeyScope::Append)
             .says("Gives a lease back.")
             .library("release_lease")
             .query::<LeaseToken>(),
         Operation::new(Method::POST, "/conversations/{conversation}/calls", "recordCall", record_call)
+            .needs(KeyScope::Append)
             .says("Records a request to a model.")
             .library("record_call")
             .body::<NewCall>()
@@ -236,8 +243,8 @@ struct Recorded {
     id: CallId,
 }
 
-async fn open_tool_calls(State(app): State<App>, Asked(asked): Asked<HowMany>) -> Answer<axum::Json<Vec<OpenCall>>> {
-    let found = app.database.open_tool_calls(limit(asked.limit)?).await?;
+async fn open_tool_calls(Here(database): Here, Asked(asked): Asked<HowMany>) -> Answer<axum::Json<Vec<OpenCall>>> {
+    let found = database.open_tool_calls(limit(asked.limit)?).await?;
     let calls = found.into_iter().map(|(conversation, tool_call)| OpenCall { conversation, tool_call });
     Ok(axum::Json(calls.collect()))
 }
@@ -253,13 +260,13 @@ async fn move_tool_call(Write(database): Write, Json(to): Json<ToolMove>) -> Ans
 }
 
 async fn events(
-    State(app): State<App>,
+    Here(database): Here,
     Id(conversation): Id<ConversationId>,
     Asked(asked): Asked<EventParameters>,
 ) -> Answer<axum::Json<Vec<Event>>> {
     let channels = asked.channels.iter().flat_map(|words| words.split(',')).map(str::to_owned).collect();
     let query = EventsQuery { conversation, channels, after: asked.after, limit: limit(asked.limit)? };
-    Ok(axum::Json(app.database.events(query).await?))
+    Ok(axum::Json(database.events(query).await?))
 }
 
 async fn log(

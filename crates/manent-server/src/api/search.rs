@@ -2,8 +2,8 @@
 
 use super::Nothing;
 use crate::app::App;
-use crate::extract::{Asked, Json};
-use crate::operation::{Operation, group};
+use crate::extract::{Asked, Here, Json};
+use crate::operation::{Need, Operation, group};
 use crate::problem::{Answer, Problem};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, header};
@@ -39,6 +39,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .answers::<Indexed>(200)
             .may_take_long(),
         Operation::new(Method::POST, "/reindex", "reindex", reindex)
+            .needs(Need::Tenant)
             .says(
                 "Has the index made anew, and does not wait for it. With `Accept: text/event-stream` the answer is \
                  `progress` now and then, and a `report` or a `problem` at the end.",
@@ -133,8 +134,8 @@ fn included(words: &str) -> Answer<Also> {
     Ok(also)
 }
 
-async fn search(State(app): State<App>, Asked(asked): Asked<SearchParameters>) -> Answer<axum::Json<Found>> {
-    Ok(axum::Json(app.database.search(&asked.query()?).await?))
+async fn search(Here(database): Here, Asked(asked): Asked<SearchParameters>) -> Answer<axum::Json<Found>> {
+    Ok(axum::Json(database.search(&asked.query()?).await?))
 }
 
 /// Whether to wait.
@@ -146,20 +147,29 @@ struct IndexParameters {
     wait: bool,
 }
 
-async fn index(State(app): State<App>, Asked(asked): Asked<IndexParameters>) -> Answer<axum::Json<Indexed>> {
+async fn index(
+    State(app): State<App>,
+    Here(database): Here,
+    Asked(asked): Asked<IndexParameters>,
+) -> Answer<axum::Json<Indexed>> {
     if asked.wait {
         let mut stopping = app.stopping.clone();
         tokio::select! {
-            waited = app.database.when_indexed() => waited?,
+            waited = database.when_indexed() => waited?,
             _ = stopping.wait_for(|stopping| *stopping) => {}
         }
     }
-    Ok(axum::Json(app.database.indexed()))
+    Ok(axum::Json(database.indexed()))
 }
 
-async fn reindex(State(app): State<App>, headers: HeaderMap, _: Json<Nothing>) -> Answer<Response> {
+async fn reindex(
+    State(app): State<App>,
+    Here(database): Here,
+    headers: HeaderMap,
+    _: Json<Nothing>,
+) -> Answer<Response> {
     let (teller, mut heard) = unbounded_channel();
-    let (database, stopping) = (app.database, app.stopping);
+    let stopping = app.stopping;
     // It goes on when the one who asked has left.
     tokio::spawn(async move {
         let told = teller.clone();

@@ -1,13 +1,13 @@
 //! Streams: a message that is stored while it is being written. Events and drafts, which grow the same way.
 
 use super::messages::Appended;
-use crate::app::App;
-use crate::extract::{Asked, Id, Json, Write};
+use crate::extract::{Asked, Asker, Id, Json, Write};
 use crate::operation::{Operation, group};
+use crate::principal::Principal;
 use crate::problem::Answer;
 use crate::view::{MessageInput, body};
-use axum::extract::State;
 use axum::http::{Method, StatusCode};
+use manent::model::KeyScope;
 use manent::{Body, ConversationId, Finish, MessageId, MessageStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,15 +16,18 @@ pub(super) fn operations() -> Vec<Operation> {
     const DRAFT: &str = "/conversations/{conversation}/draft";
     let operations = vec![
         Operation::new(Method::POST, "/conversations/{conversation}/streams", "beginStream", begin)
+            .needs(KeyScope::Append)
             .says("Begins a message that is stored as it is written.")
             .library("begin_stream")
             .body::<MessageInput>()
             .answers::<Appended>(201),
         Operation::new(Method::POST, "/messages/{message}/chunks", "appendChunk", chunk)
+            .needs(KeyScope::Append)
             .says("Adds words to a message that is being written.")
             .library("stream")
             .body::<Chunk>(),
         Operation::new(Method::POST, "/messages/{message}/finish", "finishStream", finish)
+            .needs(KeyScope::Append)
             .says("Ends a message that was being written, once.")
             .library("finish_stream")
             .body::<FinishWish>(),
@@ -34,11 +37,13 @@ pub(super) fn operations() -> Vec<Operation> {
             .query::<Whose>()
             .answers::<Draft>(200),
         Operation::new(Method::PUT, DRAFT, "saveDraft", save_draft)
+            .needs(KeyScope::Append)
             .says("Keeps what somebody is typing.")
             .library("save_draft")
             .query::<Whose>()
             .body::<Draft>(),
         Operation::new(Method::DELETE, DRAFT, "clearDraft", clear_draft)
+            .needs(KeyScope::Append)
             .says("Forgets what somebody was typing.")
             .library("clear_draft")
             .query::<Whose>(),
@@ -74,9 +79,14 @@ struct FinishWish {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Whose {
-    /// Whose it is; nobody's if it is not given.
-    #[serde(default)]
-    actor: String,
+    /// Whose it is; if it is not given, that of the user that one acts for, or nobody's.
+    actor: Option<String>,
+}
+
+impl Whose {
+    fn of(self, asker: &Principal) -> String {
+        self.actor.or_else(|| asker.user().map(str::to_owned)).unwrap_or_default()
+    }
 }
 
 /// What somebody was typing.
@@ -108,29 +118,31 @@ async fn finish(Write(database): Write, Id(id): Id<MessageId>, Json(wish): Json<
 }
 
 async fn draft(
-    State(app): State<App>,
+    Asker(asker): Asker,
     Id(id): Id<ConversationId>,
     Asked(whose): Asked<Whose>,
 ) -> Answer<axum::Json<Draft>> {
-    let text = app.database.draft(id, &whose.actor).await?;
+    let text = asker.database.draft(id, &whose.of(&asker)).await?;
     Ok(axum::Json(Draft { text: text.unwrap_or_default() }))
 }
 
 async fn save_draft(
     Write(database): Write,
+    Asker(asker): Asker,
     Id(id): Id<ConversationId>,
     Asked(whose): Asked<Whose>,
     Json(draft): Json<Draft>,
 ) -> Answer<StatusCode> {
-    database.save_draft(id, &whose.actor, &draft.text).await?;
+    database.save_draft(id, &whose.of(&asker), &draft.text).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 async fn clear_draft(
     Write(database): Write,
+    Asker(asker): Asker,
     Id(id): Id<ConversationId>,
     Asked(whose): Asked<Whose>,
 ) -> Answer<StatusCode> {
-    database.clear_draft(id, &whose.actor).await?;
+    database.clear_draft(id, &whose.of(&asker)).await?;
     Ok(StatusCode::NO_CONTENT)
 }

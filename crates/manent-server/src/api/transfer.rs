@@ -1,7 +1,7 @@
 //! Everything out, everything in: JSON lines, in a stream that never lies in memory whole.
 
 use crate::app::App;
-use crate::extract::Asked;
+use crate::extract::{Asked, Here};
 use crate::operation::{Operation, group};
 use crate::pipe;
 use crate::problem::{Answer, Problem};
@@ -9,6 +9,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{Method, header};
 use axum::response::{IntoResponse, Response};
+use manent::model::KeyScope;
 use manent::{ConversationId, Database, ExportSelection, ImportReport};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,7 +19,7 @@ const LINES: &str = "application/x-ndjson";
 
 pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
-        Operation::new(Method::GET, "/export", "export", export)
+        Operation::new(Method::GET, "/export", "export", export).audited("export")
             .says(
                 "Returns everything, one conversation, or those in which a search finds something, as JSON lines that an import takes in without loss.",
             )
@@ -26,7 +27,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .library("conversations_with")
             .query::<ExportParameters>()
             .answers_with(LINES),
-        Operation::new(Method::POST, "/import", "import", import)
+        Operation::new(Method::POST, "/import", "import", import).needs(KeyScope::Manage).audited("import")
             .says(
                 "Takes JSON lines in. A line that cannot be taken in is reported with its place, and the rest goes on.",
             )
@@ -63,13 +64,18 @@ pub(super) async fn selection(
     }
 }
 
-async fn export(State(app): State<App>, Asked(asked): Asked<ExportParameters>) -> Answer<Response> {
-    let selection = selection(&app.database, asked.conversation, asked.query).await?;
+async fn export(Here(database): Here, Asked(asked): Asked<ExportParameters>) -> Answer<Response> {
+    let selection = selection(&database, asked.conversation, asked.query).await?;
+    Ok(lines_of(database, selection))
+}
+
+/// Answers with our own lines, as they are made.
+pub(super) fn lines_of(database: Database, selection: ExportSelection) -> Response {
     let (out, stream) = pipe::out();
     let runtime = tokio::runtime::Handle::current();
     tokio::task::spawn_blocking(move || {
         let broken = out.breaker();
-        if let Err(error) = runtime.block_on(app.database.export_jsonl(&selection, out)) {
+        if let Err(error) = runtime.block_on(database.export_jsonl(&selection, out)) {
             tracing::warn!(code = error.code(), "an export ended early");
             // The answer has begun, so it can only be cut: a reader must not take half for the whole.
             broken.send();
@@ -77,14 +83,14 @@ async fn export(State(app): State<App>, Asked(asked): Asked<ExportParameters>) -
     });
     let headers =
         [(header::CONTENT_TYPE, LINES), (header::CONTENT_DISPOSITION, "attachment; filename=\"manent.jsonl\"")];
-    Ok((headers, Body::from_stream(stream)).into_response())
+    (headers, Body::from_stream(stream)).into_response()
 }
 
-async fn import(State(app): State<App>, request: Request) -> Answer<axum::Json<ImportReport>> {
+async fn import(State(app): State<App>, Here(database): Here, request: Request) -> Answer<axum::Json<ImportReport>> {
     let (feed, reader) = pipe::into(request.into_body(), app.limits.import_bytes);
     let runtime = tokio::runtime::Handle::current();
     let work = tokio::task::spawn_blocking(move || {
-        runtime.block_on(app.database.import_jsonl(BufReader::with_capacity(1 << 16, reader)))
+        runtime.block_on(database.import_jsonl(BufReader::with_capacity(1 << 16, reader)))
     });
     let fed = feed.await;
     let report = work.await.map_err(|_| Problem::invalid("the import met a defect of the server"))?;

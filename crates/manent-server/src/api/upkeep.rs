@@ -2,8 +2,8 @@
 
 use super::Nothing;
 use crate::app::App;
-use crate::extract::{Asked, Json};
-use crate::operation::{Operation, group};
+use crate::extract::{Asked, Asker, Here, Json};
+use crate::operation::{Need, Operation, group};
 use crate::problem::{Answer, Problem};
 use axum::extract::State;
 use axum::http::{Method, StatusCode};
@@ -23,20 +23,24 @@ pub(super) fn operations() -> Vec<Operation> {
             .answers::<Stats>(200)
             .may_take_long(),
         Operation::new(Method::POST, "/verify", "verify", verify)
+            .needs(Need::Tenant)
             .says("Walks every digest and chain, and names what was altered, lost or doubled.")
             .library("verify")
             .body::<Nothing>()
             .answers::<VerifyReport>(200)
             .may_take_long(),
         Operation::new(Method::GET, "/doctor", "doctor", doctor)
+            .needs(Need::Tenant)
             .says("Reports versions, settings and sizes.")
             .library("doctor")
             .answers::<DoctorReport>(200)
             .may_take_long(),
         Operation::new(Method::POST, "/backups", "backup", backup)
+            .needs(Need::Tenant)
             .says("Takes a backup now, restores and checks it, and only then calls it done.")
             .library("backup")
             .library("backup_if_due")
+            .audited("backup")
             .body::<Nothing>()
             .answers::<BackupReport>(201)
             .may_take_long(),
@@ -54,25 +58,29 @@ struct StatsParameters {
     project: Option<ProjectId>,
 }
 
-async fn stats(State(app): State<App>, Asked(asked): Asked<StatsParameters>) -> Answer<axum::Json<Stats>> {
+async fn stats(Here(database): Here, Asked(asked): Asked<StatsParameters>) -> Answer<axum::Json<Stats>> {
     let query = match (asked.conversation, asked.project) {
         (None, None) => StatsQuery::Everything,
         (Some(conversation), None) => StatsQuery::Conversation(conversation),
         (None, Some(project)) => StatsQuery::Project(project),
         _ => return Err(Problem::invalid("either a conversation or a project")),
     };
-    Ok(axum::Json(app.database.stats(query).await?))
+    Ok(axum::Json(database.stats(query).await?))
 }
 
-async fn verify(State(app): State<App>, _: Json<Nothing>) -> Answer<axum::Json<VerifyReport>> {
-    Ok(axum::Json(app.database.verify().await?))
+async fn verify(Here(database): Here, _: Json<Nothing>) -> Answer<axum::Json<VerifyReport>> {
+    Ok(axum::Json(database.verify().await?))
 }
 
-async fn doctor(State(app): State<App>) -> Answer<axum::Json<DoctorReport>> {
-    Ok(axum::Json(app.database.doctor().await?))
+async fn doctor(Here(database): Here) -> Answer<axum::Json<DoctorReport>> {
+    Ok(axum::Json(database.doctor().await?))
 }
 
-async fn backup(State(app): State<App>, _: Json<Nothing>) -> Answer<(StatusCode, axum::Json<BackupReport>)> {
+async fn backup(
+    State(app): State<App>,
+    Asker(asker): Asker,
+    _: Json<Nothing>,
+) -> Answer<(StatusCode, axum::Json<BackupReport>)> {
     let Some(plan) = &app.backups else {
         return Err(Problem::new(
             StatusCode::CONFLICT,
@@ -80,8 +88,9 @@ async fn backup(State(app): State<App>, _: Json<Nothing>) -> Answer<(StatusCode,
             "this server was started without a backup folder",
         ));
     };
-    let now = BackupPlan { every: Duration::ZERO, ..BackupPlan::clone(plan) };
-    match app.database.backup_if_due(&now).await? {
+    let folder = app.tenants.backups_of(asker.tenant).unwrap_or_else(|| plan.folder.clone());
+    let now = BackupPlan { every: Duration::ZERO, folder, keep: plan.keep };
+    match asker.database.backup_if_due(&now).await? {
         Some(report) => Ok((StatusCode::CREATED, axum::Json(report))),
         None => Err(Problem::new(StatusCode::CONFLICT, "no_backups", "the clock stands before the last backup")),
     }

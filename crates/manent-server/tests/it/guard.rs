@@ -133,7 +133,8 @@ async fn answers_carry_what_protects_a_browser() {
 #[tokio::test]
 async fn other_machines_are_not_let_in_by_accident() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let database = manent::Database::open(folder.path().join("manent.db")).expect("a new store");
+    let place = manent::Place::of(folder.path().join("manent.db"));
+    let tenants = manent::Tenants::open(&place, None).expect("a new store");
     let options = manent_server::ServeOptions {
         listen: "0.0.0.0:0".parse().expect("an address"),
         hosts: Vec::new(),
@@ -141,6 +142,6 @@ async fn other_machines_are_not_let_in_by_accident() {
         backups: None,
         limits: manent_server::Limits::default(),
     };
-    let refused = manent_server::Server::bind(database, options, None).await;
+    let refused = manent_server::Server::bind(tenants, options, None).await;
     assert!(matches!(refused.err(), Some(manent_server::StartProblem::Exposed { .. })));
 }

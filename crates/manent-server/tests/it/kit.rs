@@ -1,7 +1,7 @@
 //! A server on a port of its own, with a store of its own: a file, or with `MANENT_TEST_ENGINE=postgres` a database of a
 //! PostgreSQL. Every test runs on both.
 
-use manent::{BackupPlan, Database, Place};
+use manent::{BackupPlan, Place, Tenants};
 use manent_server::{Limits, Secret, ServeOptions, Server};
 use manent_testing::http::{Answer, Client};
 use manent_testing::scratch::Scratch;
@@ -39,15 +39,16 @@ impl Running {
         };
         let file = folder.path().join("manent.db");
         let place = scratch.as_ref().map_or_else(|| Place::of(&file), |scratch| Place::of(&scratch.url));
-        let database = Database::open_at(&place).expect("a new store");
+        let backups = folder.path().join("backups");
+        let tenants = Tenants::open(&place, Some(backups.clone())).expect("a new store");
         let options = ServeOptions {
             listen: "127.0.0.1:0".parse().expect("an address"),
             hosts: vec!["manent.test".to_owned()],
             home: folder.path().to_owned(),
-            backups: Some(BackupPlan::daily(folder.path().join("backups"))),
+            backups: Some(BackupPlan::daily(backups)),
             limits,
         };
-        let server = Server::bind(database, options, Some(Secret::given(TOKEN))).await.expect("listening");
+        let server = Server::bind(tenants, options, Some(Secret::given(TOKEN))).await.expect("listening");
         let address = server.address();
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(server.run(async move { drop(stopped.await) }));

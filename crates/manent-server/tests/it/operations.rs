@@ -62,6 +62,13 @@ impl Story {
         self.text.truncate(before);
     }
 
+    /// The same, of something that the path names.
+    async fn unrecorded_at(&mut self, id: &str, path: &[&str], body: Value) {
+        let before = self.text.len();
+        self.call(id, path, "", body).await;
+        self.text.truncate(before);
+    }
+
     /// Numbers ids in the order they appear, and forgets times: the next run has others.
     fn anonymous(&mut self, text: &str) -> String {
         let mut shown = String::new();
@@ -83,6 +90,9 @@ impl Story {
         let is_time = word.len() >= 20 && word.starts_with("20") && word.contains('T') && word.ends_with('Z');
         let (prefix, tail) = word.rsplit_once('_').unwrap_or(("", word));
         let is_id = tail.len() == 26 && !prefix.is_empty();
+        if manent::model::KeyWord::read(word).is_some() {
+            return "KEY".to_owned();
+        }
         match (is_time, is_id) {
             (true, _) => "TIME".to_owned(),
             (_, true) => {
@@ -279,8 +289,33 @@ async fn tell(story: &mut Story) {
     story.call("verify", &[], "", nothing()).await;
     story.unrecorded("doctor", "", Value::Null).await;
     story.unrecorded("backup", "", nothing()).await;
+    tell_of_people(story).await;
     story.call("beginSession", &[], "", json!({ "token": crate::kit::TOKEN })).await;
     story.call("endSession", &[], "", none).await;
+}
+
+/// Tenants, users and keys.
+async fn tell_of_people(story: &mut Story) {
+    let none = Value::Null;
+    let nothing = || json!({});
+    story.call("putUser", &["ada"], "", json!({ "name": "Ada" })).await;
+    story.call("getUser", &["ada"], "", none.clone()).await;
+    story.call("listUsers", &[], "limit=1", none.clone()).await;
+    let draft = json!({ "name": "laptop", "scopes": ["append", "read"], "user": "ada", "rate": 5 });
+    let key = id(&story.call("createKey", &[], "", draft).await, "/id");
+    story.call("revokeKey", &[&key], "", none.clone()).await;
+    story.call("listKeys", &[], "", none.clone()).await;
+    let tenant = id(&story.call("createTenant", &[], "", json!({ "name": "acme" })).await, "/id");
+    story.call("listTenants", &[], &format!("after={tenant}"), none.clone()).await;
+    story.call("createTenantKey", &[&tenant], "", json!({ "name": "first", "scopes": ["admin"] })).await;
+    story.call("suspendTenant", &[&tenant], "", nothing()).await;
+    story.call("resumeTenant", &[&tenant], "", nothing()).await;
+    story.unrecorded_at("exportTenant", &[&tenant], none.clone()).await;
+    story.unrecorded_at("eraseTenant", &[&tenant], json!({ "name": "acme" })).await;
+    story.unrecorded_at("getTenant", &[&tenant], none.clone()).await;
+    story.unrecorded_at("eraseUser", &["ada"], nothing()).await;
+    story.unrecorded("readAudit", "limit=3", none).await;
+    story.unrecorded("verifyAudit", "", nothing()).await;
 }
 
 #[test]
@@ -290,7 +325,14 @@ fn the_description_is_on_record() {
 }
 
 /// What cannot be asked of a server that runs on the very store: see the reasons.
-const NOT_BY_HTTP: [(&str, &str); 3] = [
+const NOT_BY_HTTP: [(&str, &str); 10] = [
+    ("begin", "the server does so when it starts"),
+    ("refresh", "the server does so when something changes"),
+    ("follow", "the server does so while it runs"),
+    ("granted", "every request has the database of whoever sent it"),
+    ("ended", "the server cuts the answers of whoever is no longer let in"),
+    ("audit", "lines are written by what is done"),
+    ("tenants_in_use", "the server asks it to back them up"),
     ("close", "the server closes when it ends"),
     ("send", "commits are sent by `commit`"),
     ("restore_backup", "it makes a store that is not there yet, so no server runs on it; `manent restore-backup` does"),

@@ -45,6 +45,8 @@ pub struct TenantRow {
     pub tenant: Tenant,
     /// What its erasure removed, as JSON.
     pub receipt: Option<String>,
+    /// It knows users, so that what is in it may be somebody's.
+    pub has_users: bool,
 }
 
 /// A key, and the digest of its secret.

@@ -55,6 +55,14 @@ impl Tenants {
         Ok(Self { inner: Arc::new(inner) })
     }
 
+    /// Says whether there may be others than the first tenant, or keys: whether [`Self::open`] has ever made anything.
+    pub fn are_at(place: &Place) -> bool {
+        match place {
+            Place::File(path) => files::folder(path).join(files::SYSTEM).exists(),
+            Place::Server(_) => true,
+        }
+    }
+
     /// Reads who may come in, and finishes what a crash left half done: tenants that were being made are made, those that
     /// were being erased are erased.
     pub async fn begin(&self) -> Result<()> {
@@ -79,6 +87,17 @@ impl Tenants {
         let row = found.filter(|row| matches!(row.tenant.status, TenantStatus::Active | TenantStatus::Suspended));
         let row = row.ok_or_else(|| Error::not_found("tenant", id))?;
         self.open_store(&row).await
+    }
+
+    /// Returns the database of whoever has a pass, as far as they reach.
+    pub async fn granted(&self, pass: &Pass) -> Result<Database> {
+        self.database(pass.key.tenant).await
+    }
+
+    /// Returns the databases that are open.
+    pub fn open_stores(&self) -> Vec<(TenantId, Database)> {
+        let others = self.stores().iter().map(|(id, database)| (*id, database.clone())).collect::<Vec<_>>();
+        std::iter::once((DEFAULT_TENANT, self.inner.home.clone())).chain(others).collect()
     }
 
     /// Opens the store of a tenant, or makes it.

@@ -71,6 +71,7 @@ struct HeldKey {
 
 struct HeldTenant {
     is_active: bool,
+    has_users: bool,
     end: watch::Sender<bool>,
 }
 
@@ -168,8 +169,9 @@ impl Held {
 
     fn keep_tenant(&mut self, row: &TenantRow) {
         let is_active = row.tenant.status == TenantStatus::Active;
-        let new = || HeldTenant { is_active, end: watch::Sender::new(!is_active) };
+        let new = || HeldTenant { is_active, has_users: row.has_users, end: watch::Sender::new(!is_active) };
         let held = self.tenants.entry(row.tenant.id).or_insert_with(new);
+        held.has_users = row.has_users;
         match (held.is_active, is_active) {
             (true, false) => {
                 held.is_active = false;
@@ -204,6 +206,16 @@ impl Tenants {
             let _ = self.refresh().await;
             let _ = self.flush_use().await;
         }
+    }
+
+    /// Says whether there are others than the first tenant.
+    pub fn are_several(&self) -> bool {
+        self.inner.registry.read().tenants.values().filter(|tenant| tenant.is_active).count() > 1
+    }
+
+    /// Says whether a tenant knows users, so that what is in it may be somebody's.
+    pub fn has_users(&self, tenant: TenantId) -> bool {
+        self.inner.registry.read().tenants.get(&tenant).is_some_and(|tenant| tenant.has_users)
     }
 
     /// Lets the holder of a key in, or says why not.

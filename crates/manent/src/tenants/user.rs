@@ -22,7 +22,9 @@ impl Tenants {
             return Err(StoreError::Invalid(format!("the name of a user has up to {ID_MAX} bytes on one line")).into());
         }
         let line = AuditDraft::new("user.put", Some(tenant), by).about(id);
-        Ok(self.inner.system.put_user(tenant, id.to_owned(), name.to_owned(), now(), line).await?)
+        let user = self.inner.system.put_user(tenant, id.to_owned(), name.to_owned(), now(), line).await?;
+        self.refresh().await?;
+        Ok(user)
     }
 
     /// Returns a user.

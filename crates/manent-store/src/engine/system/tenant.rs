@@ -39,7 +39,7 @@ fn row(row: &Found<'_>) -> Ran<TenantRow> {
         status: status_of(row.get(3)?),
         created_at: Micros(row.get(4)?),
     };
-    Ok(TenantRow { no: row.get(0)?, tenant, receipt: row.get(5)? })
+    Ok(TenantRow { no: row.get(0)?, tenant, receipt: row.get(5)?, has_users: row.get(6)? })
 }
 
 /// Makes a tenant whose store is yet to be made.
@@ -61,19 +61,24 @@ pub(crate) fn create(
     execute(connection, sql, (no, id.as_bytes(), name, status_code(status), at.0))?;
     audit::add(connection, at, line)?;
     let tenant = Tenant { id, name: name.to_owned(), status, created_at: at };
-    Ok(TenantRow { no, tenant, receipt: None })
+    Ok(TenantRow { no, tenant, receipt: None, has_users: false })
 }
 
 /// Returns a tenant.
 pub(crate) fn find(connection: Connection<'_>, which: &TenantRef) -> Outcome<Option<TenantRow>> {
     Ok(match which {
         TenantRef::Id(id) => {
-            let sql = "select no, id, name, status, created_at, receipt from system_tenant where id = $1";
+            let sql = "select t.no, t.id, t.name, t.status, t.created_at, t.receipt,
+                 (select count(*) from (select 1 from system_user u where u.tenant_no = t.no limit 1) x)
+                 from system_tenant t
+                 where t.id = $1";
             maybe(connection, sql, [id.as_bytes()], row)?
         }
         TenantRef::Name(name) => {
-            let sql =
-                "select no, id, name, status, created_at, receipt from system_tenant where name = $1 and name <> ''";
+            let sql = "select t.no, t.id, t.name, t.status, t.created_at, t.receipt,
+                 (select count(*) from (select 1 from system_user u where u.tenant_no = t.no limit 1) x)
+                 from system_tenant t
+                 where t.name = $1 and t.name <> ''";
             maybe(connection, sql, [name], row)?
         }
     })
@@ -86,10 +91,11 @@ pub(super) fn known(connection: Connection<'_>, id: TenantId) -> Outcome<TenantR
 
 /// Returns tenants in the order they were made, after a number.
 pub(crate) fn list(connection: Connection<'_>, after: i64, limit: u32) -> Outcome<Vec<TenantRow>> {
-    let sql = "select no, id, name, status, created_at, receipt
-         from system_tenant
-         where no > $1
-         order by no
+    let sql = "select t.no, t.id, t.name, t.status, t.created_at, t.receipt,
+           (select count(*) from (select 1 from system_user u where u.tenant_no = t.no limit 1) x)
+         from system_tenant t
+         where t.no > $1
+         order by t.no
          limit $2";
     Ok(rows(connection, sql, (after, limit), row)?)
 }

@@ -1,0 +1,98 @@
+//! `manent audit`: what was done by whom.
+
+use crate::home::Home;
+use crate::screen::{BAD, BOLD, Cell, DIM, GOOD, ID, Screen, Table, print};
+use anyhow::{Result, bail};
+use clap::Args;
+use manent::Tenants;
+use manent::model::AuditActor;
+use manent::store::PAGE_MAX;
+use manent::store::system::{AuditQuery, AuditReport};
+
+/// Shows the audit log, the newest first: what admins did, exports, erasures, the use of keys.
+///
+/// Each line is chained to the one before, so that a line that was altered or taken away is found out.
+#[derive(Args)]
+pub struct Audit {
+    /// Only what was done to this tenant, by its name or its id.
+    #[arg(long, value_name = "TENANT")]
+    tenant: Option<String>,
+    /// Only lines before this one.
+    #[arg(long, value_name = "NUMBER")]
+    before: Option<i64>,
+    /// How many lines.
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
+    limit: u32,
+    /// Check the whole chain instead, and print its end: keep it elsewhere to tell later that nothing was changed.
+    #[arg(long)]
+    verify: bool,
+}
+
+impl Audit {
+    pub async fn run(self, home: &Home, screen: &Screen) -> Result<()> {
+        home.with_tenants(async |tenants| self.at(tenants, screen).await).await
+    }
+
+    async fn at(self, tenants: &Tenants, screen: &Screen) -> Result<()> {
+        if self.verify {
+            let report = tenants.verify_audit().await?;
+            if screen.json {
+                screen.json(&report)?;
+            }
+            return show_check(screen, &report);
+        }
+        let tenant = match &self.tenant {
+            Some(text) => Some(tenants.tenant(text).await?.id),
+            None => None,
+        };
+        let limit = self.limit.clamp(1, PAGE_MAX);
+        let page = tenants.audit_page(AuditQuery { tenant, before: self.before, limit }).await?;
+        if screen.json {
+            return screen.json(&page);
+        }
+        let mut table = Table::new(&["NO", "WHEN", "ACTION", "BY", "TENANT", "PARTICULARS"], 5);
+        for entry in &page.entries {
+            let by = match entry.actor {
+                AuditActor::Key(key) => key.to_string(),
+                AuditActor::Operator => "operator".to_owned(),
+                AuditActor::Token => "token".to_owned(),
+                AuditActor::Stranger => "stranger".to_owned(),
+                AuditActor::Server => "server".to_owned(),
+            };
+            table.row(vec![
+                Cell::styled(entry.no, DIM),
+                Cell::new(entry.at),
+                Cell::styled(&entry.action, BOLD),
+                Cell::styled(by, ID),
+                Cell::new(entry.tenant.map(|tenant| tenant.to_string()).unwrap_or_default()),
+                Cell::new(entry.payload.as_ref().map(|payload| payload.text().to_owned()).unwrap_or_default()),
+            ]);
+        }
+        screen.table(&table)
+    }
+}
+
+/// Shows what was found when the chain was checked, to people; whoever wants JSON has it.
+pub fn show_check(screen: &Screen, report: &AuditReport) -> Result<()> {
+    if !screen.json {
+        let (style, said) = match report.problems.is_empty() {
+            true => (GOOD, "as they were written"),
+            false => (BAD, "NOT as they were written"),
+        };
+        print(&format!(
+            "audit log: {} lines, {} erased: {}{said}{}, up to {}\n",
+            report.lines,
+            report.erased,
+            style.render(),
+            style.render_reset(),
+            report.digest,
+        ))?;
+        for problem in &report.problems {
+            print(&format!("{}\n", serde_json::to_string(problem)?))?;
+        }
+    }
+    match report.problems.is_empty() {
+        true => Ok(()),
+        false => bail!("the audit log was tampered with"),
+    }
+}

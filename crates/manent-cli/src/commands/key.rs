@@ -1,0 +1,155 @@
+//! `manent key …`: what programs show to come in.
+
+use crate::commands::tenant::operator;
+use crate::home::Home;
+use crate::moment;
+use crate::screen::{BOLD, Cell, DIM, ID, Screen, Table, print};
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use manent::Tenants;
+use manent::model::{KeyDraft, KeyScope, Micros, TenantId};
+use manent::store::PAGE_MAX;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
+
+/// Keys of a tenant: what they may do, whom they act for, when they end.
+#[derive(Args)]
+pub struct Key {
+    /// The name or the id of the tenant.
+    #[arg(long, value_name = "TENANT", default_value = "default", global = true)]
+    tenant: String,
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Makes a key and prints it, this once.
+    New {
+        /// What you call it.
+        name: String,
+        /// What it may do: read, append, manage (holds both), admin (holds all); several with commas between.
+        #[arg(long, value_name = "SCOPES", value_delimiter = ',', default_value = "read,append")]
+        scope: Vec<String>,
+        /// The user it acts for: it reaches only what they created or belong to.
+        #[arg(long, value_name = "ID")]
+        user: Option<String>,
+        /// A project it is limited to; may be given several times.
+        #[arg(long, value_name = "PROJECT")]
+        project: Vec<String>,
+        /// When it ends: 30d, 12h, 2027-01-01.
+        #[arg(long, value_name = "WHEN")]
+        expires: Option<String>,
+        /// How many requests a second it may send.
+        #[arg(long, value_name = "N")]
+        rate: Option<u32>,
+    },
+    /// Lists keys, those that have ended as well; never their secrets.
+    List,
+    /// Ends a key, and with it every stream and session that was opened with it.
+    Revoke {
+        /// Its id, or the key itself.
+        key: String,
+    },
+}
+
+impl Key {
+    pub async fn run(self, home: &Home, screen: &Screen) -> Result<()> {
+        home.with_tenants(async |tenants| self.at(tenants, screen).await).await
+    }
+
+    async fn at(self, tenants: &Tenants, screen: &Screen) -> Result<()> {
+        let tenant = tenants.tenant(&self.tenant).await?.id;
+        match self.what {
+            What::New { name, scope, user, project, expires, rate } => {
+                let scopes = scope.iter().map(|word| read_word(word)).collect::<Result<BTreeSet<KeyScope>>>()?;
+                let expires_at = expires.map(|text| moment::read_ahead(&text, &jiff::Zoned::now())).transpose()?;
+                let projects = projects(tenants, tenant, &project).await?;
+                let scopes = scopes.into_iter().collect();
+                let draft = KeyDraft { name, scopes, user, projects, rate, expires_at };
+                let (key, word) = tenants.create_key(tenant, draft, operator()).await?;
+                match screen.json {
+                    true => {
+                        let mut shown = serde_json::to_value(&key)?;
+                        shown["word"] = word.reveal().into();
+                        screen.json(&shown)
+                    }
+                    false => {
+                        screen.done(&format!("made {}; keep the key, it is shown this once", key.id));
+                        print(&format!("{}\n", word.reveal()))
+                    }
+                }
+            }
+            What::List => list(tenants, tenant, screen).await,
+            What::Revoke { key } => {
+                let id = match manent::model::KeyWord::read(&key) {
+                    Some(word) => word.id,
+                    None => key.parse().with_context(|| "that is neither the id of a key nor a key")?,
+                };
+                let key = tenants.revoke_key(tenant, id, operator()).await?;
+                screen.done(&format!("revoked {}", key.id));
+                Ok(())
+            }
+        }
+    }
+}
+
+fn read_word<T: DeserializeOwned>(word: &str) -> Result<T> {
+    let word = word.trim();
+    serde_json::from_value(word.into())
+        .with_context(|| format!("there is no scope {word}: read, append, manage, admin"))
+}
+
+async fn projects(
+    tenants: &Tenants,
+    tenant: TenantId,
+    given: &[String],
+) -> Result<Option<BTreeSet<manent::ProjectId>>> {
+    if given.is_empty() {
+        return Ok(None);
+    }
+    let database = tenants.database(tenant).await?;
+    let mut found = BTreeSet::new();
+    for text in given {
+        found.insert(database.resolve_project(text).await?);
+    }
+    Ok(Some(found))
+}
+
+async fn list(tenants: &Tenants, tenant: TenantId, screen: &Screen) -> Result<()> {
+    let mut all: Vec<manent::model::Key> = Vec::new();
+    loop {
+        let page = tenants.keys(tenant, all.last().map(|key| key.id), PAGE_MAX).await?;
+        match page.is_empty() {
+            true => break,
+            false => all.extend(page),
+        }
+    }
+    if screen.json {
+        return screen.json(&all);
+    }
+    let now = jiff::Zoned::now();
+    let at = Micros(now.timestamp().as_microsecond());
+    let mut table = Table::new(&["ID", "NAME", "SCOPES", "LIMITS", "STATE", "USED"], 1);
+    for key in &all {
+        let scopes: Vec<&str> = key.scopes.iter().map(KeyScope::word).collect();
+        let user = key.user.iter().map(|user| format!("user {user}"));
+        let projects = key.projects.iter().map(|projects| format!("{} projects", projects.len()));
+        let limits: Vec<String> = user.chain(projects).collect();
+        let state = match (key.revoked_at, key.expires_at) {
+            (Some(_), _) => "revoked".to_owned(),
+            (None, Some(end)) if end <= at => "expired".to_owned(),
+            (None, Some(end)) => format!("until {end}"),
+            (None, None) => "good".to_owned(),
+        };
+        table.row(vec![
+            Cell::styled(key.id, ID),
+            Cell::styled(&key.name, BOLD),
+            Cell::new(scopes.join(",")),
+            Cell::new(limits.join(", ")),
+            Cell::new(state),
+            Cell::styled(key.used_at.map_or("never".to_owned(), |used| moment::ago(used, &now)), DIM),
+        ]);
+    }
+    screen.table(&table)
+}

@@ -1,0 +1,159 @@
+//! `manent tenant …`: owners on a server of many.
+
+use crate::home::Home;
+use crate::progress::Spinner;
+use crate::screen::{BOLD, Cell, DIM, ID, Screen, Table, print};
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use manent::model::AuditActor;
+use manent::store::PAGE_MAX;
+use manent::store::system::{AuditDraft, By};
+use manent::{Erasure, ExportSelection, Tenants};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Tenants: each has a store, users and keys of its own, and nobody sees another's words.
+#[derive(Args)]
+pub struct Tenant {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Makes a tenant with an empty store and prints its id.
+    New {
+        /// Its name.
+        name: String,
+    },
+    /// Lists tenants.
+    List,
+    /// Lets nobody of a tenant in any more; everything is kept.
+    Suspend {
+        /// Its name or its id.
+        tenant: String,
+    },
+    /// Lets the people of a tenant in again.
+    Resume {
+        /// Its name or its id.
+        tenant: String,
+    },
+    /// Writes everything of a tenant as JSON lines.
+    Export {
+        /// Its name or its id.
+        tenant: String,
+        /// The file; standard output if none is given.
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Destroys a tenant with its index, backups, users and keys, and prints a receipt.
+    Erase {
+        /// Its name or its id.
+        tenant: String,
+    },
+}
+
+/// Whoever runs commands on this machine.
+pub fn operator() -> By {
+    By::actor(AuditActor::Operator)
+}
+
+impl Tenant {
+    pub async fn run(self, home: &Home, screen: &Screen) -> Result<()> {
+        home.with_tenants(async |tenants| self.at(tenants, screen).await).await
+    }
+
+    async fn at(self, tenants: &Tenants, screen: &Screen) -> Result<()> {
+        match self.what {
+            What::New { name } => {
+                let tenant = tenants.create_tenant(&name, operator()).await?;
+                match screen.json {
+                    true => screen.json(&tenant),
+                    false => print(&format!("{}\n", tenant.id)),
+                }
+            }
+            What::List => list(tenants, screen).await,
+            What::Suspend { tenant } => {
+                let tenant = tenants.suspend(tenants.tenant(&tenant).await?.id, operator()).await?;
+                screen.done(&format!("suspended {}", tenant.name));
+                Ok(())
+            }
+            What::Resume { tenant } => {
+                let tenant = tenants.resume(tenants.tenant(&tenant).await?.id, operator()).await?;
+                screen.done(&format!("resumed {}", tenant.name));
+                Ok(())
+            }
+            What::Export { tenant, output } => {
+                let tenant = tenants.tenant(&tenant).await?;
+                tenants.audit(AuditDraft::new("tenant.export", Some(tenant.id), operator())).await?;
+                let database = tenants.database(tenant.id).await?;
+                let out: Box<dyn Write + Send> = match &output {
+                    Some(path) => {
+                        let file = std::fs::File::create_new(path);
+                        Box::new(file.with_context(|| format!("making {}", path.display()))?)
+                    }
+                    None => Box::new(std::io::stdout()),
+                };
+                database.export_jsonl(&ExportSelection::Everything, out).await?;
+                Ok(())
+            }
+            What::Erase { tenant } => {
+                let tenant = tenants.tenant(&tenant).await?;
+                screen.confirm(&format!("Destroy the tenant {} and everything in it for ever?", tenant.name))?;
+                let spinner = Spinner::start(screen, "erasing");
+                let erasure = tenants.erase_tenant(tenant.id, operator()).await;
+                spinner.end();
+                show_receipt(screen, &erasure?)
+            }
+        }
+    }
+}
+
+async fn list(tenants: &Tenants, screen: &Screen) -> Result<()> {
+    let mut all = Vec::new();
+    loop {
+        let page = tenants.tenants(all.last().map(|tenant: &manent::model::Tenant| tenant.id), PAGE_MAX).await?;
+        match page.is_empty() {
+            true => break,
+            false => all.extend(page),
+        }
+    }
+    if screen.json {
+        return screen.json(&all);
+    }
+    let mut table = Table::new(&["ID", "NAME", "STATUS", "MADE"], 1);
+    for tenant in &all {
+        let status = serde_json::to_value(tenant.status)?;
+        table.row(vec![
+            Cell::styled(tenant.id, ID),
+            Cell::styled(&tenant.name, BOLD),
+            Cell::new(status.as_str().unwrap_or_default()),
+            Cell::styled(tenant.created_at, DIM),
+        ]);
+    }
+    screen.table(&table)
+}
+
+/// Shows what an erasure removed.
+pub fn show_receipt(screen: &Screen, erasure: &Erasure) -> Result<()> {
+    if screen.json {
+        return screen.json(erasure);
+    }
+    let counts = [
+        ("conversations", erasure.conversations),
+        ("messages", erasure.messages),
+        ("attached", erasure.attached),
+        ("users", erasure.users),
+        ("keys", erasure.keys),
+        ("audit", erasure.audit),
+        ("backups", erasure.backups),
+        ("files", erasure.files),
+        ("bytes", erasure.bytes),
+        ("rows", erasure.rows),
+    ];
+    let mut table = Table::new(&["REMOVED", "COUNT"], 0);
+    for (name, count) in counts {
+        table.row(vec![Cell::styled(name, BOLD), Cell::new(count)]);
+    }
+    screen.table(&table)
+}

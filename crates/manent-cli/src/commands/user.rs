@@ -1,0 +1,89 @@
+//! `manent user …`: the people of a tenant.
+
+use crate::commands::tenant::{operator, show_receipt};
+use crate::home::Home;
+use crate::progress::Spinner;
+use crate::screen::{BOLD, Cell, DIM, Screen, Table};
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use manent::Tenants;
+use manent::model::TenantId;
+use manent::store::PAGE_MAX;
+
+/// Users of a tenant: conversations have creators and members, and keys may act for one.
+#[derive(Args)]
+pub struct User {
+    /// The name or the id of the tenant.
+    #[arg(long, value_name = "TENANT", default_value = "default", global = true)]
+    tenant: String,
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Makes a user known; one that is known gets the name.
+    Add {
+        /// The id that your own system gave them; it is the external id of authors.
+        id: String,
+        /// What they are called.
+        #[arg(default_value = "")]
+        name: String,
+    },
+    /// Lists users.
+    List,
+    /// Destroys all that a user wrote and all that is known of them, and prints a receipt.
+    Erase {
+        /// Their id.
+        id: String,
+    },
+}
+
+impl User {
+    pub async fn run(self, home: &Home, screen: &Screen) -> Result<()> {
+        home.with_tenants(async |tenants| self.at(tenants, screen).await).await
+    }
+
+    async fn at(self, tenants: &Tenants, screen: &Screen) -> Result<()> {
+        let tenant = tenants.tenant(&self.tenant).await?.id;
+        match self.what {
+            What::Add { id, name } => {
+                let user = tenants.put_user(tenant, &id, &name, operator()).await?;
+                match screen.json {
+                    true => screen.json(&user),
+                    false => {
+                        screen.done(&format!("added {}", user.id));
+                        Ok(())
+                    }
+                }
+            }
+            What::List => list(tenants, tenant, screen).await,
+            What::Erase { id } => {
+                screen.confirm(&format!("Destroy all that {id} wrote for ever?"))?;
+                let spinner = Spinner::start(screen, "erasing");
+                let erasure = tenants.erase_user(tenant, &id, operator()).await;
+                spinner.end();
+                show_receipt(screen, &erasure?)
+            }
+        }
+    }
+}
+
+async fn list(tenants: &Tenants, tenant: TenantId, screen: &Screen) -> Result<()> {
+    let mut all: Vec<manent::model::User> = Vec::new();
+    loop {
+        let page = tenants.users(tenant, all.last().map(|user| user.id.as_str()), PAGE_MAX).await?;
+        match page.is_empty() {
+            true => break,
+            false => all.extend(page),
+        }
+    }
+    if screen.json {
+        return screen.json(&all);
+    }
+    let mut table = Table::new(&["ID", "NAME", "ADDED"], 1);
+    for user in &all {
+        table.row(vec![Cell::styled(&user.id, BOLD), Cell::new(&user.name), Cell::styled(user.created_at, DIM)]);
+    }
+    screen.table(&table)
+}

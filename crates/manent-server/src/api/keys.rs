@@ -1,0 +1,89 @@
+//! The keys of a tenant.
+
+use super::limit;
+use crate::app::App;
+use crate::extract::{Asked, Asker, Id, Json};
+use crate::operation::{Need, Operation, group};
+use crate::problem::Answer;
+use axum::extract::State;
+use axum::http::{Method, StatusCode};
+use manent::model::{Key, KeyDraft, KeyId, KeyWord};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub(super) fn operations() -> Vec<Operation> {
+    let operations = vec![
+        Operation::new(Method::GET, "/keys", "listKeys", list)
+            .needs(Need::Tenant)
+            .says("Lists the keys of the tenant in the order they were made, those that have ended as well; never their secrets.")
+            .library("keys")
+            .query::<ListParameters>()
+            .answers::<Keys>(200),
+        Operation::new(Method::POST, "/keys", "createKey", create)
+            .needs(Need::Tenant)
+            .says("Makes a key. The key itself is told this once and kept nowhere; sending the request again makes another.")
+            .library("create_key")
+            .body::<KeyDraft>()
+            .answers::<MadeKey>(201),
+        Operation::new(Method::DELETE, "/keys/{key}", "revokeKey", revoke)
+            .needs(Need::Tenant)
+            .says("Ends a key, and with it every stream and session that was opened with it.")
+            .library("revoke_key")
+            .answers::<Key>(200),
+    ];
+    group("Keys", operations)
+}
+
+/// Which keys to list.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListParameters {
+    /// After this key.
+    after: Option<KeyId>,
+    /// How many, 50 if nothing is given.
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<u32>,
+}
+
+/// A page of keys.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Keys {
+    /// The keys; the next page begins after the last of them.
+    keys: Vec<Key>,
+}
+
+/// A key that was made.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct MadeKey {
+    /// What is known of it.
+    #[serde(flatten)]
+    key: Key,
+    /// The key itself, to be sent as `Authorization: Bearer …`. Keep it: it is told this once.
+    word: String,
+}
+
+/// Tells a key to whoever asked for it.
+pub(super) fn made((key, word): (Key, KeyWord)) -> (StatusCode, axum::Json<MadeKey>) {
+    (StatusCode::CREATED, axum::Json(MadeKey { key, word: word.reveal() }))
+}
+
+async fn list(
+    State(app): State<App>,
+    Asker(asker): Asker,
+    Asked(asked): Asked<ListParameters>,
+) -> Answer<axum::Json<Keys>> {
+    let keys = app.tenants.keys(asker.tenant, asked.after, limit(asked.limit)?).await?;
+    Ok(axum::Json(Keys { keys }))
+}
+
+async fn create(
+    State(app): State<App>,
+    Asker(asker): Asker,
+    Json(draft): Json<KeyDraft>,
+) -> Answer<(StatusCode, axum::Json<MadeKey>)> {
+    Ok(made(app.tenants.create_key(asker.tenant, draft, asker.by).await?))
+}
+
+async fn revoke(State(app): State<App>, Asker(asker): Asker, Id(id): Id<KeyId>) -> Answer<axum::Json<Key>> {
+    Ok(axum::Json(app.tenants.revoke_key(asker.tenant, id, asker.by).await?))
+}

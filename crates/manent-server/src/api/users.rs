@@ -1,0 +1,108 @@
+//! The users of a tenant.
+
+use super::{Nothing, limit};
+use crate::app::App;
+use crate::extract::{Asked, Asker, Json, UserName};
+use crate::operation::{Need, Operation, group};
+use crate::problem::Answer;
+use axum::extract::State;
+use axum::http::Method;
+use manent::Erasure;
+use manent::model::User;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub(super) fn operations() -> Vec<Operation> {
+    const ONE: &str = "/users/{user}";
+    let operations = vec![
+        Operation::new(Method::GET, "/users", "listUsers", list)
+            .needs(Need::Tenant)
+            .says("Lists the users of the tenant in the order of their ids.")
+            .library("users")
+            .query::<ListParameters>()
+            .answers::<Users>(200),
+        Operation::new(Method::GET, ONE, "getUser", get)
+            .needs(Need::Tenant)
+            .says("Returns a user.")
+            .library("user")
+            .answers::<User>(200),
+        Operation::new(Method::PUT, ONE, "putUser", put)
+            .needs(Need::Tenant)
+            .says("Makes a user known, by the id that the tenant's own system gave them; one that is known gets the name.")
+            .library("put_user")
+            .body::<NewUser>()
+            .answers::<User>(200),
+        Operation::new(Method::POST, "/users/{user}/erase", "eraseUser", erase)
+            .needs(Need::Tenant)
+            .says(
+                "Destroys all that a user wrote and all that is known of them: conversations that were theirs alone, \
+                 their messages in others, drafts, keys, what the audit log tells, and the managed backups that still \
+                 hold it. The receipt says what was removed.",
+            )
+            .library("erase_user")
+            .body::<Nothing>()
+            .answers::<Erasure>(200)
+            .may_take_long(),
+    ];
+    group("Users", operations)
+}
+
+/// Which users to list.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListParameters {
+    /// After this user.
+    #[schemars(length(max = 200))]
+    after: Option<String>,
+    /// How many, 50 if nothing is given.
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<u32>,
+}
+
+/// A page of users.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Users {
+    /// The users; the next page begins after the last of them.
+    users: Vec<User>,
+}
+
+/// What is to be known of a user.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NewUser {
+    /// What they are called.
+    #[serde(default)]
+    #[schemars(length(max = 200))]
+    name: String,
+}
+
+async fn list(
+    State(app): State<App>,
+    Asker(asker): Asker,
+    Asked(asked): Asked<ListParameters>,
+) -> Answer<axum::Json<Users>> {
+    let users = app.tenants.users(asker.tenant, asked.after.as_deref(), limit(asked.limit)?).await?;
+    Ok(axum::Json(Users { users }))
+}
+
+async fn get(State(app): State<App>, Asker(asker): Asker, UserName(user): UserName) -> Answer<axum::Json<User>> {
+    Ok(axum::Json(app.tenants.user(asker.tenant, &user).await?))
+}
+
+async fn put(
+    State(app): State<App>,
+    Asker(asker): Asker,
+    UserName(user): UserName,
+    Json(new): Json<NewUser>,
+) -> Answer<axum::Json<User>> {
+    Ok(axum::Json(app.tenants.put_user(asker.tenant, &user, &new.name, asker.by).await?))
+}
+
+async fn erase(
+    State(app): State<App>,
+    Asker(asker): Asker,
+    UserName(user): UserName,
+    _: Json<Nothing>,
+) -> Answer<axum::Json<Erasure>> {
+    Ok(axum::Json(app.tenants.erase_user(asker.tenant, &user, asker.by).await?))
+}

@@ -1,0 +1,118 @@
+//! Numbers for whoever watches the server, in the text format of Prometheus: by tenant, never by what people wrote.
+
+use crate::app::App;
+use crate::principal::{Principal, Who};
+use axum::Extension;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use manent::model::TenantId;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Up to how many seconds a request took, and one more for those that took longer.
+const BOUNDS: [f64; 9] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
+
+/// What happened, by tenant.
+#[derive(Default)]
+pub struct Metrics {
+    tenants: Mutex<BTreeMap<TenantId, Counted>>,
+}
+
+/// What happened in a tenant.
+#[derive(Default, Clone)]
+struct Counted {
+    /// Answers by the first digit of their status.
+    answers: BTreeMap<u16, u64>,
+    /// Requests by how long they took.
+    took: [u64; BOUNDS.len() + 1],
+    seconds: f64,
+}
+
+impl Metrics {
+    /// Counts an answer.
+    pub fn count(&self, tenant: TenantId, status: u16, took: Duration) {
+        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        let counted = tenants.entry(tenant).or_default();
+        *counted.answers.entry(status / 100).or_default() += 1;
+        let seconds = took.as_secs_f64();
+        counted.took[BOUNDS.iter().position(|bound| seconds <= *bound).unwrap_or(BOUNDS.len())] += 1;
+        counted.seconds += seconds;
+    }
+
+    fn of(&self, only: Option<TenantId>) -> Vec<(TenantId, Counted)> {
+        let tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = tenants.iter().filter(|(tenant, _)| only.is_none_or(|only| only == **tenant));
+        wanted.map(|(tenant, counted)| (*tenant, counted.clone())).collect()
+    }
+}
+
+/// Answers with the numbers: of all tenants to the token, of their own to the others.
+pub async fn metrics(State(app): State<App>, Extension(principal): Extension<Principal>) -> Response {
+    let only = match principal.who {
+        Who::Token => None,
+        Who::Key(_) => Some(principal.tenant),
+    };
+    let mut text = String::new();
+    requests(&mut text, &app.metrics.of(only));
+    let is_wanted = |tenant: &Option<TenantId>| only.is_none() || *tenant == only;
+    gauge(&mut text, "manent_requests_under_way", "Requests that are being answered.", &app.requests.held(), is_wanted);
+    gauge(&mut text, "manent_live_tails", "Live tails that are open.", &app.tails.held(), is_wanted);
+    stores(&mut text, &app, only);
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+}
+
+/// Names what comes; writing to a text cannot fail.
+fn head(text: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+}
+
+fn requests(text: &mut String, counted: &[(TenantId, Counted)]) {
+    head(text, "manent_requests_total", "counter", "Requests by the first digit of their status.");
+    for (tenant, counted) in counted {
+        for (class, count) in &counted.answers {
+            let _ = writeln!(text, "manent_requests_total{{tenant=\"{tenant}\",status=\"{class}xx\"}} {count}");
+        }
+    }
+    head(text, "manent_request_seconds", "histogram", "How long requests took until their answer began.");
+    for (tenant, counted) in counted {
+        let mut sum = 0;
+        for (place, count) in counted.took.iter().enumerate() {
+            sum += count;
+            let bound = BOUNDS.get(place).map_or("+Inf".to_owned(), f64::to_string);
+            let _ = writeln!(text, "manent_request_seconds_bucket{{tenant=\"{tenant}\",le=\"{bound}\"}} {sum}");
+        }
+        let _ = writeln!(text, "manent_request_seconds_sum{{tenant=\"{tenant}\"}} {}", counted.seconds);
+        let _ = writeln!(text, "manent_request_seconds_count{{tenant=\"{tenant}\"}} {sum}");
+    }
+}
+
+fn gauge(
+    text: &mut String,
+    name: &str,
+    help: &str,
+    held: &[(Option<TenantId>, usize)],
+    is_wanted: impl Fn(&Option<TenantId>) -> bool,
+) {
+    head(text, name, "gauge", help);
+    for (tenant, count) in held.iter().filter(|(tenant, _)| is_wanted(tenant)) {
+        let tenant = tenant.map(|tenant| tenant.to_string()).unwrap_or_default();
+        let _ = writeln!(text, "{name}{{tenant=\"{tenant}\"}} {count}");
+    }
+}
+
+/// How far the stores that are open have come.
+fn stores(text: &mut String, app: &App, only: Option<TenantId>) {
+    let open: Vec<_> =
+        app.tenants.open_stores().into_iter().filter(|(id, _)| only.is_none_or(|only| only == *id)).collect();
+    head(text, "manent_store_position", "counter", "The last position of the journal.");
+    for (tenant, database) in &open {
+        let _ = writeln!(text, "manent_store_position{{tenant=\"{tenant}\"}} {}", database.position());
+    }
+    head(text, "manent_index_waiting", "gauge", "What is stored and not yet in the index.");
+    for (tenant, database) in &open {
+        let _ = writeln!(text, "manent_index_waiting{{tenant=\"{tenant}\"}} {}", database.indexed().waiting);
+    }
+}

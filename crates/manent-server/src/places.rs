@@ -1,0 +1,91 @@
+//! Places for those who are served at a time; no tenant gets so many that nothing is left for others.
+
+use manent::model::TenantId;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Places, and who holds them.
+pub struct Places {
+    all: usize,
+    held: Mutex<HashMap<Option<TenantId>, usize>>,
+}
+
+/// A place; it is free again when this is dropped.
+pub struct Place {
+    places: Arc<Places>,
+    tenant: Option<TenantId>,
+}
+
+/// How many places one tenant may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Share {
+    /// All of them: there is nobody else.
+    All,
+    /// Half of them.
+    Half,
+}
+
+impl Places {
+    /// Makes so many.
+    pub fn new(all: usize) -> Arc<Self> {
+        Arc::new(Self { all, held: Mutex::default() })
+    }
+
+    /// Takes a place; none if all are held, or this tenant holds its share.
+    pub fn take(self: &Arc<Self>, tenant: Option<TenantId>, share: Share) -> Option<Place> {
+        let mut held = self.lock();
+        let most = match share {
+            Share::All => self.all,
+            Share::Half => self.all.div_ceil(2),
+        };
+        let own = held.get(&tenant).copied().unwrap_or(0);
+        if own >= most || held.values().sum::<usize>() >= self.all {
+            return None;
+        }
+        held.insert(tenant, own + 1);
+        drop(held);
+        Some(Place { places: self.clone(), tenant })
+    }
+
+    /// Returns how many places each holds.
+    pub fn held(&self) -> Vec<(Option<TenantId>, usize)> {
+        self.lock().iter().map(|(tenant, count)| (*tenant, *count)).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Option<TenantId>, usize>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut held = self.places.lock();
+        if let Some(count) = held.get_mut(&self.tenant) {
+            *count -= 1;
+            if *count == 0 {
+                held.remove(&self.tenant);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_tenant_leaves_places_for_others() {
+        let places = Places::new(4);
+        let (one, other) = (TenantId::new(1, [1; 10]), TenantId::new(1, [2; 10]));
+        let mut held: Vec<Place> = (0..2).filter_map(|_| places.take(Some(one), Share::Half)).collect();
+        assert_eq!(held.len(), 2);
+        assert!(places.take(Some(one), Share::Half).is_none());
+        held.extend((0..3).filter_map(|_| places.take(Some(other), Share::Half)));
+        assert_eq!(held.len(), 4);
+        assert!(places.take(None, Share::Half).is_none(), "all are held");
+        held.clear();
+        assert!(places.held().is_empty());
+        held.extend((0..9).filter_map(|_| places.take(Some(one), Share::All)));
+        assert_eq!(held.len(), 4);
+    }
+}
