@@ -65,6 +65,27 @@ impl Running {
         Client::connect(self.address, &headers).await.expect("a server that listens")
     }
 
+    /// Connects with a key.
+    pub async fn holder(&self, word: &str) -> Client {
+        let authorization = format!("Bearer {word}");
+        let headers = [("authorization", authorization.as_str()), ("content-type", "application/json")];
+        Client::connect(self.address, &headers).await.expect("a server that listens")
+    }
+
+    /// Makes a tenant and returns its id.
+    pub async fn tenant(&self, name: &str) -> String {
+        let made = good(&mut self.client().await, "POST", "/tenants", serde_json::json!({ "name": name })).await;
+        text(&made, "/id")
+    }
+
+    /// Makes a key of a tenant, and returns its id and the key itself.
+    pub async fn key(&self, tenant: &str, draft: Value) -> (String, String) {
+        let mut draft = draft;
+        draft["name"] = "a key".into();
+        let made = good(&mut self.client().await, "POST", &format!("/tenants/{tenant}/keys"), draft).await;
+        (text(&made, "/id"), text(&made, "/word"))
+    }
+
     /// Connects as somebody without anything.
     pub async fn stranger(&self) -> Client {
         Client::connect(self.address, &[]).await.expect("a server that listens")

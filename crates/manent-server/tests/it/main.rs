@@ -2,6 +2,7 @@
 
 mod kit;
 mod guard;
+mod keys;
 mod bad_requests;
 mod requests;
 mod operations;

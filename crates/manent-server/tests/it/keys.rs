@@ -1,0 +1,244 @@
+//! Keys: what they open, how often, and that they close again at once.
+
+use crate::kit::{Running, ask, good, text};
+use manent_server::{Limits, Rate};
+use manent_testing::http::Events;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The first tenant.
+const HOME: &str = "ten_00000000000000000000000000";
+
+async fn tail(server: &Running, word: &str) -> (manent_testing::http::Client, Events) {
+    let mut reader = server.holder(word).await;
+    let live = [("accept", "text/event-stream")];
+    let response = reader.begin("GET", "/api/v1/journal", &live, "").await.expect("an answer");
+    assert_eq!(response.status().as_u16(), 200);
+    (reader, Events::of(response))
+}
+
+/// Waits until a stream is cut or ends.
+async fn cut(mut events: Events) {
+    let over = async { while let Ok(Some(_)) = events.next().await {} };
+    tokio::time::timeout(PATIENCE, over).await.expect("the stream ends");
+}
+
+#[tokio::test]
+async fn a_key_opens_the_store_of_its_tenant_and_no_other() {
+    let server = Running::start().await;
+    let (acme, umbrella) = (server.tenant("acme").await, server.tenant("umbrella").await);
+    let (_, ours) = server.key(&acme, json!({ "scopes": ["manage"] })).await;
+    let (_, theirs) = server.key(&umbrella, json!({ "scopes": ["manage"] })).await;
+    let (mut ours, theirs) = (server.holder(&ours).await, server.holder(&theirs).await);
+    let chat = text(&good(&mut ours, "POST", "/conversations", json!({ "title": "天气" })).await, "/id");
+    for mut other in [theirs, server.client().await] {
+        assert_eq!(ask(&mut other, "GET", &format!("/conversations/{chat}"), Value::Null).await.0, 404);
+        let listed = good(&mut other, "GET", "/conversations", Value::Null).await;
+        assert_eq!(listed["conversations"], json!([]));
+    }
+    let session = good(&mut ours, "GET", "/session", Value::Null).await;
+    assert_eq!(
+        (&session["tenant"], &session["scopes"], &session["token"]),
+        (&json!(acme), &json!(["manage"]), &json!(false))
+    );
+    // What the tenant is comes from the key; whatever else is said of it changes nothing.
+    for name in ["tenant", "x-tenant", "x-tenant-id", "x-api-key"] {
+        let headers = [(name, umbrella.as_str())];
+        let answer = ours.send("GET", &format!("/api/v1/conversations/{chat}"), &headers, "").await.expect("an answer");
+        assert_eq!(answer.status.as_u16(), 200, "{name}");
+    }
+    let (status, problem) = ask(&mut ours, "GET", &format!("/conversations?tenant={umbrella}"), Value::Null).await;
+    assert_eq!((status, &problem["code"]), (400, &json!("invalid")));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_revoked_key_ends_streams_sessions_and_requests() {
+    let server = Running::start().await;
+    let (id, word) = server.key(HOME, json!({ "scopes": ["manage"] })).await;
+    let (_, stays) = server.key(HOME, json!({ "scopes": ["read"] })).await;
+    let (_reader, events) = tail(&server, &word).await;
+    let (_other, mut kept) = tail(&server, &stays).await;
+    let mut visitor = server.stranger().await;
+    let login = json!({ "token": word }).to_string();
+    let begun = visitor.send("POST", "/api/v1/session", &[("content-type", "application/json")], login).await;
+    let cookie = begun.expect("an answer").header("set-cookie").split(';').next().expect("a cookie").to_owned();
+    let look = [("cookie", cookie.as_str())];
+    let seen = visitor.send("GET", "/api/v1/conversations", &look, "").await.expect("an answer");
+    assert_eq!(seen.status.as_u16(), 200);
+    good(&mut server.client().await, "DELETE", &format!("/keys/{id}"), Value::Null).await;
+    cut(events).await;
+    let seen = visitor.send("GET", "/api/v1/conversations", &look, "").await.expect("an answer");
+    assert_eq!((seen.status.as_u16(), seen.text().contains("key_revoked")), (401, true));
+    let (status, problem) = ask(&mut server.holder(&word).await, "GET", "/conversations", Value::Null).await;
+    assert_eq!((status, &problem["code"]), (401, &json!("key_revoked")));
+    good(&mut server.client().await, "POST", "/conversations", json!({ "title": "after" })).await;
+    let next = tokio::time::timeout(PATIENCE, kept.next()).await.expect("another's stream goes on");
+    assert!(next.expect("readable").is_some());
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_upload_ends_with_its_key() {
+    let server = Running::start().await;
+    let (id, word) = server.key(HOME, json!({ "scopes": ["manage"] })).await;
+    let mut stream = tokio::net::TcpStream::connect(server.address).await.expect("listening");
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let head = format!(
+        "POST /api/v1/import HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {word}\r\n\
+         content-type: application/x-ndjson\r\ncontent-length: 1000\r\n\r\n",
+        server.address
+    );
+    stream.write_all(head.as_bytes()).await.expect("sent");
+    stream.write_all(b"{\"type\":\"manent\",\"value\":{\"format\":1}}\n").await.expect("sent");
+    // The use of a key is in the log before the request is done, so it is under way once it is there.
+    let mut owner = server.client().await;
+    let begun = async {
+        loop {
+            let lines = good(&mut owner, "GET", "/audit?limit=9", Value::Null).await;
+            if lines.to_string().contains("\"import\"") {
+                break;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, begun).await.expect("it begins");
+    good(&mut owner, "DELETE", &format!("/keys/{id}"), Value::Null).await;
+    let mut answer = Vec::new();
+    let told = async {
+        while !answer.ends_with(b"}") {
+            assert!(stream.read_buf(&mut answer).await.expect("readable") > 0, "it ended without a word");
+        }
+    };
+    tokio::time::timeout(PATIENCE, told).await.expect("it is told");
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    assert!(answer.starts_with("HTTP/1.1 401") && answer.contains("key_ended"), "{answer}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_suspended_tenant_and_an_expired_key_are_cut_off() {
+    let server = Running::start().await;
+    let acme = server.tenant("acme").await;
+    let (_, word) = server.key(&acme, json!({ "scopes": ["read"] })).await;
+    let (_reader, events) = tail(&server, &word).await;
+    let mut owner = server.client().await;
+    good(&mut owner, "POST", &format!("/tenants/{acme}/suspend"), json!({})).await;
+    cut(events).await;
+    let (status, problem) = ask(&mut server.holder(&word).await, "GET", "/conversations", Value::Null).await;
+    assert_eq!((status, &problem["code"]), (401, &json!("tenant_suspended")));
+    good(&mut owner, "POST", &format!("/tenants/{acme}/resume"), json!({})).await;
+    good(&mut server.holder(&word).await, "GET", "/conversations", Value::Null).await;
+    let soon =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("now") + Duration::from_secs(1);
+    let soon = manent::Micros(soon.as_micros() as i64).to_string();
+    let (_, short) = server.key(&acme, json!({ "scopes": ["read"], "expires_at": soon })).await;
+    let (_reader, events) = tail(&server, &short).await;
+    cut(events).await;
+    let (status, problem) = ask(&mut server.holder(&short).await, "GET", "/conversations", Value::Null).await;
+    assert_eq!((status, &problem["code"]), (401, &json!("key_expired")));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_key_may_ask_so_often() {
+    let server = Running::start().await;
+    let (_, slow) = server.key(HOME, json!({ "scopes": ["read"], "rate": 1 })).await;
+    let (_, other) = server.key(HOME, json!({ "scopes": ["read"] })).await;
+    let mut slow = server.holder(&slow).await;
+    let mut refused = None;
+    for _ in 0..50 {
+        let answer = slow.send("GET", "/api/v1/conversations", &[], "").await.expect("an answer");
+        if answer.status.as_u16() == 429 {
+            refused = Some(answer);
+            break;
+        }
+    }
+    let refused = refused.expect("fifty a second are more than one");
+    assert_eq!((refused.header("retry-after"), refused.text().contains("too_often")), ("1", true));
+    good(&mut server.holder(&other).await, "GET", "/conversations", Value::Null).await;
+    good(&mut server.client().await, "GET", "/conversations", Value::Null).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_address_may_be_refused_so_often() {
+    let limits = Limits { refusals: Rate { per_second: 1, burst: 5 }, ..Limits::default() };
+    let server = Running::with(limits).await;
+    let wrong = manent::model::KeyWord::new(manent::model::KeyId::new(1, [1; 10]), [7; 32]).reveal();
+    let mut guesser = server.holder(&wrong).await;
+    let mut statuses = Vec::new();
+    for _ in 0..20 {
+        statuses.push(ask(&mut guesser, "GET", "/conversations", Value::Null).await.0);
+    }
+    assert!(statuses[..5].iter().all(|status| *status == 401), "{statuses:?}");
+    assert!(statuses[6..].contains(&429), "{statuses:?}");
+    let login = ask(&mut server.stranger().await, "GET", "/session", Value::Null).await;
+    assert_eq!(login.0, 401, "whoever shows nothing is not counted");
+    good(&mut server.client().await, "GET", "/conversations", Value::Null).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_audit_log_tells_what_admins_looked_at() {
+    let server = Running::start().await;
+    let acme = server.tenant("acme").await;
+    let (_, admin) = server.key(&acme, json!({ "scopes": ["admin"] })).await;
+    let mut admin = server.holder(&admin).await;
+    let chat = text(&good(&mut admin, "POST", "/conversations", json!({ "title": "title-canary" })).await, "/id");
+    let actions = async |client: &mut manent_testing::http::Client| {
+        let lines = good(client, "GET", "/audit?limit=100", Value::Null).await;
+        let actions = lines["entries"].as_array().expect("lines").clone();
+        actions.into_iter().map(|line| (text(&line, "/action"), line)).collect::<Vec<_>>()
+    };
+    let count = |lines: &[(String, Value)], action: &str| lines.iter().filter(|(other, _)| other == action).count();
+    good(&mut admin, "GET", &format!("/conversations/{chat}"), Value::Null).await;
+    let before = actions(&mut admin).await;
+    assert_eq!((count(&before, "key.use"), count(&before, "read")), (1, 0), "without users it is their own");
+    good(&mut admin, "PUT", "/users/ada", json!({ "name": "Ada" })).await;
+    for _ in 0..3 {
+        good(&mut admin, "GET", &format!("/conversations/{chat}"), Value::Null).await;
+    }
+    admin.send("GET", "/api/v1/export", &[], "").await.expect("an answer");
+    let after = actions(&mut admin).await;
+    assert_eq!((count(&after, "read"), count(&after, "export"), count(&after, "user.put")), (1, 1, 1));
+    let (_, read) = after.iter().find(|(action, _)| action == "read").expect("a line");
+    assert_eq!(read["payload"]["detail"], json!({ "operation": "getConversation", "conversation": chat }));
+    assert!(!format!("{after:?}").contains("title-canary"), "what people wrote is not in the log");
+    let mut owner = server.client().await;
+    let checked = good(&mut owner, "POST", "/audit/verify", json!({})).await;
+    assert_eq!(checked["problems"], json!([]));
+    let elsewhere = ask(&mut admin, "GET", &format!("/audit?tenant={HOME}"), Value::Null).await;
+    assert_eq!(elsewhere.0, 404);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn numbers_are_told_by_tenant_and_to_whom_they_concern() {
+    let server = Running::start().await;
+    let (acme, umbrella) = (server.tenant("acme").await, server.tenant("umbrella").await);
+    let (_, admin) = server.key(&acme, json!({ "scopes": ["admin"] })).await;
+    let (_, reader) = server.key(&umbrella, json!({ "scopes": ["read"] })).await;
+    let (mut admin, mut reader) = (server.holder(&admin).await, server.holder(&reader).await);
+    good(&mut admin, "POST", "/conversations", json!({ "title": "title-canary" })).await;
+    good(&mut reader, "GET", "/conversations", Value::Null).await;
+    let numbers = async |client: &mut manent_testing::http::Client| {
+        let answer = client.send("GET", "/metrics", &[], "").await.expect("an answer");
+        (answer.status.as_u16(), answer.text())
+    };
+    let (status, all) = numbers(&mut server.client().await).await;
+    assert_eq!(status, 200);
+    assert!(all.contains(&format!("manent_requests_total{{tenant=\"{acme}\",status=\"2xx\"}} 1")), "{all}");
+    assert!(all.contains(&format!("manent_requests_total{{tenant=\"{umbrella}\",status=\"2xx\"}} 1")), "{all}");
+    assert!(all.contains(&format!("manent_store_position{{tenant=\"{acme}\"}} 1")), "{all}");
+    assert!(all.contains("manent_request_seconds_bucket") && all.contains("le=\"+Inf\""), "{all}");
+    let (status, own) = numbers(&mut admin).await;
+    assert_eq!(status, 200);
+    assert!(own.contains(&acme) && !own.contains(&umbrella), "{own}");
+    assert!(!all.contains("canary") && !all.contains("acme"), "{all}");
+    assert_eq!(numbers(&mut reader).await.0, 403);
+    assert_eq!(numbers(&mut server.stranger().await).await.0, 401);
+    server.stop().await;
+}
