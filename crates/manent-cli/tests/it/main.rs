@@ -7,5 +7,6 @@ mod watched;
 mod search;
 mod picker;
 mod serve;
+mod canary;
 mod server;
 mod readme;

@@ -14,7 +14,7 @@ use std::time::Duration;
 pub struct Served {
     child: Child,
     pub address: SocketAddr,
-    token: String,
+    pub token: String,
 }
 
 impl Served {
@@ -23,13 +23,18 @@ impl Served {
     }
 
     /// Starts it with a command that was prepared.
-    pub fn start_with(mut command: Command) -> Self {
+    pub fn start_with(command: Command) -> Self {
+        Self::start_to(command, "error", Stdio::null())
+    }
+
+    /// The same, with a log of some level that goes somewhere.
+    pub fn start_to(mut command: Command, level: &str, log: Stdio) -> Self {
         let mut child = command
             .args(["serve", "--listen", "127.0.0.1:0", "--no-backups"])
-            .env("MANENT_LOG", "error")
+            .env("MANENT_LOG", level)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(log)
             .spawn()
             .expect("the server starts");
         let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
@@ -51,7 +56,7 @@ impl Served {
     }
 
     /// Asks it to end, as a service manager does, and returns how it ended.
-    fn terminate(mut self) -> Option<i32> {
+    pub fn terminate(mut self) -> Option<i32> {
         let id = self.child.id().to_string();
         std::process::Command::new("kill").args(["-TERM", &id]).status().expect("a signal");
         self.child.wait().expect("ended").code()
