@@ -166,3 +166,14 @@ fn both_languages_link_to_the_same_documents() {
     };
     assert_eq!(links(&read(FILES[0])), links(&read(FILES[1])));
 }
+
+#[test]
+fn what_is_said_of_keys_users_and_tenants_can_be_typed() {
+    let text = read("docs/tenants.md");
+    let script: Vec<String> = blocks(&text, "sh").into_iter().map(|block| block.join("\n")).collect();
+    assert!(script.len() >= 4, "the document shows commands");
+    let output = bash(&Home::new(), &script.join("\n"));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("tenant.erased") && said.contains("as they were written"), "{said}");
+}
