@@ -26,6 +26,7 @@ pub struct Facts {
     pub store: Vec<Fact>,
     pub search: Vec<Fact>,
     pub imports: Vec<Fact>,
+    pub tenants: Vec<Fact>,
 }
 
 impl Fact {

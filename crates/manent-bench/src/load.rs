@@ -29,11 +29,16 @@ pub fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) 
 
 /// Sends requests on [`CONNECTIONS`] connections until `window` has passed; an answer that is no success ends it.
 pub fn drive(address: SocketAddr, window: Duration, requests: &[Request]) -> Result<Summary> {
+    drive_on(address, window, CONNECTIONS, requests)
+}
+
+/// The same on so many connections.
+pub fn drive_on(address: SocketAddr, window: Duration, many: usize, requests: &[Request]) -> Result<Summary> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, async {
         let mut connections = Vec::new();
-        for _ in 0..CONNECTIONS {
+        for _ in 0..many {
             connections.push(Connection::open(address).await?);
         }
         let requests: std::rc::Rc<[Request]> = requests.into();
@@ -42,7 +47,7 @@ pub fn drive(address: SocketAddr, window: Duration, requests: &[Request]) -> Res
             let requests = requests.clone();
             tokio::task::spawn_local(async move {
                 let mut latencies = Vec::new();
-                let first = number * requests.len() / CONNECTIONS;
+                let first = number * requests.len() / many;
                 for request in requests.iter().cycle().skip(first) {
                     let before = Instant::now();
                     connection.send(request).await?;

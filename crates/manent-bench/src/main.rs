@@ -6,7 +6,8 @@
 //! In reading order: what is asked ([`measure`]), who answers ([`subject`], then [`raw_log`], [`lmdb`], [`peer`], [`web`],
 //! [`server`], [`select`], [`pgbench`]), what
 //! they are fed ([`corpus`]), how it is timed ([`drive`], [`summary`]), how rounds go ([`rounds`]), what an import of
-//! large files takes ([`formats`]), what a search takes ([`search`]), what is expected ([`goal`]) and how it is shown ([`table`], [`machine`]).
+//! large files takes ([`formats`]), what a search takes ([`search`]), what many owners
+//! take ([`tenants`]), what is expected ([`goal`]) and how it is shown ([`table`], [`machine`]).
 
 mod corpus;
 mod drive;
@@ -31,6 +32,7 @@ mod server;
 mod subject;
 mod summary;
 mod table;
+mod tenants;
 mod web;
 
 use std::path::Path;
@@ -70,19 +72,24 @@ fn main() -> Result<()> {
         println!("{}", table::facts(&search::of(workspace.path(), &corpus)?));
         return Ok(());
     }
+    if options.tenants {
+        println!("{}", table::facts(&tenants::of(workspace.path())?));
+        return Ok(());
+    }
     let imports = formats::of(workspace.path(), options.scale.import_bytes)?;
     if options.formats {
         println!("{}", table::facts(&imports));
         return Ok(());
     }
     let search = search::of(workspace.path(), &corpus)?;
+    let tenants = tenants::of(workspace.path())?;
     let store = manent::Manent::load(workspace.path(), &corpus, &measure::LENGTHS)?;
     let path = store.path().to_owned();
     let mut subjects = subjects(workspace.path(), &corpus, store)?;
     let results = Results::measure(&mut subjects, &options.scale);
     // Closing the stores leaves nothing in their WALs, so that the file is all there is.
     drop(subjects);
-    let facts = Facts { store: facts::of(&path, &corpus)?, search, imports };
+    let facts = Facts { store: facts::of(&path, &corpus)?, search, imports, tenants };
     let report = table::report(&results, &facts, &Machine::of(workspace.path()), &options.scale);
     println!("{report}");
     if let Some(path) = &options.write {

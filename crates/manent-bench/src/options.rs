@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-const USAGE: &str =
-    "usage: manent-bench [--quick] [--formats] [--search] [--only WORDS] [--write FILE] [--directory FOLDER]";
+const USAGE: &str = "usage: manent-bench [--quick] [--formats] [--search] [--tenants] [--only WORDS] [--write FILE] [--directory FOLDER]";
 
 /// What one run is to do.
 pub struct Options {
@@ -20,6 +19,8 @@ pub struct Options {
     pub formats: bool,
     /// Only search is measured.
     pub search: bool,
+    /// Only many tenants are measured.
+    pub tenants: bool,
 }
 
 /// How long and how large a run is.
@@ -69,13 +70,15 @@ impl Options {
     /// Reads the arguments that follow the program's name.
     pub fn from_arguments(arguments: impl IntoIterator<Item = String>) -> Result<Options> {
         let mut arguments = arguments.into_iter();
-        let mut options =
-            Options { write: None, directory: build_directory()?, scale: Scale::FULL, formats: false, search: false };
+        let (formats, search, tenants) = (false, false, false);
+        let (write, directory, scale) = (None, build_directory()?, Scale::FULL);
+        let mut options = Options { write, directory, scale, formats, search, tenants };
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--quick" => options.scale = Scale { only: options.scale.only, ..Scale::QUICK },
                 "--formats" => options.formats = true,
                 "--search" => options.search = true,
+                "--tenants" => options.tenants = true,
                 "--only" => options.scale.only = arguments.next().context(USAGE)?,
                 "--write" => options.write = Some(arguments.next().context(USAGE)?.into()),
                 "--directory" => options.directory = arguments.next().context(USAGE)?.into(),

@@ -28,6 +28,8 @@ pub fn report(results: &Results, facts: &Facts, machine: &Machine, scale: &Scale
         self::facts(&facts.store),
         "## Search\n".to_string(),
         self::facts(&facts.search),
+        "## Many tenants\n".to_string(),
+        self::facts(&facts.tenants),
         "## Imports of large files\n".to_string(),
         self::facts(&facts.imports),
         "## Figures\n".to_string(),

@@ -159,6 +159,14 @@ fn serve(home: &Path) -> Result<Process> {
     Process::start(command)
 }
 
+/// Starts our server over a folder with tenants, without the brake that one address has.
+pub fn serve_tenants(home: &Path) -> Result<Process> {
+    let mut command = Command::new(program()?);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--no-backups", "--address-rate", "1000000"]);
+    command.env("MANENT_HOME", home).env("MANENT_TOKEN", TOKEN).env_remove("MANENT_DB").env_remove("MANENT_LOG");
+    Process::start(command)
+}
+
 /// Returns how long our server takes from its start until it answers that it is ready.
 pub fn time_to_ready(store: &Path) -> Result<Duration> {
     let started = Instant::now();
@@ -191,12 +199,18 @@ pub fn serve_nothing() -> Result<()> {
 }
 
 /// A server process that ends with the value.
-struct Process {
+pub struct Process {
     child: Child,
-    address: SocketAddr,
+    /// Where it listens.
+    pub address: SocketAddr,
 }
 
 impl Process {
+    /// Its number in the system.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Starts a server and waits for the line with its address.
     fn start(mut command: Command) -> Result<Process> {
         // The log goes nowhere: what a terminal costs is not the server's.

@@ -145,9 +145,9 @@ async fn enter(app: &App, rule: Option<Rule>, shown: Answer<Shown>) -> Answer<Op
         Some(Ok(who)) => who,
         Some(Err(refused)) => return Err(app.witness.refuse(app, refused, address).await),
     };
+    app.witness.count(&app.limits, &who, address)?;
+    who.may(need)?;
     let principal = principal(app, who, address).await?;
-    app.witness.count(&app.limits, &principal.who, address)?;
-    principal.who.may(need)?;
     if let Some(rule) = rule {
         app.witness.tell(&app.tenants, &principal, rule, &path).await?;
     }

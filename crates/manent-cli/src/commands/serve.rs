@@ -5,7 +5,7 @@ use crate::screen::print;
 use anyhow::Result;
 use clap::Args;
 use manent::BackupPlan;
-use manent_server::{Limits, Secret, ServeOptions, Server};
+use manent_server::{Limits, Rate, Secret, ServeOptions, Server};
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -36,6 +36,12 @@ pub struct Serve {
     /// Take no backups.
     #[arg(long, conflicts_with = "backups")]
     no_backups: bool,
+    /// Requests a second of a key that says nothing else; twice as many at once.
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
+    key_rate: u32,
+    /// Requests a second with keys from one address; twice as many at once.
+    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..))]
+    address_rate: u32,
     /// Write the log as JSON lines.
     #[arg(long)]
     log_json: bool,
@@ -56,7 +62,7 @@ impl Serve {
             hosts: self.host,
             home: home.folder.clone(),
             backups: (!self.no_backups).then_some(plan),
-            limits: Limits::default(),
+            limits: Limits { key: rate(self.key_rate), address: rate(self.address_rate), ..Limits::default() },
         };
         let token = std::env::var("MANENT_TOKEN").ok().filter(|token| !token.is_empty()).map(Secret::given);
         let server = Server::bind(tenants, options, token).await?;
@@ -69,6 +75,10 @@ impl Serve {
         server.run(ended()).await?;
         Ok(())
     }
+}
+
+fn rate(per_second: u32) -> Rate {
+    Rate { per_second, burst: per_second.saturating_mul(2) }
 }
 
 /// The link holds the token, so it goes to the browser alone and never into the log.

@@ -1,11 +1,14 @@
 //! Conversations: made, found, described, put away, brought back, destroyed.
 
 use super::{Nothing, Tagged, limit};
-use crate::extract::{Asked, Here, Id, Json, Write};
+use crate::app::App;
+use crate::extract::{Asked, Asker, Here, Id, Json, Write};
 use crate::operation::{Operation, group};
 use crate::problem::{Answer, Problem};
+use axum::extract::State;
 use axum::http::{Method, StatusCode};
 use manent::model::{KeyScope, Micros, ProjectId};
+use manent::store::system::AuditDraft;
 use manent::store::{Count, Erase, Receipt};
 use manent::{
     Conversation, ConversationDraft, ConversationId, ConversationKind, ConversationPatch, ConversationStatus,
@@ -287,11 +290,25 @@ async fn purge(Write(database): Write, Id(id): Id<ConversationId>, _: Json<Nothi
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn erase(Write(database): Write, Json(plan): Json<ErasePlan>) -> Answer<axum::Json<Receipt>> {
+async fn erase(
+    State(app): State<App>,
+    Asker(asker): Asker,
+    Write(database): Write,
+    Json(plan): Json<ErasePlan>,
+) -> Answer<axum::Json<Receipt>> {
+    // Not the id of an author: the log would remember whom nobody is to remember.
+    let named = match &plan {
+        ErasePlan::Message(id) => id.to_string(),
+        ErasePlan::Conversation(id) => id.to_string(),
+        ErasePlan::Author(_) => "an author".to_owned(),
+    };
     let target = match plan {
         ErasePlan::Message(id) => Erase::Message(id),
         ErasePlan::Conversation(id) => Erase::Conversation(id),
         ErasePlan::Author(id) => Erase::Author(id),
     };
-    Ok(axum::Json(database.erase(target).await?))
+    let receipt = database.erase(target).await?;
+    let line = AuditDraft::new("erased", Some(asker.tenant), asker.by).detail((named, &receipt));
+    app.tenants.audit(line).await?;
+    Ok(axum::Json(receipt))
 }
