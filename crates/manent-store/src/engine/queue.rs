@@ -121,10 +121,10 @@ impl Queue {
         self.wake();
     }
 
-    /// Says whether something waits for the writer.
+    /// Says whether something waits for the writer, be it that nothing comes any more.
     pub(crate) fn has_work(&self) -> bool {
         let lanes = self.lock();
-        lanes.nudged || !lanes.normal.is_empty() || !lanes.low.is_empty()
+        lanes.closed || lanes.nudged || !lanes.normal.is_empty() || !lanes.low.is_empty()
     }
 
     /// Waits for work.

@@ -156,7 +156,7 @@ impl Drop for Crew {
 }
 
 /// The life of a thread that does one thing for a store at a time.
-fn serve(turns: &Turns<Member>, turn: impl Fn(&Arc<Member>) -> Again) {
+fn serve<T>(turns: &Turns<T>, turn: impl Fn(&Arc<T>) -> Again) {
     let mut last = None;
     while let Some((number, member)) = turns.next(last) {
         // Whatever happens in the work for one store, the others need this thread.
@@ -237,5 +237,51 @@ impl Shared {
         drop(members);
         member.close_idle(Instant::now());
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::SqliteStore;
+    use super::*;
+    use crate::engine::fault::Outcome;
+    use crate::engine::store::Engine;
+
+    #[test]
+    fn a_panic_in_the_work_for_one_store_leaves_the_thread_to_the_others() {
+        let turns: Turns<u64> = Turns::default();
+        for number in 0..3 {
+            turns.join(number, Arc::new(number));
+            turns.ask(number);
+        }
+        turns.close();
+        // It ends when everybody has left, and so everybody had a turn; the one that panicked had a second.
+        let tries = AtomicUsize::new(0);
+        serve(&turns, |number| {
+            if **number == 1 && tries.fetch_add(1, Ordering::Relaxed) == 0 {
+                panic!("it is damaged");
+            }
+            Again::Never
+        });
+        assert_eq!(tries.into_inner(), 2);
+    }
+
+    #[test]
+    fn a_panic_in_the_read_of_one_store_leaves_the_thread_to_the_others() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let crew = Crew::start(CrewOptions { readers: 1, ..CrewOptions::default() }).expect("starts");
+        let open =
+            |name: &str| SqliteStore::open_in(&crew, SqliteOptions::new(folder.path().join(name))).expect("opens");
+        let (damaged, sound) = (open("damaged.db"), open("sound.db"));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(async {
+            for _ in 0..3 {
+                let read = damaged.read("reading", |_| -> Outcome<()> { panic!("it is damaged") });
+                assert!(matches!(read.await, Err(StoreError::Altered { .. })));
+                for store in [&sound, &damaged] {
+                    assert_eq!(store.read("reading", |_| Ok(7)).await.expect("read"), 7);
+                }
+            }
+        });
     }
 }

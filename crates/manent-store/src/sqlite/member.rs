@@ -163,6 +163,18 @@ impl Member {
         self.reads.visit(end, || SqliteReader::open(self, slot()), visit)
     }
 
+    /// Looks at the file for a moment: with the connection of the writer while nobody writes, or else with one that reads.
+    pub(super) fn look<T>(self: &Arc<Self>, look: impl FnOnce(&Connection) -> Result<T>) -> Option<Result<T>> {
+        let writer = try_lock(&self.writer);
+        match writer.as_ref().and_then(|held| held.connection()) {
+            Some(connection) => Some(look(connection)),
+            None => {
+                drop(writer);
+                self.visit(Visit::Ends, |reader| look(reader.connection()?))
+            }
+        }
+    }
+
     /// Says whether anybody has used it lately, or follows it.
     pub(super) fn is_in_use(&self) -> bool {
         self.has_connections() || self.position.is_watched()

@@ -3,7 +3,6 @@
 use super::connection::failed;
 use super::index::{Identity, identity};
 use super::member::{Member, last_position};
-use super::reads::Visit;
 use super::stamp::Stamp;
 use crate::engine::search::indexing::GATHER;
 use crate::engine::turns::Again;
@@ -40,9 +39,8 @@ pub(super) fn turn(member: &Arc<Member>) -> Again {
     if stamp.is_none() || stamp != seen.stamp {
         seen.stamp = None;
         // What fails here is tried again at the next look; the writer reports what matters.
-        if let Some(Ok(position)) = member.visit(Visit::Ends, |reader| {
-            last_position(reader.connection()?).map_err(|error| failed("looking at the file", error))
-        }) {
+        let looked = member.look(|file| last_position(file).map_err(|error| failed("looking at the file", error)));
+        if let Some(Ok(position)) = looked {
             member.publish(position);
             seen.stamp = stamp.filter(Stamp::is_settled);
         }

@@ -59,6 +59,10 @@ impl Held {
         }
     }
 
+    pub(super) fn connection(&self) -> Option<&Connection> {
+        self.connection.as_ref().map(|(connection, _)| connection)
+    }
+
     /// Since when the connection lies idle, if there is one.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         self.connection.as_ref().map(|_| self.idle_since)
