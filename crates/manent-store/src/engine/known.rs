@@ -26,17 +26,22 @@ impl Known {
         self.lock().as_ref().map_or(0, |sender| *sender.borrow())
     }
 
-    /// Tells the tails how far the store has come.
-    pub(crate) fn publish(&self, position: Position) {
-        if let Some(sender) = self.lock().as_ref() {
+    /// Says whether anybody follows it, but for the store itself.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.lock().as_ref().is_some_and(|sender| sender.receiver_count() > 1)
+    }
+
+    /// Tells the tails how far the store has come; says whether that is news.
+    pub(crate) fn publish(&self, position: Position) -> bool {
+        self.lock().as_ref().is_some_and(|sender| {
             sender.send_if_modified(|known| {
                 let newer = position > *known;
                 if newer {
                     *known = position;
                 }
                 newer
-            });
-        }
+            })
+        })
     }
 
     /// Ends every watch.

@@ -24,6 +24,7 @@ pub(crate) mod ahead;
 pub(crate) mod read;
 pub(crate) mod search;
 pub(crate) mod verify;
+pub(crate) mod turns;
 pub(crate) mod queue;
 pub(crate) mod answers;
 pub(crate) mod known;

@@ -1,6 +1,7 @@
 //! The queue in front of the writer: two lanes, bounded in bytes by the semaphore of its callers.
 
 use super::prepare::Prepared;
+use super::turns::Bell;
 use crate::error::Result;
 use crate::transaction::{Committed, Lane};
 use std::collections::VecDeque;
@@ -27,7 +28,10 @@ struct Lanes {
 #[derive(Default)]
 pub(crate) struct Queue {
     lanes: Mutex<Lanes>,
+    /// Wakes a writer that waits here.
     changed: Condvar,
+    /// Calls one that waits elsewhere.
+    bell: Option<Bell>,
 }
 
 /// What the writer should do next.
@@ -46,9 +50,21 @@ const BATCH_BYTES: usize = 16 << 20;
 const LOW_BYTES: usize = 1 << 20;
 
 impl Queue {
+    /// Makes a queue whose writer does not wait at it but comes when it is called, and then asks [`Queue::look`].
+    pub(crate) fn with_bell(bell: Bell) -> Self {
+        Self { bell: Some(bell), ..Self::default() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Lanes> {
         // A thread that panicked left at most a job half-pushed; the queue itself is whole.
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake(&self) {
+        match &self.bell {
+            Some(bell) => bell(),
+            None => self.changed.notify_one(),
+        }
     }
 
     /// Returns the job if the queue is closed.
@@ -64,7 +80,7 @@ impl Queue {
         let is_enough = lanes.normal.len() >= lanes.gathering;
         drop(lanes);
         if is_enough {
-            self.changed.notify_one();
+            self.wake();
         }
         None
     }
@@ -96,45 +112,63 @@ impl Queue {
 
     pub(crate) fn nudge(&self) {
         self.lock().nudged = true;
-        self.changed.notify_one();
+        self.wake();
     }
 
+    /// Takes nothing more; what was accepted is still handed out.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
-        self.changed.notify_all();
+        self.wake();
     }
 
-    /// Waits for work. A batch takes what is urgent, and one of the low lane so that it is never starved; where nothing is
-    /// urgent, several of those.
+    /// Says whether something waits for the writer, be it that nothing comes any more.
+    pub(crate) fn has_work(&self) -> bool {
+        let lanes = self.lock();
+        lanes.closed || lanes.nudged || !lanes.normal.is_empty() || !lanes.low.is_empty()
+    }
+
+    /// Waits for work.
     pub(crate) fn next(&self) -> Next {
         let mut lanes = self.lock();
         loop {
-            if std::mem::take(&mut lanes.nudged) {
-                return Next::Nudge;
-            }
-            if !lanes.normal.is_empty() || !lanes.low.is_empty() {
-                break;
-            }
-            if lanes.closed {
-                return Next::Closed;
+            if let Some(next) = lanes.next() {
+                return next;
             }
             lanes = self.changed.wait(lanes).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Returns what there is to do, if there is anything.
+    pub(crate) fn look(&self) -> Option<Next> {
+        self.lock().next()
+    }
+}
+
+impl Lanes {
+    /// A batch takes what is urgent, and one of the low lane so that it is never starved; where nothing is urgent, several
+    /// of those.
+    fn next(&mut self) -> Option<Next> {
+        if std::mem::take(&mut self.nudged) {
+            return Some(Next::Nudge);
+        }
+        if self.normal.is_empty() && self.low.is_empty() {
+            return self.closed.then_some(Next::Closed);
         }
         let mut batch = Vec::new();
         let mut bytes = 0;
         while batch.len() < BATCH_MAX && bytes < BATCH_BYTES {
-            let Some(job) = lanes.normal.pop_front() else { break };
+            let Some(job) = self.normal.pop_front() else { break };
             bytes += job.prepared.bytes;
             batch.push(job);
         }
         let low_bytes = if batch.is_empty() { LOW_BYTES } else { 1 };
         let mut bytes = 0;
         while bytes < low_bytes
-            && let Some(job) = lanes.low.pop_front()
+            && let Some(job) = self.low.pop_front()
         {
             bytes += job.prepared.bytes.max(1);
             batch.push(job);
         }
-        Next::Batch(batch)
+        Some(Next::Batch(batch))
     }
 }

@@ -18,6 +18,9 @@ pub(super) const APPLICATION_ID: i64 = 0x6D61_6E45;
 /// Twice SQLite's default: a page of messages takes half the reads, and less of each page stays empty.
 pub(super) const PAGE_BYTES: u32 = 8_192;
 
+/// How much of a file a connection remembers unless somebody says otherwise.
+pub(super) const CACHE_KIB: u32 = 32 << 10;
+
 /// How long a writer waits for other processes.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
 
@@ -40,7 +43,7 @@ pub struct SqliteOptions {
     pub durability: Durability,
     /// Another SQLite VFS than the default, by name.
     pub vfs: Option<String>,
-    /// How many threads read.
+    /// How many reads are under way at a time.
     pub readers: usize,
     /// How many pages the WAL may hold before it is copied into the file.
     pub checkpoint_pages: u32,
@@ -168,7 +171,9 @@ pub(super) fn open_first(options: &SqliteOptions, schema: i64) -> Result<Connect
         migrate::to_version(connection, options, schema)
     };
     prepare(&mut connection)?;
-    connection.pragma_update(None, "cache_size", -32_768).map_err(|error| failed("setting up the file", error))?;
+    connection
+        .pragma_update(None, "cache_size", -i64::from(CACHE_KIB))
+        .map_err(|error| failed("setting up the file", error))?;
     Ok(connection)
 }
 
@@ -177,7 +182,7 @@ pub(super) fn open_reader(options: &SqliteOptions) -> Result<Connection> {
     let connection = open_again(options)?;
     let set = || -> rusqlite::Result<()> {
         connection.pragma_update(None, "query_only", true)?;
-        connection.pragma_update(None, "cache_size", -32_768)
+        connection.pragma_update(None, "cache_size", -i64::from(CACHE_KIB))
     };
     set().map_err(|error| failed("opening a reader", error))?;
     Ok(connection)
@@ -216,7 +221,7 @@ pub(super) fn open_index(path: &Path, missing: Missing) -> rusqlite::Result<Conn
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "trusted_schema", false)?;
-    connection.pragma_update(None, "cache_size", -32_768)?;
+    connection.pragma_update(None, "cache_size", -i64::from(CACHE_KIB))?;
     Ok(connection)
 }
 

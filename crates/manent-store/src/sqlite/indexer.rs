@@ -1,8 +1,9 @@
-//! The indexer: a thread that fills the index from the journal, in batches, behind everybody else.
+//! The indexer: fills the indexes from the journals, a batch each turn, behind everybody else.
 
-use super::connection::{SqliteOptions, open_reader};
 use super::index::{Index, Making, throw_away};
-use super::shared::Shared;
+use super::member::Member;
+use super::reads::Visit;
+use super::room::Slot;
 use crate::engine::cache::Caches;
 use crate::engine::connection::{begin_reading, end_reading};
 use crate::engine::fault::{Fault, Outcome};
@@ -10,12 +11,11 @@ use crate::engine::read::Reading;
 use crate::engine::search::feed::{self, Cursor, Feed};
 use crate::engine::search::indexing::Round;
 use crate::engine::search::{Doc, DocKey, DocKind, Entry, docs};
-use crate::error::Result;
-use crate::transaction::Position;
+use crate::engine::turns::Again;
 use manent_model::{Address, DigestKey, Range};
 use rusqlite::Connection;
-use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::Instant;
 
 /// So many messages of a list are indexed in one commit: while others come, and while none do.
 const BATCH: i64 = 500;
@@ -30,37 +30,48 @@ const LISTED_MAX: i64 = 200_000;
 /// A round with less than this was soon over: it pays to let more come together.
 const SMALL: usize = 1_000;
 
-/// A file that was last written so long ago shows by its time that it is written again.
-const SETTLED: Duration = Duration::from_secs(1);
+/// What a store keeps for its index from one turn to the next.
+#[derive(Default)]
+pub(super) struct Held {
+    work: Option<Work>,
+    /// Since when nobody has used it.
+    idle_since: Option<Instant>,
+}
 
-/// The life of the thread.
-pub(super) fn serve(shared: &Shared, options: &SqliteOptions) {
-    stand_back();
-    let mut work: Option<Work> = None;
-    let mut quiet: Option<(Stamp, Position)> = None;
-    shared.indexing.serve(|anew| {
-        let stamp = Stamp::of(options);
-        // Where nobody has written since it was last idle, there is nothing to look for.
-        if let Some((before, position)) = &quiet
-            && !anew
-            && stamp.as_ref() == Some(before)
-            && work.as_ref().is_some_and(|work| work.index.is_current(options))
-        {
-            return Ok(Some(Round::Idle(*position)));
-        }
-        quiet = None;
-        // Like any reader it can be kept away, so its connection to the file does not outlive the visit.
-        let visited = shared.readers.visit(|| -> Result<Round> {
-            let file = open_reader(options)?;
-            let mut now = match work.take().filter(|work| work.index.is_current(options)) {
+impl Held {
+    /// Since when the index lies idle, if it is open.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        self.idle_since.filter(|_| self.work.is_some())
+    }
+
+    /// Gives the index away to be closed.
+    pub(super) fn let_go(&mut self) -> Option<Work> {
+        self.work.take()
+    }
+}
+
+/// One round for a store; says when it wants another.
+pub(super) fn turn(member: &Arc<Member>) -> Again {
+    let mut held = member.index();
+    let again = member.indexing.turn(|anew| {
+        let options = &member.options;
+        let mut work = held.work.take().filter(|work| work.index.is_current(options));
+        // Like any reader it can be kept away.
+        let visited = member.visit(Visit::Stays, |file| {
+            let mut now = match work.take() {
                 Some(work) => work,
-                None => Work { index: Index::open(options)?, caches: Caches::default(), key: shared.key.clone() },
-            };
-            match now.round(&file, anew, shared) {
-                Ok(round) => {
-                    if let (Round::Idle(position), Some(stamp)) = (&round, stamp) {
-                        quiet = stamp.is_settled().then_some((stamp, *position));
+                None => {
+                    let slot = member.slot();
+                    Work {
+                        index: Index::open(options)?,
+                        caches: Caches::default(),
+                        key: member.key.clone(),
+                        _slot: slot,
                     }
+                }
+            };
+            match now.round(file.connection()?, anew, member) {
+                Ok(round) => {
                     work = Some(now);
                     Ok(round)
                 }
@@ -73,12 +84,17 @@ pub(super) fn serve(shared: &Shared, options: &SqliteOptions) {
                 Err(fault) => Err(fault.said("indexing")),
             }
         });
+        held.work = work;
         visited.transpose()
     });
+    held.idle_since = Some(Instant::now());
+    drop(held);
+    member.go_on();
+    again
 }
 
 /// Lets everybody else go first, where a thread can have a rank of its own.
-fn stand_back() {
+pub(super) fn stand_back() {
     #[cfg(target_os = "linux")]
     {
         // Without it the index is filled all the same.
@@ -86,37 +102,17 @@ fn stand_back() {
     }
 }
 
-/// When the file and its WAL were last written, and how long they are.
-#[derive(Debug, PartialEq, Eq)]
-struct Stamp([Option<(u64, SystemTime)>; 2]);
-
-impl Stamp {
-    /// Looks; none where there is no file to look at.
-    fn of(options: &SqliteOptions) -> Option<Self> {
-        let look = |path: &Path| {
-            let file = std::fs::metadata(path).ok()?;
-            Some((file.len(), file.modified().ok()?))
-        };
-        let stamp = Self([look(&options.path), look(&options.beside("-wal"))]);
-        (options.vfs.is_none() && stamp.0[0].is_some()).then_some(stamp)
-    }
-
-    /// Clocks of file systems are coarse: two writes close together may bear one time.
-    fn is_settled(&self) -> bool {
-        self.0.iter().flatten().all(|(_, time)| time.elapsed().is_ok_and(|since| since > SETTLED))
-    }
-}
-
-/// What the thread works with.
-struct Work {
+/// An index that is being filled.
+pub(super) struct Work {
     index: Index,
     caches: Caches,
     key: DigestKey,
+    _slot: Slot,
 }
 
 impl Work {
-    fn round(&mut self, file: &Connection, anew: bool, shared: &Shared) -> Outcome<Round> {
-        let outcome = self.work(file, anew, shared);
+    fn round(&mut self, file: &Connection, anew: bool, member: &Member) -> Outcome<Round> {
+        let outcome = self.work(file, anew, member);
         end_reading(file.into());
         if outcome.is_err() {
             self.index.roll_back();
@@ -124,7 +120,7 @@ impl Work {
         outcome
     }
 
-    fn work(&mut self, file: &Connection, anew: bool, shared: &Shared) -> Outcome<Round> {
+    fn work(&mut self, file: &Connection, anew: bool, member: &Member) -> Outcome<Round> {
         let index = &self.index;
         let mut reading = Reading { connection: file.into(), caches: &mut self.caches, key: &self.key, index: None };
         begin_reading(file.into())?;
@@ -163,7 +159,7 @@ impl Work {
         index.commit()?;
         index.tidy(false);
         // Where a little comes all the time, it is taken in together.
-        let rest = !in_haste && shared.position.last() > position;
+        let rest = !in_haste && member.position.last() > position;
         Ok(Round::More { position, waiting, rest })
     }
 }

@@ -1,75 +1,37 @@
-//! The keeper: a thread that copies the WAL into the file and notices what other processes commit.
+//! The keeper: copies WALs into their files, closes what nobody uses, and sees stores off that are closed. Whatever of that
+//! takes long keeps no writer and no reader waiting.
 
-use super::connection::{SqliteOptions, failed, open_again};
-use super::shared::Shared;
+use super::connection::failed;
+use super::member::Member;
+use super::reads::Visit;
 use super::wal;
-use crate::engine::connection::{Ran, maybe};
-use rusqlite::Connection;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use crate::engine::turns::Again;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-/// How often other processes are looked for; a tail promises one second.
-const LOOK: Duration = Duration::from_millis(200);
+/// How often it looks for idle connections of a store that has any: within the time after which they are closed, but not
+/// all the time.
+const LOOK_MIN: Duration = Duration::from_millis(10);
+const LOOK_MAX: Duration = Duration::from_secs(15);
 
-#[derive(Default)]
-struct State {
-    wanted: bool,
-    closed: bool,
-}
-
-#[derive(Default)]
-pub(super) struct Keeper {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-impl Keeper {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+/// One turn for a store; says when it wants another.
+pub(super) fn turn(member: &Arc<Member>) -> Again {
+    if member.takes_copy() {
+        // What fails here is tried again when the WAL has grown; the writer reports what matters.
+        let _ = member.visit(Visit::Ends, |reader| {
+            wal::copy(reader.connection()?).map_err(|error| failed("copying the WAL", error))
+        });
+        member.queue.nudge();
     }
-
-    /// Asks for the WAL to be copied.
-    pub(super) fn wake(&self) {
-        self.lock().wanted = true;
-        self.changed.notify_all();
+    if let Some(again) = member.leave() {
+        return again;
     }
-
-    pub(super) fn close(&self) {
-        self.lock().closed = true;
-        self.changed.notify_all();
+    let idle_max = member.crew.idle_max;
+    if let Some(before) = Instant::now().checked_sub(idle_max) {
+        member.close_idle(before);
     }
-
-    /// The life of the thread. It opens a connection for each look, so that it can be kept away like any reader.
-    pub(super) fn serve(&self, shared: &Shared, options: &SqliteOptions) {
-        loop {
-            let mut state = self.lock();
-            if !state.wanted && !state.closed {
-                (state, _) = self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner);
-            }
-            if state.closed {
-                return;
-            }
-            let wanted = std::mem::take(&mut state.wanted);
-            drop(state);
-            // What fails here is tried again at the next look; the writer reports what matters.
-            let _ = shared.readers.visit(|| {
-                let connection = open_again(options)?;
-                look(&connection, shared, wanted).map_err(|error| failed("looking at the file", error))
-            });
-            if wanted {
-                shared.queue.nudge();
-            }
-        }
+    match member.has_connections() && idle_max < Duration::MAX {
+        true => Again::After((idle_max / 4).clamp(LOOK_MIN, LOOK_MAX)),
+        false => Again::WhenAsked,
     }
-}
-
-fn look(connection: &Connection, shared: &Shared, copy: bool) -> Ran<()> {
-    if copy {
-        wal::copy(connection)?;
-    }
-    let sql = "select pos + count - 1 from journal order by pos desc limit 1";
-    if let Some(position) = maybe(connection, sql, (), |row| row.get(0))? {
-        shared.publish(position);
-    }
-    Ok(())
 }

@@ -1,8 +1,9 @@
 //! A connection that reads a file.
 
-use super::connection::{SqliteOptions, open_reader};
+use super::connection::{failed, open_reader};
 use super::index::{IndexReader, throw_away};
-use super::shared::Shared;
+use super::member::Member;
+use super::room::Slot;
 use crate::engine::cache::Caches;
 use crate::engine::connection::execute;
 use crate::engine::fault::{Fault, Outcome};
@@ -22,36 +23,50 @@ const READ_MAX: Duration = Duration::from_secs(5);
 pub(super) struct SqliteReader {
     connection: Connection,
     /// Opened for the first search.
-    index: Option<IndexReader>,
-    shared: Arc<Shared>,
-    options: SqliteOptions,
+    index: Option<(IndexReader, Slot)>,
+    /// The store lets go of its connections before it ends.
+    member: Arc<Member>,
     caches: Caches,
+    _slot: Slot,
 }
 
 impl SqliteReader {
-    pub(super) fn open(shared: &Arc<Shared>, options: &SqliteOptions) -> Result<Self> {
-        let connection = open_reader(options)?;
-        let (shared, options) = (shared.clone(), options.clone());
-        Ok(Self { connection, index: None, shared, options, caches: Caches::default() })
+    /// Opens one, in the room that was taken for it.
+    pub(super) fn open(member: &Arc<Member>, slot: Slot) -> Result<Self> {
+        let connection = open_reader(&member.options)?;
+        member.look_over(&connection)?;
+        Ok(Self { connection, index: None, member: member.clone(), caches: Caches::default(), _slot: slot })
+    }
+
+    /// Lends the connection itself, for as long as it takes.
+    pub(super) fn connection(&mut self) -> Result<&Connection> {
+        self.connection.progress_handler(0, None::<fn() -> bool>).map_err(|error| failed("reading", error))?;
+        Ok(&self.connection)
     }
 
     /// Opens the index if it is not open, or is another one by now.
     fn open_index(&mut self) {
-        if self.index.as_ref().is_some_and(|index| index.is_current(&self.options)) {
+        let options = &self.member.options;
+        if self.index.as_ref().is_some_and(|(index, _)| index.is_current(options)) {
             return;
         }
-        match IndexReader::open(&self.options) {
-            Ok(index) => self.index = index,
+        self.index = None;
+        if !IndexReader::is_there(options) {
+            return;
+        }
+        let slot = self.member.slot();
+        match IndexReader::open(options) {
+            Ok(index) => self.index = index.map(|index| (index, slot)),
             Err(error) if error.is_damage() => self.lose_index(),
-            Err(_) => self.index = None,
+            Err(_) => {}
         }
     }
 
     /// Throws a damaged index away; whoever fills it makes it anew.
     fn lose_index(&mut self) {
         self.index = None;
-        throw_away(&self.options);
-        self.shared.indexing.make_anew();
+        throw_away(&self.member.options);
+        self.member.indexing.make_anew();
     }
 
     fn inside<T>(
@@ -61,7 +76,7 @@ impl SqliteReader {
         read: &impl Fn(&mut Reading<'_>) -> Outcome<T>,
     ) -> Outcome<T> {
         let connection = &self.connection;
-        let index = self.index.as_ref().map(|index| &index.connection).filter(|_| doing == SEARCHING);
+        let index = self.index.as_ref().map(|(index, _)| &index.connection).filter(|_| doing == SEARCHING);
         // The index first: what it does not know yet is then in the file.
         if let Some(index) = index {
             execute(index, "begin", ())?;
@@ -94,7 +109,7 @@ impl Reader for SqliteReader {
     ) -> Result<T> {
         let until = Instant::now() + READ_MAX;
         let guard = self.connection.progress_handler(100_000, Some(move || Instant::now() > until));
-        guard.map_err(|error| super::connection::failed(doing, error))?;
+        guard.map_err(|error| failed(doing, error))?;
         if doing == SEARCHING {
             self.open_index();
         }

@@ -1,7 +1,7 @@
 //! The WAL: copied into the file beside the writer, grown once, emptied for an erasure.
 
 use super::connection::{PAGE_BYTES, SqliteOptions, failed};
-use super::shared::Shared;
+use super::member::Member;
 use crate::error::{Result, StoreError};
 use rusqlite::Connection;
 use std::io::{Seek, SeekFrom, Write};
@@ -69,7 +69,8 @@ impl Watch {
     }
 
     /// Looks at the WAL now and then; errors are not the callers' concern, the next look comes soon.
-    pub(super) fn after_batch(&mut self, connection: &Connection, options: &SqliteOptions, shared: &Shared) {
+    pub(super) fn after_batch(&mut self, connection: &Connection, member: &Member) {
+        let options = &member.options;
         self.batches = self.batches.wrapping_add(1);
         if !self.grown && options.grow_wal && options.vfs.is_none() && self.batches > GROW_AFTER {
             self.grown = true;
@@ -82,11 +83,11 @@ impl Watch {
         let Ok(frames) = count(connection) else { return };
         let waiting = frames.total - frames.copied;
         if frames.total > ALARM_PAGES {
-            shared.readers.pause();
+            member.reads.pause();
             let _ = copy(connection);
-            shared.readers.resume();
+            member.reads.resume();
         } else if waiting > i64::from(options.checkpoint_pages) {
-            shared.keeper.wake();
+            member.want_copy();
         } else if frames.total > i64::from(options.checkpoint_pages) {
             // The keeper has copied the bulk. Copying the rest here lets the WAL begin again at its start.
             let _ = copy(connection);

@@ -1,10 +1,11 @@
-//! The writer: one thread per file that commits whatever waits, many transactions to one sync.
+//! The writer: commits what waits for a file, many transactions to one sync, one batch each turn.
 //!
 //! Nothing is answered before COMMIT has returned. What happens when something fails is in `batch`.
 
-use super::connection::{SqliteOptions, failed, open_again};
+use super::connection::{failed, open_again};
 use super::index::{Index, throw_away};
-use super::shared::Shared;
+use super::member::Member;
+use super::room::Slot;
 use super::wal;
 use crate::engine::answers::{Answer, Answers};
 use crate::engine::cache::Caches;
@@ -14,11 +15,12 @@ use crate::engine::prepare::Prepared;
 use crate::engine::queue::{Job, Next};
 use crate::engine::search::TAIL_MAX;
 use crate::engine::steps::{answered_before, forget_requests, is_exclusive, refuses_before_it_writes, steps};
+use crate::engine::turns::Again;
 use crate::engine::tx::{Tx, Unindexed};
 use crate::error::{Result, StoreError};
 use crate::transaction::{Committed, Lane, Position};
 use rusqlite::{Connection, ErrorCode};
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 /// How long a batch may hold the lock before it commits what it has.
@@ -27,17 +29,67 @@ const LOCK_MAX: Duration = Duration::from_millis(20);
 /// How long a commit is held up at most when the index lags behind.
 const HELD_UP_MAX: Duration = Duration::from_millis(100);
 
-pub(super) struct Writer {
-    shared: Arc<Shared>,
-    options: SqliteOptions,
-    /// None while the file cannot be trusted; each batch tries to open it again.
-    connection: Option<Connection>,
+/// What a store keeps for its writer from one turn to the next.
+pub(super) struct Held {
+    /// None while nobody writes, or while the file cannot be trusted; a batch opens it again.
+    connection: Option<(Connection, Slot)>,
+    /// Since when nobody has used it.
+    idle_since: Instant,
+    /// What the WAL holds after a failed sync is unknown until it is in the file.
+    is_trusted: bool,
+    has_begun: bool,
     caches: Caches,
     data_version: i64,
     wal: wal::Watch,
-    answers: Answers,
     /// What leaves the index before the open transaction is committed.
     unindexed: Unindexed,
+}
+
+impl Held {
+    pub(super) fn new(connection: Connection, slot: Slot) -> Self {
+        Self {
+            connection: Some((connection, slot)),
+            idle_since: Instant::now(),
+            is_trusted: true,
+            has_begun: false,
+            caches: Caches::default(),
+            data_version: -1,
+            wal: wal::Watch::default(),
+            unindexed: Unindexed::default(),
+        }
+    }
+
+    pub(super) fn connection(&self) -> Option<&Connection> {
+        self.connection.as_ref().map(|(connection, _)| connection)
+    }
+
+    /// Since when the connection lies idle, if there is one.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        self.connection.as_ref().map(|_| self.idle_since)
+    }
+
+    /// Gives the connection away to be closed, with all that is true only for as long as it is open.
+    pub(super) fn let_go(&mut self) -> Option<(Connection, Slot)> {
+        self.forget();
+        self.connection.take()
+    }
+
+    fn forget(&mut self) {
+        self.caches.clear();
+        self.data_version = -1;
+        self.unindexed = Unindexed::default();
+        // Whoever closes a file last removes its WAL.
+        self.wal.forget();
+    }
+}
+
+/// One turn of a store.
+pub(super) struct Writer<'a> {
+    member: &'a Member,
+    held: &'a mut Held,
+    answers: &'a Answers,
+    /// The index is far behind.
+    is_held_up: bool,
 }
 
 /// Whether a transaction shares its commit with others.
@@ -56,81 +108,109 @@ enum Ended {
     Unknown,
 }
 
-impl Writer {
-    pub(super) fn new(shared: Arc<Shared>, options: SqliteOptions, connection: Connection) -> Self {
-        Self {
-            shared,
-            options,
-            connection: Some(connection),
-            caches: Caches::default(),
-            data_version: -1,
-            wal: wal::Watch::default(),
-            answers: Answers::start(),
-            unindexed: Unindexed::default(),
-        }
-    }
+/// Does what is next for a store; says when it wants another turn.
+pub(super) fn turn(member: &Member, answers: &Answers) -> Again {
+    let mut held = member.writer();
+    let again = Writer { member, held: &mut held, answers, is_held_up: false }.turn();
+    held.idle_since = Instant::now();
+    again
+}
 
-    /// Runs until the queue is closed and empty.
-    pub(super) fn run(mut self) {
-        if let Some(connection) = &self.connection {
+impl Writer<'_> {
+    fn turn(&mut self) -> Again {
+        if !std::mem::replace(&mut self.held.has_begun, true)
+            && let Some((connection, _)) = &self.held.connection
+        {
             // Old requests cost space, not truth; what fails here is tried again at the next start.
             let _ = forget_requests(connection);
         }
-        loop {
-            match self.shared.queue.next() {
-                Next::Closed => break,
-                Next::Nudge => self.tidy_wal(),
-                Next::Batch(batch) => {
-                    if let Err(error) = self.ensure_open() {
-                        answer_all(batch, || match &error {
-                            StoreError::DiskFull => StoreError::DiskFull,
-                            _ => StoreError::Busy("the file is being recovered after a failed write"),
-                        });
-                        continue;
-                    }
-                    // A panic drops the callers' ends, which tells them that the outcome is unknown; the file is then opened anew.
-                    let worked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                        self.batch(batch);
-                        self.tidy_wal();
-                    }));
-                    if worked.is_err() {
-                        self.distrust();
-                    }
-                }
+        match self.member.queue.look() {
+            None => return Again::WhenAsked,
+            Some(Next::Closed) => {
+                self.end();
+                return Again::WhenAsked;
             }
+            Some(Next::Nudge) => self.tidy_wal(),
+            Some(Next::Batch(batch)) => self.take(batch),
         }
-        self.shared.readers.pause();
-        drop(self.connection.take());
-        self.shared.readers.resume();
+        match (self.is_held_up, self.member.queue.has_work()) {
+            (true, _) => {
+                self.member.hold_up();
+                Again::After(HELD_UP_MAX)
+            }
+            (false, true) => Again::Now,
+            (false, false) => Again::WhenAsked,
+        }
+    }
+
+    fn take(&mut self, batch: Vec<Job>) {
+        let was_trusted = self.held.is_trusted;
+        if let Err(error) = self.ensure_open() {
+            return answer_all(batch, || match &error {
+                StoreError::DiskFull => StoreError::DiskFull,
+                StoreError::Altered { what, id } => StoreError::Altered { what, id: id.clone() },
+                _ if was_trusted => StoreError::Busy("the file cannot be opened"),
+                _ => StoreError::Busy("the file is being recovered after a failed write"),
+            });
+        }
+        // A panic drops the callers' ends, which tells them that the outcome is unknown; the file is then opened anew.
+        let worked = catch_unwind(AssertUnwindSafe(|| {
+            self.batch(batch);
+            self.tidy_wal();
+        }));
+        if worked.is_err() {
+            self.distrust();
+        }
+    }
+
+    /// All that was accepted is answered, and the queue is closed.
+    fn end(&mut self) {
+        self.member.reads.pause();
+        drop(self.held.let_go());
+        self.member.reads.resume();
+        self.member.written_out();
     }
 
     fn connection(&self) -> &Connection {
-        self.connection.as_ref().expect("ensure_open came before")
+        &self.held.connection.as_ref().expect("ensure_open came before").0
+    }
+
+    /// Opens the file again if it is not open.
+    fn ensure_open(&mut self) -> Result<()> {
+        if self.held.connection.is_some() {
+            return Ok(());
+        }
+        self.held.forget();
+        let slot = self.member.slot();
+        let opened = match self.held.is_trusted {
+            true => self.open(),
+            false => self.open_and_recover(),
+        };
+        self.held.connection = Some((opened?, slot));
+        self.held.is_trusted = true;
+        Ok(())
+    }
+
+    fn open(&self) -> Result<Connection> {
+        let connection = open_again(&self.member.options)?;
+        self.member.look_over(&connection)?;
+        Ok(connection)
     }
 
     /// After a failed sync: open anew, and only go on once what the WAL holds is in the file.
-    fn ensure_open(&mut self) -> Result<()> {
-        if self.connection.is_some() {
-            return Ok(());
-        }
-        self.shared.readers.pause();
-        let opened = (|| -> Result<Connection> {
-            let connection = open_again(&self.options)?;
-            wal::truncate(&connection)?;
-            Ok(connection)
-        })();
-        self.shared.readers.resume();
-        self.caches.clear();
-        self.data_version = -1;
-        self.connection = Some(opened?);
-        Ok(())
+    fn open_and_recover(&self) -> Result<Connection> {
+        self.member.reads.pause();
+        let opened = self.open().and_then(|connection| wal::truncate(&connection).map(|()| connection));
+        self.member.reads.resume();
+        opened
     }
 
     /// What came of a failed sync is unknown until the file was closed and opened again.
     fn distrust(&mut self) {
-        self.shared.readers.pause();
-        drop(self.connection.take());
-        self.shared.readers.resume();
+        self.held.is_trusted = false;
+        self.member.reads.pause();
+        drop(self.held.let_go());
+        self.member.reads.resume();
         // Failing here is fine: the next batch tries again, and says so to its callers.
         let _ = self.ensure_open();
     }
@@ -140,7 +220,7 @@ impl Writer {
         match exclusive {
             Some(0) => {
                 let rest = batch.split_off(1);
-                self.shared.queue.put_back(rest);
+                self.member.queue.put_back(rest);
                 for job in batch {
                     self.alone(job);
                 }
@@ -148,7 +228,7 @@ impl Writer {
             }
             Some(place) => {
                 let rest = batch.split_off(place);
-                self.shared.queue.put_back(rest);
+                self.member.queue.put_back(rest);
             }
             None => {}
         }
@@ -199,15 +279,15 @@ impl Writer {
             ended => return Err(ended),
         }
         let rest = batch.split_off(outcomes.len());
-        self.shared.queue.put_back(rest);
+        self.member.queue.put_back(rest);
         self.publish(next - 1);
         let is_import = batch.iter().all(|job| job.prepared.transaction.lane == Lane::Low);
         let answers: Vec<Answer> = batch.drain(..).map(|job| job.answer).zip(outcomes).collect();
         self.answers.give(answers);
-        if self.options.has_index() && !is_import {
-            // A search looks through what is not indexed yet, so that may not grow without bound.
-            self.shared.indexing.hold_up(next - 1, TAIL_MAX as Position, HELD_UP_MAX);
-        }
+        // A search looks through what is not indexed yet, so that may not grow without bound.
+        self.is_held_up = self.member.options.has_index()
+            && !is_import
+            && self.member.indexing.is_far_behind(next - 1, TAIL_MAX as Position);
         Ok(())
     }
 
@@ -247,10 +327,10 @@ impl Writer {
 
     /// An erasure is done when the WAL has forgotten it too.
     fn wipe_wal(&mut self) -> Result<()> {
-        self.shared.readers.pause();
+        self.member.reads.pause();
         let wiped = wal::truncate(self.connection());
-        self.shared.readers.resume();
-        self.wal.forget();
+        self.member.reads.resume();
+        self.held.wal.forget();
         wiped
     }
 
@@ -266,9 +346,9 @@ impl Writer {
         match look() {
             Ok((version, next)) => {
                 // Another process has written: what we remember of the file may no longer be true.
-                if version != self.data_version {
-                    self.caches.clear();
-                    self.data_version = version;
+                if version != self.held.data_version {
+                    self.held.caches.clear();
+                    self.held.data_version = version;
                 }
                 Ok(next)
             }
@@ -284,26 +364,27 @@ impl Writer {
         if !self.connection().is_autocommit() {
             let _ = execute(self.connection(), "rollback", ());
         }
-        self.caches.clear();
-        self.unindexed = Unindexed::default();
+        self.held.caches.clear();
+        self.held.unindexed = Unindexed::default();
     }
 
     /// Takes what is about to be destroyed out of the index, and out of its WAL. If the commit then fails, the index looks
     /// again at what it forgot; the other way round a crash would leave words behind that are nowhere else.
     fn unindex(&mut self, first: Position) -> Ran<()> {
-        let gone = std::mem::take(&mut self.unindexed);
+        let gone = std::mem::take(&mut self.held.unindexed);
         if gone.is_empty() {
             return Ok(());
         }
-        if !self.options.has_index() {
+        if !self.member.options.has_index() {
             // Somebody else's would keep what goes; it is made again.
-            if self.options.vfs.is_none() {
-                throw_away(&self.options);
+            if self.member.options.vfs.is_none() {
+                throw_away(&self.member.options);
             }
             return Ok(());
         }
         let forgotten = (|| -> Ran<()> {
-            let index = Index::open(&self.options).map_err(|_| EngineError::Index)?;
+            let _slot = self.member.slot();
+            let index = Index::open(&self.member.options).map_err(|_| EngineError::Index)?;
             index.begin()?;
             match gone.all {
                 true => index.forget_all(first)?,
@@ -311,14 +392,14 @@ impl Writer {
             }
             index.commit()?;
             // Readers of this process may not keep the WAL from being emptied.
-            self.shared.readers.pause();
+            self.member.reads.pause();
             let wiped = index.wipe();
-            self.shared.readers.resume();
+            self.member.reads.resume();
             wiped.map_err(|_| EngineError::Index)
         })();
         match forgotten {
             Err(error) if error.is_damage() => {
-                throw_away(&self.options);
+                throw_away(&self.member.options);
                 Ok(())
             }
             Err(error) => {
@@ -345,12 +426,12 @@ impl Writer {
     }
 
     fn publish(&self, position: Position) {
-        self.shared.publish(position);
+        self.member.publish(position);
     }
 
     /// Applies one transaction inside the open one. A refusal leaves no trace.
     fn one(&mut self, prepared: &Prepared, next: &mut Position, company: Company) -> Outcome<Committed> {
-        let connection = self.connection.as_ref().expect("ensure_open came before");
+        let (connection, _) = self.held.connection.as_ref().expect("ensure_open came before");
         if let Some((key, digest)) = &prepared.request
             && let Some(committed) = answered_before(connection.into(), key, *digest)?
         {
@@ -361,12 +442,13 @@ impl Writer {
             execute(connection, "savepoint one", ())?;
         }
         let changes_before = connection.total_changes();
-        let mut tx = Tx::new(connection.into(), &mut self.caches, &self.shared.key, prepared.transaction.at, *next);
+        let mut tx =
+            Tx::new(connection.into(), &mut self.held.caches, &self.member.key, prepared.transaction.at, *next);
         let outcome = steps(&mut tx, prepared);
         let (used, unindexed) = (tx.next, tx.unindexed);
         match outcome {
             Ok(committed) => {
-                self.unindexed.add(unindexed);
+                self.held.unindexed.add(unindexed);
                 if guarded {
                     execute(connection, "release one", ())?;
                 }
@@ -377,7 +459,7 @@ impl Writer {
                 if guarded && !connection.is_autocommit() {
                     execute(connection, "rollback to one", ())?;
                     execute(connection, "release one", ())?;
-                    self.caches.clear();
+                    self.held.caches.clear();
                 } else if company == Company::Batch && connection.total_changes() != changes_before {
                     // A refusal after a write would leave half a change in the batch, so each one runs again alone,
                     // where the rollback takes everything back.
@@ -391,8 +473,8 @@ impl Writer {
 
     /// Copies the WAL into the file when it has grown, off this thread but for the last bit.
     fn tidy_wal(&mut self) {
-        let Some(connection) = self.connection.as_ref() else { return };
-        self.wal.after_batch(connection, &self.options, &self.shared);
+        let Some((connection, _)) = &self.held.connection else { return };
+        self.held.wal.after_batch(connection, self.member);
     }
 }
 

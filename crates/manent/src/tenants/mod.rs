@@ -21,6 +21,7 @@ use crate::ids::now;
 use crate::place::Place;
 use manent_model::{DEFAULT_TENANT, TenantId, TenantStatus};
 use manent_store::postgres::PostgresOptions;
+use manent_store::sqlite::{Crew, CrewOptions, SqliteOptions, SqliteStore};
 use manent_store::system::{SystemPlace, SystemStore, TenantRef, TenantRow};
 use registry::Registry;
 use std::collections::HashMap;
@@ -41,6 +42,8 @@ struct Inner {
     backups: Option<PathBuf>,
     registry: Registry,
     stores: Mutex<HashMap<TenantId, Database>>,
+    /// Works for all files but the first, which has threads of its own; begun with the first of them.
+    crew: Mutex<Option<Arc<Crew>>>,
 }
 
 impl Tenants {
@@ -50,8 +53,9 @@ impl Tenants {
     pub fn open(place: &Place, backups: Option<PathBuf>) -> Result<Self> {
         let home = Database::open_at(place)?;
         let system = SystemStore::open(system_place(place)?, now())?;
-        let (place, stores) = (place.clone(), Mutex::default());
-        let inner = Inner { system, place, home, backups, registry: Registry::default(), stores };
+        let (place, registry) = (place.clone(), Registry::default());
+        let (stores, crew) = (Mutex::default(), Mutex::default());
+        let inner = Inner { system, place, home, backups, registry, stores, crew };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -102,9 +106,15 @@ impl Tenants {
 
     /// Opens the store of a tenant, or makes it.
     async fn open_store(&self, row: &TenantRow) -> Result<Database> {
-        let place = self.place_of(row);
+        let (place, tenants) = (self.place_of(row), self.clone());
         // Opening waits for the disk or the server; somebody else may need this thread.
-        let opened = tokio::task::spawn_blocking(move || Database::open_at(&place));
+        let opened = tokio::task::spawn_blocking(move || match place {
+            Place::File(path) => {
+                let options = SqliteOptions { readers: 2, ..SqliteOptions::new(path) };
+                Ok(Database::over(Arc::new(SqliteStore::open_in(&tenants.crew()?, options)?)))
+            }
+            Place::Server(_) => Database::open_at(&place),
+        });
         let opened = opened.await.map_err(|_| manent_store::StoreError::Closed)??;
         // Two may have opened it at once; one of them is enough.
         Ok(self.stores().entry(row.tenant.id).or_insert(opened).clone())
@@ -119,6 +129,15 @@ impl Tenants {
         }
         self.inner.system.close().await?;
         self.inner.home.close().await
+    }
+
+    /// Returns the threads that work for the files of tenants.
+    fn crew(&self) -> Result<Arc<Crew>> {
+        let mut crew = self.inner.crew.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*crew {
+            Some(crew) => Ok(crew.clone()),
+            None => Ok(crew.insert(Crew::start(CrewOptions::default())?).clone()),
+        }
     }
 
     fn stores(&self) -> MutexGuard<'_, HashMap<TenantId, Database>> {

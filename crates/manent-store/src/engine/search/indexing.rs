@@ -1,5 +1,6 @@
-//! The life of the thread that fills an index, whatever the engine, and those who wait for it.
+//! The rounds in which an index is filled, whatever the engine, and those who wait for it.
 
+use crate::engine::turns::{Again, Bell};
 use crate::error::{Result, StoreError};
 use crate::search::Indexed;
 use crate::transaction::Position;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 /// How long it gathers before it looks again; a search looks through what came since.
-const GATHER: Duration = Duration::from_millis(100);
+pub(crate) const GATHER: Duration = Duration::from_millis(100);
 
 /// How long it waits after something went wrong.
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
@@ -27,13 +28,17 @@ struct State {
 /// What the thread and those who wait for it share.
 pub(crate) struct Indexing {
     state: Mutex<State>,
+    /// Wakes a thread that waits here.
     changed: Condvar,
+    /// Calls one that waits elsewhere.
+    bell: Option<Bell>,
     told: watch::Sender<Indexed>,
 }
 
 impl Default for Indexing {
     fn default() -> Self {
-        Self { state: Mutex::default(), changed: Condvar::new(), told: watch::Sender::new(Indexed::default()) }
+        let told = watch::Sender::new(Indexed::default());
+        Self { state: Mutex::default(), changed: Condvar::new(), bell: None, told }
     }
 }
 
@@ -53,6 +58,11 @@ pub(crate) enum Round {
 }
 
 impl Indexing {
+    /// One whose thread does not wait here but comes when it is called, for one [`Indexing::turn`].
+    pub(crate) fn with_bell(bell: Bell) -> Self {
+        Self { bell: Some(bell), ..Self::default() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -68,7 +78,11 @@ impl Indexing {
         (state.anew, state.has_caught_up) = (true, false);
         state.known = Indexed::default();
         self.told.send_replace(state.known);
-        self.changed.notify_all();
+        drop(state);
+        match &self.bell {
+            Some(bell) => bell(),
+            None => self.changed.notify_all(),
+        }
     }
 
     /// Says whether it has caught up since it began.
@@ -81,61 +95,68 @@ impl Indexing {
         self.told.subscribe()
     }
 
-    /// Lets a writer that is far ahead wait for a moment. One that is in trouble holds nobody up.
-    pub(crate) fn hold_up(&self, position: Position, ahead_max: Position, most: Duration) {
+    /// Says whether a writer is so far ahead that it should wait for a moment. One that is in trouble holds nobody up.
+    pub(crate) fn is_far_behind(&self, position: Position, ahead_max: Position) -> bool {
         let state = self.lock();
         // What is listed comes from an import, or is old: it waits for its turn, and nobody waits for it.
         let behind = position - state.known.position;
-        if !state.has_caught_up || state.known.in_trouble || state.closed || behind <= ahead_max {
-            return;
-        }
-        drop(self.changed.wait_timeout(state, most));
+        state.has_caught_up && !state.known.in_trouble && !state.closed && behind > ahead_max
     }
 
-    /// The life of the thread. A round that could not begin is none.
-    pub(crate) fn serve(&self, mut round: impl FnMut(bool) -> Result<Option<Round>>) {
-        let mut rest = false;
-        loop {
-            let mut state = self.lock();
-            let wait = match (state.known.in_trouble, (state.known.idle || rest) && !state.anew) {
-                (true, _) => Some(AFTER_TROUBLE),
-                (false, true) => Some(GATHER),
-                (false, false) => None,
-            };
-            if let Some(wait) = wait.filter(|_| !state.closed) {
-                (state, _) = self.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner);
+    /// One round, and what it came to: says when the next is due. A round that could not begin is none.
+    pub(crate) fn turn(&self, round: impl FnOnce(bool) -> Result<Option<Round>>) -> Again {
+        let state = self.lock();
+        if state.closed {
+            return Again::WhenAsked;
+        }
+        let anew = state.anew;
+        drop(state);
+        // A damaged row must not end the thread: others wait for it.
+        let outcome = catch_unwind(AssertUnwindSafe(|| round(anew))).unwrap_or(Err(StoreError::Closed));
+        let mut state = self.lock();
+        let again = match outcome {
+            // It was kept away; it comes again when others are done.
+            Ok(None) => return Again::After(GATHER),
+            Ok(Some(round)) => {
+                state.anew &= !anew;
+                let (position, waiting, idle) = match round {
+                    Round::More { position, waiting, .. } => (position, waiting, false),
+                    Round::Idle(position) => (position, 0, !state.anew),
+                };
+                // One that was emptied is being made again.
+                state.has_caught_up &= position >= state.known.position;
+                state.known = Indexed { position, waiting, idle, in_trouble: false };
+                state.has_caught_up |= idle;
+                match round {
+                    _ if state.anew => Again::Now,
+                    Round::More { rest: true, .. } => Again::After(GATHER),
+                    Round::More { .. } => Again::Now,
+                    Round::Idle(_) => Again::WhenAsked,
+                }
             }
+            // Whatever it was, opening it again finds out whether it can be helped.
+            Err(_) => {
+                state.known = Indexed { idle: false, in_trouble: true, ..state.known };
+                Again::After(AFTER_TROUBLE)
+            }
+        };
+        self.told.send_if_modified(|told| std::mem::replace(told, state.known) != state.known);
+        again
+    }
+
+    /// The life of a thread that does nothing else. It looks by itself for what others have written.
+    pub(crate) fn serve(&self, mut round: impl FnMut(bool) -> Result<Option<Round>>) {
+        loop {
+            let wait = match self.turn(&mut round) {
+                Again::Now => continue,
+                Again::After(wait) => wait,
+                Again::WhenAsked | Again::Never => GATHER,
+            };
+            let state = self.lock();
             if state.closed {
                 return;
             }
-            let anew = state.anew;
-            drop(state);
-            // A damaged row must not end the thread: others wait for it.
-            let outcome = catch_unwind(AssertUnwindSafe(|| round(anew))).unwrap_or(Err(StoreError::Closed));
-            let mut state = self.lock();
-            match outcome {
-                // It was kept away; it comes again when others are done.
-                Ok(None) => {
-                    drop(self.changed.wait_timeout(state, GATHER));
-                    continue;
-                }
-                Ok(Some(round)) => {
-                    state.anew &= !anew;
-                    let (position, waiting, idle) = match round {
-                        Round::More { position, waiting, .. } => (position, waiting, false),
-                        Round::Idle(position) => (position, 0, !state.anew),
-                    };
-                    rest = matches!(round, Round::More { rest: true, .. });
-                    // One that was emptied is being made again.
-                    state.has_caught_up &= position >= state.known.position;
-                    state.known = Indexed { position, waiting, idle, in_trouble: false };
-                    state.has_caught_up |= idle;
-                }
-                // Whatever it was, opening it again finds out whether it can be helped.
-                Err(_) => state.known = Indexed { idle: false, in_trouble: true, ..state.known },
-            }
-            self.told.send_if_modified(|told| std::mem::replace(told, state.known) != state.known);
-            self.changed.notify_all();
+            drop(self.changed.wait_timeout(state, wait));
         }
     }
 }

@@ -42,9 +42,10 @@ pub(super) fn path(options: &SqliteOptions) -> PathBuf {
 }
 
 /// Tells a file from another one that took its place; a number alone is given again.
-type Identity = Option<(u64, u64, Option<SystemTime>)>;
+pub(super) type Identity = Option<(u64, u64, Option<SystemTime>)>;
 
-fn identity(options: &SqliteOptions) -> Identity {
+/// Tells which file is there now.
+pub(super) fn identity(options: &SqliteOptions) -> Identity {
     let file = std::fs::metadata(path(options)).ok()?;
     let made = file.created().ok();
     #[cfg(unix)]
@@ -65,9 +66,14 @@ pub(super) struct IndexReader {
 }
 
 impl IndexReader {
+    /// Says whether there is one to open.
+    pub(super) fn is_there(options: &SqliteOptions) -> bool {
+        options.has_index() && path(options).exists()
+    }
+
     /// Opens the index; none if there is none yet.
     pub(super) fn open(options: &SqliteOptions) -> Ran<Option<Self>> {
-        if !options.has_index() || !path(options).exists() {
+        if !Self::is_there(options) {
             return Ok(None);
         }
         let identity = identity(options);

@@ -16,6 +16,7 @@ mod crash;
 mod faults;
 mod kill;
 mod processes;
+mod crew;
 mod disk_full;
 mod flip;
 mod erase;

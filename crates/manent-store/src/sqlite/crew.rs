@@ -1,0 +1,287 @@
+//! The crew: a fixed set of threads, and a bounded number of connections, for any number of stores.
+//!
+//! Each kind of thread has its list of stores that wait for it. A store is at most once on a list, has one batch, one read or
+//! one round done for it, and goes to the end: so nobody's work keeps another's waiting for longer than the turns before it.
+
+use super::connection::{CACHE_KIB, SqliteOptions};
+use super::member::Member;
+use super::room::{Room, Slot};
+use super::{indexer, keeper, watcher, writer};
+use crate::engine::answers::Answers;
+use crate::engine::turns::{Again, Turns};
+use crate::error::{Result, StoreError};
+use rusqlite::Connection;
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The number of a store that has not joined yet.
+pub(super) const NOBODY: u64 = 0;
+
+/// How large a crew is.
+#[derive(Debug, Clone)]
+pub struct CrewOptions {
+    /// How many threads write: so many files are synced at a time.
+    pub writers: usize,
+    /// How many threads read. A store is read by at most [`SqliteOptions::readers`] of them at a time.
+    pub readers: usize,
+    /// How many connections the stores may have open together; never fewer than the threads use at a time.
+    pub connections_max: usize,
+    /// How long a connection that nobody uses stays open.
+    pub idle_max: Duration,
+    /// How much of a file each connection may remember.
+    pub cache_kib: u32,
+}
+
+impl Default for CrewOptions {
+    fn default() -> Self {
+        Self { writers: 4, readers: 8, connections_max: 256, idle_max: Duration::from_secs(60), cache_kib: 4_096 }
+    }
+}
+
+impl CrewOptions {
+    /// Returns what a store has that shares its crew with nobody: what it opens stays open.
+    pub(super) fn for_one(options: &SqliteOptions) -> Self {
+        Self {
+            writers: 1,
+            readers: options.readers,
+            connections_max: usize::MAX,
+            idle_max: Duration::MAX,
+            cache_kib: CACHE_KIB,
+        }
+    }
+
+    /// A writer and a reader may need the file and its index, and so does the one that fills it; one more looks at files of
+    /// which nothing is open, and one copies WALs.
+    fn least(&self) -> usize {
+        2 * (self.writers.max(1) + self.readers.max(1)) + 4
+    }
+}
+
+/// The threads that work for stores. It ends with its last handle; every store keeps one.
+pub struct Crew {
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// What the threads share.
+pub(super) struct Shared {
+    pub writers: Turns<Member>,
+    pub readers: Turns<Member>,
+    pub keeper: Turns<Member>,
+    pub watcher: Turns<Member>,
+    pub indexer: Turns<Member>,
+    pub room: Arc<Room>,
+    pub idle_max: Duration,
+    cache_kib: u32,
+    answers: Answers,
+    members: Mutex<HashMap<u64, Arc<Member>>>,
+    numbers: AtomicU64,
+}
+
+impl Crew {
+    /// Starts the threads.
+    pub fn start(options: CrewOptions) -> Result<Arc<Self>> {
+        // Two have room of their own.
+        let connections_max = options.connections_max.max(options.least()) - 2;
+        let shared = Arc::new(Shared {
+            writers: Turns::default(),
+            readers: Turns::default(),
+            keeper: Turns::default(),
+            watcher: Turns::default(),
+            indexer: Turns::default(),
+            room: Arc::new(Room::new(connections_max)),
+            idle_max: options.idle_max,
+            cache_kib: options.cache_kib,
+            answers: Answers::start(),
+            members: Mutex::default(),
+            numbers: AtomicU64::new(NOBODY + 1),
+        });
+        // What was started before a failure ends when this is dropped.
+        let crew = Self { shared, threads: Mutex::default() };
+        for _ in 0..options.writers.max(1) {
+            crew.spawn("manent-writer", |crew| {
+                serve(&crew.writers, |member| writer::turn(member, &crew.answers));
+            })?;
+        }
+        for _ in 0..options.readers.max(1) {
+            crew.spawn("manent-reader", read)?;
+        }
+        crew.spawn("manent-keeper", |crew| serve(&crew.keeper, keeper::turn))?;
+        crew.spawn("manent-watcher", |crew| serve(&crew.watcher, watcher::turn))?;
+        crew.spawn("manent-indexer", |crew| {
+            indexer::stand_back();
+            serve(&crew.indexer, indexer::turn);
+        })?;
+        Ok(Arc::new(crew))
+    }
+
+    fn spawn(&self, name: &str, work: impl FnOnce(&Shared) + Send + 'static) -> Result<()> {
+        let shared = self.shared.clone();
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || work(&shared));
+        let thread = thread.map_err(|error| StoreError::engine("starting a thread", error))?;
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        Ok(())
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Returns how many connections are open now, but for those that look at a file for a moment.
+    pub fn connections(&self) -> usize {
+        self.shared.room.open()
+    }
+}
+
+impl Drop for Crew {
+    /// Stores that are being closed are finished first.
+    fn drop(&mut self) {
+        let crew = &self.shared;
+        for turns in [&crew.writers, &crew.readers, &crew.keeper, &crew.watcher, &crew.indexer] {
+            turns.close();
+        }
+        // Waiting here would hold up everything else that the worker of a runtime has to do.
+        if tokio::runtime::Handle::try_current().is_ok() {
+            return;
+        }
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in threads {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The life of a thread that does one thing for a store at a time.
+fn serve<T>(turns: &Turns<T>, turn: impl Fn(&Arc<T>) -> Again) {
+    let mut last = None;
+    while let Some((number, member)) = turns.next(last) {
+        // Whatever happens in the work for one store, the others need this thread.
+        let again = catch_unwind(AssertUnwindSafe(|| turn(&member)));
+        last = Some((number, again.unwrap_or(Again::After(AFTER_PANIC))));
+    }
+}
+
+/// Something that always goes wrong is not tried all the time.
+const AFTER_PANIC: Duration = Duration::from_secs(1);
+
+/// The life of a thread that reads. Its turn is to pick a read: others may read the same store meanwhile.
+fn read(crew: &Shared) {
+    while let Some((number, member)) = crew.readers.next(None) {
+        let next = member.reads.next();
+        let has_more = next.as_ref().is_some_and(|next| next.has_more);
+        crew.readers.done(number, if has_more { Again::Now } else { Again::WhenAsked });
+        if let Some(next) = next {
+            next.run(|| member.open_reader());
+        }
+    }
+}
+
+impl Shared {
+    fn members(&self) -> MutexGuard<'_, HashMap<u64, Arc<Member>>> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Lets everybody work for a store.
+    pub(super) fn join(&self, member: &Arc<Member>) {
+        let number = member.number;
+        self.members().insert(number, member.clone());
+        for turns in [&self.writers, &self.readers, &self.keeper, &self.watcher] {
+            turns.join(number, member.clone());
+        }
+        self.writers.ask(number);
+        self.watcher.ask(number);
+        self.keeper.ask(number);
+        if member.options.has_index() {
+            self.indexer.join(number, member.clone());
+            self.indexer.ask(number);
+        }
+    }
+
+    pub(super) fn leave(&self, number: u64) {
+        self.members().remove(&number);
+    }
+
+    /// Takes room for a connection of a store. Where there is none, connections of others that lie idle are closed.
+    pub(super) fn slot(&self, number: u64, connections: &Arc<AtomicUsize>) -> Slot {
+        loop {
+            if let Some(slot) = self.room.take(connections) {
+                return slot;
+            }
+            if !self.close_longest_idle(number) {
+                self.room.wait();
+            }
+        }
+    }
+
+    /// Sets what the crew settles for every connection.
+    pub(super) fn settle(&self, connection: &Connection) -> rusqlite::Result<()> {
+        connection.pragma_update(None, "cache_size", -i64::from(self.cache_kib))
+    }
+
+    /// Closes what lies idle longest, a whole store at a time: SQLite keeps the file itself open for as long as anything
+    /// of that store is. That of the store that needs the room comes last. Says whether there was anything.
+    fn close_longest_idle(&self, needed_by: u64) -> bool {
+        let members = self.members();
+        let idle = members.values().filter_map(|member| Some((member.idle_since()?, member)));
+        let longest = idle.min_by_key(|(since, member)| (member.number == needed_by, *since));
+        let Some((_, member)) = longest else { return false };
+        let member = member.clone();
+        drop(members);
+        member.close_idle(Instant::now());
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::SqliteStore;
+    use super::*;
+    use crate::engine::fault::Outcome;
+    use crate::engine::store::Engine;
+
+    #[test]
+    fn a_panic_in_the_work_for_one_store_leaves_the_thread_to_the_others() {
+        let turns: Turns<u64> = Turns::default();
+        for number in 0..3 {
+            turns.join(number, Arc::new(number));
+            turns.ask(number);
+        }
+        turns.close();
+        // It ends when everybody has left, and so everybody had a turn; the one that panicked had a second.
+        let tries = AtomicUsize::new(0);
+        serve(&turns, |number| {
+            if **number == 1 && tries.fetch_add(1, Ordering::Relaxed) == 0 {
+                panic!("it is damaged");
+            }
+            Again::Never
+        });
+        assert_eq!(tries.into_inner(), 2);
+    }
+
+    #[test]
+    fn a_panic_in_the_read_of_one_store_leaves_the_thread_to_the_others() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let crew = Crew::start(CrewOptions { readers: 1, ..CrewOptions::default() }).expect("starts");
+        let open =
+            |name: &str| SqliteStore::open_in(&crew, SqliteOptions::new(folder.path().join(name))).expect("opens");
+        let (damaged, sound) = (open("damaged.db"), open("sound.db"));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(async {
+            for _ in 0..3 {
+                let read = damaged.read("reading", |_| -> Outcome<()> { panic!("it is damaged") });
+                assert!(matches!(read.await, Err(StoreError::Altered { .. })));
+                for store in [&sound, &damaged] {
+                    assert_eq!(store.read("reading", |_| Ok(7)).await.expect("read"), 7);
+                }
+            }
+        });
+    }
+}

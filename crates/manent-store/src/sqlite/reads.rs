@@ -1,0 +1,271 @@
+//! The reads of one store: those that wait, and the connections that do them one after another. They can be paused, so
+//! that every connection is closed.
+
+use super::reader::SqliteReader;
+use crate::engine::readers::{self, Job, TOO_MANY, WAITING_MAX};
+use crate::engine::turns::Bell;
+use crate::error::{Result, StoreError};
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+struct State {
+    jobs: VecDeque<Job<SqliteReader>>,
+    /// Connections that nobody uses; the one used last is the last.
+    idle: Vec<(SqliteReader, Instant)>,
+    /// How many are open, being opened or being closed, those of visitors included.
+    open: usize,
+    /// How many reads are under way.
+    busy: usize,
+    paused: usize,
+    closed: bool,
+    /// How many wait for connections to be closed.
+    waiting: usize,
+}
+
+pub(super) struct Reads {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// How many may be under way at a time.
+    most: usize,
+    /// Calls a thread that reads.
+    bell: Bell,
+    /// Tells that the store is closed and all that was accepted is answered.
+    ended: Bell,
+}
+
+/// A read whose turn has come.
+pub(super) struct Next<'a> {
+    job: Job<SqliteReader>,
+    lent: Lent<'a>,
+    /// Whether another read can begin beside it.
+    pub has_more: bool,
+}
+
+/// What becomes of a connection that a visitor opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Visit {
+    /// It stays open, for the next one.
+    Stays,
+    /// It is closed.
+    Ends,
+}
+
+impl Reads {
+    pub(super) fn new(most: usize, bell: Bell, ended: Bell) -> Self {
+        let (jobs, idle) = (VecDeque::new(), Vec::new());
+        let state = State { jobs, idle, open: 0, busy: 0, paused: 0, closed: false, waiting: 0 };
+        Self { state: Mutex::new(state), changed: Condvar::new(), most: most.max(1), bell, ended }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a read wait for its turn.
+    pub(super) fn push(&self, job: Job<SqliteReader>) -> Result<()> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(StoreError::Closed);
+        }
+        if state.jobs.len() >= WAITING_MAX {
+            return Err(TOO_MANY);
+        }
+        state.jobs.push_back(job);
+        let can_begin = self.can_begin(&state);
+        drop(state);
+        if can_begin {
+            (self.bell)();
+        }
+        Ok(())
+    }
+
+    fn can_begin(&self, state: &State) -> bool {
+        state.paused == 0 && state.busy < self.most && !state.jobs.is_empty()
+    }
+
+    /// Takes the read that waits longest, with a connection if one lies idle.
+    pub(super) fn next(&self) -> Option<Next<'_>> {
+        let mut state = self.lock();
+        if !self.can_begin(&state) {
+            return None;
+        }
+        let job = state.jobs.pop_front()?;
+        state.busy += 1;
+        let lent = self.lend(&mut state, Use::Read, Visit::Stays);
+        let has_more = self.can_begin(&state);
+        Some(Next { job, lent, has_more })
+    }
+
+    fn lend(&self, state: &mut State, of: Use, end: Visit) -> Lent<'_> {
+        let reader = state.idle.pop().map(|(reader, _)| reader);
+        if reader.is_none() {
+            state.open += 1;
+        }
+        // What was open before stays so.
+        let end = if reader.is_some() { Visit::Stays } else { end };
+        Lent { reads: self, reader, of, end }
+    }
+
+    /// Lets somebody else use a connection for a moment, unless connections are being closed.
+    pub(super) fn visit<T>(
+        &self,
+        end: Visit,
+        open: impl FnOnce() -> Result<SqliteReader>,
+        visit: impl FnOnce(&mut SqliteReader) -> Result<T>,
+    ) -> Option<Result<T>> {
+        let mut lent = {
+            let mut state = self.lock();
+            if state.paused > 0 || state.closed {
+                return None;
+            }
+            self.lend(&mut state, Use::Visit, end)
+        };
+        Some(lent.open(open).and_then(visit))
+    }
+
+    /// Closes every reading connection and holds new reads back; returns when none is open.
+    pub(super) fn pause(&self) {
+        let mut state = self.lock();
+        state.paused += 1;
+        state = self.close_some(state, |_| true);
+        while state.open > 0 {
+            state.waiting += 1;
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
+        }
+    }
+
+    pub(super) fn resume(&self) {
+        let mut state = self.lock();
+        state.paused -= 1;
+        let can_begin = self.can_begin(&state);
+        drop(state);
+        if can_begin {
+            (self.bell)();
+        }
+    }
+
+    /// Accepts no more reads; says whether all that were accepted are answered and every connection is closed.
+    pub(super) fn close(&self) -> bool {
+        let mut state = self.lock();
+        state.closed = true;
+        if !state.is_over() {
+            return false;
+        }
+        state = self.close_some(state, |_| true);
+        state.open == 0
+    }
+
+    /// Since when the connection that was used last lies idle, if one does; with those in use it is as if it were now.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        let state = self.lock();
+        let last = state.idle.last()?.1;
+        Some(if state.open > state.idle.len() { Instant::now() } else { last })
+    }
+
+    /// Closes the connections that lie idle since before a moment.
+    pub(super) fn close_idle(&self, before: Instant) {
+        let is_over = self.close_some(self.lock(), |since| since < before).is_over();
+        if is_over {
+            (self.ended)();
+        }
+    }
+
+    /// Closes idle connections. That may copy a WAL and takes its time, so nobody is kept waiting for the lock meanwhile.
+    fn close_some<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        which: impl Fn(Instant) -> bool,
+    ) -> MutexGuard<'a, State> {
+        let going: Vec<_> = state.idle.extract_if(.., |(_, since)| which(*since)).collect();
+        if going.is_empty() {
+            return state;
+        }
+        drop(state);
+        let many = going.len();
+        drop(going);
+        let mut state = self.lock();
+        state.open -= many;
+        self.tell(&state);
+        state
+    }
+
+    /// Tells those who wait for connections to be closed.
+    fn tell(&self, state: &State) {
+        if state.waiting > 0 {
+            self.changed.notify_all();
+        }
+    }
+}
+
+impl State {
+    fn is_over(&self) -> bool {
+        self.closed && self.jobs.is_empty() && self.busy == 0
+    }
+}
+
+impl Next<'_> {
+    /// Does the read.
+    pub(super) fn run(self, open: impl FnOnce() -> Result<SqliteReader>) {
+        let Self { job, mut lent, .. } = self;
+        if !readers::run(job, lent.open(open)) {
+            lent.end = Visit::Ends;
+        }
+    }
+}
+
+/// What a connection is lent for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Read,
+    Visit,
+}
+
+/// A connection in use, or the right to open one. It comes back by itself.
+struct Lent<'a> {
+    reads: &'a Reads,
+    reader: Option<SqliteReader>,
+    of: Use,
+    end: Visit,
+}
+
+impl Lent<'_> {
+    fn open(&mut self, open: impl FnOnce() -> Result<SqliteReader>) -> Result<&mut SqliteReader> {
+        match &mut self.reader {
+            Some(reader) => Ok(reader),
+            empty => Ok(empty.insert(open()?)),
+        }
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        // One that was in the middle of something may hold a transaction open.
+        let is_whole = self.end == Visit::Stays && !std::thread::panicking();
+        let mut state = self.reads.lock();
+        let stays = is_whole && state.paused == 0 && state.idle.len() < self.reads.most;
+        match self.reader.take() {
+            Some(reader) if stays => state.idle.push((reader, Instant::now())),
+            Some(reader) => {
+                drop(state);
+                drop(reader);
+                state = self.reads.lock();
+                state.open -= 1;
+            }
+            None => state.open -= 1,
+        }
+        if self.of == Use::Read {
+            state.busy -= 1;
+        }
+        self.reads.tell(&state);
+        let (can_begin, is_over) = (self.reads.can_begin(&state), state.is_over());
+        drop(state);
+        if can_begin && self.of == Use::Read {
+            (self.reads.bell)();
+        }
+        if is_over {
+            (self.reads.ended)();
+        }
+    }
+}
