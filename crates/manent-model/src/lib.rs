@@ -15,6 +15,7 @@ pub mod message;
 pub mod conversation;
 pub mod tool_call;
 pub mod nouns;
+pub mod realm;
 pub mod stats;
 pub mod name;
 pub mod words;
@@ -40,6 +41,7 @@ pub use nouns::{
 };
 pub use part::{Body, Extra, Part};
 pub use path::{Base, Branch, Branches, Head, Piece, Sums};
+pub use realm::{KeyScope, KeyScopes, Realm};
 pub use stats::{Stats, Tally};
 pub use time::{Known, Micros, Time};
 pub use tool_call::{ToolCall, ToolState, ToolStep};

@@ -1,0 +1,174 @@
+//! Realms: what the holder of a key may do, and which conversations it reaches.
+
+use crate::conversation::Conversation;
+use crate::id::ProjectId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// What somebody may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyScope {
+    /// See what is there.
+    Read,
+    /// Add to it; what is there stays as it is.
+    Append,
+    /// Change it in ways that can be undone.
+    Manage,
+    /// Destroy, and look after the whole.
+    Admin,
+}
+
+impl KeyScope {
+    /// Returns the word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Append => "append",
+            Self::Manage => "manage",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// Says whether whoever was given this one may also do the other.
+    fn includes(self, other: Self) -> bool {
+        match self {
+            Self::Admin => true,
+            Self::Manage => other != Self::Admin,
+            // Whoever only adds, such as a program that records, need not see what others have said.
+            Self::Append | Self::Read => self == other,
+        }
+    }
+}
+
+/// The scopes that somebody was given; a list of words in JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct KeyScopes(BTreeSet<KeyScope>);
+
+impl KeyScopes {
+    /// Says whether something may be done: by its own scope, or by one that includes it.
+    pub fn holds(&self, scope: KeyScope) -> bool {
+        self.0.iter().any(|given| given.includes(scope))
+    }
+
+    /// Says whether nothing was given.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns what was given, without what that includes.
+    pub fn iter(&self) -> impl Iterator<Item = KeyScope> + '_ {
+        self.0.iter().copied()
+    }
+}
+
+impl FromIterator<KeyScope> for KeyScopes {
+    fn from_iter<I: IntoIterator<Item = KeyScope>>(scopes: I) -> Self {
+        Self(scopes.into_iter().collect())
+    }
+}
+
+/// Which conversations of a tenant somebody reaches; the default is all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Realm {
+    /// Those that this person made or takes part in, by external id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Those of these projects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub projects: Option<BTreeSet<ProjectId>>,
+}
+
+impl Realm {
+    /// Says whether it leaves something out.
+    pub fn is_limited(&self) -> bool {
+        self.user.is_some() || self.projects.is_some()
+    }
+
+    /// Says whether a conversation lies within.
+    pub fn holds(&self, conversation: &Conversation) -> bool {
+        let of_user = self.user.as_ref().is_none_or(|user| {
+            conversation.creator.iter().chain(&conversation.members).any(|person| person.id == *user)
+        });
+        of_user && (self.projects.is_none() || conversation.project.is_some_and(|project| self.lists(project)))
+    }
+
+    /// Says whether a project is one of those that it names; a realm that names none lists none.
+    pub fn lists(&self, project: ProjectId) -> bool {
+        self.projects.as_ref().is_some_and(|projects| projects.contains(&project))
+    }
+
+    /// Returns what lies within both.
+    pub fn and(&self, other: &Self) -> Self {
+        let projects = match (&self.projects, &other.projects) {
+            (Some(own), Some(others)) => Some(own & others),
+            (own, others) => own.as_ref().or(others.as_ref()).cloned(),
+        };
+        match (&self.user, &other.user) {
+            // Two people at once are nobody: nothing is asked to be of both, so nothing is left.
+            (Some(own), Some(others)) if own != others => {
+                Self { user: Some(own.clone()), projects: Some(BTreeSet::new()) }
+            }
+            (own, others) => Self { user: own.as_ref().or(others.as_ref()).cloned(), projects },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn project(number: u8) -> ProjectId {
+        ProjectId::new(1, [number; 10])
+    }
+
+    #[test]
+    fn a_scope_includes_what_it_says() {
+        use KeyScope::*;
+        let held = |given: KeyScope| {
+            let scopes: KeyScopes = [given].into_iter().collect();
+            [Read, Append, Manage, Admin].into_iter().filter(|scope| scopes.holds(*scope)).collect::<Vec<_>>()
+        };
+        assert_eq!(held(Read), [Read]);
+        assert_eq!(held(Append), [Append]);
+        assert_eq!(held(Manage), [Read, Append, Manage]);
+        assert_eq!(held(Admin), [Read, Append, Manage, Admin]);
+        let none = KeyScopes::default();
+        assert!(none.is_empty() && ![Read, Append, Manage, Admin].into_iter().any(|scope| none.holds(scope)));
+        let both: KeyScopes = serde_json::from_str(r#"["append","read"]"#).expect("words");
+        assert!(both.holds(Read) && both.holds(Append) && !both.holds(Manage));
+        assert_eq!(serde_json::to_string(&both).expect("JSON"), r#"["read","append"]"#);
+        assert!(serde_json::from_str::<KeyScopes>(r#"["all"]"#).is_err());
+        for scope in [Read, Append, Manage, Admin] {
+            assert_eq!(serde_json::to_string(&scope).expect("JSON"), format!("{:?}", scope.word()));
+        }
+    }
+
+    #[test]
+    fn a_realm_is_written_as_it_is_read() {
+        let realm = Realm { user: Some("ann".to_owned()), projects: Some([project(1)].into()) };
+        let text = serde_json::to_string(&realm).expect("JSON");
+        assert_eq!(serde_json::from_str::<Realm>(&text).expect("a realm"), realm);
+        assert_eq!(serde_json::to_string(&Realm::default()).expect("JSON"), "{}");
+        assert!(serde_json::from_str::<Realm>(r#"{"users":"ann"}"#).is_err(), "a wrong word must not mean everything");
+    }
+
+    #[test]
+    fn two_realms_leave_what_is_in_both() {
+        let ann = Realm { user: Some("ann".to_owned()), ..Realm::default() };
+        let bob = Realm { user: Some("bob".to_owned()), ..Realm::default() };
+        let of = |numbers: &[u8]| Realm {
+            projects: Some(numbers.iter().map(|number| project(*number)).collect()),
+            ..Realm::default()
+        };
+        assert_eq!(ann.and(&Realm::default()), ann);
+        assert_eq!(Realm::default().and(&ann), ann);
+        assert_eq!(of(&[1, 2]).and(&of(&[2, 3])), of(&[2]));
+        assert_eq!(ann.and(&of(&[1])), Realm { projects: of(&[1]).projects, ..ann.clone() });
+        assert_eq!(ann.and(&bob).projects, Some(BTreeSet::new()));
+        assert!(!Realm::default().is_limited() && ann.is_limited() && of(&[]).is_limited());
+    }
+}
