@@ -12,12 +12,14 @@ pub mod query;
 pub mod search;
 pub mod maintenance;
 pub mod store;
+pub mod granted;
 mod image;
 mod engine;
 pub mod postgres;
 pub mod sqlite;
 
 pub use error::{Conflict, Result, StoreError};
+pub use granted::{Claim, Claims, Grant, GrantedStore, On};
 pub use journal_kind::JournalKind;
 pub use list_cursor::{CursorProblem, ListCursor};
 pub use maintenance::{BackupReport, DoctorReport, VerifyProblem, VerifyReport};

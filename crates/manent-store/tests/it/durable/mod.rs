@@ -22,6 +22,7 @@ mod erase;
 mod index;
 mod backup;
 mod migrate;
+mod participants;
 mod postgres;
 
 use manent_model::*;
