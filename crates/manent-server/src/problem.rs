@@ -80,6 +80,7 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         let status = match &error {
             StoreError::NotFound { .. } => StatusCode::NOT_FOUND,
+            StoreError::Forbidden { .. } => StatusCode::FORBIDDEN,
             StoreError::Conflict(Conflict::Version { .. }) => StatusCode::PRECONDITION_FAILED,
             StoreError::Conflict(Conflict::Key) => StatusCode::UNPROCESSABLE_ENTITY,
             StoreError::Conflict(_) => StatusCode::CONFLICT,

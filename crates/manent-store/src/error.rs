@@ -16,6 +16,12 @@ pub enum StoreError {
         /// Its id as it was given.
         id: String,
     },
+    /// The key may not do this, whatever it is done to.
+    #[error("this key may not do that: it takes {needs}")]
+    Forbidden {
+        /// What it takes.
+        needs: &'static str,
+    },
     /// Something else happened first, or the same key asked for something else.
     #[error(transparent)]
     Conflict(#[from] Conflict),
@@ -140,13 +146,21 @@ pub enum Conflict {
 impl StoreError {
     /// Says whether the change was refused for what it says; any other change may still be made.
     pub fn is_about_the_change(&self) -> bool {
-        matches!(self, Self::NotFound { .. } | Self::Conflict(_) | Self::Invalid(_) | Self::TooLarge { .. })
+        matches!(
+            self,
+            Self::NotFound { .. }
+                | Self::Forbidden { .. }
+                | Self::Conflict(_)
+                | Self::Invalid(_)
+                | Self::TooLarge { .. }
+        )
     }
 
     /// Returns a stable code that programs may match on.
     pub fn code(&self) -> &'static str {
         match self {
             Self::NotFound { .. } => "not_found",
+            Self::Forbidden { .. } => "forbidden",
             Self::Conflict(conflict) => match conflict {
                 Conflict::Version { .. } => "version_conflict",
                 Conflict::Head => "head_conflict",

@@ -14,6 +14,7 @@ pub mod maintenance;
 mod destroyed;
 pub mod store;
 pub mod system;
+pub mod granted;
 mod image;
 mod engine;
 pub mod postgres;
@@ -21,6 +22,7 @@ pub mod sqlite;
 
 pub use destroyed::Destroyed;
 pub use error::{Conflict, Result, StoreError};
+pub use granted::{Claim, Claims, Grant, GrantedStore, On};
 pub use journal_kind::JournalKind;
 pub use list_cursor::{CursorProblem, ListCursor};
 pub use maintenance::{BackupReport, DoctorReport, VerifyProblem, VerifyReport};

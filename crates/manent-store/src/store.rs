@@ -6,10 +6,11 @@ use crate::query::*;
 use crate::search::{Found, Indexed, Search};
 use crate::transaction::{Committed, MessageOrigin, Position, Transaction};
 use manent_model::{
-    Conversation, ConversationId, Json, MessageId, Micros, Origin, Project, ProjectId, Quarantined, Scratch, Source,
-    SourceId, Stats,
+    Conversation, ConversationId, Json, MessageId, Micros, Origin, Project, ProjectId, Quarantined, Realm, Scratch,
+    Source, SourceId, Stats,
 };
 use std::path::Path;
+use std::sync::Arc;
 use tokio::sync::watch;
 
 /// The turn of one import. It ends when it is dropped, and with the process that holds it.
@@ -28,6 +29,9 @@ impl Turn {
 /// What `commit` answers is on disk. Reads see every commit whose answer was given before they began.
 #[async_trait::async_trait]
 pub trait Store: Send + Sync + 'static {
+    /// Returns the store as somebody sees it who reaches only a realm of it. What lies outside is not there; what concerns
+    /// everything is forbidden, and so is every commit: whoever writes is limited by a [`GrantedStore`](crate::GrantedStore).
+    fn within(self: Arc<Self>, realm: Realm) -> Arc<dyn Store>;
     /// Does everything in the transaction, or nothing.
     async fn commit(&self, transaction: Transaction) -> Result<Committed>;
     /// Returns the time of the transaction that used an idempotency key first, as long as the key is remembered.

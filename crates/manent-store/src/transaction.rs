@@ -1,5 +1,6 @@
 //! One way to write: a transaction is a list of changes that happen together or not at all.
 
+use crate::granted::Claims;
 use crate::query::{Scope, Step};
 use manent_model::{
     Author, BranchId, Call, ConversationDraft, ConversationId, ConversationPatch, FoldId, FoldKind, InputId, Json,
@@ -93,6 +94,9 @@ pub enum Expect {
         /// The token that taking the lease answered.
         token: i64,
     },
+    /// What the changes name lies within what somebody reaches; only a [`GrantedStore`](crate::GrantedStore) says it.
+    #[serde(skip)]
+    Within(Box<Claims>),
 }
 
 /// Why a branch was opened.

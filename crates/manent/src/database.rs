@@ -6,7 +6,7 @@ use crate::place::Place;
 use manent_model::{Author, Micros};
 use manent_store::postgres::PostgresStore;
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
-use manent_store::{Change, Committed, Done, Expect, Lane, Store, StoreError, Transaction};
+use manent_store::{Change, Committed, Done, Expect, Grant, GrantedStore, Lane, Store, StoreError, Transaction};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,6 +20,8 @@ pub struct Database {
     expect: Vec<Expect>,
     /// The request that this handle is for.
     request: Option<Request>,
+    /// The key that this handle is of.
+    grant: Option<Arc<str>>,
 }
 
 /// A request that may be made again.
@@ -52,7 +54,13 @@ impl Database {
 
     /// Puts a database over any store.
     pub fn over(store: Arc<dyn Store>) -> Self {
-        Self { store, ids: Arc::new(Ids::default()), actor: None, expect: Vec::new(), request: None }
+        Self { store, ids: Arc::new(Ids::default()), actor: None, expect: Vec::new(), request: None, grant: None }
+    }
+
+    /// Returns a handle that does what a key allows: every read and every change is limited to what it reaches.
+    pub fn granted(&self, grant: Grant) -> Self {
+        let id = Some(Arc::from(grant.id.as_str()));
+        Self { store: Arc::new(GrantedStore::new(self.store.clone(), grant)), grant: id, ..self.clone() }
     }
 
     /// Returns a handle whose changes are recorded as somebody's.
@@ -82,7 +90,15 @@ impl Database {
             Some(made) => made,
             None => self.store.request_at(bytes.clone()).await?.unwrap_or_else(now),
         };
-        let ids = Arc::new(Ids::of_request(&bytes, at));
+        // Two keys that ask under the same name ask for two things, which cannot have the same ids.
+        let ids = match &self.grant {
+            Some(grant) => {
+                let length = (grant.len() as u64).to_le_bytes();
+                Ids::of_request(&[&length[..], grant.as_bytes(), &bytes].concat(), at)
+            }
+            None => Ids::of_request(&bytes, at),
+        };
+        let ids = Arc::new(ids);
         Ok(Self { ids, request: Some(Request { key: bytes, is_dated: made.is_some() }), ..self.clone() })
     }
 

@@ -3,6 +3,7 @@
 mod kit;
 mod guard;
 mod keys;
+mod access;
 mod bad_requests;
 mod requests;
 mod operations;

@@ -1,17 +1,42 @@
 //! Every operation once, in one story, with its answer on record.
 
+use crate::access::Everybody;
 use crate::kit::Running;
 use expect_test::expect_file;
 use manent_server::{Operation, description, operations};
-use manent_testing::http::Client;
+use manent_testing::http::{Answer, Client};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 
+/// A request as it is sent.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub method: String,
+    pub target: String,
+    pub kind: &'static str,
+    pub body: String,
+}
+
+impl Request {
+    pub async fn send(&self, client: &mut Client) -> Answer {
+        let headers = [("content-type", self.kind)];
+        client.send(&self.method, &self.target, &headers, self.body.clone()).await.expect("an answer")
+    }
+}
+
+/// Who calls the operations.
+pub enum Callers {
+    /// Whoever has the token.
+    Owner(Client),
+    /// Whoever has just enough, after everybody else has tried.
+    Everybody(Box<Everybody>),
+}
+
 /// Calls operations by their ids and writes down what they answer.
-struct Story {
-    client: Client,
+pub struct Story {
+    callers: Callers,
     operations: Vec<Operation>,
     told: BTreeSet<&'static str>,
     text: String,
@@ -19,6 +44,21 @@ struct Story {
 }
 
 impl Story {
+    pub fn of(callers: Callers) -> Self {
+        let (told, text, names) = (BTreeSet::new(), String::new(), BTreeMap::new());
+        Self { callers, operations: operations(), told, text, names }
+    }
+
+    pub fn callers(&self) -> &Callers {
+        &self.callers
+    }
+
+    /// Says which operations nobody has called.
+    pub fn untold(&self) -> Vec<&'static str> {
+        let all: BTreeSet<&str> = self.operations.iter().map(|operation| operation.id).collect();
+        all.difference(&self.told).copied().collect()
+    }
+
     /// Calls an operation. `path` gives the values between braces, in order, then what stands after the question mark.
     async fn call(&mut self, id: &str, path: &[&str], query: &str, body: impl Into<Value>) -> Value {
         let operation = self.operations.iter().find(|operation| operation.id == id);
@@ -42,9 +82,11 @@ impl Story {
             "import" => "application/x-ndjson",
             _ => "application/json",
         };
-        let target = format!("/api/v1{shown}");
-        let answer =
-            self.client.send(&method, &target, &[("content-type", kind)], sent.clone()).await.expect("an answer");
+        let request = Request { method: method.clone(), target: format!("/api/v1{shown}"), kind, body: sent.clone() };
+        let answer = match &mut self.callers {
+            Callers::Owner(client) => request.send(client).await,
+            Callers::Everybody(everybody) => everybody.call(operation, &request).await,
+        };
         let status = answer.status.as_u16();
         let answered = answer.text();
         let value: Value = serde_json::from_str(&answered).unwrap_or(Value::Null);
@@ -117,22 +159,14 @@ fn id(answer: &Value, pointer: &str) -> String {
 #[tokio::test]
 async fn every_operation_answers_as_it_is_on_record() {
     let server = Running::start().await;
-    let mut story = Story {
-        client: server.client().await,
-        operations: operations(),
-        told: BTreeSet::new(),
-        text: String::new(),
-        names: BTreeMap::new(),
-    };
+    let mut story = Story::of(Callers::Owner(server.client().await));
     tell(&mut story).await;
-    let all: BTreeSet<&str> = story.operations.iter().map(|operation| operation.id).collect();
-    let untold: Vec<&&str> = all.difference(&story.told).collect();
-    assert!(untold.is_empty(), "operations that nobody tries: {untold:?}");
+    assert!(story.untold().is_empty(), "operations that nobody tries: {:?}", story.untold());
     expect_file!["answers.txt"].assert_eq(&story.text);
     server.stop().await;
 }
 
-async fn tell(story: &mut Story) {
+pub async fn tell(story: &mut Story) {
     let none = Value::Null;
     let nothing = || json!({});
     story.call("getSession", &[], "", none.clone()).await;

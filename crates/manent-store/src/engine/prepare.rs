@@ -105,9 +105,8 @@ fn facts(key: &DigestKey, message: &NewMessage, source: Option<&str>) -> Facts {
         true => streaming_digest(key, message.id),
         false => message.content.digest(key, message.id),
     };
-    let mut blobs = blobs_of(&message.content.body);
-    // What was taken out of the source of a message, or of what stands with it, belongs to the message.
-    blobs.extend(message.content.metadata.iter().flat_map(|metadata| mark::blobs_in(metadata.text())));
+    let mut blobs = blobs_of_message(message);
+    // What was taken out of the source of a message belongs to the message.
     blobs.extend(source.into_iter().flat_map(mark::blobs_in));
     blobs.sort_unstable();
     blobs.dedup();
@@ -117,6 +116,13 @@ fn facts(key: &DigestKey, message: &NewMessage, source: Option<&str>) -> Facts {
 /// What stands for a message in the chain until it is finished.
 pub(crate) fn streaming_digest(key: &DigestKey, id: manent_model::MessageId) -> Digest {
     key.digest(&[b"streaming", id.as_bytes()])
+}
+
+/// Returns the blobs that a message shows, and those that were taken out of what stands with it.
+pub(crate) fn blobs_of_message(message: &NewMessage) -> Vec<[u8; 32]> {
+    let mut blobs = blobs_of(&message.content.body);
+    blobs.extend(message.content.metadata.iter().flat_map(|metadata| mark::blobs_in(metadata.text())));
+    blobs
 }
 
 pub(crate) fn blobs_of(body: &Body) -> Vec<[u8; 32]> {

@@ -66,6 +66,7 @@ pub(crate) fn steps(tx: &mut Tx<'_>, prepared: &Prepared) -> Outcome<Committed> 
     if !tx.appends_only {
         tx.caches.recent.forget();
     }
+    apply::check_within(tx, transaction)?;
     // A retry of an append must not fail because the first try moved the head: its messages are looked for first.
     if !transaction.expect.is_empty() && stored_at(tx, prepared)?.is_none() {
         apply::check(tx, transaction)?;

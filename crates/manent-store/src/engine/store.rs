@@ -6,6 +6,8 @@ use super::queue::{Job, Queue};
 use super::read::{self, Reading};
 use super::search::indexing::Indexing;
 use super::search::{SEARCHING, look};
+use super::view::{View, whole};
+use super::within::{guard, guard_known};
 use crate::error::{Result, StoreError};
 use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
 use crate::query::*;
@@ -14,13 +16,17 @@ use crate::store::{Store, Turn};
 use crate::transaction::{Committed, MessageOrigin, Position, Transaction};
 use manent_model::{
     Conversation, ConversationId, ConversationStatus, DigestKey, Json, MessageId, Micros, Origin, Project, ProjectId,
-    Quarantined, Scratch, Source, SourceId, Stats,
+    Quarantined, Realm, Scratch, Source, SourceId, Stats,
 };
 use std::path::Path;
+use std::sync::Arc;
 use tokio::sync::{Semaphore, oneshot, watch};
 
 /// How many bytes of commits may wait; more callers wait outside.
 pub(crate) const WAITING_BYTES: usize = 64 << 20;
+
+/// What those reach who are not limited.
+pub(crate) static EVERYTHING: Realm = Realm { user: None, projects: None };
 
 /// What an engine adds to what all of them do.
 pub(crate) trait Engine: Send + Sync + 'static {
@@ -38,6 +44,17 @@ pub(crate) trait Engine: Send + Sync + 'static {
         doing: &'static str,
         read: impl Fn(&mut Reading<'_>) -> Outcome<T> + Send + 'static,
     ) -> impl Future<Output = Result<T>> + Send;
+    /// What of it is seen; all of it unless it says otherwise.
+    fn realm(&self) -> &Realm {
+        &EVERYTHING
+    }
+    /// See [`Store::within`].
+    fn limited(self: Arc<Self>, realm: Realm) -> Arc<dyn Store>
+    where
+        Self: Sized,
+    {
+        Arc::new(View::new(self, realm))
+    }
     /// The thread that fills the index; none where there is no index.
     fn indexing(&self) -> Option<&Indexing>;
     /// See [`Store::import_turn`].
@@ -54,7 +71,12 @@ pub(crate) trait Engine: Send + Sync + 'static {
 
 #[async_trait::async_trait]
 impl<E: Engine> Store for E {
+    fn within(self: Arc<Self>, realm: Realm) -> Arc<dyn Store> {
+        self.limited(realm)
+    }
+
     async fn commit(&self, transaction: Transaction) -> Result<Committed> {
+        whole(self.realm())?;
         let prepared = prepare(self.key(), transaction)?;
         let permits = u32::try_from(prepared.bytes).unwrap_or(u32::MAX).max(1);
         let _permit = self.waiting().acquire_many(permits).await.map_err(|_| StoreError::Closed)?;
@@ -71,107 +93,181 @@ impl<E: Engine> Store for E {
     }
 
     async fn conversation(&self, which: ConversationRef) -> Result<Option<Conversation>> {
-        self.read("reading a conversation", move |reading| read::conversation::one(reading, &which)).await
+        let realm = self.realm().clone();
+        let one = move |reading: &mut Reading<'_>| {
+            Ok(read::conversation::one(reading, &which)?.filter(|found| realm.holds(found)))
+        };
+        self.read("reading a conversation", one).await
     }
 
     async fn conversations(&self, query: ListQuery) -> Result<ConversationPage> {
-        self.read("listing conversations", move |reading| read::conversation::list(reading, &query)).await
+        let realm = self.realm().clone();
+        self.read("listing conversations", move |reading| read::list::list(reading, &realm, &query)).await
     }
 
     async fn count_conversations(&self, query: ListQuery) -> Result<Count> {
-        self.read("counting conversations", move |reading| read::conversation::count(reading, &query)).await
+        let realm = self.realm().clone();
+        self.read("counting conversations", move |reading| read::list::count(reading, &realm, &query)).await
     }
 
     async fn conversation_ids(&self, after: Option<ConversationId>, limit: u32) -> Result<Vec<ConversationId>> {
-        self.read("listing conversations", move |reading| read::conversation::ids(reading, after, limit)).await
+        let realm = self.realm().clone();
+        self.read("listing conversations", move |reading| read::conversation::ids(reading, &realm, after, limit)).await
     }
 
     async fn ids_by_prefix(&self, kind: IdKind, prefix: String, limit: u32) -> Result<Vec<[u8; 16]>> {
-        self.read("looking for an id", move |reading| read::ids::by_prefix(reading, kind, &prefix, limit)).await
+        let realm = self.realm().clone();
+        self.read("looking for an id", move |reading| read::ids::by_prefix(reading, &realm, kind, &prefix, limit)).await
     }
 
     async fn branches(&self, conversation: ConversationId) -> Result<Vec<BranchInfo>> {
-        self.read("reading branches", move |reading| read::path::branches(reading, conversation)).await
+        let realm = self.realm().clone();
+        let branches = move |reading: &mut Reading<'_>| {
+            guard(reading.connection, &realm, conversation)?;
+            read::path::branches(reading, conversation)
+        };
+        self.read("reading branches", branches).await
     }
 
     async fn window(&self, query: WindowQuery) -> Result<Window> {
-        self.read("reading messages", move |reading| read::path::window(reading, &query)).await
+        let realm = self.realm().clone();
+        let window = move |reading: &mut Reading<'_>| {
+            guard(reading.connection, &realm, query.conversation)?;
+            read::path::window(reading, &query)
+        };
+        self.read("reading messages", window).await
     }
 
     async fn messages(&self, query: MessagesQuery) -> Result<Vec<Placed>> {
-        self.read("reading messages", move |reading| read::message::messages(reading, &query)).await
+        let realm = self.realm().clone();
+        self.read("reading messages", move |reading| read::message::messages(reading, &realm, &query)).await
     }
 
     async fn attached(&self, conversation: ConversationId) -> Result<Attached> {
-        self.read("reading what is attached", move |reading| read::attached::attached(reading, conversation)).await
+        let realm = self.realm().clone();
+        let attached = move |reading: &mut Reading<'_>| {
+            guard(reading.connection, &realm, conversation)?;
+            read::attached::attached(reading, conversation)
+        };
+        self.read("reading what is attached", attached).await
     }
 
     async fn state(&self, conversation: ConversationId, name: String, at: Option<MessageId>) -> Result<Option<Json>> {
-        self.read("reading state", move |reading| read::path::state(reading, conversation, &name, at)).await
+        let realm = self.realm().clone();
+        let state = move |reading: &mut Reading<'_>| {
+            guard(reading.connection, &realm, conversation)?;
+            read::path::state(reading, conversation, &name, at)
+        };
+        self.read("reading state", state).await
     }
 
     async fn open_tool_calls(&self, limit: u32) -> Result<Vec<(ConversationId, ToolCallTrail)>> {
-        self.read("reading tool calls", move |reading| read::attached::open_tool_calls(reading, limit)).await
+        let realm = self.realm().clone();
+        self.read("reading tool calls", move |reading| read::attached::open_tool_calls(reading, &realm, limit)).await
     }
 
     async fn events(&self, query: EventsQuery) -> Result<Events> {
-        self.read("reading events", move |reading| read::attached::events(reading, &query)).await
+        let realm = self.realm().clone();
+        let events = move |reading: &mut Reading<'_>| {
+            guard(reading.connection, &realm, query.conversation)?;
+            read::attached::events(reading, &query)
+        };
+        self.read("reading events", events).await
     }
 
     async fn documents(&self, query: DocumentsQuery) -> Result<Documents> {
-        self.read("reading documents", move |reading| read::library::documents(reading, &query)).await
+        let realm = self.realm().clone();
+        self.read("reading documents", move |reading| read::library::documents(reading, &realm, &query)).await
     }
 
     async fn memories(&self, query: MemoriesQuery) -> Result<Memories> {
-        self.read("reading memories", move |reading| read::library::memories(reading, &query)).await
+        let realm = self.realm().clone();
+        self.read("reading memories", move |reading| read::library::memories(reading, &realm, &query)).await
     }
 
     async fn project(&self, id: ProjectId) -> Result<Option<Project>> {
-        self.read("reading a project", move |reading| read::library::project(reading, id)).await
+        let realm = self.realm().clone();
+        self.read("reading a project", move |reading| read::library::project(reading, &realm, id)).await
     }
 
     async fn projects(&self) -> Result<Vec<Project>> {
-        self.read("reading projects", read::library::projects).await
+        let realm = self.realm().clone();
+        self.read("reading projects", move |reading| read::library::projects(reading, &realm)).await
     }
 
     async fn scratch(&self, query: ScratchQuery) -> Result<Vec<Scratch>> {
-        self.read("reading scratch", move |reading| read::library::scratch(reading, &query)).await
+        let realm = self.realm().clone();
+        self.read("reading scratch", move |reading| read::library::scratch(reading, &realm, &query)).await
     }
 
     async fn blob(&self, sha256: [u8; 32]) -> Result<Option<Vec<u8>>> {
-        self.read("reading a blob", move |reading| read::library::blob(reading, &sha256)).await
+        let realm = self.realm().clone();
+        let blob = move |reading: &mut Reading<'_>| match read::blob::is_shown(reading.connection, &realm, &sha256)? {
+            true => read::blob::whole(reading, &sha256),
+            false => Ok(None),
+        };
+        self.read("reading a blob", blob).await
     }
 
     async fn blob_piece(&self, sha256: [u8; 32], from: i64) -> Result<Option<(i64, Vec<u8>)>> {
-        self.read("reading a blob", move |reading| read::library::blob_piece(reading, &sha256, from)).await
+        let realm = self.realm().clone();
+        let piece = move |reading: &mut Reading<'_>| match read::blob::is_shown(reading.connection, &realm, &sha256)? {
+            true => read::blob::piece(reading, &sha256, from),
+            false => Ok(None),
+        };
+        self.read("reading a blob", piece).await
     }
 
     async fn blobs(&self) -> Result<Vec<([u8; 32], i64)>> {
-        self.read("reading blobs", read::library::blobs).await
+        match self.realm().is_limited() {
+            true => Ok(Vec::new()),
+            false => self.read("reading blobs", read::blob::all).await,
+        }
     }
 
     async fn sources(&self) -> Result<Vec<Source>> {
-        self.read("reading sources", read::library::sources).await
+        match self.realm().is_limited() {
+            true => Ok(Vec::new()),
+            false => self.read("reading sources", read::library::sources).await,
+        }
     }
 
     async fn origins(&self, query: OriginsQuery) -> Result<Vec<Origin>> {
-        self.read("reading origins", move |reading| read::library::origins(reading, &query)).await
+        match self.realm().is_limited() {
+            true => Ok(Vec::new()),
+            false => self.read("reading origins", move |reading| read::library::origins(reading, &query)).await,
+        }
     }
 
     async fn message_origins(&self, messages: Vec<MessageId>) -> Result<Vec<MessageOrigin>> {
+        if self.realm().is_limited() {
+            return Ok(Vec::new());
+        }
         self.read("reading origins", move |reading| read::library::message_origins(reading, &messages)).await
     }
 
     async fn quarantined(&self, source: SourceId) -> Result<Vec<Quarantined>> {
+        if self.realm().is_limited() {
+            return Ok(Vec::new());
+        }
         self.read("reading quarantine", move |reading| read::library::quarantined(reading, source)).await
     }
 
     async fn journal(&self, query: JournalQuery) -> Result<JournalPage> {
-        self.read("reading the journal", move |reading| read::journal::journal(reading, &query)).await
+        let realm = self.realm().clone();
+        self.read("reading the journal", move |reading| read::journal::journal(reading, &realm, &query)).await
     }
 
     async fn undo_target(&self, scope: Scope, step: Step) -> Result<Option<Position>> {
-        self.read("reading the journal", move |reading| read::journal::undo_target(reading, &scope, step)).await
+        let realm = self.realm().clone();
+        let target = move |reading: &mut Reading<'_>| {
+            match &scope {
+                Scope::Everything | Scope::Beside => whole(&realm)?,
+                Scope::Conversation(id) => guard_known(reading.connection, &realm, *id)?,
+            }
+            read::journal::undo_target(reading, &scope, step)
+        };
+        self.read("reading the journal", target).await
     }
 
     async fn stats(&self, query: StatsQuery) -> Result<Stats> {
@@ -200,10 +296,12 @@ impl<E: Engine> Store for E {
     }
 
     async fn search(&self, search: Search) -> Result<Found> {
-        self.read(SEARCHING, move |reading| look::look(reading, &search)).await
+        let realm = self.realm().clone();
+        self.read(SEARCHING, move |reading| look::look(reading, &realm, &search)).await
     }
 
     async fn reindex(&self) -> Result<()> {
+        whole(self.realm())?;
         match self.indexing() {
             Some(indexing) => indexing.make_anew(),
             None => return Err(StoreError::Invalid("this store has no index".to_owned())),
@@ -241,10 +339,12 @@ impl<E: Engine> Store for E {
 }
 
 async fn count<E: Engine>(engine: &E, ids: Vec<ConversationId>, counted: Stats) -> Result<Stats> {
+    let realm = engine.realm().clone();
     let counting = move |reading: &mut Reading<'_>| {
         let mut stats = counted.clone();
         for id in &ids {
-            match read::stats::add_conversation(reading, *id, &mut stats) {
+            let guarded = guard(reading.connection, &realm, *id);
+            match guarded.and_then(|()| read::stats::add_conversation(reading, *id, &mut stats)) {
                 // It may have gone between the list and the count.
                 Err(Fault::Refused(StoreError::NotFound { .. })) if stats.conversations > 0 => {}
                 outcome => outcome?,

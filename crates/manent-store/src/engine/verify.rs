@@ -6,9 +6,11 @@ use super::codes::{Kind, STATUS_PURGED};
 use super::connection::{Connection, begin_reading, end_reading, maybe, one, rows};
 use super::facts::MessageFacts;
 use super::fault::{Fault, Outcome};
+use super::participant;
 use super::prepare::streaming_digest;
 use super::read::message::{MessageRow, in_ranges, message_of};
 use super::read::{Reading, attached, conversation, library};
+use super::store::EVERYTHING;
 use super::tx::{beside, chain_next};
 use crate::error::{Result, StoreError};
 use crate::image;
@@ -138,6 +140,7 @@ impl Verifier<'_> {
                     }
                     None => Ok(()),
                 });
+                self.check("conversation", |this| this.participants(no));
                 self.check("conversation", |this| match this.row(no)? {
                     Some((_, STATUS_PURGED, ..)) | None => Ok(()),
                     Some((id, _, last_pos, _, true)) => this.withdrawn(id, last_pos),
@@ -154,6 +157,18 @@ impl Verifier<'_> {
             let id = ConversationId::from_bytes(row.get(0)?);
             Ok((id, row.get(1)?, row.get(2)?, Digest(row.get(3)?), row.get(4)?))
         })?)
+    }
+
+    /// Compares the people that a conversation names with those that it is found by.
+    fn participants(&mut self, no: i64) -> Outcome<()> {
+        let Some((id, ..)) = self.row(no)? else { return Ok(()) };
+        match participant::named(self.connection, no)? {
+            Some(people) if participant::stored(self.connection, no)? != people => {
+                Err(StoreError::altered("the participants of", id).into())
+            }
+            // What cannot be read is told by whoever reads it.
+            _ => Ok(()),
+        }
     }
 
     /// Walks the journal of a conversation from its start and recomputes what each row says was added.
@@ -336,14 +351,14 @@ impl Verifier<'_> {
     }
 
     fn beside(&mut self) -> Result<()> {
-        self.check("projects", |this| this.reading(library::projects).map(drop));
+        self.check("projects", |this| this.reading(|reading| library::projects(reading, &EVERYTHING)).map(drop));
         self.check("documents", |this| {
-            this.reading(|reading| library::documents(reading, &DocumentsQuery::All)).map(drop)
+            this.reading(|reading| library::documents(reading, &EVERYTHING, &DocumentsQuery::All)).map(drop)
         });
         self.check("memories", |this| {
             let mut query = MemoriesQuery { limit: PAGE_MAX, ..MemoriesQuery::default() };
             loop {
-                let page = this.reading(|reading| library::memories(reading, &query))?;
+                let page = this.reading(|reading| library::memories(reading, &EVERYTHING, &query))?;
                 match page.last() {
                     Some(last) => query.after = Some(last.id),
                     None => return Ok(()),
@@ -351,7 +366,7 @@ impl Verifier<'_> {
             }
         });
         self.check("scratch", |this| {
-            this.reading(|reading| library::scratch(reading, &ScratchQuery::default())).map(drop)
+            this.reading(|reading| library::scratch(reading, &EVERYTHING, &ScratchQuery::default())).map(drop)
         });
         self.check("sources", |this| this.reading(library::sources).map(drop));
         self.check("blobs", Self::blobs);

@@ -4,17 +4,19 @@ use super::client::Client;
 use super::options::PostgresOptions;
 use super::tenant::TABLES;
 use crate::engine::connection::{EngineError, Ran, execute, maybe, one};
+use crate::engine::participant;
 use crate::error::{Result, StoreError};
 use crate::transaction::Position;
 use tokio_postgres::error::SqlState;
 
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("migrations/0001_conversations.sql"),
     include_str!("migrations/0002_attached.sql"),
     include_str!("migrations/0003_runs.sql"),
     include_str!("migrations/0004_library.sql"),
     include_str!("migrations/0005_origins.sql"),
     include_str!("migrations/0006_search.sql"),
+    include_str!("migrations/0007_participants.sql"),
 ];
 
 /// The newest schema that this program knows.
@@ -175,10 +177,18 @@ pub(super) fn statements(sql: &str) -> impl Iterator<Item = &str> {
     sql.split(";\n").map(str::trim).filter(|statement| !statement.is_empty())
 }
 
+/// The row of `meta` that says that the participants of all conversations have their rows. A schema is brought up to
+/// date for all tenants at once; what only code can read is taken in for each, by whoever opens its store first.
+const PARTICIPANTS: &str = "participants";
+
 /// Returns the secret of a tenant and its last position; a new tenant gets its first rows.
 pub(super) fn of_tenant(client: &Client) -> Result<([u8; 32], Position)> {
     let found = known(client).and_then(|known| match known {
-        Some(known) => Ok(known),
+        Some(Known { secret, last, has_participants: true }) => Ok((secret, last)),
+        Some(Known { secret, last, has_participants: false }) => {
+            fill_participants(client)?;
+            Ok((secret, last))
+        }
         None => {
             found_tenant(client)?;
             known_now(client)
@@ -187,12 +197,35 @@ pub(super) fn of_tenant(client: &Client) -> Result<([u8; 32], Position)> {
     found.map_err(|error| error.said("opening the store"))
 }
 
+/// Gives the participants of conversations that older programs made their rows.
+fn fill_participants(client: &Client) -> Ran<()> {
+    client.begin()?;
+    // Whoever else opens the store, or writes, waits here.
+    execute(client, "update counter set next = next where name = $1", ["journal"])?;
+    participant::fill(client.into())?;
+    mark_participants(client)?;
+    client.run("commit")
+}
+
+fn mark_participants(client: &Client) -> Ran<()> {
+    let sql = "insert into meta (name, value) values ($1, $2) on conflict (name) do nothing";
+    execute(client, sql, (PARTICIPANTS, [1u8]))
+}
+
+/// What a tenant has.
+struct Known {
+    secret: [u8; 32],
+    last: Position,
+    has_participants: bool,
+}
+
 fn known_now(client: &Client) -> Ran<([u8; 32], Position)> {
-    known(client)?.ok_or(EngineError::NoRow)
+    let Known { secret, last, .. } = known(client)?.ok_or(EngineError::NoRow)?;
+    Ok((secret, last))
 }
 
 /// Returns what a tenant has, if it is there.
-fn known(client: &Client) -> Ran<Option<([u8; 32], Position)>> {
+fn known(client: &Client) -> Ran<Option<Known>> {
     client.begin_reading()?;
     let secret: Option<[u8; 32]> =
         maybe(client, "select value from meta where name = $1", ["digest_key"], |row| row.get(0))?;
@@ -200,7 +233,9 @@ fn known(client: &Client) -> Ran<Option<([u8; 32], Position)>> {
         Some(secret) => {
             let sql = "select next from counter where name = $1";
             let next: Position = one(client, sql, ["journal"], |row| row.get(0))?;
-            Some((secret, next - 1))
+            let sql = "select 1 from meta where name = $1";
+            let has_participants = maybe(client, sql, [PARTICIPANTS], |_| Ok(()))?.is_some();
+            Some(Known { secret, last: next - 1, has_participants })
         }
         None => None,
     };
@@ -222,5 +257,6 @@ fn found_tenant(client: &Client) -> Ran<()> {
     let sql = "insert into meta (name, value) values ($1, $2) on conflict (name) do nothing";
     execute(client, sql, ("digest_key", secret))?;
     execute(client, sql, ("beside", [0u8; 24]))?;
+    mark_participants(client)?;
     client.run("commit")
 }

@@ -5,7 +5,7 @@
 //! gets the condition, and what it inserts gets the column. So no statement can forget it.
 
 /// The tables that have rows of tenants.
-pub(super) const TABLES: [&str; 35] = [
+pub(super) const TABLES: [&str; 36] = [
     "author",
     "blob",
     "blob_piece",
@@ -28,6 +28,7 @@ pub(super) const TABLES: [&str; 35] = [
     "name",
     "note",
     "origin",
+    "participant",
     "piece",
     "project",
     "quarantine",

@@ -1,6 +1,8 @@
 //! Migrations: each has a number and a name, happens once, whole or not at all, and never changes after it has landed.
 
 use super::connection::{APPLICATION_ID, SqliteOptions, failed, make_private, sync_folder, user_version};
+use crate::engine::connection::Ran;
+use crate::engine::participant;
 use crate::error::{Result, StoreError};
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -9,14 +11,18 @@ pub(super) struct Migration {
     pub sql: &'static str,
 }
 
-pub(super) const MIGRATIONS: [Migration; 6] = [
+pub(super) const MIGRATIONS: [Migration; 7] = [
     Migration { number: 1, sql: include_str!("migrations/0001_conversations.sql") },
     Migration { number: 2, sql: include_str!("migrations/0002_attached.sql") },
     Migration { number: 3, sql: include_str!("migrations/0003_runs.sql") },
     Migration { number: 4, sql: include_str!("migrations/0004_library.sql") },
     Migration { number: 5, sql: include_str!("migrations/0005_origins.sql") },
     Migration { number: 6, sql: include_str!("migrations/0006_search.sql") },
+    Migration { number: PARTICIPANTS, sql: include_str!("migrations/0007_participants.sql") },
 ];
+
+/// What it makes is filled with what conversations say, which no statement can read.
+const PARTICIPANTS: i64 = 7;
 
 /// The newest schema that this program knows.
 pub(super) const NEWEST: i64 = MIGRATIONS.len() as i64;
@@ -36,11 +42,14 @@ pub(super) fn to_version(connection: &mut Connection, options: &SqliteOptions, w
     }
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(|error| failed(doing, error))?;
-    let run = || -> rusqlite::Result<()> {
+    let run = || -> Ran<()> {
         // Another process may have been faster while we waited for the lock.
         let now = user_version(&transaction)?;
         for migration in MIGRATIONS.iter().filter(|migration| migration.number > now && migration.number <= wanted) {
             transaction.execute_batch(migration.sql)?;
+            if migration.number == PARTICIPANTS {
+                participant::fill((&*transaction).into())?;
+            }
         }
         if now == 0 {
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
@@ -95,6 +104,22 @@ mod tests {
     fn migrations_are_numbered_in_order() {
         for (place, migration) in MIGRATIONS.iter().enumerate() {
             assert_eq!(migration.number, place as i64 + 1);
+        }
+    }
+
+    /// The others of a tenant are many more; to read past them would take as long as there are of them.
+    #[test]
+    fn the_list_of_a_person_begins_with_what_that_person_has() {
+        use crate::engine::read::list::{OF_PERSON_BY_ACTIVITY, OF_PERSON_BY_ID};
+        let connection = Connection::open_in_memory().expect("opens");
+        MIGRATIONS.iter().for_each(|migration| connection.execute_batch(migration.sql).expect("migrates"));
+        for list in [OF_PERSON_BY_ACTIVITY, OF_PERSON_BY_ID] {
+            let mut plan = connection.prepare(&["explain query plan ", list].concat()).expect("a statement");
+            let parameters = vec![rusqlite::types::Value::Null; plan.parameter_count()];
+            let steps = plan.query_map(rusqlite::params_from_iter(parameters), |row| row.get::<_, String>(3));
+            let steps: Vec<String> = steps.expect("a plan").map(|step| step.expect("a step")).collect();
+            assert!(steps[0].starts_with("SEARCH d USING PRIMARY KEY (person=?"), "{steps:?}");
+            assert!(steps[1].starts_with("SEARCH c USING INTEGER PRIMARY KEY"), "{steps:?}");
         }
     }
 }

@@ -56,6 +56,8 @@ pub struct KeyRow {
     pub key: Key,
     /// The digest.
     pub digest: KeyDigest,
+    /// What the user is called that it acts for.
+    pub user_name: Option<String>,
 }
 
 /// What has changed of those who may come in.

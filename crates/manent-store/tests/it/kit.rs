@@ -6,12 +6,13 @@ use manent_store::sqlite::{SqliteOptions, SqliteStore};
 use manent_store::*;
 use manent_testing::not_run;
 use manent_testing::postgres::Postgres;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 
 /// A store of its own in a folder of its own.
 pub struct Opened {
-    pub store: Box<dyn Store>,
+    pub store: Arc<dyn Store>,
     #[expect(dead_code, reason = "removes the folder when the test ends")]
     folder: Option<tempfile::TempDir>,
     #[expect(dead_code, reason = "ends with the test")]
@@ -30,7 +31,7 @@ pub fn sqlite() -> Opened {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let options = SqliteOptions { readers: 2, ..SqliteOptions::new(folder.path().join("store.db")) };
     let store = SqliteStore::open(options).expect("an empty folder can hold a store");
-    Opened { store: Box::new(store), folder: Some(folder), server: None }
+    Opened { store: Arc::new(store), folder: Some(folder), server: None }
 }
 
 /// A server for this test: that of the test run, or one of its own that ends with what is returned beside it.
@@ -53,7 +54,7 @@ pub fn postgres() -> Option<Opened> {
     let (server, own) = postgres_server()?;
     let options = PostgresOptions { tenant: fastrand::i64(1_000..), readers: 2, ..PostgresOptions::new(server) };
     let store = PostgresStore::open(options).expect("an empty tenant can hold a store");
-    Some(Opened { store: Box::new(store), folder: None, server: own })
+    Some(Opened { store: Arc::new(store), folder: None, server: own })
 }
 
 /// Numbers that are never given twice in a test run, so that ids never meet.

@@ -213,7 +213,7 @@ async fn what_changed_is_told_to_others(opened: &Opened) {
     let told = tokio::time::timeout(Duration::from_secs(20), changes.wait_for(|change| *change > before.change));
     assert!(told.await.expect("told in time").is_ok());
     let changed = other.changed_since(before.change).await.expect("read");
-    assert_eq!(changed.keys, [KeyRow { key: made.0.clone(), digest: made.1.digest() }]);
+    assert_eq!(changed.keys, [KeyRow { key: made.0.clone(), digest: made.1.digest(), user_name: None }]);
     assert_eq!(changed.key_ids, [made.0.id]);
     assert_eq!(changed.tenants.len(), 2);
     assert!(other.changed_since(changed.change).await.expect("read").keys.is_empty());

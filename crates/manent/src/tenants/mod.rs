@@ -95,7 +95,7 @@ impl Tenants {
 
     /// Returns the database of whoever has a pass, as far as they reach.
     pub async fn granted(&self, pass: &Pass) -> Result<Database> {
-        self.database(pass.key.tenant).await
+        Ok(self.database(pass.key.tenant).await?.granted(pass.grant()))
     }
 
     /// Returns the databases that are open.

@@ -4,8 +4,9 @@
 use super::Tenants;
 use crate::error::Result;
 use crate::ids::now;
-use manent_model::{Key, KeyDigest, KeyId, KeyWord, Micros, TenantId, TenantStatus};
-use manent_store::system::{Changed, TenantRow};
+use manent_model::{Author, Key, KeyDigest, KeyId, KeyWord, Micros, TenantId, TenantStatus};
+use manent_store::Grant;
+use manent_store::system::{Changed, KeyRow, TenantRow};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::watch;
@@ -47,11 +48,20 @@ impl Refusal {
 pub struct Pass {
     /// The key.
     pub key: Arc<Key>,
+    /// What the user is called that it acts for.
+    user_name: Arc<str>,
     key_end: watch::Receiver<bool>,
     tenant_end: watch::Receiver<bool>,
 }
 
 impl Pass {
+    /// Returns what it lets its holder do and reach.
+    pub(super) fn grant(&self) -> Grant {
+        let key = &self.key;
+        let actor = key.user.as_ref().map(|id| Author { id: id.clone(), name: self.user_name.to_string() });
+        Grant { id: key.id.to_string(), scopes: key.scopes.clone(), realm: key.realm(), actor }
+    }
+
     /// Returns when it is over: the key is revoked or gone, or its tenant is suspended. Not when it expires by itself;
     /// whoever waits knows when that is.
     pub async fn ended(mut self) {
@@ -65,6 +75,7 @@ impl Pass {
 
 struct HeldKey {
     key: Arc<Key>,
+    user_name: Arc<str>,
     digest: KeyDigest,
     end: watch::Sender<bool>,
 }
@@ -107,7 +118,7 @@ impl Registry {
         }
         held.change = changed.change;
         for row in changed.keys {
-            held.keep_key(row.key, row.digest);
+            held.keep_key(row);
         }
         let there: HashSet<KeyId> = changed.key_ids.into_iter().collect();
         for (_, gone) in held.keys.iter().filter(|(id, _)| !there.contains(id)) {
@@ -147,22 +158,23 @@ impl Held {
             return Err(Refusal::Expired);
         }
         let tenant = self.tenants.get(&key.tenant).filter(|tenant| tenant.is_active).ok_or(Refusal::Suspended)?;
-        Ok(Pass { key: key.clone(), key_end: found.end.subscribe(), tenant_end: tenant.end.subscribe() })
+        let (key_end, tenant_end) = (found.end.subscribe(), tenant.end.subscribe());
+        Ok(Pass { key: key.clone(), user_name: found.user_name.clone(), key_end, tenant_end })
     }
 
-    fn keep_key(&mut self, key: Key, digest: KeyDigest) {
-        let is_over = key.revoked_at.is_some();
-        let key = Arc::new(key);
+    fn keep_key(&mut self, row: KeyRow) {
+        let is_over = row.key.revoked_at.is_some();
+        let (key, digest, user_name) = (Arc::new(row.key), row.digest, row.user_name.unwrap_or_default().into());
         match self.keys.get_mut(&key.id) {
             Some(held) => {
-                held.key = key;
+                (held.key, held.user_name) = (key, user_name);
                 if is_over {
                     held.end.send_replace(true);
                 }
             }
             None => {
                 let end = watch::Sender::new(is_over);
-                self.keys.insert(key.id, HeldKey { key, digest, end });
+                self.keys.insert(key.id, HeldKey { key, user_name, digest, end });
             }
         }
     }

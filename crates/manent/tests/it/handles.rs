@@ -132,3 +132,63 @@ async fn a_key_of_our_own_works_like_any_other() {
     }
     assert!(texts(&database, chat).await.is_empty());
 }
+
+fn key_of(id: &str, user: &str) -> store::Grant {
+    let realm = model::Realm { user: Some(user.to_owned()), projects: None };
+    let scopes = [model::KeyScope::Admin].into_iter().collect();
+    let actor = Some(Author { id: user.to_owned(), name: user.to_uppercase() });
+    store::Grant { id: id.to_owned(), scopes, realm, actor }
+}
+
+#[tokio::test]
+async fn the_same_request_of_two_keys_is_two_requests() {
+    let database = open();
+    let [one, two] = ["one", "two"].map(|id| database.granted(key_of(id, "ann")));
+    let chat = one.create(ConversationDraft::default()).await.expect("made").id;
+    for key in ["key".to_owned(), manent::request_key()] {
+        let say = async |handle: &Database, text: &str| {
+            handle.once(&key).await.expect("a handle").append(chat, MessageDraft::user(text)).await
+        };
+        let first = say(&one, "of one").await.expect("added");
+        let second = say(&two, "of two").await.expect("another key, another request");
+        assert_ne!(first, second);
+        assert_eq!(say(&one, "of one").await.expect("the same request"), first);
+        assert!(say(&one, "of another").await.is_err(), "its own key is used up");
+        let third = say(&database, "of none").await.expect("no key at all");
+        assert!(![first, second].contains(&third));
+    }
+    assert_eq!(texts(&database, chat).await.len(), 6);
+}
+
+#[tokio::test]
+async fn a_handle_of_a_key_does_what_the_key_allows() {
+    let database = open();
+    let [ann, bob] = ["ann", "bob"].map(|user| database.granted(key_of(&format!("key of {user}"), user)));
+    let chat = ann.create(ConversationDraft::default()).await.expect("made");
+    assert_eq!(chat.creator.expect("hers").name, "ANN");
+    let chat = chat.id;
+    let first = ann.append(chat, MessageDraft::user("one")).await.expect("added");
+    ann.edit(chat, first, MessageDraft::user("two"), Tail::Cut).await.expect("edited");
+    let fork = ann.fork_to_new(chat, first, ConversationDraft::default()).await.expect("forked");
+    assert_eq!(texts(&ann, fork).await, ["one"]);
+    ann.save_draft(chat, "", "typed").await.expect("kept");
+    assert_eq!(ann.draft(chat, "").await.expect("readable").as_deref(), Some("typed"));
+    let picture = vec![7; 3 << 20];
+    let blob = ann.put_blob(&picture).await.expect("brought");
+    assert_eq!(ann.blob(&blob).await.expect("hers"), picture);
+    assert_eq!(bob.blob(&blob).await.expect_err("not his").code(), "not_found");
+    ann.undo(Scope::Conversation(chat)).await.expect("undone");
+    assert_eq!(bob.conversation(chat).await.expect_err("not his").code(), "not_found");
+    assert_eq!(bob.append(chat, MessageDraft::user("x")).await.expect_err("not his").code(), "not_found");
+    assert_eq!(bob.purge(chat).await.expect_err("not his").code(), "not_found");
+    assert_eq!(bob.list(ListQuery::default()).await.expect("readable").conversations, []);
+    assert_eq!(ann.list(ListQuery::default()).await.expect("readable").conversations.len(), 2);
+    assert_eq!(ann.search(&SearchQuery::new("one")).await.expect("searchable").hits.len(), 1);
+    assert_eq!(bob.search(&SearchQuery::new("one")).await.expect("searchable").hits.len(), 0);
+    ann.trash(chat).await.expect("trashed");
+    ann.purge(chat).await.expect("purged");
+    assert_eq!(texts(&ann, fork).await, ["one"], "what forked from it stays whole");
+    let receipt = ann.erase(Erase::Conversation(fork)).await.expect("erased");
+    assert!(receipt.finished);
+    assert_eq!(ann.close().await.expect_err("others use it").code(), "forbidden");
+}

@@ -3,6 +3,7 @@
 use super::super::codes::{Kind, NameKind, STATUS_PURGED, kind_code, status_code, status_of};
 use super::super::connection::{execute, insert_numbered, maybe, one, rows};
 use super::super::fault::Outcome;
+use super::super::participant;
 use super::super::seal;
 use super::super::tx::{ConversationRow, Entry, Tx, listed_at};
 use super::branch;
@@ -88,6 +89,8 @@ pub(crate) fn create(
             body,
         ),
     )?;
+    let creator = draft.creator.as_ref().map(|creator| creator.id.clone());
+    participant::add(tx.connection, no, &participant::people(creator, &draft.members))?;
     let branch_no = branch::insert_row(tx, no, branch, None, 1, Sums::default(), Why::Start)?;
     for tag in &draft.tags {
         add_tag(tx, no, tag)?;
@@ -239,8 +242,9 @@ pub(crate) fn image_of(tx: &Tx<'_>, row: &ConversationRow) -> Outcome<Conversati
 /// Makes what is said about a conversation what the image says.
 pub(crate) fn put_image(tx: &mut Tx<'_>, image: &ConversationImage) -> Outcome<()> {
     let mut row = tx.conversation_by_no(image.no)?;
-    let sql = "select external_id from conversation where no = $1";
-    let external: Option<String> = one(tx.connection, sql, [image.no], |row| row.get(0))?;
+    let sql = "select external_id, body from conversation where no = $1";
+    let (external, earlier): (Option<String>, Option<Vec<u8>>) =
+        one(tx.connection, sql, [image.no], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let sealed = seal_of(tx.key, row.id.as_bytes(), external.as_deref(), &image.title, image.body.as_deref());
     let sql = "update conversation
          set project_no = $1, status = $2, title = $3, pinned = $4, created_at = $5, trashed_at = $6, seal = $7,
@@ -268,6 +272,13 @@ pub(crate) fn put_image(tx: &mut Tx<'_>, image: &ConversationImage) -> Outcome<(
         for name_no in &image.tags {
             let sql = "insert into tag (name_no, conversation_no) values ($1, $2)";
             execute(tx.connection, sql, (name_no, image.no))?;
+        }
+    }
+    if earlier != image.body {
+        let members = participant::members(image.body.as_deref());
+        let members = members.ok_or_else(|| StoreError::altered("conversation", row.id))?;
+        if participant::members(earlier.as_deref()).as_ref() != Some(&members) {
+            participant::replace_members(tx.connection, image.no, &members)?;
         }
     }
     row.active_at = image.active_at;

@@ -4,6 +4,8 @@ use super::super::codes::{Kind, STATUS_PURGED, status_code};
 use super::super::connection::{Connection, execute, execute_counted, maybe, one, rows};
 use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
+use super::super::participant;
+use super::super::read::library::UPLOAD;
 use super::super::tx::{ConversationRow, Entry, Tx};
 use super::conversation::{Body, image_of, put_image, seal_of};
 use super::message::facts_at;
@@ -112,6 +114,7 @@ fn hide(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth) -> Outcome<()> {
     let sql = "select name_no from tag where conversation_no = $1";
     let tags: Vec<i64> = rows(tx.connection, sql, [row.no], |row| row.get(0))?;
     execute(tx.connection, "delete from tag where conversation_no = $1", [row.no])?;
+    participant::forget(tx.connection, row.no)?;
     forget_tags(tx, &tags)?;
     execute(tx.connection, "delete from bookmark where conversation_no = $1", [row.no])?;
     execute(tx.connection, "delete from lease where conversation_no = $1", [row.no])?;
@@ -260,9 +263,21 @@ fn forget_uses(tx: &mut Tx<'_>, key: i64, budget: &mut Budget) -> Outcome<()> {
     for no in blobs {
         let sql = "select 1 from blob_use where blob_no = $1";
         if maybe(tx.connection, sql, [no], |_| Ok(()))?.is_none() {
+            forget_uploads(tx, no)?;
             execute(tx.connection, "delete from blob where no = $1", [no])?;
             budget.receipt.blobs += budget.spend(1);
         }
+    }
+    Ok(())
+}
+
+/// Deletes who brought a blob: its SHA-256 says something of what it was.
+fn forget_uploads(tx: &Tx<'_>, blob_no: i64) -> Outcome<()> {
+    let sql = "select sha256 from blob where no = $1";
+    let sha256: Option<[u8; 32]> = maybe(tx.connection, sql, [blob_no], |row| row.get(0))?;
+    if let Some(sha256) = sha256 {
+        let sql = "delete from scratch where kind = $1 and id = $2";
+        execute(tx.connection, sql, (UPLOAD, manent_model::hex::encode(&sha256)))?;
     }
     Ok(())
 }
@@ -455,6 +470,7 @@ fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outco
         let sql = "update author set external_id = 'erased:' || no || ':' || $1, name = '' where no = $2";
         execute(tx.connection, sql, (chance(), no))?;
     }
+    participant::rename_erased(tx.connection, external_id)?;
     tx.journal_beside(&Entry::of(Kind::Erased, &[]))?;
     Ok(true)
 }

@@ -11,12 +11,24 @@ pub(crate) mod undo;
 pub(crate) mod destroy;
 pub(crate) mod scrub;
 pub(crate) mod unindex;
+pub(crate) mod claim;
 
 use super::fault::Outcome;
 use super::prepare::Facts;
 use super::tx::Tx;
 use crate::error::Conflict;
 use crate::transaction::{Change, Done, Expect, Transaction};
+
+/// Checks that what a limited caller names is within its reach. A retry is no exception: with what is stored already, it
+/// may name what it must not.
+pub(crate) fn check_within(tx: &mut Tx<'_>, transaction: &Transaction) -> Outcome<()> {
+    for expect in &transaction.expect {
+        if let Expect::Within(claims) = expect {
+            claim::check(tx, claims)?;
+        }
+    }
+    Ok(())
+}
 
 /// Checks what the caller expects, before the first write.
 pub(crate) fn check(tx: &mut Tx<'_>, transaction: &Transaction) -> Outcome<()> {
@@ -41,6 +53,8 @@ pub(crate) fn check(tx: &mut Tx<'_>, transaction: &Transaction) -> Outcome<()> {
                 let row = tx.conversation(*conversation)?;
                 run::held_lease(tx, row.no, *token)?;
             }
+            // Looked at before, and always.
+            Expect::Within(_) => {}
         }
     }
     Ok(())

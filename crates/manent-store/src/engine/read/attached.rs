@@ -7,6 +7,7 @@ use super::super::codes::{NameKind, fold_of, outcome_of, tool_of};
 use super::super::connection::{Found, Ran, maybe, rows};
 use super::super::fault::Outcome;
 use super::super::seal;
+use super::super::within::{Within, within};
 use super::Reading;
 use super::message::author;
 use super::path::{head_of, id_at, start_of, state_value};
@@ -14,7 +15,7 @@ use crate::error::StoreError;
 use crate::query::{Attached, Events, EventsQuery, PAGE_MAX, ToolCallTrail};
 use manent_model::{
     Address, Bookmark, Call, CallId, ConversationId, Event, Fold, FoldId, Input, InputId, Json, Lease, MessageId,
-    Micros, Note, NoteId, State, ToolCall, ToolStep,
+    Micros, Note, NoteId, Realm, State, ToolCall, ToolStep,
 };
 
 /// Reads JSON that a seal has vouched for.
@@ -243,14 +244,22 @@ fn tool_calls(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<ToolCallTrail>>
     found.into_iter().map(|row| trail(reading, row)).collect()
 }
 
-pub(crate) fn open_tool_calls(reading: &mut Reading<'_>, limit: u32) -> Outcome<Vec<(ConversationId, ToolCallTrail)>> {
-    let sql = "select t.key, t.part, t.call_id, t.name, t.state, t.body, c.id
+pub(crate) fn open_tool_calls(
+    reading: &mut Reading<'_>,
+    realm: &Realm,
+    limit: u32,
+) -> Outcome<Vec<(ConversationId, ToolCallTrail)>> {
+    let within = Within::of(reading.connection, realm)?;
+    let sql = concat!(
+        "select t.key, t.part, t.call_id, t.name, t.state, t.body, c.id
          from tool_call t
          join conversation c on c.no = t.conversation_no
-         where t.open = 1 and c.withdrawn = 0 and c.status < 2
-         order by t.conversation_no, t.key, t.part
-         limit $1";
-    let found = rows(reading.connection, sql, [limit.min(PAGE_MAX)], tool_row)?;
+         where t.open = 1 and c.withdrawn = 0 and c.status < 2 and ",
+        within!("$1", "$2"),
+        " order by t.conversation_no, t.key, t.part
+         limit $3"
+    );
+    let found = rows(reading.connection, sql, (&within.user, &within.projects, limit.min(PAGE_MAX)), tool_row)?;
     let with_owner = |row: ToolRow| {
         let owner = ConversationId::from_bytes(row.conversation);
         Ok((owner, trail(reading, row)?))

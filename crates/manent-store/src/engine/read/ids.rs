@@ -2,12 +2,19 @@
 
 use super::super::connection::rows;
 use super::super::fault::Outcome;
+use super::super::within::{Within, within};
 use super::Reading;
 use crate::error::StoreError;
 use crate::query::{IdKind, PAGE_MAX};
-use manent_model::{ConversationId, MessageId, ProjectId};
+use manent_model::{ConversationId, MessageId, ProjectId, Realm};
 
-pub(crate) fn by_prefix(reading: &mut Reading<'_>, kind: IdKind, prefix: &str, limit: u32) -> Outcome<Vec<[u8; 16]>> {
+pub(crate) fn by_prefix(
+    reading: &mut Reading<'_>,
+    realm: &Realm,
+    kind: IdKind,
+    prefix: &str,
+    limit: u32,
+) -> Outcome<Vec<[u8; 16]>> {
     macro_rules! ends {
         ($id:ty) => {{
             let span = <$id>::span(prefix).map_err(StoreError::from)?;
@@ -16,31 +23,51 @@ pub(crate) fn by_prefix(reading: &mut Reading<'_>, kind: IdKind, prefix: &str, l
     }
     let (sql, (first, last)) = match kind {
         IdKind::Conversation => (
-            "select id from conversation
-             where id between $1 and $2 and withdrawn = 0 and status <> 4
-             order by id
-             limit $3",
+            concat!(
+                "select c.id from conversation c
+                 where c.id between $1 and $2 and c.withdrawn = 0 and c.status <> 4 and ",
+                within!("$3", "$4"),
+                " order by c.id
+                 limit $5"
+            ),
             ends!(ConversationId),
         ),
         IdKind::Message => (
-            "select m.id
-             from message m
-             where m.id between $1 and $2
-               and 0 = (select case c.status when 4 then 1 else c.withdrawn end
-                        from branch b
-                        join conversation c on c.no = b.conversation_no
-                        where b.no = m.key >> 24)
-             order by m.id
-             limit $3",
+            concat!(
+                "select m.id
+                 from message m
+                 where m.id between $1 and $2
+                   and exists (select 1
+                               from branch b
+                               join conversation c on c.no = b.conversation_no
+                               where b.no = m.key >> 24 and c.withdrawn = 0 and c.status <> 4 and ",
+                within!("$3", "$4"),
+                ")
+                 order by m.id
+                 limit $5"
+            ),
             ends!(MessageId),
         ),
+        // Without a list, those are seen that hold a conversation of the user.
         IdKind::Project => (
-            "select id from project
-             where id between $1 and $2 and withdrawn = 0
-             order by id
-             limit $3",
+            "select p.id
+             from project p
+             where p.id between $1 and $2 and p.withdrawn = 0
+               and (exists (select 1
+                            from participant w
+                            join conversation c on c.no = w.conversation_no
+                            where w.person = $3 and c.project_no = p.no and c.withdrawn = 0 and c.status <> 4)
+                    or $3 is null)
+               and ($4 like '%,' || p.no || ',%' or $4 is null)
+             order by p.id
+             limit $5",
             ends!(ProjectId),
         ),
     };
-    Ok(rows(reading.connection, sql, (first, last, limit.min(PAGE_MAX)), |row| row.get(0))?)
+    let mut within = Within::of(reading.connection, realm)?;
+    if kind == IdKind::Project && within.projects.is_some() {
+        within.user = None;
+    }
+    let parameters = (first, last, &within.user, &within.projects, limit.min(PAGE_MAX));
+    Ok(rows(reading.connection, sql, parameters, |row| row.get(0))?)
 }

@@ -4,12 +4,14 @@ use super::super::apply::undo::{scope_no, target};
 use super::super::codes::Kind;
 use super::super::connection::{Found, Ran, each, maybe, rows};
 use super::super::fault::Outcome;
+use super::super::within::{Within, guard_known};
 use super::Reading;
 use super::message::author;
 use crate::error::StoreError;
 use crate::query::{JournalEntry, JournalPage, JournalQuery, PAGE_MAX, Scope, Step};
 use crate::transaction::{Committed, Position};
-use manent_model::{ConversationId, Micros};
+use manent_model::{ConversationId, Micros, Realm};
+use std::collections::HashMap;
 
 /// How many rows one page looks at.
 const LOOKED_AT_MAX: usize = 10_000;
@@ -57,12 +59,55 @@ macro_rules! select {
     };
 }
 
-pub(crate) fn journal(reading: &mut Reading<'_>, query: &JournalQuery) -> Outcome<JournalPage> {
+pub(crate) fn journal(reading: &mut Reading<'_>, realm: &Realm, query: &JournalQuery) -> Outcome<JournalPage> {
     let limit = query.limit.clamp(1, PAGE_MAX) as usize;
     match query.conversation {
+        None if realm.is_limited() => of_realm(reading, realm, query.after, limit),
         None => everything(reading, query.after, limit),
-        Some(id) => of_conversation(reading, id, query.after, limit),
+        Some(id) => {
+            guard_known(reading.connection, realm, id)?;
+            of_conversation(reading, id, query.after, limit)
+        }
     }
+}
+
+/// Looks through the rows behind a position for those of conversations within. What belongs to no conversation is left
+/// out: nobody can say whose it is.
+fn of_realm(reading: &Reading<'_>, realm: &Realm, after: Position, limit: usize) -> Outcome<JournalPage> {
+    let within = Within::of(reading.connection, realm)?;
+    let sql = select!("where j.pos > $1 order by j.pos limit $2");
+    let (mut found, mut reached, mut looked_at) = (Vec::new(), after, 0);
+    let mut known: HashMap<i64, bool> = HashMap::new();
+    while looked_at < LOOKED_AT_MAX {
+        let page = rows(reading.connection, sql, (reached, i64::from(PAGE_MAX)), read_row)?;
+        let is_last = page.len() < PAGE_MAX as usize;
+        looked_at += page.len();
+        for row in page {
+            let is_within = match row.conversation_no {
+                None => false,
+                Some(no) => match known.get(&no) {
+                    Some(is_within) => *is_within,
+                    None => {
+                        let is_within = within.has(reading.connection, no)?;
+                        known.insert(no, is_within);
+                        is_within
+                    }
+                },
+            };
+            // One more than fits says that there is more, and is left for the next page.
+            if is_within && found.len() == limit {
+                return Ok(JournalPage { entries: complete(reading, found)?, reached, more: true });
+            }
+            reached = row.last();
+            if is_within {
+                found.push(row);
+            }
+        }
+        if is_last {
+            return Ok(JournalPage { entries: complete(reading, found)?, reached, more: false });
+        }
+    }
+    Ok(JournalPage { entries: complete(reading, found)?, reached, more: true })
 }
 
 fn everything(reading: &Reading<'_>, after: Position, limit: usize) -> Outcome<JournalPage> {

@@ -1,12 +1,11 @@
 //! What stands beside conversations.
 
-use super::super::apply::library::{
-    MemoryBody, blob_bytes, blob_piece as piece_of, document_id, object_words, scratch_id, source_no,
-};
+use super::super::apply::library::{MemoryBody, document_id, object_words, scratch_id, source_no};
 use super::super::apply::project::Body as ProjectBody;
 use super::super::codes::NameKind;
-use super::super::connection::{Found, Ran, maybe, rows};
+use super::super::connection::{Connection, Found, Ran, maybe, rows};
 use super::super::fault::Outcome;
+use super::super::within::{Within, within};
 use super::super::{raw, seal};
 use super::Reading;
 use super::attached::json_of;
@@ -16,11 +15,28 @@ use crate::query::{Documents, DocumentsQuery, Memories, MemoriesQuery, OriginsQu
 use crate::transaction::MessageOrigin;
 use manent_model::{
     Address, ConversationId, Document, Memory, MemoryId, MessageId, Micros, Origin, OriginObject, Project, ProjectId,
-    Quarantined, Scratch, Source, SourceId,
+    Quarantined, Realm, Scratch, Source, SourceId,
 };
-use sha2::{Digest as _, Sha256};
+use std::collections::HashMap;
 
-pub(crate) fn documents(reading: &mut Reading<'_>, query: &DocumentsQuery) -> Outcome<Documents> {
+/// Reads documents. Of those that belong to no project nobody who is limited sees any.
+pub(crate) fn documents(reading: &mut Reading<'_>, realm: &Realm, query: &DocumentsQuery) -> Outcome<Documents> {
+    let mut found = every_document(reading, query)?;
+    if realm.is_limited() {
+        let is_within = |document: &Document| document.project.is_some_and(|project| realm.lists(project));
+        // A document is where its newest version is; what it was elsewhere before is not shown either.
+        let mut newest: HashMap<(String, String), bool> = HashMap::new();
+        for document in &found {
+            newest.insert((document.kind.clone(), document.id.clone()), is_within(document));
+        }
+        found.retain(|document| {
+            is_within(document) && newest.get(&(document.kind.clone(), document.id.clone())) == Some(&true)
+        });
+    }
+    Ok(found)
+}
+
+fn every_document(reading: &mut Reading<'_>, query: &DocumentsQuery) -> Outcome<Documents> {
     macro_rules! select {
         ($rest:literal) => {
             concat!(
@@ -74,7 +90,25 @@ pub(crate) fn documents(reading: &mut Reading<'_>, query: &DocumentsQuery) -> Ou
     Ok(documents)
 }
 
-pub(crate) fn memories(reading: &mut Reading<'_>, query: &MemoriesQuery) -> Outcome<Memories> {
+/// A condition on a memory `m` of a conversation `c`: the conversation lies within, or the memory has none, and its
+/// project is listed.
+macro_rules! remembered_within {
+    ($limited:literal, $user:literal, $projects:literal) => {
+        concat!(
+            " (",
+            $limited,
+            " = 0 or (m.conversation_no is null and ",
+            $projects,
+            " like '%,' || m.project_no || ',%')
+             or (c.withdrawn = 0 and c.status <> 4 and ",
+            within!($user, $projects),
+            "))"
+        )
+    };
+}
+
+pub(crate) fn memories(reading: &mut Reading<'_>, realm: &Realm, query: &MemoriesQuery) -> Outcome<Memories> {
+    let within = Within::of(reading.connection, realm)?;
     let collection_no = match &query.collection {
         Some(name) => match reading.caches.known_word(reading.connection, NameKind::Collection, name)? {
             Some(no) => Some(no),
@@ -84,14 +118,14 @@ pub(crate) fn memories(reading: &mut Reading<'_>, query: &MemoriesQuery) -> Outc
     };
     let after: i64 = match query.after {
         Some(id) => {
-            let sql = "select no from memory where id = $1";
-            let found = maybe(reading.connection, sql, [id.as_bytes()], |row| row.get(0))?;
+            let found = memory_within(reading.connection, &within, id)?;
             found.ok_or_else(|| StoreError::not_found("memory", id))?
         }
         None => 0,
     };
     type Row = ([u8; 16], i64, Option<[u8; 16]>, Option<[u8; 16]>, Option<i64>, Option<String>, Vec<u8>);
-    let sql = "select m.id, m.collection_no, p.id, c.id, m.key, m.external, m.body
+    let sql = concat!(
+        "select m.id, m.collection_no, p.id, c.id, m.key, m.external, m.body
          from memory m
          left join project p on p.no = m.project_no
          left join conversation c on c.no = m.conversation_no
@@ -100,14 +134,18 @@ pub(crate) fn memories(reading: &mut Reading<'_>, query: &MemoriesQuery) -> Outc
            and (m.collection_no = $2 or $2 is null)
            and (p.id = $3 or $3 is null)
            and (m.external = $4 or $4 is null)
-         order by m.no
-         limit $5";
+           and ",
+        remembered_within!("$5", "$7", "$6"),
+        " order by m.no
+         limit $8"
+    );
     let project = query.project.as_ref().map(|project| &project.as_bytes()[..]);
     let limit = query.limit.clamp(1, PAGE_MAX);
-    let found: Vec<Row> =
-        rows(reading.connection, sql, (after, collection_no, project, &query.external, limit), |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?))
-        })?;
+    let limited = within.is_limited();
+    let parameters = (after, collection_no, project, &query.external, limited, &within.projects, &within.user, limit);
+    let found: Vec<Row> = rows(reading.connection, sql, parameters, |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?))
+    })?;
     let mut memories = Vec::with_capacity(found.len());
     for (id, collection_no, project, conversation, key, external, body) in found {
         let body: MemoryBody = seal::open_json(reading.key, "memory", &id, &body)?;
@@ -128,13 +166,26 @@ pub(crate) fn memories(reading: &mut Reading<'_>, query: &MemoriesQuery) -> Outc
     Ok(memories)
 }
 
-type ProjectRow = ([u8; 16], String, String, i64, Vec<u8>);
-
-fn project_row(row: &Found<'_>) -> Ran<ProjectRow> {
-    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+/// Finds a memory within, even one that was taken back.
+pub(crate) fn memory_within(connection: Connection<'_>, within: &Within, id: MemoryId) -> Outcome<Option<i64>> {
+    let sql = concat!(
+        "select m.no
+         from memory m
+         left join conversation c on c.no = m.conversation_no
+         where m.id = $1 and ",
+        remembered_within!("$2", "$4", "$3")
+    );
+    let parameters = (id.as_bytes(), within.is_limited(), &within.projects, &within.user);
+    Ok(maybe(connection, sql, parameters, |row| row.get(0))?)
 }
 
-fn project_of(reading: &Reading<'_>, (id, kind, name, version, body): ProjectRow) -> Outcome<Project> {
+type ProjectRow = ([u8; 16], String, String, i64, Vec<u8>, i64);
+
+fn project_row(row: &Found<'_>) -> Ran<ProjectRow> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
+}
+
+fn project_of(reading: &Reading<'_>, (id, kind, name, version, body, _): ProjectRow) -> Outcome<Project> {
     let body: ProjectBody = seal::open_json(reading.key, "project", &id, &body)?;
     let id = ProjectId::from_bytes(id);
     if body.name != name {
@@ -144,19 +195,47 @@ fn project_of(reading: &Reading<'_>, (id, kind, name, version, body): ProjectRow
     Ok(Project { id, kind, name, instructions, facts, metadata, version })
 }
 
-pub(crate) fn project(reading: &mut Reading<'_>, id: ProjectId) -> Outcome<Option<Project>> {
-    let sql = "select id, kind, name, version, body from project where id = $1 and withdrawn = 0";
-    let found = maybe(reading.connection, sql, [id.as_bytes()], project_row)?;
-    found.map(|row| project_of(reading, row)).transpose()
+pub(crate) fn project(reading: &mut Reading<'_>, realm: &Realm, id: ProjectId) -> Outcome<Option<Project>> {
+    let within = Within::of(reading.connection, realm)?;
+    let sql = "select id, kind, name, version, body, no from project where id = $1 and withdrawn = 0";
+    match maybe(reading.connection, sql, [id.as_bytes()], project_row)? {
+        Some(row) if within.has_project(reading.connection, row.5)? => project_of(reading, row).map(Some),
+        _ => Ok(None),
+    }
 }
 
-pub(crate) fn projects(reading: &mut Reading<'_>) -> Outcome<Vec<Project>> {
-    let sql = "select id, kind, name, version, body from project where withdrawn = 0 order by no";
-    let found = rows(reading.connection, sql, (), project_row)?;
-    found.into_iter().map(|row| project_of(reading, row)).collect()
+pub(crate) fn projects(reading: &mut Reading<'_>, realm: &Realm) -> Outcome<Vec<Project>> {
+    let within = Within::of(reading.connection, realm)?;
+    let sql = "select id, kind, name, version, body, no from project where withdrawn = 0 order by no";
+    let mut projects = Vec::new();
+    for row in rows(reading.connection, sql, (), project_row)? {
+        if within.has_project(reading.connection, row.5)? {
+            projects.push(project_of(reading, row)?);
+        }
+    }
+    Ok(projects)
 }
 
-pub(crate) fn scratch(reading: &mut Reading<'_>, query: &ScratchQuery) -> Outcome<Vec<Scratch>> {
+/// What remembers which key brought a blob: only the store itself writes and reads it for those who are limited.
+pub(crate) const UPLOAD: &str = "upload";
+
+/// Says whether a piece of scratch is somebody's own: of the person and not about a conversation outside; without a
+/// person, about a conversation within.
+fn is_own_scratch(connection: Connection<'_>, within: &Within, kind: &str, id: &str, actor: &str) -> Outcome<bool> {
+    if !within.is_limited() {
+        return Ok(true);
+    }
+    if kind == UPLOAD || within.user.as_ref().is_some_and(|user| user != actor) {
+        return Ok(false);
+    }
+    match id.parse::<ConversationId>() {
+        Ok(id) => Ok(within.conversation(connection, id)?.is_some()),
+        Err(_) => Ok(within.user.is_some()),
+    }
+}
+
+pub(crate) fn scratch(reading: &mut Reading<'_>, realm: &Realm, query: &ScratchQuery) -> Outcome<Vec<Scratch>> {
+    let within = Within::of(reading.connection, realm)?;
     type Row = (String, String, String, i64, Vec<u8>);
     let read = |row: &Found<'_>| -> Ran<Row> { Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)) };
     // A draft is looked for with every conversation that is opened, and only a plain comparison uses the key.
@@ -180,35 +259,14 @@ pub(crate) fn scratch(reading: &mut Reading<'_>, query: &ScratchQuery) -> Outcom
     let found: Vec<Row> = rows(reading.connection, sql, (&query.kind, &query.id, &query.actor), read)?;
     let mut scratch = Vec::with_capacity(found.len());
     for (kind, id, actor, at, body) in found {
+        if !is_own_scratch(reading.connection, &within, &kind, &id, &actor)? {
+            continue;
+        }
         let text = seal::open(reading.key, "scratch", &scratch_id(&kind, &id, &actor), &body)?;
         let body = json_of("scratch", text)?;
         scratch.push(Scratch { kind, id, actor, body, at: Micros(at) });
     }
     Ok(scratch)
-}
-
-pub(crate) fn blob(reading: &mut Reading<'_>, sha256: &[u8; 32]) -> Outcome<Option<Vec<u8>>> {
-    let sql = "select no from blob where sha256 = $1 and complete = 1";
-    let Some(no) = maybe(reading.connection, sql, [&sha256[..]], |row| row.get(0))? else { return Ok(None) };
-    let bytes = blob_bytes(reading.connection, no)?;
-    let found: [u8; 32] = Sha256::digest(&bytes).into();
-    match found == *sha256 {
-        true => Ok(Some(bytes)),
-        false => Err(StoreError::altered("blob", manent_model::hex::encode(sha256)).into()),
-    }
-}
-
-pub(crate) fn blob_piece(reading: &mut Reading<'_>, sha256: &[u8; 32], from: i64) -> Outcome<Option<(i64, Vec<u8>)>> {
-    let sql = "select no from blob where sha256 = $1 and complete = 1";
-    match maybe(reading.connection, sql, [&sha256[..]], |row| row.get(0))? {
-        Some(no) => piece_of(reading.connection, no, from),
-        None => Ok(None),
-    }
-}
-
-pub(crate) fn blobs(reading: &mut Reading<'_>) -> Outcome<Vec<([u8; 32], i64)>> {
-    let sql = "select sha256, size from blob where complete = 1 order by no";
-    Ok(rows(reading.connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?)
 }
 
 pub(crate) fn sources(reading: &mut Reading<'_>) -> Outcome<Vec<Source>> {

@@ -5,14 +5,15 @@ use super::super::cache::Caches;
 use super::super::connection::{Connection, Found, Ran, maybe, one, rows};
 use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
-use super::super::tx::spot;
+use super::super::tx::{Spot, spot};
+use super::super::within::Within;
 use super::Reading;
 use crate::error::StoreError;
 use crate::query::{MessagesQuery, PAGE_MAX, Placed};
 use manent_model::path;
 use manent_model::{
     Address, Author, Body, BranchId, Content, ConversationId, DigestKey, Head, Json, Message, MessageId, MessageStatus,
-    Micros, Range, Time,
+    Micros, Range, Realm, Time,
 };
 use std::collections::BTreeSet;
 
@@ -107,7 +108,8 @@ pub(crate) fn by_address(
     message_of(connection, caches, key, row)
 }
 
-pub(crate) fn messages(reading: &mut Reading<'_>, query: &MessagesQuery) -> Outcome<Vec<Placed>> {
+pub(crate) fn messages(reading: &mut Reading<'_>, realm: &Realm, query: &MessagesQuery) -> Outcome<Vec<Placed>> {
+    let within = &Within::of(reading.connection, realm)?;
     let addresses: Vec<Address> = match query {
         MessagesQuery::Ids(ids) => {
             let mut found = Vec::new();
@@ -116,32 +118,32 @@ pub(crate) fn messages(reading: &mut Reading<'_>, query: &MessagesQuery) -> Outc
             }
             found
         }
-        MessagesQuery::Branch { branch, after, limit } => in_branch(reading, *branch, *after, *limit)?,
-        MessagesQuery::Siblings(id) => siblings(reading, *id)?,
-        MessagesQuery::Thread(id) => thread(reading, *id)?,
-        MessagesQuery::External(external) => {
-            let hash = super::super::raw::external_hash(reading.key, external);
-            let sql = "select key from message where external = $1 order by key limit $2";
-            rows(reading.connection, sql, (hash, PAGE_MAX), |row| row.get(0).map(Address))?
-        }
+        MessagesQuery::Branch { branch, after, limit } => in_branch(reading, within, *branch, *after, *limit)?,
+        MessagesQuery::Siblings(id) => siblings(reading, within, *id)?,
+        MessagesQuery::Thread(id) => thread(reading, within, *id)?,
+        MessagesQuery::External(external) => from_elsewhere(reading, within, external)?,
     };
     let mut placed = Vec::with_capacity(addresses.len());
     for address in addresses {
-        placed.extend(place(reading, address)?);
+        placed.extend(place(reading, within, address)?);
     }
     Ok(placed)
 }
 
-/// Returns a message with its owner; nothing if the owner is withdrawn or purged.
-fn place(reading: &mut Reading<'_>, address: Address) -> Outcome<Option<Placed>> {
-    let sql = "select c.id, b.id, c.head_branch_no, c.head_key
+/// Returns a message with its owner; nothing if the owner is withdrawn or purged, or not within.
+fn place(reading: &mut Reading<'_>, within: &Within, address: Address) -> Outcome<Option<Placed>> {
+    let sql = "select c.id, b.id, c.head_branch_no, c.head_key, c.no
          from branch b
          join conversation c on c.no = b.conversation_no
          where b.no = $1 and c.withdrawn = 0 and c.status <> 4";
-    let found: Option<([u8; 16], [u8; 16], i64, i64)> = maybe(reading.connection, sql, [address.branch().0], |row| {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+    type Row = ([u8; 16], [u8; 16], i64, i64, i64);
+    let found: Option<Row> = maybe(reading.connection, sql, [address.branch().0], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
     })?;
-    let Some((conversation, branch, head_branch, head_key)) = found else { return Ok(None) };
+    let Some((conversation, branch, head_branch, head_key, no)) = found else { return Ok(None) };
+    if !within.has(reading.connection, no)? {
+        return Ok(None);
+    }
     let head = Head { branch: manent_model::BranchNo(head_branch), at: Address(head_key) };
     Ok(Some(Placed {
         conversation: ConversationId::from_bytes(conversation),
@@ -151,10 +153,59 @@ fn place(reading: &mut Reading<'_>, address: Address) -> Outcome<Option<Placed>>
     }))
 }
 
-fn in_branch(reading: &Reading<'_>, branch: BranchId, after: Option<MessageId>, limit: u32) -> Outcome<Vec<Address>> {
-    let sql = "select no from branch where id = $1";
-    let found = maybe(reading.connection, sql, [branch.as_bytes()], |row| row.get(0).map(manent_model::BranchNo))?;
-    let no = found.ok_or_else(|| StoreError::not_found("branch", branch))?;
+/// Finds a message whose owner is within.
+fn spot_within(reading: &Reading<'_>, within: &Within, id: MessageId) -> Outcome<Option<Spot>> {
+    match spot(reading.connection, id)? {
+        Some(spot) if within.has(reading.connection, spot.conversation_no)? => Ok(Some(spot)),
+        _ => Ok(None),
+    }
+}
+
+/// Finds messages by their id in another program, as many as a page holds of those within.
+fn from_elsewhere(reading: &Reading<'_>, within: &Within, external: &str) -> Outcome<Vec<Address>> {
+    let hash = super::super::raw::external_hash(reading.key, external);
+    let sql = "select key from message where external = $1 and key > $2 order by key limit $3";
+    let owner = "select conversation_no from branch where no = $1";
+    let (mut found, mut after) = (Vec::new(), 0);
+    loop {
+        let page: Vec<i64> = rows(reading.connection, sql, (hash, after, PAGE_MAX), |row| row.get(0))?;
+        let Some(last) = page.last() else { return Ok(found) };
+        after = *last;
+        let is_last = page.len() < PAGE_MAX as usize;
+        for address in page.into_iter().map(Address) {
+            let owner: Option<i64> = match within.is_limited() {
+                true => maybe(reading.connection, owner, [address.branch().0], |row| row.get(0))?,
+                false => Some(0),
+            };
+            if let Some(owner) = owner
+                && within.has(reading.connection, owner)?
+            {
+                found.push(address);
+            }
+            if found.len() == PAGE_MAX as usize {
+                return Ok(found);
+            }
+        }
+        if is_last {
+            return Ok(found);
+        }
+    }
+}
+
+fn in_branch(
+    reading: &Reading<'_>,
+    within: &Within,
+    branch: BranchId,
+    after: Option<MessageId>,
+    limit: u32,
+) -> Outcome<Vec<Address>> {
+    let sql = "select no, conversation_no from branch where id = $1";
+    let found: Option<(i64, i64)> =
+        maybe(reading.connection, sql, [branch.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let no = match found {
+        Some((no, owner)) if within.has(reading.connection, owner)? => manent_model::BranchNo(no),
+        _ => return Err(StoreError::not_found("branch", branch).into()),
+    };
     let after = match after {
         Some(id) => {
             let own = spot(reading.connection, id)?.map(|spot| spot.address).filter(|own| own.branch() == no);
@@ -168,8 +219,8 @@ fn in_branch(reading: &Reading<'_>, branch: BranchId, after: Option<MessageId>, 
 
 /// The alternatives of a message are what follows the same predecessor: the next own slot of the predecessor's branch,
 /// and the first message of every branch that leaves right behind it.
-fn siblings(reading: &mut Reading<'_>, id: MessageId) -> Outcome<Vec<Address>> {
-    let found = spot(reading.connection, id)?.ok_or_else(|| StoreError::not_found("message", id))?;
+fn siblings(reading: &mut Reading<'_>, within: &Within, id: MessageId) -> Outcome<Vec<Address>> {
+    let found = spot_within(reading, within, id)?.ok_or_else(|| StoreError::not_found("message", id))?;
     let sql = "select head_branch_no, head_key from conversation where no = $1";
     let head: Head = one(reading.connection, sql, [found.conversation_no], |row| {
         Ok(Head { branch: manent_model::BranchNo(row.get(0)?), at: Address(row.get(1)?) })
@@ -213,15 +264,17 @@ fn siblings(reading: &mut Reading<'_>, id: MessageId) -> Outcome<Vec<Address>> {
     Ok(arrived.into_iter().map(|(_, address)| address).collect())
 }
 
-/// Follows reply-to links up to the first message of a thread, then down to everything that answers it.
-fn thread(reading: &mut Reading<'_>, id: MessageId) -> Outcome<Vec<Address>> {
+/// Follows reply-to links up to the first message of a thread, then down to everything that answers it. What is not
+/// within ends the way, as a link that leads nowhere does.
+fn thread(reading: &mut Reading<'_>, within: &Within, id: MessageId) -> Outcome<Vec<Address>> {
+    spot_within(reading, within, id)?.ok_or_else(|| StoreError::not_found("message", id))?;
     let up = "select reply_to from message where id = $1";
     let mut root = id;
     let mut seen = BTreeSet::from([root]);
     while let Some(Some(next)) = maybe(reading.connection, up, [root.as_bytes()], |row| row.get::<Option<[u8; 16]>>(0))?
     {
         let next = MessageId::from_bytes(next);
-        let exists = spot(reading.connection, next)?.is_some();
+        let exists = spot_within(reading, within, next)?.is_some();
         // Imported links may dangle or run in a circle.
         if !exists || !seen.insert(next) {
             break;
@@ -239,8 +292,12 @@ fn thread(reading: &mut Reading<'_>, id: MessageId) -> Outcome<Vec<Address>> {
         let answers: Vec<([u8; 16], i64, i64)> =
             rows(reading.connection, down, [next.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         for (answer, arrival, key) in answers {
+            let answer = MessageId::from_bytes(answer);
+            if within.is_limited() && spot_within(reading, within, answer)?.is_none() {
+                continue;
+            }
             if collected.len() < PAGE_MAX as usize && collected.insert((arrival, key)) {
-                queue.push(MessageId::from_bytes(answer));
+                queue.push(answer);
             }
         }
     }

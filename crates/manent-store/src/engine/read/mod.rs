@@ -3,8 +3,10 @@
 pub(crate) mod message;
 pub(crate) mod path;
 pub(crate) mod conversation;
+pub(crate) mod list;
 pub(crate) mod attached;
 pub(crate) mod library;
+pub(crate) mod blob;
 pub(crate) mod journal;
 pub(crate) mod ids;
 pub(crate) mod stats;

@@ -1,19 +1,22 @@
 //! Looking: candidates from the index and from its tail, judged one after another until a page is full.
 
+use super::super::connection::{Found as Row, Ran, rows};
 use super::super::fault::Outcome;
 use super::super::read::Reading;
 use super::super::read::path::head_of;
+use super::super::within::{Within, of_projects};
 use super::docs::owner_token;
 use super::hit::{Judged, Trust, judge};
 use super::place::Owners;
 use super::tail::{Tail, tail};
 use super::walk::Walk;
 use super::{DocKey, Entry};
+use crate::error::StoreError;
 use crate::query::Count;
 use crate::search::{Counting, Found, Grouping, HITS_MAX, Hit, RANKED_MAX, Search, SearchCursor, SearchOrder};
 use manent_model::path;
 use manent_model::search::Candidates;
-use manent_model::{BranchNo, ConversationId, Micros};
+use manent_model::{Address, BranchNo, ConversationId, Head, Micros, Realm};
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 use std::time::Instant;
@@ -27,7 +30,8 @@ struct Looker<'a, 'r> {
     reading: &'a mut Reading<'r>,
     search: &'a Search,
     owners: Owners,
-    within: Option<i64>,
+    /// The only conversation that is looked at.
+    only: Option<i64>,
     walk: Walk,
     /// The next one of the index, and what it says of words.
     next: Option<(Entry, Trust)>,
@@ -42,8 +46,9 @@ struct Looker<'a, 'r> {
     cut_short: bool,
 }
 
-pub(crate) fn look(reading: &mut Reading<'_>, search: &Search) -> Outcome<Found> {
+pub(crate) fn look(reading: &mut Reading<'_>, realm: &Realm, search: &Search) -> Outcome<Found> {
     let started = Instant::now();
+    let within = Rc::new(Within::of(reading.connection, realm)?);
     // Half of the time is left for what is indexed.
     let tail = Rc::new(tail(reading, started + search.patience / 2)?);
     let reach = tail.reach;
@@ -57,7 +62,7 @@ pub(crate) fn look(reading: &mut Reading<'_>, search: &Search) -> Outcome<Found>
         }
         (_, None) => (search, None),
     };
-    let mut looker = Looker::begin(reading, search, tail.clone(), before, started + search.patience)?;
+    let mut looker = Looker::begin(reading, search, &within, tail.clone(), before, started + search.patience)?;
     let (hits, mut total, next) = match search.order {
         SearchOrder::Newest => looker.newest()?,
         SearchOrder::Relevance => looker.best()?,
@@ -68,7 +73,7 @@ pub(crate) fn look(reading: &mut Reading<'_>, search: &Search) -> Outcome<Found>
     if search.counting == Counting::All && !is_counted {
         let counting = Search { order: SearchOrder::Newest, neighbours: 0, after: None, ..search.clone() };
         let until = Instant::now() + search.patience;
-        total = Looker::begin(reading, &counting, tail, None, until)?.count(COUNTED_MAX)?;
+        total = Looker::begin(reading, &counting, &within, tail, None, until)?.count(COUNTED_MAX)?;
     }
     let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
     Ok(Found { hits, total, next, reach, cut_short, micros })
@@ -84,21 +89,77 @@ fn bounded(search: &Search, before: Option<Entry>) -> Option<Entry> {
     }
 }
 
-/// Narrows a query to one conversation: the rows of all whose branches its path goes through.
-fn narrowed(reading: &mut Reading<'_>, search: &Search) -> Outcome<(Option<i64>, Candidates)> {
+/// Narrows a query to one conversation, or to the few that somebody reaches; none if nothing in the index can match.
+fn narrowed(reading: &mut Reading<'_>, search: &Search, within: &Within) -> Outcome<(Option<i64>, Option<Candidates>)> {
     let candidates = search.query.candidates();
-    let Some(id) = search.within else { return Ok((None, candidates)) };
-    let (no, head) = head_of(reading.connection, id)?;
+    let (within, conversations) = match search.within {
+        Some(id) => {
+            let (no, head) = head_of(reading.connection, id)?;
+            if !within.has(reading.connection, no)? {
+                return Err(StoreError::not_found("conversation", id).into());
+            }
+            (Some(no), Some(vec![(no, head)]))
+        }
+        None => (None, few_within(reading, within)?),
+    };
+    let Some(conversations) = conversations else { return Ok((None, Some(candidates))) };
+    let owners = owners_of(reading, &conversations)?;
+    let owners: Vec<Candidates> = owners.into_iter().map(|no| Candidates::Token(owner_token(no))).collect();
+    let is_any = !owners.is_empty();
+    Ok((within, is_any.then(|| Candidates::All(vec![candidates, Candidates::Any(owners)]))))
+}
+
+/// Returns all whose messages the paths of some conversations go through, and these themselves.
+fn owners_of(reading: &mut Reading<'_>, conversations: &[(i64, Head)]) -> Outcome<BTreeSet<i64>> {
     let mut branches: BTreeSet<BranchNo> = BTreeSet::new();
-    for run in path::ranges(&mut reading.caches.branches(reading.connection), head)? {
-        branches.insert(run.from.branch());
+    for (_, head) in conversations {
+        for run in path::ranges(&mut reading.caches.branches(reading.connection), *head)? {
+            branches.insert(run.from.branch());
+        }
     }
-    let mut owners = BTreeSet::from([no]);
+    let mut owners: BTreeSet<i64> = conversations.iter().map(|(no, _)| *no).collect();
     for branch in branches {
         owners.extend(super::docs::owner_of(reading, branch.slot(0))?);
     }
-    let owners = owners.into_iter().map(|no| Candidates::Token(owner_token(no))).collect();
-    Ok((Some(no), Candidates::All(vec![candidates, Candidates::Any(owners)])))
+    Ok(owners)
+}
+
+/// So many conversations are named to the index; those of somebody who reaches more are looked at one by one.
+const NAMED_MAX: usize = 64;
+
+/// Returns the conversations that somebody reaches, if these are few, or none at all: the index is then asked for them
+/// alone, and does not bring what everybody else has said.
+fn few_within(reading: &Reading<'_>, within: &Within) -> Outcome<Option<Vec<(i64, Head)>>> {
+    let of_user = concat!(
+        "select c.no, c.head_branch_no, c.head_key
+         from participant d
+         cross join conversation c
+         where d.person = $1 and c.no = d.conversation_no and c.withdrawn = 0 and c.status <> 4 and ",
+        of_projects!("$2"),
+        " limit $3"
+    );
+    let of_project = "select no, head_branch_no, head_key
+         from conversation
+         where project_no = $1 and withdrawn = 0 and status <> 4
+         limit $2";
+    let read = |row: &Row<'_>| -> Ran<(i64, Head)> {
+        Ok((row.get(0)?, Head { branch: BranchNo(row.get(1)?), at: Address(row.get(2)?) }))
+    };
+    let limit = NAMED_MAX as i64 + 1;
+    let mut found = Vec::new();
+    match (&within.user, within.project_numbers()) {
+        (Some(user), _) => found = rows(reading.connection, of_user, (user, &within.projects, limit), read)?,
+        (None, Some(projects)) => {
+            for no in projects {
+                found.extend(rows(reading.connection, of_project, (no, limit), read)?);
+                if found.len() > NAMED_MAX {
+                    break;
+                }
+            }
+        }
+        (None, None) => return Ok(None),
+    }
+    Ok((found.len() <= NAMED_MAX).then_some(found))
 }
 
 /// How many rows a search looks at, if all of them are hits: a page and one that says whether there is another.
@@ -118,15 +179,16 @@ impl<'a, 'r> Looker<'a, 'r> {
     fn begin(
         reading: &'a mut Reading<'r>,
         search: &'a Search,
+        within: &Rc<Within>,
         tail: Rc<Tail>,
         before: Option<Entry>,
         until: Instant,
     ) -> Outcome<Self> {
-        let (within, candidates) = narrowed(reading, search)?;
+        let (only, candidates) = narrowed(reading, search, within)?;
         let before = bounded(search, before);
-        let walk = match tail.is_ours {
-            true => Walk::new(reading, &candidates, before, wanted(search))?,
-            false => Walk::Nothing,
+        let walk = match candidates {
+            Some(candidates) if tail.is_ours => Walk::new(reading, &candidates, before, wanted(search))?,
+            _ => Walk::Nothing,
         };
         let tail_left = match before {
             Some(before) => tail.entries.partition_point(|entry| *entry < before),
@@ -136,8 +198,8 @@ impl<'a, 'r> Looker<'a, 'r> {
         let mut looker = Self {
             reading,
             search,
-            owners: Owners::default(),
-            within,
+            owners: Owners::of(within.clone()),
+            only,
             walk,
             next: None,
             looked_at: None,
@@ -194,7 +256,7 @@ impl<'a, 'r> Looker<'a, 'r> {
             if since.is_some_and(|since| candidate.0.at < since.0) {
                 return Ok(None);
             }
-            let judged = judge(self.reading, &mut self.owners, self.search, self.within, candidate)?;
+            let judged = judge(self.reading, &mut self.owners, self.search, self.only, candidate)?;
             if judged.is_some() {
                 return Ok(judged);
             }
@@ -274,8 +336,8 @@ impl<'a, 'r> Looker<'a, 'r> {
         let (Some(cursor), Some(owner)) = (self.search.after, self.owners.get(self.reading, no)?) else {
             return Ok(false);
         };
-        let inside = self.inside(owner.shown.id);
-        let mut looker = Looker::begin(self.reading, &inside, self.tail.clone(), None, self.until)?;
+        let (inside, within) = (self.inside(owner.shown.id), self.owners.within());
+        let mut looker = Looker::begin(self.reading, &inside, &within, self.tail.clone(), None, self.until)?;
         Ok(looker.matching()?.is_some_and(|first| first.entry >= entry_of(cursor)))
     }
 
@@ -300,8 +362,8 @@ impl<'a, 'r> Looker<'a, 'r> {
 
     /// Counts the hits of a conversation, up to a bound.
     fn counted(&mut self, conversation: ConversationId) -> Outcome<Count> {
-        let inside = self.inside(conversation);
-        Looker::begin(self.reading, &inside, self.tail.clone(), None, self.until)?.count(COUNTED_IN_ONE)
+        let (inside, within) = (self.inside(conversation), self.owners.within());
+        Looker::begin(self.reading, &inside, &within, self.tail.clone(), None, self.until)?.count(COUNTED_IN_ONE)
     }
 
     /// Counts hits, or conversations that have one, as far as a bound and the time allow.

@@ -4,6 +4,7 @@ use super::super::connection::{maybe, rows};
 use super::super::fault::Outcome;
 use super::super::read::Reading;
 use super::super::read::conversation::{self, Searched};
+use super::super::within::{Within, within};
 use crate::search::Also;
 use manent_model::path;
 use manent_model::{Address, BranchId, Conversation, ConversationStatus, Head, Range};
@@ -79,17 +80,30 @@ pub(crate) struct Place {
 }
 
 /// Conversations and branches that were read for one search.
-#[derive(Default)]
 pub(crate) struct Owners {
+    /// Others are not looked at.
+    within: Rc<Within>,
     conversations: HashMap<i64, Option<Rc<Owner>>>,
     branches: HashMap<i64, Option<(i64, BranchId)>>,
 }
 
 impl Owners {
-    /// Reads a conversation; none if it is not there, or not yet.
+    pub(crate) fn of(within: Rc<Within>) -> Self {
+        Self { within, conversations: HashMap::new(), branches: HashMap::new() }
+    }
+
+    pub(crate) fn within(&self) -> Rc<Within> {
+        self.within.clone()
+    }
+
+    /// Reads a conversation; none if it is not there, or not yet, or not within.
     pub(crate) fn get(&mut self, reading: &mut Reading<'_>, no: i64) -> Outcome<Option<Rc<Owner>>> {
         if let Some(known) = self.conversations.get(&no) {
             return Ok(known.clone());
+        }
+        if !self.within.has(reading.connection, no)? {
+            self.conversations.insert(no, None);
+            return Ok(None);
         }
         let found = match conversation::searched(reading, no)? {
             Some(Searched { no, shown, head, project }) if shown.status != ConversationStatus::Importing => {
@@ -130,7 +144,7 @@ impl Owners {
         }
         let others = match within {
             Some(within) => vec![within],
-            None => takers(reading, address)?,
+            None => takers(reading, &self.within, address)?,
         };
         for no in others {
             if Some(no) == own {
@@ -160,9 +174,10 @@ impl Owners {
     }
 }
 
-/// Conversations whose branches left, at any remove, from the branch of a message, or took it as a piece.
-fn takers(reading: &Reading<'_>, address: Address) -> Outcome<Vec<i64>> {
-    let sql = "with recursive taker(no, conversation_no) as (
+/// Conversations within whose branches left, at any remove, from the branch of a message, or took it as a piece.
+fn takers(reading: &Reading<'_>, within: &Within, address: Address) -> Outcome<Vec<i64>> {
+    let sql = concat!(
+        "with recursive taker(no, conversation_no) as (
            select o.no, o.conversation_no from branch o where o.parent_no = $1 and o.fork_key >= $2
            union
            select p.branch_no, o.conversation_no
@@ -174,7 +189,15 @@ fn takers(reading: &Reading<'_>, address: Address) -> Outcome<Vec<i64>> {
              from taker t
              join branch o on o.parent_no = t.no
          )
-         select distinct conversation_no from taker order by conversation_no limit $4";
+         select distinct t.conversation_no
+         from taker t
+         join conversation c on c.no = t.conversation_no
+         where ",
+        within!("$4", "$5"),
+        " order by t.conversation_no
+         limit $6"
+    );
     let branch = address.branch();
-    Ok(rows(reading.connection, sql, (branch.0, address.0, branch.slot(0).0, SHARED_MAX), |row| row.get(0))?)
+    let parameters = (branch.0, address.0, branch.slot(0).0, &within.user, &within.projects, SHARED_MAX);
+    Ok(rows(reading.connection, sql, parameters, |row| row.get(0))?)
 }

@@ -36,7 +36,7 @@ fn row(row: &Found<'_>) -> Ran<KeyRow> {
         revoked_at: row.get::<Option<i64>>(10)?.map(Micros),
         used_at: row.get::<Option<i64>>(11)?.map(Micros),
     };
-    Ok(KeyRow { key, digest: KeyDigest::from_bytes(row.get(3)?) })
+    Ok(KeyRow { key, digest: KeyDigest::from_bytes(row.get(3)?), user_name: row.get(12)? })
 }
 
 /// Keeps a new key. A key for a user needs that user.
@@ -66,8 +66,9 @@ pub(crate) fn create(connection: Connection<'_>, key: &Key, digest: &KeyDigest, 
 pub(crate) fn list(connection: Connection<'_>, of: TenantId, after: Option<KeyId>, limit: u32) -> Outcome<Vec<Key>> {
     let sql =
         "select k.id, t.id, k.name, k.digest, k.scopes, k.user_id, k.projects, k.rate, k.created_at, k.expires_at,
-             k.revoked_at, k.used_at
+             k.revoked_at, k.used_at, u.name
          from system_key k join system_tenant t on t.no = k.tenant_no
+           left join system_user u on u.tenant_no = k.tenant_no and u.id = k.user_id
          where t.id = $1 and k.id > $2
          order by k.id
          limit $3";
@@ -79,8 +80,9 @@ pub(crate) fn list(connection: Connection<'_>, of: TenantId, after: Option<KeyId
 pub(crate) fn changed_since(connection: Connection<'_>, change: i64) -> Outcome<Vec<KeyRow>> {
     let sql =
         "select k.id, t.id, k.name, k.digest, k.scopes, k.user_id, k.projects, k.rate, k.created_at, k.expires_at,
-             k.revoked_at, k.used_at
+             k.revoked_at, k.used_at, u.name
          from system_key k join system_tenant t on t.no = k.tenant_no
+           left join system_user u on u.tenant_no = k.tenant_no and u.id = k.user_id
          where k.change > $1";
     Ok(rows(connection, sql, [change], row)?)
 }
@@ -101,8 +103,9 @@ pub(crate) fn revoke(
     let change = count_change(connection)?;
     let find = || -> Outcome<Key> {
         let sql = "select k.id, t.id, k.name, k.digest, k.scopes, k.user_id, k.projects, k.rate, k.created_at,
-                 k.expires_at, k.revoked_at, k.used_at
+                 k.expires_at, k.revoked_at, k.used_at, u.name
              from system_key k join system_tenant t on t.no = k.tenant_no
+               left join system_user u on u.tenant_no = k.tenant_no and u.id = k.user_id
              where k.id = $1 and t.id = $2";
         let found = maybe(connection, sql, (id.as_bytes(), of.as_bytes()), row)?;
         found.map(|row| row.key).ok_or_else(|| StoreError::not_found("key", id).into())

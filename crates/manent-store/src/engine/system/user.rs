@@ -20,11 +20,14 @@ pub(crate) fn put(
     at: Micros,
     line: &AuditDraft,
 ) -> Outcome<User> {
-    count_change(connection)?;
+    let change = count_change(connection)?;
     let no = tenant::known(connection, of)?.no;
     let sql = "insert into system_user (tenant_no, id, name, created_at) values ($1, $2, $3, $4)
          on conflict (tenant_no, id) do update set name = $3";
     execute(connection, sql, (no, id, name, at.0))?;
+    // Whoever holds keys in memory learns the name.
+    let sql = "update system_key set change = $1 where tenant_no = $2 and user_id = $3";
+    execute(connection, sql, (change, no, id))?;
     audit::add(connection, at, line)?;
     find(connection, of, id)?.ok_or_else(|| StoreError::not_found("user", id).into())
 }

@@ -18,6 +18,7 @@ mod backups;
 mod differences;
 mod search;
 mod hits;
+mod granted;
 
 /// Runs each function of the contract on every engine.
 macro_rules! contract {
@@ -202,4 +203,79 @@ contract! {
     hits::all_hits_are_counted_from_every_page,
     hits::counting_has_time_of_its_own,
     hits::a_query_as_deep_as_may_be_is_answered,
+}
+
+/// Runs each function about what a key reaches on every engine; these need the store to limit it.
+macro_rules! granted {
+    ($($module:ident :: $name:ident),* $(,)?) => {
+        mod granted_sqlite {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $name() {
+                    super::granted::$module::$name(&crate::kit::sqlite().store).await;
+                }
+            )*
+        }
+
+        mod granted_postgres {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $name() {
+                    let Some(opened) = crate::kit::postgres() else { return };
+                    super::granted::$module::$name(&opened.store).await;
+                }
+            )*
+        }
+    };
+}
+
+granted! {
+    reads::a_conversation_outside_answers_as_one_that_never_was,
+    reads::a_conversation_is_named_from_outside_only_within,
+    reads::messages_outside_are_left_out_or_unknown,
+    reads::a_thread_stops_where_the_realm_does,
+    reads::a_path_is_whole_for_those_who_reach_it,
+    reads::a_page_of_messages_is_full_of_those_within,
+    lists::a_list_is_the_part_of_the_whole_list_that_is_within,
+    lists::a_list_by_member_follows_who_takes_part,
+    lists::ids_are_told_only_within,
+    lists::open_tool_calls_are_those_within,
+    lists::the_journal_holds_rows_of_conversations_within,
+    lists::statistics_count_what_is_within,
+    searches::a_search_tells_nothing_of_others,
+    searches::a_search_finds_what_a_path_within_holds,
+    searches::somebody_with_many_conversations_finds_them_all,
+    library::memories_are_those_of_conversations_and_projects_within,
+    library::documents_and_projects_are_those_that_are_listed,
+    library::scratch_is_ones_own,
+    library::what_concerns_everything_takes_a_key_for_everything,
+    scopes::every_change_takes_its_scope,
+    scopes::an_append_that_forks_is_an_append,
+    scopes::changes_are_recorded_as_those_of_the_key,
+    changes::what_a_user_names_outside_answers_as_what_never_was,
+    changes::what_a_project_key_names_outside_answers_as_what_never_was,
+    changes::the_first_name_is_told_whichever_is_there,
+    changes::what_a_transaction_makes_may_be_named_behind_it,
+    makes::what_a_user_makes_is_that_users,
+    makes::what_a_project_key_makes_lies_in_its_project,
+    makes::a_name_that_is_taken_outside_is_a_conflict_and_tells_no_more,
+    makes::documents_and_projects_are_changed_only_where_they_are_listed,
+    makes::a_memory_lies_where_its_key_reaches,
+    makes::two_keys_never_answer_each_others_requests,
+    tricks::a_retry_does_not_open_the_door,
+    tricks::making_what_is_there_does_not_make_it_ones_own,
+    tricks::naming_a_branch_does_not_make_it_ones_own,
+    tricks::an_id_that_is_taken_makes_nothing_ones_own,
+    tricks::a_commit_is_taken_back_only_by_those_who_reach_all_of_it,
+    tricks::one_takes_back_and_does_again_what_is_ones_own,
+    blobs::a_blob_is_seen_by_those_who_reach_what_shows_it,
+    blobs::a_hash_alone_shows_nothing,
+    blobs::whoever_brings_a_blob_has_all_of_its_bytes,
+    blobs::who_brought_a_blob_is_forgotten_with_it,
+    life::a_membership_counts_from_the_moment_it_is_given_to_that_it_is_taken,
+    life::what_was_taken_back_is_reached_again_when_it_comes_again,
+    life::an_erased_person_reaches_nothing_and_leaves_no_name,
+    life::what_is_destroyed_is_reached_by_nobody,
+    life::a_large_conversation_of_ones_own_is_destroyed_in_one_go,
+    random::every_list_of_a_grant_is_the_filter_of_the_whole_list,
 }

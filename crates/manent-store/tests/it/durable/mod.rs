@@ -23,6 +23,7 @@ mod erase;
 mod index;
 mod backup;
 mod migrate;
+mod participants;
 mod postgres;
 
 use manent_model::*;

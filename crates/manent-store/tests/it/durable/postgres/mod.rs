@@ -17,6 +17,7 @@ mod silent;
 mod refused;
 mod tenants;
 mod schema;
+mod participants;
 mod tls;
 mod disk_full;
 mod failover;

@@ -1,0 +1,199 @@
+//! Claims: is what a limited caller names within its reach?
+//!
+//! What is outside is refused in the words of whoever would not find it; what is to be made, in the words of whoever
+//! finds its id taken.
+
+use super::super::connection::{maybe, rows};
+use super::super::fault::Outcome;
+use super::super::read::blob::is_shown_within;
+use super::super::read::library::{UPLOAD, memory_within};
+use super::super::tx::{Tx, spot};
+use super::super::within::{Within, project_no};
+use super::undo::{ScopeNo, target};
+use crate::error::{Conflict, StoreError};
+use crate::granted::{Claim, Claims, On};
+use crate::transaction::Position;
+use manent_model::path;
+use manent_model::{BranchId, BranchNo, ConversationId, MemoryId, MessageId, hex};
+
+/// Refuses the first claim that does not hold.
+pub(crate) fn check(tx: &mut Tx<'_>, claims: &Claims) -> Outcome<()> {
+    let within = Within::of(tx.connection, &claims.realm)?;
+    for claim in &claims.claims {
+        holds(tx, &within, &claims.grant, claim)?;
+    }
+    Ok(())
+}
+
+fn holds(tx: &mut Tx<'_>, within: &Within, grant: &str, claim: &Claim) -> Outcome<()> {
+    let connection = tx.connection;
+    let not_found = |what: &'static str, id: String| StoreError::NotFound { what, id };
+    match claim {
+        Claim::Conversation(id) => {
+            let found = within.conversation(connection, *id)?;
+            found.map(drop).ok_or_else(|| not_found("conversation", id.to_string()).into())
+        }
+        Claim::Known(id) => {
+            let found = within.known(connection, *id)?;
+            found.map(drop).ok_or_else(|| not_found("conversation", id.to_string()).into())
+        }
+        Claim::NewConversation { id, external } => free_conversation(tx, within, *id, external.as_deref()),
+        Claim::Message { id, on } => message(tx, within, *id, *on),
+        Claim::Branch(id) => match branch(tx, within, *id)? {
+            Found::Within(_) => Ok(()),
+            Found::Outside | Found::Nowhere => Err(not_found("branch", id.to_string()).into()),
+        },
+        Claim::NewBranch(id) => match branch(tx, within, *id)? {
+            Found::Within(_) | Found::Nowhere => Ok(()),
+            Found::Outside => Err(taken("branch", id.to_string())),
+        },
+        Claim::Note(id) => {
+            let sql = "select conversation_no from note where id = $1 and withdrawn = 0";
+            owned(tx, within, sql, id.as_bytes(), || not_found("note", id.to_string()))
+        }
+        Claim::Fold(id) => {
+            let sql = "select conversation_no from fold where id = $1 and withdrawn = 0";
+            owned(tx, within, sql, id.as_bytes(), || not_found("fold", id.to_string()))
+        }
+        Claim::Memory(id) => {
+            let found = memory_within(connection, within, *id)?;
+            found.map(drop).ok_or_else(|| not_found("memory", id.to_string()).into())
+        }
+        Claim::NewMemory(id) => free_memory(tx, within, *id),
+        Claim::Project(id) => match project_no(connection, *id)? {
+            Some(no) if within.has_project(connection, no)? => Ok(()),
+            _ => Err(not_found("project", id.to_string()).into()),
+        },
+        Claim::Document { kind, id } => free_document(tx, within, kind, id),
+        Claim::Blob(sha256) => match is_brought(tx, grant, sha256)? || is_shown_within(connection, within, sha256)? {
+            true => Ok(()),
+            false => Err(not_found("blob", hex::encode(sha256)).into()),
+        },
+        Claim::Commit(position) => commit(tx, within, *position),
+        Claim::Step { conversation, step } => {
+            let found = within.known(connection, *conversation)?;
+            let no = found.ok_or_else(|| not_found("conversation", conversation.to_string()))?;
+            match target(connection, ScopeNo::Conversation(no), *step)? {
+                Some(position) => commit(tx, within, position),
+                // There is nothing to take back; whoever would do it says so.
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+fn taken(what: &'static str, id: String) -> super::super::fault::Fault {
+    Conflict::Exists { what, id }.into()
+}
+
+/// A conversation that is made again is the one that is there; it must not be somebody else's.
+fn free_conversation(tx: &Tx<'_>, within: &Within, id: ConversationId, external: Option<&str>) -> Outcome<()> {
+    let by_id = "select no from conversation where id = $1";
+    let by_external = "select no from conversation where external_id = $1";
+    let mut found: Vec<i64> = Vec::new();
+    found.extend(maybe(tx.connection, by_id, [id.as_bytes()], |row| row.get::<i64>(0))?);
+    if let Some(external) = external {
+        found.extend(maybe(tx.connection, by_external, [external], |row| row.get::<i64>(0))?);
+    }
+    for no in found {
+        if !within.has(tx.connection, no)? {
+            return Err(taken("conversation", id.to_string()));
+        }
+    }
+    Ok(())
+}
+
+/// Where something with an id is.
+enum Found {
+    Within(BranchNo),
+    Outside,
+    Nowhere,
+}
+
+fn branch(tx: &Tx<'_>, within: &Within, id: BranchId) -> Outcome<Found> {
+    let sql = "select no, conversation_no from branch where id = $1";
+    let found: Option<(i64, i64)> = maybe(tx.connection, sql, [id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(match found {
+        Some((no, owner)) if within.has(tx.connection, owner)? => Found::Within(BranchNo(no)),
+        Some(_) => Found::Outside,
+        None => Found::Nowhere,
+    })
+}
+
+fn message(tx: &mut Tx<'_>, within: &Within, id: MessageId, on: On) -> Outcome<()> {
+    let not_found = || StoreError::not_found("message", id);
+    let spot = spot(tx.connection, id)?.ok_or_else(not_found)?;
+    if within.has(tx.connection, spot.conversation_no)? {
+        return Ok(());
+    }
+    let head = match on {
+        On::Owner => None,
+        On::Path(conversation) => match within.conversation(tx.connection, conversation)? {
+            Some(_) => Some(tx.conversation(conversation)?.head),
+            None => None,
+        },
+        On::Branch(id) => match branch(tx, within, id)? {
+            Found::Within(no) => {
+                let branch = tx.branch(no)?;
+                Some(tx.end_of(&branch)?)
+            }
+            Found::Outside | Found::Nowhere => None,
+        },
+    };
+    match head {
+        Some(head) if path::reaches(&mut tx.caches.branches(tx.connection), head, spot.address)? => Ok(()),
+        _ => Err(not_found().into()),
+    }
+}
+
+fn owned(
+    tx: &Tx<'_>,
+    within: &Within,
+    sql: &str,
+    id: &[u8; 16],
+    not_found: impl FnOnce() -> StoreError,
+) -> Outcome<()> {
+    let owner: Option<i64> = maybe(tx.connection, sql, [id], |row| row.get(0))?;
+    match owner {
+        Some(owner) if within.has(tx.connection, owner)? => Ok(()),
+        _ => Err(not_found().into()),
+    }
+}
+
+fn free_memory(tx: &Tx<'_>, within: &Within, id: MemoryId) -> Outcome<()> {
+    let sql = "select 1 from memory where id = $1";
+    let is_there = maybe(tx.connection, sql, [id.as_bytes()], |_| Ok(()))?.is_some();
+    match is_there && memory_within(tx.connection, within, id)?.is_none() {
+        true => Err(taken("memory", id.to_string())),
+        false => Ok(()),
+    }
+}
+
+/// A document is where its newest version is, even if that was taken back.
+fn free_document(tx: &Tx<'_>, within: &Within, kind: &str, id: &str) -> Outcome<()> {
+    let sql = "select project_no from document where kind = $1 and id = $2 order by version desc limit 1";
+    let project: Option<Option<i64>> = maybe(tx.connection, sql, (kind, id), |row| row.get(0))?;
+    match project {
+        None => Ok(()),
+        Some(Some(no)) if within.lists(no) => Ok(()),
+        Some(_) => Err(taken("document", [kind, "/", id].concat())),
+    }
+}
+
+fn is_brought(tx: &Tx<'_>, grant: &str, sha256: &[u8; 32]) -> Outcome<bool> {
+    let sql = "select 1 from scratch where kind = $1 and id = $2 and actor = $3";
+    Ok(maybe(tx.connection, sql, (UPLOAD, hex::encode(sha256), grant), |_| Ok(()))?.is_some())
+}
+
+/// What belongs to no conversation is nobody's, so a commit that touched such a thing is not taken back either.
+fn commit(tx: &Tx<'_>, within: &Within, position: Position) -> Outcome<()> {
+    let sql = "select distinct conversation_no from journal where first = $1 and pos >= $1 and pos <= $1 + 5000";
+    let owners: Vec<Option<i64>> = rows(tx.connection, sql, [position], |row| row.get(0))?;
+    for owner in &owners {
+        match owner {
+            Some(no) if within.has(tx.connection, *no)? => {}
+            _ => return Err(Conflict::Undo.into()),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! Participants: who made a conversation or takes part in it, by external id.
+//!
+//! A conversation says it itself, its members in a body that only we can read. These rows say it again, so that the
+//! conversations of one person are found without reading those of all others.
+
+use super::apply::conversation::Body;
+use super::connection::{Connection, Ran, execute, maybe, rows};
+use super::fault::Outcome;
+use manent_model::Author;
+use std::collections::BTreeMap;
+
+/// What somebody is to a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Role {
+    pub made: bool,
+    pub takes_part: bool,
+}
+
+/// The people of a conversation.
+pub(crate) type People = BTreeMap<String, Role>;
+
+/// Returns the people that a conversation names.
+pub(crate) fn people<'a>(creator: Option<String>, members: impl IntoIterator<Item = &'a Author>) -> People {
+    let mut people = People::new();
+    if let Some(creator) = creator {
+        people.entry(creator).or_default().made = true;
+    }
+    for member in members {
+        people.entry(member.id.clone()).or_default().takes_part = true;
+    }
+    people
+}
+
+/// Reads who takes part out of the body of a conversation; none if it cannot be read.
+pub(crate) fn members(body: Option<&[u8]>) -> Option<Vec<Author>> {
+    match body {
+        Some(body) => serde_json::from_slice::<Body>(body).ok().map(|body| body.members),
+        None => Some(Vec::new()),
+    }
+}
+
+/// Adds the people of a conversation that has none yet.
+pub(crate) fn add(connection: Connection<'_>, conversation_no: i64, people: &People) -> Ran<()> {
+    let sql = "insert into participant (person, conversation_no, made, takes_part) values ($1, $2, $3, $4)
+         on conflict do nothing";
+    for (person, role) in people {
+        execute(connection, sql, (person, conversation_no, role.made, role.takes_part))?;
+    }
+    Ok(())
+}
+
+/// Puts others in the place of those who took part; whoever made the conversation stays.
+pub(crate) fn replace_members(connection: Connection<'_>, conversation_no: i64, members: &[Author]) -> Outcome<()> {
+    let sql = "select a.external_id
+         from conversation c
+         join author a on a.no = c.creator_no
+         where c.no = $1";
+    let creator = maybe(connection, sql, [conversation_no], |row| row.get(0))?;
+    forget(connection, conversation_no)?;
+    Ok(add(connection, conversation_no, &people(creator, members))?)
+}
+
+/// Takes all people of a conversation away.
+pub(crate) fn forget(connection: Connection<'_>, conversation_no: i64) -> Ran<()> {
+    execute(connection, "delete from participant where conversation_no = $1", [conversation_no])
+}
+
+/// Gives the conversations that somebody made the name that is left of him.
+pub(crate) fn rename_erased(connection: Connection<'_>, person: &str) -> Ran<()> {
+    let sql = "update participant
+         set person = (select a.external_id
+                       from conversation c
+                       join author a on a.no = c.creator_no
+                       where c.no = participant.conversation_no)
+         where person = $1 and made = 1";
+    execute(connection, sql, [person])
+}
+
+/// Returns the rows of a conversation.
+pub(crate) fn stored(connection: Connection<'_>, conversation_no: i64) -> Ran<People> {
+    let sql = "select person, made, takes_part from participant where conversation_no = $1";
+    let found = rows(connection, sql, [conversation_no], |row| {
+        Ok((row.get(0)?, Role { made: row.get(1)?, takes_part: row.get(2)? }))
+    })?;
+    Ok(found.into_iter().collect())
+}
+
+/// Returns the people that a conversation itself names; none if it cannot be read, or is not there.
+pub(crate) fn named(connection: Connection<'_>, conversation_no: i64) -> Ran<Option<People>> {
+    let sql = "select a.external_id, c.body
+         from conversation c
+         left join author a on a.no = c.creator_no
+         where c.no = $1";
+    let found: Option<(Option<String>, Option<Vec<u8>>)> =
+        maybe(connection, sql, [conversation_no], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(found.and_then(|(creator, body)| Some(people(creator, &members(body.as_deref())?))))
+}
+
+/// How many conversations are looked at in one read.
+const PAGE: i64 = 500;
+
+/// Adds the people of all conversations that were made before their rows were kept.
+pub(crate) fn fill(connection: Connection<'_>) -> Ran<()> {
+    let sql = "select c.no, a.external_id, c.body
+         from conversation c
+         left join author a on a.no = c.creator_no
+         where c.no > $1
+         order by c.no
+         limit $2";
+    type Row = (i64, Option<String>, Option<Vec<u8>>);
+    let mut after = 0;
+    loop {
+        let page: Vec<Row> = rows(connection, sql, (after, PAGE), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let Some((last, ..)) = page.last() else { return Ok(()) };
+        after = *last;
+        for (no, creator, body) in page {
+            // Of one whose body was altered, `verify` says so; it must not keep the others from being opened.
+            let members = members(body.as_deref()).unwrap_or_default();
+            add(connection, no, &people(creator, &members))?;
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Blobs: bytes by their SHA-256, and who may see them.
+
+use super::super::apply::library::{blob_bytes, blob_piece};
+use super::super::connection::{Connection, maybe, rows};
+use super::super::fault::Outcome;
+use super::super::within::{Within, within};
+use super::Reading;
+use crate::error::StoreError;
+use manent_model::Realm;
+use sha2::{Digest as _, Sha256};
+
+/// How many messages that show a blob are looked at, at most; each time.
+const PAGE: i64 = 1_000;
+
+/// Says whether somebody may see a blob: a message of a conversation within shows it.
+pub(crate) fn is_shown(connection: Connection<'_>, realm: &Realm, sha256: &[u8; 32]) -> Outcome<bool> {
+    match realm.is_limited() {
+        true => is_shown_within(connection, &Within::of(connection, realm)?, sha256),
+        false => Ok(true),
+    }
+}
+
+/// Says whether a message of a conversation within shows a blob.
+pub(crate) fn is_shown_within(connection: Connection<'_>, within: &Within, sha256: &[u8; 32]) -> Outcome<bool> {
+    let uses = "select u.key
+         from blob b
+         join blob_use u on u.blob_no = b.no
+         where b.sha256 = $1 and u.key > $2
+         order by u.key
+         limit $3";
+    let owner = concat!(
+        "select 1
+         from branch b
+         join conversation c on c.no = b.conversation_no
+         where b.no = $1 and c.withdrawn = 0 and c.status <> 4 and ",
+        within!("$2", "$3")
+    );
+    let mut after = 0;
+    loop {
+        let keys: Vec<i64> = rows(connection, uses, (&sha256[..], after, PAGE), |row| row.get(0))?;
+        let Some(last) = keys.last() else { return Ok(false) };
+        after = *last;
+        let mut branches: Vec<i64> = keys.iter().map(|key| key >> 24).collect();
+        branches.dedup();
+        for branch_no in branches {
+            if maybe(connection, owner, (branch_no, &within.user, &within.projects), |_| Ok(()))?.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+}
+
+fn complete_no(connection: Connection<'_>, sha256: &[u8; 32]) -> Outcome<Option<i64>> {
+    let sql = "select no from blob where sha256 = $1 and complete = 1";
+    Ok(maybe(connection, sql, [&sha256[..]], |row| row.get(0))?)
+}
+
+/// Returns the bytes of a blob.
+pub(crate) fn whole(reading: &mut Reading<'_>, sha256: &[u8; 32]) -> Outcome<Option<Vec<u8>>> {
+    let Some(no) = complete_no(reading.connection, sha256)? else { return Ok(None) };
+    let bytes = blob_bytes(reading.connection, no)?;
+    let found: [u8; 32] = Sha256::digest(&bytes).into();
+    match found == *sha256 {
+        true => Ok(Some(bytes)),
+        false => Err(StoreError::altered("blob", manent_model::hex::encode(sha256)).into()),
+    }
+}
+
+/// Returns the first piece of a blob from a number on, with its number.
+pub(crate) fn piece(reading: &mut Reading<'_>, sha256: &[u8; 32], from: i64) -> Outcome<Option<(i64, Vec<u8>)>> {
+    match complete_no(reading.connection, sha256)? {
+        Some(no) => blob_piece(reading.connection, no, from),
+        None => Ok(None),
+    }
+}
+
+/// Returns the digests and sizes of all of them.
+pub(crate) fn all(reading: &mut Reading<'_>) -> Outcome<Vec<([u8; 32], i64)>> {
+    let sql = "select sha256, size from blob where complete = 1 order by no";
+    Ok(rows(reading.connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?)
+}

@@ -1,0 +1,283 @@
+//! Lists of conversations: narrowed, ordered, in pages, and counted.
+
+use super::super::apply::conversation::Body;
+use super::super::cell::Value;
+use super::super::codes::{NameKind, kind_code, status_code};
+use super::super::connection::rows;
+use super::super::fault::Outcome;
+use super::super::tx::listed_at;
+use super::super::within::{Within, project_no};
+use super::Reading;
+use super::conversation::{Row, columns, complete, read_row};
+use crate::error::StoreError;
+use crate::list_cursor::ListCursor;
+use crate::query::{ConversationPage, Count, ListOrder, ListQuery, PAGE_MAX};
+use manent_model::{ConversationId, ConversationStatus, Json, Micros, Realm};
+use std::collections::HashMap;
+
+/// How many statuses there are; a list asks for some of them, and names one of these several times for the rest.
+const STATUSES: usize = 4;
+
+/// What a list is narrowed by, in the numbers of this file.
+struct Narrowed {
+    statuses: [i64; STATUSES],
+    project_no: Option<i64>,
+    tag_no: Option<i64>,
+    within: Within,
+}
+
+/// Looks up what a list is narrowed by; none if nothing can match.
+fn narrowed(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) -> Outcome<Option<Narrowed>> {
+    let within = Within::of(reading.connection, realm)?;
+    let statuses = match query.statuses.is_empty() {
+        true => vec![ConversationStatus::Active],
+        false => query.statuses.clone(),
+    };
+    let mut codes = [status_code(statuses[0]); STATUSES];
+    for status in &statuses {
+        let code = status_code(*status);
+        codes[code as usize % STATUSES] = code;
+    }
+    let project_no: Option<i64> = match query.project {
+        Some(project) => {
+            let found = match project_no(reading.connection, project)? {
+                Some(no) if within.has_project(reading.connection, no)? => Some(no),
+                _ => None,
+            };
+            Some(found.ok_or_else(|| StoreError::not_found("project", project))?)
+        }
+        None => None,
+    };
+    let tag_no: Option<i64> = match &query.tag {
+        Some(tag) => match reading.caches.known_word(reading.connection, NameKind::Tag, tag)? {
+            Some(no) => Some(no),
+            None => return Ok(None),
+        },
+        None => None,
+    };
+    Ok(Some(Narrowed { statuses: codes, project_no, tag_no, within }))
+}
+
+const BY_ACTIVITY: &str = concat!(
+    "select ",
+    columns!(),
+    " from conversation c
+          left join project p on p.no = c.project_no and p.withdrawn = 0
+          where c.withdrawn = 0
+            and c.status in ($1, $2, $3, $4)
+            and (c.kind = $5 or $5 is null)
+            and (c.project_no = $6 or $6 is null)
+            and (exists (select 1 from tag t where t.name_no = $7 and t.conversation_no = c.no) or $7 is null)
+            and (c.creator_no in (select a.no from author a where a.external_id = $8) or $8 is null)
+            and (c.active_at >= $9 or $9 is null)
+            and (c.active_at < $10 or $10 is null)
+            and (c.pinned = $11 or $11 is null)
+            and ($12 like '%,' || c.project_no || ',%' or $12 is null)
+            and (c.pinned, c.listed_at) <= ($13, $14)
+            and (c.pinned, c.active_at, c.id) < ($13, $15, $16)
+          order by c.pinned desc, c.listed_at desc, c.active_at desc, c.id desc
+          limit $17"
+);
+
+const BY_ID: &str = concat!(
+    "select ",
+    columns!(),
+    " from conversation c
+          left join project p on p.no = c.project_no and p.withdrawn = 0
+          where c.withdrawn = 0
+            and c.status in ($1, $2, $3, $4)
+            and (c.kind = $5 or $5 is null)
+            and (c.project_no = $6 or $6 is null)
+            and (exists (select 1 from tag t where t.name_no = $7 and t.conversation_no = c.no) or $7 is null)
+            and (c.creator_no in (select a.no from author a where a.external_id = $8) or $8 is null)
+            and (c.active_at >= $9 or $9 is null)
+            and (c.active_at < $10 or $10 is null)
+            and (c.pinned = $11 or $11 is null)
+            and ($12 like '%,' || c.project_no || ',%' or $12 is null)
+            and c.id < $13
+          order by c.id desc
+          limit $14"
+);
+
+/// The lists of one person begin with what that person has: a file takes the tables in the order in which they stand.
+pub(crate) const OF_PERSON_BY_ACTIVITY: &str = concat!(
+    "select ",
+    columns!(),
+    " from participant d cross join conversation c
+          left join project p on p.no = c.project_no and p.withdrawn = 0
+          where c.withdrawn = 0
+            and c.status in ($1, $2, $3, $4)
+            and (c.kind = $5 or $5 is null)
+            and (c.project_no = $6 or $6 is null)
+            and (exists (select 1 from tag t where t.name_no = $7 and t.conversation_no = c.no) or $7 is null)
+            and (c.creator_no in (select a.no from author a where a.external_id = $8) or $8 is null)
+            and (c.active_at >= $9 or $9 is null)
+            and (c.active_at < $10 or $10 is null)
+            and (c.pinned = $11 or $11 is null)
+            and ($12 like '%,' || c.project_no || ',%' or $12 is null)
+            and d.conversation_no = c.no
+            and d.person = $13
+            and d.takes_part >= $14
+            and (exists (select 1 from participant m
+                         where m.person = $15 and m.conversation_no = c.no and m.takes_part = 1)
+                 or $15 is null)
+            and (c.pinned, c.active_at, c.id) < ($16, $17, $18)
+          order by c.pinned desc, c.active_at desc, c.id desc
+          limit $19"
+);
+
+pub(crate) const OF_PERSON_BY_ID: &str = concat!(
+    "select ",
+    columns!(),
+    " from participant d cross join conversation c
+          left join project p on p.no = c.project_no and p.withdrawn = 0
+          where c.withdrawn = 0
+            and c.status in ($1, $2, $3, $4)
+            and (c.kind = $5 or $5 is null)
+            and (c.project_no = $6 or $6 is null)
+            and (exists (select 1 from tag t where t.name_no = $7 and t.conversation_no = c.no) or $7 is null)
+            and (c.creator_no in (select a.no from author a where a.external_id = $8) or $8 is null)
+            and (c.active_at >= $9 or $9 is null)
+            and (c.active_at < $10 or $10 is null)
+            and (c.pinned = $11 or $11 is null)
+            and ($12 like '%,' || c.project_no || ',%' or $12 is null)
+            and d.conversation_no = c.no
+            and d.person = $13
+            and d.takes_part >= $14
+            and (exists (select 1 from participant m
+                         where m.person = $15 and m.conversation_no = c.no and m.takes_part = 1)
+                 or $15 is null)
+            and c.id < $16
+          order by c.id desc
+          limit $17"
+);
+
+/// Reads the rows behind a place in the order of a list.
+fn rows_after(
+    reading: &Reading<'_>,
+    query: &ListQuery,
+    narrowed: &Narrowed,
+    after: &ListCursor,
+    limit: usize,
+) -> Outcome<Vec<Row>> {
+    let Narrowed { statuses, project_no, tag_no, within } = narrowed;
+    let (kind, limit) = (query.kind.map(kind_code), limit as i64);
+    let (since, until) = (query.since.map(|at| at.0), query.until.map(|at| at.0));
+    let mut parameters: Vec<&dyn Value> = statuses.iter().map(|status| status as &dyn Value).collect();
+    let filters: [&dyn Value; 8] =
+        [&kind, project_no, tag_no, &query.creator, &since, &until, &query.pinned, &within.projects];
+    parameters.extend(filters);
+    // Whoever is limited to one person's conversations may still ask for those of somebody else among them.
+    let (person, takes_part, member) = match &within.user {
+        Some(user) => (Some(user), false, &query.member),
+        None => (query.member.as_ref(), true, &None),
+    };
+    if person.is_some() {
+        let person: [&dyn Value; 3] = [&person, &takes_part, member];
+        parameters.extend(person);
+    }
+    let (active_at, id) = (after.active_at.0, after.id.as_bytes());
+    let listed_at = listed_at(active_at);
+    let sql = match (person, query.order) {
+        (None, ListOrder::Activity) => {
+            let place: [&dyn Value; 4] = [&after.pinned, &listed_at, &active_at, id];
+            parameters.extend(place);
+            BY_ACTIVITY
+        }
+        (Some(_), ListOrder::Activity) => {
+            let place: [&dyn Value; 3] = [&after.pinned, &active_at, id];
+            parameters.extend(place);
+            OF_PERSON_BY_ACTIVITY
+        }
+        (person, ListOrder::Created) => {
+            parameters.push(id);
+            if person.is_some() { OF_PERSON_BY_ID } else { BY_ID }
+        }
+    };
+    parameters.push(&limit);
+    Ok(rows(reading.connection, sql, &parameters[..], read_row)?)
+}
+
+/// Before everything, in either order.
+const START: ListCursor =
+    ListCursor { pinned: true, active_at: Micros(i64::MAX), id: ConversationId::from_bytes([u8::MAX; 16]) };
+
+fn cursor_of(row: &Row) -> ListCursor {
+    ListCursor { pinned: row.shown.pinned, active_at: row.shown.active_at, id: row.shown.id }
+}
+
+/// Lists conversations. The engine narrows by what it has columns for; the rest is looked at row by row, with the same
+/// rules whatever the engine.
+pub(crate) fn list(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) -> Outcome<ConversationPage> {
+    let limit = query.limit.clamp(1, PAGE_MAX) as usize;
+    let mut conversations = Vec::new();
+    let Some(narrowed) = narrowed(reading, realm, query)? else {
+        return Ok(ConversationPage { conversations, next: None });
+    };
+    let mut cursor = query.after.unwrap_or(START);
+    let mut last = None;
+    loop {
+        let found = rows_after(reading, query, &narrowed, &cursor, limit + 1)?;
+        let ended = found.len() <= limit;
+        for row in found {
+            cursor = cursor_of(&row);
+            if !fits(query, &row) {
+                continue;
+            }
+            if conversations.len() == limit {
+                return Ok(ConversationPage { conversations, next: last });
+            }
+            last = Some(cursor);
+            conversations.push(complete(reading, row)?);
+        }
+        if ended {
+            return Ok(ConversationPage { conversations, next: None });
+        }
+    }
+}
+
+/// Nobody reads a longer list to its end.
+const COUNTED_MAX: u32 = 10_000;
+
+pub(crate) fn count(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) -> Outcome<Count> {
+    let mut count = Count { n: 0, more: false };
+    let Some(narrowed) = narrowed(reading, realm, query)? else { return Ok(count) };
+    let mut cursor = START;
+    loop {
+        let found = rows_after(reading, query, &narrowed, &cursor, PAGE_MAX as usize)?;
+        let ended = found.len() < PAGE_MAX as usize;
+        for row in found {
+            cursor = cursor_of(&row);
+            if fits(query, &row) {
+                count.more = count.n == COUNTED_MAX;
+                if count.more {
+                    return Ok(count);
+                }
+                count.n += 1;
+            }
+        }
+        if ended {
+            return Ok(count);
+        }
+    }
+}
+
+fn fits(query: &ListQuery, row: &Row) -> bool {
+    let title = query.title.as_ref().is_none_or(|text| row.shown.title.to_lowercase().contains(&text.to_lowercase()));
+    let metadata = query.metadata.as_ref().is_none_or(|(key, value)| {
+        let body: Option<Body> = row.body.as_deref().and_then(|body| serde_json::from_slice(body).ok());
+        let metadata = body.and_then(|body| body.metadata);
+        // Only the value that is asked for is read: another one may hold what no string can, such as half a surrogate.
+        let found = metadata.and_then(|json| json.read::<HashMap<String, Json>>().ok());
+        match (found.as_ref().and_then(|found| found.get(key)), value) {
+            (None, _) => false,
+            (Some(_), None) => true,
+            (Some(json), Some(value)) => match json.read() {
+                Ok(serde_json::Value::String(text)) => text == *value,
+                Ok(other) => other.to_string().as_str() == value,
+                Err(_) => json.text() == value,
+            },
+        }
+    });
+    title && metadata
+}

@@ -1,0 +1,107 @@
+//! A view: a store as somebody sees it who reaches only a part of it. Nothing is written through it.
+
+use super::fault::Outcome;
+use super::queue::Queue;
+use super::read::Reading;
+use super::search::indexing::Indexing;
+use super::store::Engine;
+use crate::error::{Result, StoreError};
+use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
+use crate::store::{Store, Turn};
+use crate::transaction::Position;
+use manent_model::{DigestKey, Realm};
+use std::path::Path;
+use std::sync::Arc;
+use tokio::sync::{Semaphore, watch};
+
+/// An engine with a realm.
+pub(crate) struct View<E> {
+    engine: Arc<E>,
+    realm: Realm,
+}
+
+impl<E> View<E> {
+    pub(crate) fn new(engine: Arc<E>, realm: Realm) -> Self {
+        Self { engine, realm }
+    }
+}
+
+impl<E: Engine> Engine for View<E> {
+    fn key(&self) -> &DigestKey {
+        self.engine.key()
+    }
+
+    fn queue(&self) -> &Queue {
+        self.engine.queue()
+    }
+
+    fn waiting(&self) -> &Semaphore {
+        self.engine.waiting()
+    }
+
+    fn position(&self) -> watch::Receiver<Position> {
+        Engine::position(&*self.engine)
+    }
+
+    fn read<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        read: impl Fn(&mut Reading<'_>) -> Outcome<T> + Send + 'static,
+    ) -> impl Future<Output = Result<T>> + Send {
+        self.engine.read(doing, read)
+    }
+
+    fn realm(&self) -> &Realm {
+        &self.realm
+    }
+
+    fn limited(self: Arc<Self>, realm: Realm) -> Arc<dyn Store> {
+        Arc::new(Self::new(self.engine.clone(), self.realm.and(&realm)))
+    }
+
+    fn indexing(&self) -> Option<&Indexing> {
+        self.engine.indexing()
+    }
+
+    async fn import_turn(&self) -> Result<Turn> {
+        self.whole()?;
+        Engine::import_turn(&*self.engine).await
+    }
+
+    async fn backup(&self, to: &Path) -> Result<BackupReport> {
+        self.whole()?;
+        Engine::backup(&*self.engine, to).await
+    }
+
+    async fn verify(&self) -> Result<VerifyReport> {
+        self.whole()?;
+        Engine::verify(&*self.engine).await
+    }
+
+    async fn doctor(&self) -> Result<DoctorReport> {
+        self.whole()?;
+        Engine::doctor(&*self.engine).await
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.whole()?;
+        Engine::close(&*self.engine).await
+    }
+}
+
+/// What a refusal says is needed for what concerns everything.
+pub(crate) const WHOLE: &str = "a key for everything";
+
+/// Refuses what concerns everything to somebody who reaches a part.
+pub(crate) fn whole(realm: &Realm) -> Result<()> {
+    match realm.is_limited() {
+        true => Err(StoreError::Forbidden { needs: WHOLE }),
+        false => Ok(()),
+    }
+}
+
+impl<E> View<E> {
+    fn whole(&self) -> Result<()> {
+        whole(&self.realm)
+    }
+}

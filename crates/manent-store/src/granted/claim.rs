@@ -1,0 +1,85 @@
+//! Claims: what the changes of a transaction name, and what must be true of it for somebody who reaches only a realm.
+//!
+//! They are looked at inside the transaction, all of them, in their order, before anything else: so a membership that
+//! was removed a moment ago counts, and what is outside is refused as what is unknown would have been.
+
+use crate::query::Step;
+use crate::transaction::Position;
+use manent_model::{BranchId, ConversationId, FoldId, MemoryId, MessageId, NoteId, ProjectId, Realm};
+
+/// The claims of a transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claims {
+    /// What they must lie in.
+    pub realm: Realm,
+    /// Who brought blobs, as [`Grant::id`](crate::Grant::id) names them.
+    pub grant: String,
+    /// In the order in which they are named.
+    pub claims: Vec<Claim>,
+}
+
+/// One thing that a change names.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Claim {
+    /// A conversation that is there.
+    Conversation(ConversationId),
+    /// A conversation that is there, or was taken back and may come again.
+    Known(ConversationId),
+    /// A conversation that is to be made: if its id or its external id is taken, then by one within.
+    NewConversation {
+        /// Its id.
+        id: ConversationId,
+        /// The id that its creator's system gives it.
+        external: Option<String>,
+    },
+    /// A message of a conversation within.
+    Message {
+        /// The message.
+        id: MessageId,
+        /// Where else it may stand: a path may hold messages that another conversation owns.
+        on: On,
+    },
+    /// A branch of a conversation within.
+    Branch(BranchId),
+    /// A branch that may be opened: if its id is taken, then within.
+    NewBranch(BranchId),
+    /// A note.
+    Note(NoteId),
+    /// A fold.
+    Fold(FoldId),
+    /// A memory.
+    Memory(MemoryId),
+    /// A memory that is made or replaced: if its id is taken, then by one within.
+    NewMemory(MemoryId),
+    /// A project that can be seen.
+    Project(ProjectId),
+    /// A document that is made or changed: if there is one, then it is within.
+    Document {
+        /// Its kind.
+        kind: String,
+        /// Its id.
+        id: String,
+    },
+    /// A blob that a message within shows, or that the same key has brought.
+    Blob([u8; 32]),
+    /// A commit of which every row is about a conversation within.
+    Commit(Position),
+    /// The last change of a conversation, of which every row is about a conversation within.
+    Step {
+        /// The conversation.
+        conversation: ConversationId,
+        /// Back or forth.
+        step: Step,
+    },
+}
+
+/// Where a message may stand, besides in a conversation within.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum On {
+    /// Nowhere else.
+    Owner,
+    /// On the shown path of this conversation, which is claimed as well.
+    Path(ConversationId),
+    /// On the path of this branch, which is claimed as well.
+    Branch(BranchId),
+}

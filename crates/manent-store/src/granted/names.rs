@@ -1,0 +1,370 @@
+//! Names: every id that a transaction names, as a claim. No field of a change is left unread, so that a new one does not
+//! compile until somebody has decided whose it may be.
+//!
+//! Some are looked for in the claimed conversation alone when the change is applied, and would be refused there as well. They
+//! are claimed all the same, so that nobody has to know which.
+
+use super::claim::{Claim, On};
+use crate::engine::prepare::{blobs_of, blobs_of_message};
+use crate::query::Scope;
+use crate::transaction::{At, BranchBase, Change, Erase, Expect, Finish, HeadTo, NewFold, SpliceAt, Transaction};
+use manent_model::{
+    BranchId, Call, Content, ConversationDraft, ConversationId, ConversationPatch, FoldId, Memory, MemoryId, MessageId,
+    NewMessage, NoteId, ProjectId, Realm, Scratch, Stretch, ToolCall,
+};
+use std::collections::HashSet;
+
+/// Returns what a transaction names: what it expects before what it does, as both are looked at.
+pub(super) fn claims_of(realm: &Realm, transaction: &Transaction) -> Vec<Claim> {
+    let mut names = Names { realm, claims: Vec::new(), known: HashSet::new(), made: Made::default() };
+    transaction.expect.iter().for_each(|expect| names.expect(expect));
+    transaction.changes.iter().for_each(|change| names.change(change));
+    names.claims
+}
+
+/// What a transaction makes itself may be named behind that. Whoever makes it refuses an id that is taken, or has it
+/// claimed, so a name alone makes nobody's things one's own.
+#[derive(Default)]
+struct Made {
+    conversations: HashSet<ConversationId>,
+    messages: HashSet<MessageId>,
+    branches: HashSet<BranchId>,
+    notes: HashSet<NoteId>,
+    folds: HashSet<FoldId>,
+    memories: HashSet<MemoryId>,
+}
+
+struct Names<'a> {
+    realm: &'a Realm,
+    claims: Vec<Claim>,
+    known: HashSet<Claim>,
+    made: Made,
+}
+
+impl Names<'_> {
+    fn claim(&mut self, claim: Claim) {
+        if self.known.insert(claim.clone()) {
+            self.claims.push(claim);
+        }
+    }
+
+    fn conversation(&mut self, id: ConversationId) {
+        if !self.made.conversations.contains(&id) {
+            self.claim(Claim::Conversation(id));
+        }
+    }
+
+    fn message(&mut self, id: MessageId, on: On) {
+        if !self.made.messages.contains(&id) {
+            self.claim(Claim::Message { id, on });
+        }
+    }
+
+    fn messages(&mut self, ids: impl IntoIterator<Item = MessageId>, on: On) {
+        ids.into_iter().for_each(|id| self.message(id, on));
+    }
+
+    fn stretch(&mut self, stretch: &Stretch, on: On) {
+        let Stretch { first, last } = stretch;
+        self.messages([*first, *last], on);
+    }
+
+    fn branch(&mut self, id: BranchId) {
+        if !self.made.branches.contains(&id) {
+            self.claim(Claim::Branch(id));
+        }
+    }
+
+    /// A branch is not always opened where its id is given, so the id of somebody else's must not be taken for one's own.
+    fn new_branch(&mut self, id: BranchId) {
+        self.claim(Claim::NewBranch(id));
+        self.made.branches.insert(id);
+    }
+
+    fn fold(&mut self, id: FoldId) {
+        if !self.made.folds.contains(&id) {
+            self.claim(Claim::Fold(id));
+        }
+    }
+
+    /// One that the realm lists is within, whether it is there or not.
+    fn project(&mut self, id: ProjectId) {
+        if !self.realm.lists(id) {
+            self.claim(Claim::Project(id));
+        }
+    }
+
+    /// Messages that are added to a conversation. One whose id is taken is refused unless it is there already.
+    fn new_messages(&mut self, conversation: ConversationId, messages: &[NewMessage]) {
+        for message in messages {
+            let NewMessage { id, content } = message;
+            let Content {
+                role: _,
+                author: _,
+                time: _,
+                status: _,
+                seen: _,
+                turn: _,
+                model: _,
+                tokens: _,
+                usage: _,
+                metadata: _,
+                reply_to,
+                body: _,
+            } = content;
+            self.messages(*reply_to, On::Path(conversation));
+            for blob in blobs_of_message(message) {
+                self.claim(Claim::Blob(blob));
+            }
+            self.made.messages.insert(*id);
+        }
+    }
+
+    fn draft(&mut self, draft: &ConversationDraft) {
+        let ConversationDraft {
+            external_id: _,
+            title: _,
+            kind: _,
+            project,
+            creator: _,
+            members: _,
+            tags: _,
+            metadata: _,
+            continued_from,
+            forked_from,
+        } = draft;
+        project.iter().for_each(|project| self.project(*project));
+        continued_from.iter().chain(forked_from).for_each(|other| self.conversation(*other));
+    }
+
+    fn patch(&mut self, patch: &ConversationPatch) {
+        let ConversationPatch {
+            title: _,
+            status: _,
+            pinned: _,
+            project,
+            members: _,
+            add_tags: _,
+            remove_tags: _,
+            metadata: _,
+            times: _,
+        } = patch;
+        project.iter().flatten().for_each(|project| self.project(*project));
+    }
+
+    fn at(&mut self, conversation: ConversationId, at: &At) {
+        match at {
+            At::Head { branch } => self.new_branch(*branch),
+            At::After { message, branch } => {
+                self.messages(*message, On::Path(conversation));
+                self.new_branch(*branch);
+            }
+            At::InsteadOf { message, branch } => {
+                self.message(*message, On::Path(conversation));
+                self.new_branch(*branch);
+            }
+            At::Branch { branch } => self.branch(*branch),
+        }
+    }
+
+    fn head_to(&mut self, conversation: ConversationId, to: &HeadTo) {
+        match to {
+            HeadTo::Message(message) => self.message(*message, On::Path(conversation)),
+            HeadTo::End(branch) => self.branch(*branch),
+            HeadTo::On { branch, message } => {
+                self.branch(*branch);
+                self.messages(*message, On::Branch(*branch));
+            }
+            HeadTo::Empty(branch) => self.new_branch(*branch),
+        }
+    }
+
+    fn new_fold(&mut self, conversation: ConversationId, fold: &NewFold) {
+        let NewFold { id, after, kind: _, covers, summary: _, parent, made_by: _ } = fold;
+        self.message(*after, On::Path(conversation));
+        covers.iter().for_each(|stretch| self.stretch(stretch, On::Path(conversation)));
+        parent.iter().for_each(|parent| self.fold(*parent));
+        self.made.folds.insert(*id);
+    }
+
+    fn call(&mut self, conversation: ConversationId, call: &Call) {
+        let Call {
+            id: _,
+            after,
+            model: _,
+            outcome: _,
+            tokens_in: _,
+            tokens_out: _,
+            cost_micros: _,
+            sent,
+            manifest: _,
+            at: _,
+        } = call;
+        self.messages(*after, On::Path(conversation));
+        sent.iter().for_each(|stretch| self.stretch(stretch, On::Path(conversation)));
+    }
+
+    fn tool_call(&mut self, call: &ToolCall) {
+        let ToolCall { message, part: _, call_id: _, name: _, state: _, record: _ } = call;
+        self.message(*message, On::Owner);
+    }
+
+    fn memory(&mut self, memory: &Memory) {
+        let Memory { id, collection: _, project, conversation, message, external: _, text: _, metadata: _ } = memory;
+        if !self.made.memories.contains(id) {
+            self.claim(Claim::NewMemory(*id));
+        }
+        project.iter().for_each(|project| self.project(*project));
+        conversation.iter().for_each(|conversation| self.conversation(*conversation));
+        let on = conversation.map_or(On::Owner, On::Path);
+        self.messages(*message, on);
+        self.made.memories.insert(*id);
+    }
+
+    /// Scratch about a conversation names it.
+    fn scratch(&mut self, id: &str) {
+        if let Ok(conversation) = id.parse() {
+            self.conversation(conversation);
+        }
+    }
+
+    fn change(&mut self, change: &Change) {
+        match change {
+            Change::CreateConversation { id, branch, draft, importing: _ } => {
+                self.draft(draft);
+                self.claim(Claim::NewConversation { id: *id, external: draft.external_id.clone() });
+                self.made.conversations.insert(*id);
+                self.new_branch(*branch);
+            }
+            Change::EditConversation { id, patch } => {
+                self.conversation(*id);
+                self.patch(patch);
+            }
+            Change::AppendMessages { conversation, at, head: _, why: _, messages, origins: _ } => {
+                self.conversation(*conversation);
+                self.at(*conversation, at);
+                self.new_messages(*conversation, messages);
+            }
+            Change::AppendChunk { message, delta: _ } => self.message(*message, On::Owner),
+            Change::FinishMessage { message, finish } => {
+                self.message(*message, On::Owner);
+                let Finish { status: _, body, tokens: _, usage: _ } = finish;
+                blobs_of(body).into_iter().for_each(|blob| self.claim(Claim::Blob(blob)));
+            }
+            Change::OpenBranch { conversation, branch, base, own, pieces, why: _, origins: _ } => {
+                self.conversation(*conversation);
+                if let Some(BranchBase { parent, fork }) = base {
+                    self.branch(*parent);
+                    self.messages(*fork, On::Branch(*parent));
+                }
+                self.new_branch(*branch);
+                self.new_messages(*conversation, own);
+                pieces.iter().for_each(|piece| self.stretch(piece, On::Owner));
+            }
+            Change::Splice { conversation, branch, at, messages, origins: _ } => {
+                self.conversation(*conversation);
+                match at {
+                    SpliceAt::After(message) => self.messages(*message, On::Path(*conversation)),
+                    SpliceAt::Replace(stretch) => self.stretch(stretch, On::Path(*conversation)),
+                }
+                self.new_branch(*branch);
+                self.new_messages(*conversation, messages);
+            }
+            Change::MoveHead { conversation, to } => {
+                self.conversation(*conversation);
+                self.head_to(*conversation, to);
+            }
+            Change::AddNote { id, message, kind: _, value: _ } => {
+                self.message(*message, On::Owner);
+                self.made.notes.insert(*id);
+            }
+            Change::RemoveNote { id } => {
+                if !self.made.notes.contains(id) {
+                    self.claim(Claim::Note(*id));
+                }
+            }
+            Change::SetBookmark { conversation, name: _, head, metadata: _ } => {
+                self.conversation(*conversation);
+                self.messages(*head, On::Path(*conversation));
+            }
+            Change::RemoveBookmark { conversation, name: _ } => self.conversation(*conversation),
+            Change::SetState { conversation, name: _, after, value: _ } => {
+                self.conversation(*conversation);
+                self.messages(*after, On::Path(*conversation));
+            }
+            Change::AddFold { conversation, fold } => {
+                self.conversation(*conversation);
+                self.new_fold(*conversation, fold);
+            }
+            Change::SetFoldActive { fold, active: _ } => self.fold(*fold),
+            Change::PutToolCall { call, note: _ } | Change::PutToolTrail { call, steps: _ } => self.tool_call(call),
+            Change::MoveToolCall { message, part: _, to: _, record: _, note: _ } => self.message(*message, On::Owner),
+            Change::AppendEvents { conversation, events: _ } => self.conversation(*conversation),
+            Change::PutInput { conversation, id: _, body: _ } => self.conversation(*conversation),
+            // Inputs are looked for in this conversation alone.
+            Change::TakeInputs { conversation, ids: _ } => self.conversation(*conversation),
+            Change::TakeLease { conversation, owner: _, until: _ }
+            | Change::RenewLease { conversation, token: _, until: _ }
+            | Change::ReleaseLease { conversation, token: _ } => self.conversation(*conversation),
+            Change::PutDocument { kind, id, project, body: _ } => {
+                project.iter().for_each(|project| self.project(*project));
+                self.claim(Claim::Document { kind: kind.clone(), id: id.clone() });
+            }
+            Change::RecordCall { conversation, call } => {
+                self.conversation(*conversation);
+                self.call(*conversation, call);
+            }
+            Change::PutMemory { memory } => self.memory(memory),
+            Change::RemoveMemory { id } => {
+                if !self.made.memories.contains(id) {
+                    self.claim(Claim::Memory(*id));
+                }
+            }
+            Change::PutScratch { scratch } => {
+                let Scratch { kind: _, id, actor: _, body: _, at: _ } = scratch;
+                self.scratch(id);
+            }
+            Change::RemoveScratch { kind: _, id, actor: _ } => self.scratch(id),
+            Change::EditProject { id, patch: _ } | Change::RemoveProject { id } => self.project(*id),
+            Change::Undo { position } => self.claim(Claim::Commit(*position)),
+            Change::Step { scope, step } => match scope {
+                Scope::Conversation(conversation) => {
+                    self.claim(Claim::Step { conversation: *conversation, step: *step });
+                }
+                // Refused before.
+                Scope::Everything | Scope::Beside => {}
+            },
+            Change::Purge { conversation } => self.claim(Claim::Known(*conversation)),
+            Change::Erase { target } => match target {
+                Erase::Message(message) => self.message(*message, On::Owner),
+                Erase::Conversation(conversation) => self.claim(Claim::Known(*conversation)),
+                // Refused before.
+                Erase::Author(_) => {}
+            },
+            // Bytes are proven by whoever brings them; a project is made only where it is listed; the others are refused.
+            Change::PutBlobPiece { sha256: _, size: _, n: _, last: _, bytes: _ }
+            | Change::CreateProject { project: _ }
+            | Change::PutSource { source: _ }
+            | Change::PutOrigin { origin: _ }
+            | Change::Quarantine { quarantined: _ } => {}
+        }
+    }
+
+    fn expect(&mut self, expect: &Expect) {
+        match expect {
+            Expect::Version { conversation, version: _ } | Expect::Lease { conversation, token: _ } => {
+                self.conversation(*conversation);
+            }
+            Expect::Head { conversation, head } => {
+                self.conversation(*conversation);
+                self.messages(*head, On::Path(*conversation));
+            }
+            Expect::Project { id, version: _ } => self.project(*id),
+            Expect::Document { kind, id, version: _ } => {
+                self.claim(Claim::Document { kind: kind.clone(), id: id.clone() });
+            }
+            // It only ever refuses.
+            Expect::Within(_) => {}
+        }
+    }
+}

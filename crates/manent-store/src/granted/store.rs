@@ -1,0 +1,284 @@
+//! Every method of the store, decided one by one: a new one does not compile until somebody has decided it too.
+
+use super::claim::Claims;
+use super::{Grant, GrantedStore, fit, names, scope};
+use crate::engine::read::library::UPLOAD;
+use crate::engine::view::whole;
+use crate::error::{Result, StoreError};
+use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
+use crate::query::*;
+use crate::search::{Found, Indexed, Search};
+use crate::store::{Store, Turn};
+use crate::transaction::{Change, Committed, Done, Erase, Expect, MessageOrigin, Position, Receipt, Transaction};
+use manent_model::{
+    Conversation, ConversationId, Json, MessageId, Micros, Origin, Project, ProjectId, Quarantined, Realm, Scratch,
+    Source, SourceId, Stats, hex,
+};
+use std::path::Path;
+use std::sync::{Arc, PoisonError};
+use tokio::sync::watch;
+
+impl GrantedStore {
+    /// Commits what a limited grant may do.
+    async fn commit_limited(&self, mut transaction: Transaction) -> Result<Committed> {
+        let many = transaction.changes.len();
+        fit::fit(&self.grant, &mut transaction)?;
+        let come = {
+            let uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
+            uploads.proven(&self.grant.id, &mut transaction)?
+        };
+        let Grant { id: grant, realm, .. } = self.grant.clone();
+        let claims = names::claims_of(&realm, &transaction);
+        transaction.expect.insert(0, Expect::Within(Box::new(Claims { realm, grant, claims })));
+        let mut committed = match transaction.changes.as_slice() {
+            [Change::Purge { .. } | Change::Erase { target: Erase::Conversation(_) }] => {
+                self.destroy(transaction).await?
+            }
+            _ => self.whole.commit(transaction).await?,
+        };
+        self.uploads.lock().unwrap_or_else(PoisonError::into_inner).add(come);
+        // What was added here is nothing that was asked for.
+        committed.done.truncate(many);
+        Ok(committed)
+    }
+
+    /// Destroys a conversation to its end. Its first step takes away whose it was, so the others could not be claimed.
+    async fn destroy(&self, transaction: Transaction) -> Result<Committed> {
+        let next = Transaction { key: None, expect: Vec::new(), ..transaction.clone() };
+        let mut committed = self.whole.commit(transaction).await?;
+        let mut total = Receipt::default();
+        loop {
+            let is_finished = match committed.done.first_mut() {
+                Some(Done::Erased(step)) => {
+                    add(&mut total, step);
+                    *step = total.clone();
+                    step.finished
+                }
+                Some(Done::Purged(is_finished)) => *is_finished,
+                _ => true,
+            };
+            if is_finished {
+                return Ok(committed);
+            }
+            let first = committed.first;
+            committed = Committed { first, ..self.whole.commit(next.clone()).await? };
+        }
+    }
+
+    /// Says whether this grant brought a blob.
+    async fn has_brought(&self, sha256: &[u8; 32]) -> Result<bool> {
+        if !self.grant.realm.is_limited() {
+            return Ok(false);
+        }
+        let (kind, id, actor) = (UPLOAD.to_owned(), hex::encode(sha256), self.grant.id.clone());
+        let query = ScratchQuery { kind: Some(kind), id: Some(id), actor: Some(actor) };
+        Ok(!self.whole.scratch(query).await?.is_empty())
+    }
+
+    /// Refuses what concerns everything to a grant that reaches a part.
+    fn for_everything(&self) -> Result<()> {
+        whole(&self.grant.realm)
+    }
+}
+
+fn add(total: &mut Receipt, step: &Receipt) {
+    let Receipt { at, finished, messages, conversations, attached, blobs, scratch, journal } = step;
+    total.at = *at;
+    total.finished = *finished;
+    total.messages += messages;
+    total.conversations += conversations;
+    total.attached += attached;
+    total.blobs += blobs;
+    total.scratch += scratch;
+    total.journal += journal;
+}
+
+#[async_trait::async_trait]
+impl Store for GrantedStore {
+    fn within(self: Arc<Self>, realm: Realm) -> Arc<dyn Store> {
+        self.view.clone().within(realm)
+    }
+
+    async fn commit(&self, mut transaction: Transaction) -> Result<Committed> {
+        for change in &transaction.changes {
+            let takes = change.scope();
+            if !self.grant.scopes.holds(takes) {
+                return Err(StoreError::Forbidden { needs: scope::needs(takes) });
+            }
+        }
+        if let Some(actor) = &self.grant.actor {
+            transaction.actor = Some(actor.clone());
+        }
+        transaction.key = transaction.key.map(|key| self.own_key(&key)).transpose()?;
+        match self.grant.realm.is_limited() {
+            true => self.commit_limited(transaction).await,
+            false => self.whole.commit(transaction).await,
+        }
+    }
+
+    async fn request_at(&self, key: Vec<u8>) -> Result<Option<Micros>> {
+        self.whole.request_at(self.own_key(&key)?).await
+    }
+
+    async fn conversation(&self, which: ConversationRef) -> Result<Option<Conversation>> {
+        self.view.conversation(which).await
+    }
+
+    async fn conversations(&self, query: ListQuery) -> Result<ConversationPage> {
+        self.view.conversations(query).await
+    }
+
+    async fn count_conversations(&self, query: ListQuery) -> Result<Count> {
+        self.view.count_conversations(query).await
+    }
+
+    async fn conversation_ids(&self, after: Option<ConversationId>, limit: u32) -> Result<Vec<ConversationId>> {
+        self.view.conversation_ids(after, limit).await
+    }
+
+    async fn ids_by_prefix(&self, kind: IdKind, prefix: String, limit: u32) -> Result<Vec<[u8; 16]>> {
+        self.view.ids_by_prefix(kind, prefix, limit).await
+    }
+
+    async fn branches(&self, conversation: ConversationId) -> Result<Vec<BranchInfo>> {
+        self.view.branches(conversation).await
+    }
+
+    async fn window(&self, query: WindowQuery) -> Result<Window> {
+        self.view.window(query).await
+    }
+
+    async fn messages(&self, query: MessagesQuery) -> Result<Vec<Placed>> {
+        self.view.messages(query).await
+    }
+
+    async fn attached(&self, conversation: ConversationId) -> Result<Attached> {
+        self.view.attached(conversation).await
+    }
+
+    async fn state(&self, conversation: ConversationId, name: String, at: Option<MessageId>) -> Result<Option<Json>> {
+        self.view.state(conversation, name, at).await
+    }
+
+    async fn open_tool_calls(&self, limit: u32) -> Result<Vec<(ConversationId, ToolCallTrail)>> {
+        self.view.open_tool_calls(limit).await
+    }
+
+    async fn events(&self, query: EventsQuery) -> Result<Events> {
+        self.view.events(query).await
+    }
+
+    async fn documents(&self, query: DocumentsQuery) -> Result<Documents> {
+        self.view.documents(query).await
+    }
+
+    async fn memories(&self, query: MemoriesQuery) -> Result<Memories> {
+        self.view.memories(query).await
+    }
+
+    async fn project(&self, id: ProjectId) -> Result<Option<Project>> {
+        self.view.project(id).await
+    }
+
+    async fn projects(&self) -> Result<Vec<Project>> {
+        self.view.projects().await
+    }
+
+    async fn scratch(&self, mut query: ScratchQuery) -> Result<Vec<Scratch>> {
+        // What a person puts down as nobody's is kept as that person's, and found as it was put down.
+        if let (Some(user), Some(actor)) = (&self.grant.realm.user, &mut query.actor)
+            && actor.is_empty()
+        {
+            actor.clone_from(user);
+        }
+        self.view.scratch(query).await
+    }
+
+    async fn blob(&self, sha256: [u8; 32]) -> Result<Option<Vec<u8>>> {
+        match self.has_brought(&sha256).await? {
+            true => self.whole.blob(sha256).await,
+            false => self.view.blob(sha256).await,
+        }
+    }
+
+    async fn blob_piece(&self, sha256: [u8; 32], from: i64) -> Result<Option<(i64, Vec<u8>)>> {
+        match self.has_brought(&sha256).await? {
+            true => self.whole.blob_piece(sha256, from).await,
+            false => self.view.blob_piece(sha256, from).await,
+        }
+    }
+
+    async fn blobs(&self) -> Result<Vec<([u8; 32], i64)>> {
+        self.view.blobs().await
+    }
+
+    async fn sources(&self) -> Result<Vec<Source>> {
+        self.view.sources().await
+    }
+
+    async fn origins(&self, query: OriginsQuery) -> Result<Vec<Origin>> {
+        self.view.origins(query).await
+    }
+
+    async fn message_origins(&self, messages: Vec<MessageId>) -> Result<Vec<MessageOrigin>> {
+        self.view.message_origins(messages).await
+    }
+
+    async fn quarantined(&self, source: SourceId) -> Result<Vec<Quarantined>> {
+        self.view.quarantined(source).await
+    }
+
+    async fn journal(&self, query: JournalQuery) -> Result<JournalPage> {
+        self.view.journal(query).await
+    }
+
+    async fn undo_target(&self, scope: Scope, step: Step) -> Result<Option<Position>> {
+        self.view.undo_target(scope, step).await
+    }
+
+    async fn stats(&self, query: StatsQuery) -> Result<Stats> {
+        self.view.stats(query).await
+    }
+
+    async fn search(&self, search: Search) -> Result<Found> {
+        self.view.search(search).await
+    }
+
+    async fn reindex(&self) -> Result<()> {
+        self.for_everything()?;
+        self.whole.reindex().await
+    }
+
+    fn indexed(&self) -> watch::Receiver<Indexed> {
+        self.whole.indexed()
+    }
+
+    fn position(&self) -> watch::Receiver<Position> {
+        self.whole.position()
+    }
+
+    async fn import_turn(&self) -> Result<Turn> {
+        self.for_everything()?;
+        self.whole.import_turn().await
+    }
+
+    async fn backup(&self, to: &Path) -> Result<BackupReport> {
+        self.for_everything()?;
+        self.whole.backup(to).await
+    }
+
+    async fn verify(&self) -> Result<VerifyReport> {
+        self.for_everything()?;
+        self.whole.verify().await
+    }
+
+    async fn doctor(&self) -> Result<DoctorReport> {
+        self.for_everything()?;
+        self.whole.doctor().await
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.for_everything()?;
+        self.whole.close().await
+    }
+}

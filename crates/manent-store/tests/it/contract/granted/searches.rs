@@ -1,0 +1,110 @@
+//! Search: what is found, counted and shown beside it is within.
+
+use super::*;
+use manent_model::search::{Clock, Query};
+
+fn search(text: &str) -> Search {
+    let clock = Clock { now: at(0), offset_seconds: 0 };
+    Search::new(Query::parse(text, clock).expect("a query"), at(0))
+}
+
+async fn found(store: &dyn Store, search: Search) -> Found {
+    store.search(search).await.expect("searchable")
+}
+
+fn conversations(found: &Found) -> Vec<ConversationId> {
+    let mut all: Vec<ConversationId> = found.hits.iter().map(|hit| hit.conversation).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+pub async fn a_search_tells_nothing_of_others(whole: &Whole) {
+    let world = World::new(whole).await;
+    for is_indexed in [false, true] {
+        if is_indexed {
+            indexed(&**whole).await;
+        }
+        for (realm, mut within) in world.realms() {
+            let store = granted(whole, realm.clone());
+            within.sort_unstable();
+            for order in [SearchOrder::Newest, SearchOrder::Relevance] {
+                let everything = Search { order, limit: 100, counting: Counting::All, ..search("word") };
+                let hits = found(&store, everything.clone()).await;
+                assert_eq!(conversations(&hits), within, "{realm:?} {order:?}");
+                assert_eq!(hits.total, Count { n: hits.hits.len() as u32, more: false }, "{realm:?}");
+                let grouped = found(&store, Search { grouping: Grouping::Conversations, ..everything.clone() }).await;
+                assert_eq!(grouped.hits.len(), within.len(), "{realm:?}");
+                for hit in &grouped.hits {
+                    let of_one = hits.hits.iter().filter(|other| other.conversation == hit.conversation).count();
+                    assert_eq!(hit.in_conversation, Some(Count { n: of_one as u32, more: false }));
+                }
+                // Pages of one go as far.
+                let (mut page, mut paged) = (Search { limit: 1, ..everything }, 0);
+                loop {
+                    let one = found(&store, page.clone()).await;
+                    paged += one.hits.len();
+                    page.after = one.next;
+                    if page.after.is_none() {
+                        break;
+                    }
+                }
+                assert_eq!(paged, hits.hits.len(), "{realm:?} {order:?}");
+            }
+            for conversation in world.conversations() {
+                let inside = store.search(Search { within: Some(conversation), ..search("word") }).await;
+                match within.contains(&conversation) {
+                    true => assert_eq!(conversations(&inside.expect("within")), [conversation]),
+                    false => {
+                        let error = inside.expect_err("outside");
+                        assert_eq!(error.to_string(), format!("no conversation {conversation}"), "{realm:?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A message that a conversation within took from one outside is found there, and nothing of where it came from.
+pub async fn a_search_finds_what_a_path_within_holds(whole: &Whole) {
+    let world = World::new(whole).await;
+    let (fork, branch) = (talk(whole, "ann", &[], None).await, id(BranchId::new));
+    let open = Change::OpenBranch {
+        conversation: fork,
+        branch,
+        base: Some(BranchBase { parent: world.other.branch, fork: Some(world.other.first) }),
+        own: Vec::new(),
+        pieces: Vec::new(),
+        why: Why::Fork,
+        origins: Vec::new(),
+    };
+    commit(&**whole, open).await;
+    commit(&**whole, Change::MoveHead { conversation: fork, to: HeadTo::End(branch) }).await;
+    for is_indexed in [false, true] {
+        if is_indexed {
+            indexed(&**whole).await;
+        }
+        let store = granted(whole, user("ann"));
+        let hits = found(&store, search("\"first word\"")).await.hits;
+        let mut places: Vec<ConversationId> = hits.iter().map(|hit| hit.conversation).collect();
+        places.sort_unstable();
+        assert_eq!(places, [world.own.conversation, fork]);
+        let hit = hits.iter().find(|hit| hit.conversation == fork).expect("found");
+        assert_eq!((hit.after.len(), hit.before.len()), (0, 0), "what follows there is not on this path");
+    }
+}
+
+/// More conversations than the index is told of by name: they are looked at one by one.
+pub async fn somebody_with_many_conversations_finds_them_all(whole: &Whole) {
+    let mut expected = 0;
+    for n in 0..80 {
+        let conversation = talk(whole, ["ann", "bob"][usize::from(n % 8 == 7)], &[], None).await;
+        say(&**whole, conversation, &["needle"]).await;
+        expected += usize::from(n % 8 != 7);
+    }
+    indexed(&**whole).await;
+    let hits = found(&granted(whole, user("ann")), Search { limit: 100, ..search("needle") }).await;
+    assert_eq!(hits.hits.len(), expected);
+    let hits = found(&granted(whole, user("bob")), Search { limit: 100, ..search("needle") }).await;
+    assert_eq!(hits.hits.len(), 80 - expected);
+}
