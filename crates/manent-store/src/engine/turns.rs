@@ -214,8 +214,10 @@ impl<T> Turns<T> {
     /// turn that it was given last, and when that member wants another.
     pub(crate) fn next(&self, last: Option<(u64, Again)>) -> Option<(u64, Arc<T>)> {
         let mut state = self.lock();
+        let mut has_news = false;
         if let Some((number, again)) = last {
             state.end_turn(number, again);
+            has_news = matches!(again, Again::After(_));
             self.tell(&state);
         }
         loop {
@@ -224,12 +226,13 @@ impl<T> Turns<T> {
                 let member = state.members.get_mut(&number).expect("whoever waits is a member");
                 member.place = Place::Working(Asked::No);
                 let who = member.who.clone();
-                if due > 1 {
-                    // Nobody was woken for those whose moment has come.
+                // Nobody was woken for those whose moment has come, nor told when the next one's comes.
+                if has_news || (due > 0 && !state.ready.is_empty()) {
                     self.wake(state);
                 }
                 return Some((number, who));
             }
+            has_news = false;
             if state.is_over() {
                 return None;
             }

@@ -7,20 +7,33 @@ use super::stamp::Stamp;
 use crate::engine::search::indexing::GATHER;
 use crate::engine::turns::Again;
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often it looks at a store that is in use; a tail promises one second.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// How often it looks at one that nobody follows: whoever comes to it is not told what is older than a second.
+/// How often it looks at one that nobody follows and that has nothing open.
 const LOOK_SELDOM: Duration = Duration::from_millis(700);
+
+/// How long news of such a store may wait.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What a store looked like.
 #[derive(Default)]
 pub(super) struct Seen {
     /// None if it may have been written since.
     stamp: Option<Stamp>,
+    /// When it was first seen that somebody has written, if nobody has looked yet what.
+    news_since: Option<Instant>,
     index: Identity,
+}
+
+impl Seen {
+    /// Closing a file writes it. Where nobody waits for news, one look is enough, once that is settled.
+    fn can_wait(&mut self, stamp: Option<&Stamp>, member: &Member) -> bool {
+        let since = *self.news_since.get_or_insert_with(Instant::now);
+        !member.is_in_use() && since.elapsed() < PATIENCE && stamp.is_some_and(|stamp| !stamp.is_settled())
+    }
 }
 
 /// One look at a store; says when it wants another.
@@ -36,8 +49,9 @@ pub(super) fn turn(member: &Arc<Member>) -> Again {
     }
     let stamp = Stamp::of(&member.options);
     // Where nobody has written since, no connection is needed to know it.
-    if stamp.is_none() || stamp != seen.stamp {
+    if (stamp.is_none() || stamp != seen.stamp) && !seen.can_wait(stamp.as_ref(), member) {
         seen.stamp = None;
+        seen.news_since = None;
         // What fails here is tried again at the next look; the writer reports what matters.
         let looked = member.look(|file| last_position(file).map_err(|error| failed("looking at the file", error)));
         if let Some(Ok(position)) = looked {
