@@ -122,6 +122,8 @@ async fn draft(
     Id(id): Id<ConversationId>,
     Asked(whose): Asked<Whose>,
 ) -> Answer<axum::Json<Draft>> {
+    // A draft is a scrap of paper: the store keeps it for whatever id it is told.
+    asker.database.conversation(id).await?;
     let text = asker.database.draft(id, &whose.of(&asker)).await?;
     Ok(axum::Json(Draft { text: text.unwrap_or_default() }))
 }
@@ -133,6 +135,7 @@ async fn save_draft(
     Asked(whose): Asked<Whose>,
     Json(draft): Json<Draft>,
 ) -> Answer<StatusCode> {
+    asker.database.conversation(id).await?;
     database.save_draft(id, &whose.of(&asker), &draft.text).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -143,6 +146,7 @@ async fn clear_draft(
     Id(id): Id<ConversationId>,
     Asked(whose): Asked<Whose>,
 ) -> Answer<StatusCode> {
+    asker.database.conversation(id).await?;
     database.clear_draft(id, &whose.of(&asker)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
