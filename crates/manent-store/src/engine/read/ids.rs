@@ -37,10 +37,10 @@ pub(crate) fn by_prefix(
                 "select m.id
                  from message m
                  where m.id between $1 and $2
-                   and exists (select 1
-                               from branch b
-                               join conversation c on c.no = b.conversation_no
-                               where b.no = m.key >> 24 and c.withdrawn = 0 and c.status <> 4 and ",
+                   and 0 = (select case c.status when 4 then 1 else c.withdrawn end
+                            from branch b
+                            join conversation c on c.no = b.conversation_no
+                            where b.no = m.key >> 24 and ",
                 within!("$3", "$4"),
                 ")
                  order by m.id
