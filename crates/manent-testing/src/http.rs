@@ -52,6 +52,14 @@ impl Client {
         Ok(Self { sender, address, headers })
     }
 
+    /// Connects again, for whoever left in the middle of an answer.
+    pub async fn again(&mut self) -> io::Result<()> {
+        let headers = std::mem::take(&mut self.headers);
+        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        *self = Self::connect(self.address, &headers).await?;
+        Ok(())
+    }
+
     /// Sends a request and reads the whole answer.
     pub async fn send(
         &mut self,

@@ -6,9 +6,10 @@
 use crate::kit::{Running, good, text};
 use crate::operations::{Callers, Request, Story, tell};
 use manent_server::{Limits, Need, Operation, Rate};
-use manent_testing::http::{Answer, Client};
+use manent_testing::http::{Answer, Client, Events};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// What somebody is, and why they must not succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,10 +148,36 @@ impl Everybody {
                 }
             }
         }
+        if id == "readJournal" {
+            self.listen(request, place).await;
+        }
         // A refusal repeats what was asked for, and nothing else.
         let leaked = self.known.iter().find(|known| said.contains(*known) && !sent(request).contains(*known));
         assert_eq!(leaked, None, "{told}");
         assert!((200..300).contains(&status) || matches!(status, 400..=499), "{told}");
+    }
+
+    /// One of the others asks for what happens, from the beginning and live.
+    async fn listen(&mut self, request: &Request, place: usize) {
+        let Other { name, kind, ref mut client } = self.others[place];
+        let headers = [("accept", "text/event-stream"), ("last-event-id", "0")];
+        let answer = client.begin("GET", &request.target, &headers, "").await.expect("an answer");
+        match kind {
+            Kind::Nobody => assert_eq!(answer.status().as_u16(), 401, "{name} listens"),
+            Kind::Lacks(_) => assert_eq!(answer.status().as_u16(), 403, "{name} listens"),
+            Kind::Limited | Kind::Foreign => {
+                assert_eq!(answer.status().as_u16(), 200, "{name} listens");
+                let mut events = Events::of(answer);
+                // Whatever there is comes at once; after it nothing does.
+                while let Ok(heard) = tokio::time::timeout(Duration::from_millis(500), events.next()).await {
+                    let Some(event) = heard.expect("readable") else { break };
+                    let leaked = self.known.iter().find(|known| event.data.contains(*known));
+                    assert_eq!(leaked, None, "{name} hears {}", event.data);
+                }
+            }
+        }
+        let Other { ref mut client, .. } = self.others[place];
+        client.again().await.expect("a server that listens");
     }
 
     /// What is another's answers as what never was: the same request about ids that nobody has gets the same words.
@@ -217,7 +244,7 @@ async fn expired(server: &Running, tenant: &str) -> String {
     let over = async {
         while holder.send("GET", "/api/v1/session", &[], "").await.expect("an answer").status.as_u16() != 401 {}
     };
-    tokio::time::timeout(std::time::Duration::from_secs(20), over).await.expect("it expires");
+    tokio::time::timeout(Duration::from_secs(20), over).await.expect("it expires");
     word
 }
 

@@ -10,7 +10,7 @@ use manent_model::{DEFAULT_TENANT, Micros, Tenant, TenantId, TenantStatus};
 use manent_store::postgres::PostgresStore;
 use manent_store::sqlite::SqliteStore;
 use manent_store::system::{AuditDraft, By, Forgotten, TenantRow};
-use manent_store::{Erase, ListQuery, Receipt, StoreError};
+use manent_store::{Destroyed, Erase, ListQuery, Receipt, StoreError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -66,14 +66,7 @@ impl Tenants {
     pub(super) async fn go_on_erasing(&self, row: &TenantRow) -> Result<Erasure> {
         let id = row.tenant.id;
         let mut erasure = Erasure { tenant: id.to_string(), at: now(), ..Erasure::default() };
-        let open = self.stores().remove(&id);
-        if let Some(database) = open {
-            database.close().await?;
-        }
-        let gone = match &self.place_of(row) {
-            Place::File(path) => SqliteStore::destroy(path).await?,
-            Place::Server(options) => PostgresStore::destroy(options).await?,
-        };
+        let gone = self.destroy(row).await?;
         (erasure.conversations, erasure.messages) = (gone.conversations, gone.messages);
         (erasure.rows, erasure.files, erasure.bytes) = (gone.rows, gone.files, gone.bytes);
         if let Some(folder) = self.backups_of(id) {
@@ -89,6 +82,17 @@ impl Tenants {
         self.inner.system.finish_erasing(id, receipt, now(), line).await?;
         self.refresh().await?;
         Ok(erasure)
+    }
+
+    /// Closes the store of a tenant and destroys it.
+    pub(super) async fn destroy(&self, row: &TenantRow) -> Result<Destroyed> {
+        if let Some(database) = self.inner.stores.take(row.tenant.id) {
+            database.close().await?;
+        }
+        Ok(match &self.place_of(row) {
+            Place::File(path) => SqliteStore::destroy(path).await?,
+            Place::Server(options) => PostgresStore::destroy(options).await?,
+        })
     }
 
     /// Returns the receipt of a tenant that was erased.

@@ -5,6 +5,7 @@
 //! in reading order:
 
 mod files;
+mod stores;
 mod registry;
 mod tenant;
 mod user;
@@ -21,12 +22,11 @@ use crate::ids::now;
 use crate::place::Place;
 use manent_model::{DEFAULT_TENANT, TenantId, TenantStatus};
 use manent_store::postgres::PostgresOptions;
-use manent_store::sqlite::{Crew, CrewOptions, SqliteOptions, SqliteStore};
 use manent_store::system::{SystemPlace, SystemStore, TenantRef, TenantRow};
 use registry::Registry;
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use stores::Stores;
 
 /// The tenants of a server. Cloning it is cheap and gives another handle to the same.
 #[derive(Clone)]
@@ -41,9 +41,7 @@ struct Inner {
     /// Where the managed backups lie; each tenant has a folder of its own in it.
     backups: Option<PathBuf>,
     registry: Registry,
-    stores: Mutex<HashMap<TenantId, Database>>,
-    /// Works for all files but the first, which has threads of its own; begun with the first of them.
-    crew: Mutex<Option<Arc<Crew>>>,
+    stores: Stores,
 }
 
 impl Tenants {
@@ -54,8 +52,7 @@ impl Tenants {
         let home = Database::open_at(place)?;
         let system = SystemStore::open(system_place(place)?, now())?;
         let (place, registry) = (place.clone(), Registry::default());
-        let (stores, crew) = (Mutex::default(), Mutex::default());
-        let inner = Inner { system, place, home, backups, registry, stores, crew };
+        let inner = Inner { system, place, home, backups, registry, stores: Stores::default() };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -84,13 +81,21 @@ impl Tenants {
         if id == DEFAULT_TENANT {
             return Ok(self.inner.home.clone());
         }
-        if let Some(open) = self.stores().get(&id) {
-            return Ok(open.clone());
+        if let Some(open) = self.inner.stores.get(id) {
+            return Ok(open);
         }
         let found = self.inner.system.tenant(TenantRef::Id(id)).await?;
-        let row = found.filter(|row| matches!(row.tenant.status, TenantStatus::Active | TenantStatus::Suspended));
+        let row = found.filter(is_in_use);
         let row = row.ok_or_else(|| Error::not_found("tenant", id))?;
-        self.open_store(&row).await
+        let database = self.open_store(&row).await?;
+        // Somebody may have erased it meanwhile, and opening has made it again: then it goes again.
+        match self.inner.system.tenant(TenantRef::Id(id)).await? {
+            Some(now) if is_in_use(&now) => Ok(database),
+            _ => {
+                self.destroy(&row).await?;
+                Err(Error::not_found("tenant", id))
+            }
+        }
     }
 
     /// Returns the database of whoever has a pass, as far as they reach.
@@ -100,48 +105,20 @@ impl Tenants {
 
     /// Returns the databases that are open.
     pub fn open_stores(&self) -> Vec<(TenantId, Database)> {
-        let others = self.stores().iter().map(|(id, database)| (*id, database.clone())).collect::<Vec<_>>();
-        std::iter::once((DEFAULT_TENANT, self.inner.home.clone())).chain(others).collect()
+        std::iter::once((DEFAULT_TENANT, self.inner.home.clone())).chain(self.inner.stores.open()).collect()
     }
 
     /// Opens the store of a tenant, or makes it.
     async fn open_store(&self, row: &TenantRow) -> Result<Database> {
-        let (place, tenants) = (self.place_of(row), self.clone());
-        // Opening waits for the disk or the server; somebody else may need this thread.
-        let opened = tokio::task::spawn_blocking(move || match place {
-            Place::File(path) => {
-                let options = SqliteOptions { readers: 2, ..SqliteOptions::new(path) };
-                Ok(Database::over(Arc::new(SqliteStore::open_in(&tenants.crew()?, options)?)))
-            }
-            Place::Server(_) => Database::open_at(&place),
-        });
-        let opened = opened.await.map_err(|_| manent_store::StoreError::Closed)??;
-        // Two may have opened it at once; one of them is enough.
-        Ok(self.stores().entry(row.tenant.id).or_insert(opened).clone())
+        self.inner.stores.make(row.tenant.id, self.place_of(row)).await
     }
 
     /// Closes every store.
     pub async fn close(&self) -> Result<()> {
         self.flush_use().await?;
-        let open: Vec<Database> = self.stores().drain().map(|(_, database)| database).collect();
-        for database in open {
-            database.close().await?;
-        }
+        self.inner.stores.close().await?;
         self.inner.system.close().await?;
         self.inner.home.close().await
-    }
-
-    /// Returns the threads that work for the files of tenants.
-    fn crew(&self) -> Result<Arc<Crew>> {
-        let mut crew = self.inner.crew.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*crew {
-            Some(crew) => Ok(crew.clone()),
-            None => Ok(crew.insert(Crew::start(CrewOptions::default())?).clone()),
-        }
-    }
-
-    fn stores(&self) -> MutexGuard<'_, HashMap<TenantId, Database>> {
-        self.inner.stores.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn place_of(&self, row: &TenantRow) -> Place {
@@ -153,6 +130,11 @@ impl Tenants {
             Place::Server(options) => Place::Server(PostgresOptions { tenant: row.no, readers: 1, ..options.clone() }),
         }
     }
+}
+
+/// Says whether a tenant has a store.
+fn is_in_use(row: &TenantRow) -> bool {
+    matches!(row.tenant.status, TenantStatus::Active | TenantStatus::Suspended)
 }
 
 fn system_place(place: &Place) -> Result<SystemPlace> {

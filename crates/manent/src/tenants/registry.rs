@@ -217,6 +217,7 @@ impl Tenants {
             // What fails here is tried again at the next change, and until then nobody new comes in.
             let _ = self.refresh().await;
             let _ = self.flush_use().await;
+            let _ = self.inner.stores.close_idle().await;
         }
     }
 

@@ -83,6 +83,7 @@ on_both! {
     a_key_that_makes_no_sense_is_not_made,
     another_process_ends_a_key,
     what_a_crash_left_half_done_is_finished,
+    more_tenants_than_may_be_open_take_turns,
     an_erased_tenant_leaves_a_receipt_and_nothing_else,
     an_erased_user_leaves_what_others_wrote,
 }
@@ -268,6 +269,26 @@ async fn another_process_ends_a_key(opened: Opened) {
     assert_eq!(tenants.admit(&word.reveal()).map(drop), Err(Refusal::Revoked));
     following.abort();
     other.close().await.expect("closed");
+    opened.tenants.close().await.expect("closed");
+}
+
+async fn more_tenants_than_may_be_open_take_turns(opened: Opened) {
+    let tenants = &opened.tenants;
+    let mut all = Vec::new();
+    for number in 0..20 {
+        all.push(tenants.create_tenant(&format!("tenant {number}"), by()).await.expect("made").id);
+    }
+    for round in 0..2 {
+        for id in &all {
+            let database = tenants.database(*id).await.expect("there is room");
+            talk(&database, "ada", &[], &["天气"]).await;
+            let kept = database.list(manent::ListQuery::default()).await.expect("read").conversations.len();
+            assert_eq!(kept, round + 1, "each has its own, also after it was closed");
+        }
+    }
+    if matches!(opened.place, Place::Server(_)) {
+        assert!(tenants.open_stores().len() <= 17, "{} are open", tenants.open_stores().len());
+    }
     opened.tenants.close().await.expect("closed");
 }
 
