@@ -56,9 +56,7 @@ impl Stores {
             Place::File(path) => {
                 let (crew, options) = (self.crew()?, SqliteOptions { readers: 2, ..SqliteOptions::new(path) });
                 // Opening waits for the disk or the server; somebody else may need this thread.
-                tokio::task::spawn_blocking(move || {
-                    Ok(Database::over(Arc::new(SqliteStore::open_in(&crew, options)?)))
-                })
+                tokio::task::spawn_blocking(move || Ok(Database::over(Arc::new(SqliteStore::open_in(&crew, options)?))))
             }
             Place::Server(_) => {
                 self.make_room(ON_SERVER_MAX).await?;
