@@ -186,6 +186,8 @@ describe('a server that was away', () => {
     await enter(page, mine);
     await openConversation(page, id);
     await page.getByTestId('composer-field').waitFor();
+    // A page that is still being read when the server goes has nothing to write on.
+    await page.getByTestId('transcript-empty').waitFor();
     await mine.halt();
     await page.getByTestId('composer-field').fill('not lost');
     await page.getByTestId('composer-field').press('Enter');
