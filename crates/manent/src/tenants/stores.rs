@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 /// A store that nobody used for so long is closed.
 const IDLE_MAX: Duration = Duration::from_secs(5 * 60);
 
-/// So many stores are open at a time on a server: each has four connections, and a server has room for a hundred.
-const ON_SERVER_MAX: usize = 16;
+/// So many stores are open at a time on a server: each has four connections, a server has room for a hundred, and there may be
+/// several of us.
+const ON_SERVER_MAX: usize = 8;
 
 /// Stores that are open, and the threads that work for those that are files.
 #[derive(Default)]

@@ -275,7 +275,7 @@ async fn another_process_ends_a_key(opened: Opened) {
 async fn more_tenants_than_may_be_open_take_turns(opened: Opened) {
     let tenants = &opened.tenants;
     let mut all = Vec::new();
-    for number in 0..20 {
+    for number in 0..12 {
         all.push(tenants.create_tenant(&format!("tenant {number}"), by()).await.expect("made").id);
     }
     for round in 0..2 {
@@ -287,7 +287,7 @@ async fn more_tenants_than_may_be_open_take_turns(opened: Opened) {
         }
     }
     if matches!(opened.place, Place::Server(_)) {
-        assert!(tenants.open_stores().len() <= 17, "{} are open", tenants.open_stores().len());
+        assert!(tenants.open_stores().len() <= 9, "{} are open", tenants.open_stores().len());
     }
     opened.tenants.close().await.expect("closed");
 }
