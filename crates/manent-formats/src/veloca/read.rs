@@ -40,16 +40,17 @@ fn usual() -> impl Iterator<Item = String> {
     folders.into_iter().flat_map(|folder| NAMES.map(|name| format!("{folder}{name}")))
 }
 
-/// Looks at the beginning of a file: `sessions` is its first list, and what is in it has the program's words.
+/// Looks at the beginning of a file: `sessions` is its first list, and what is in it has the program's words. Whoever sorts
+/// the names puts the entries first.
 fn looks_like(tree: &dyn Tree, name: &str) -> bool {
     let Ok(file) = tree.open(name) else { return false };
     let Ok(start) = file.slice(0, file.len().min(64 << 10)) else { return false };
     let start = String::from_utf8_lossy(&start);
     let is_object = start.trim_start_matches('\u{feff}').trim_start().starts_with('{');
     let has = |word: &str| start.contains(word);
-    is_object
-        && has("\"sessions\"")
-        && ["\"session_id\"", "\"compacted_dialogues\"", "\"compacted_entries\""].into_iter().any(has)
+    let has_sessions = has("\"sessions\"")
+        && ["\"session_id\"", "\"compacted_dialogues\"", "\"compacted_entries\""].into_iter().any(has);
+    is_object && (has_sessions || ["\"entry_id\"", "\"session_id\""].into_iter().all(has))
 }
 
 /// Reads every file of this format in a tree.
