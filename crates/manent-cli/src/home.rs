@@ -6,6 +6,9 @@ use manent::{Database, Place, Tenants};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+/// Says where else backups lie.
+const ELSEWHERE: &str = "elsewhere";
+
 /// The folder of this installation, and its store.
 pub struct Home {
     /// The folder of the token, the sessions and the backups.
@@ -55,7 +58,8 @@ impl Home {
     /// Opens the store with its tenants, or makes them, and does something with them.
     pub async fn with_tenants<T>(&self, work: impl AsyncFnOnce(&Tenants) -> Result<T>) -> Result<T> {
         let tenants = self.open_tenants(self.backups())?;
-        tenants.begin().await?;
+        // A server may run beside this; what it makes or erases is its own to finish.
+        tenants.refresh().await?;
         let done = work(&tenants).await;
         let closed = tenants.close().await;
         let done = done?;
@@ -69,9 +73,34 @@ impl Home {
         Tenants::open(&self.store, Some(backups)).with_context(|| format!("opening {}", self.store))
     }
 
-    /// Where the managed backups lie.
+    /// Where the managed backups of this store lie: where a server was told to put them, or else in this folder. Each store has its
+    /// own, so that one does not take the backups of another for its own old ones.
     pub fn backups(&self) -> PathBuf {
-        self.folder.join("backups")
+        let usual = self.usual_backups();
+        let moved = std::fs::read_to_string(usual.join(ELSEWHERE)).ok();
+        moved.map(|text| PathBuf::from(text.trim())).filter(|folder| folder.is_absolute()).unwrap_or(usual)
+    }
+
+    /// Keeps the backups elsewhere from now on, so that commands find them there as well.
+    pub fn move_backups(&self, folder: &Path) -> Result<PathBuf> {
+        let folder = std::path::absolute(folder).with_context(|| format!("finding {}", folder.display()))?;
+        let note = self.usual_backups().join(ELSEWHERE);
+        let text = folder.to_str().with_context(|| format!("{} is not UTF-8", folder.display()))?;
+        manent_server::write_private(&note, text).with_context(|| format!("writing {}", note.display()))?;
+        Ok(folder)
+    }
+
+    fn usual_backups(&self) -> PathBuf {
+        let all = self.folder.join("backups");
+        if self.store_from == "home" {
+            return all;
+        }
+        let named = match self.store.file() {
+            Some(file) => std::path::absolute(file).unwrap_or_else(|_| file.to_owned()).display().to_string(),
+            None => self.store.to_string(),
+        };
+        let digest = blake3::hash(named.as_bytes()).to_hex();
+        all.join(format!("of-{}", &digest[..16]))
     }
 
     fn make_folder(&self) -> Result<()> {

@@ -3,13 +3,32 @@
 /// No I, L, O or U, so that a spoken or copied text is not misread.
 pub(crate) const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
+/// No character of the alphabet.
+const NONE: u8 = u8::MAX;
+
+/// The number of each character, so that reading takes as long whatever is read.
+const DIGITS: [u8; 256] = digits();
+
+const fn digits() -> [u8; 256] {
+    let mut digits = [NONE; 256];
+    let mut number = 0;
+    while number < ALPHABET.len() {
+        let character = ALPHABET[number];
+        digits[character as usize] = number as u8;
+        digits[character.to_ascii_lowercase() as usize] = number as u8;
+        number += 1;
+    }
+    let mut misread: &[(u8, u8)] = &[(b'O', 0), (b'o', 0), (b'I', 1), (b'i', 1), (b'L', 1), (b'l', 1)];
+    while let [(character, number), rest @ ..] = misread {
+        digits[*character as usize] = *number;
+        misread = rest;
+    }
+    digits
+}
+
 /// Returns the number of a character; what is easily misread counts as what it looks like.
 pub(crate) fn digit(character: u8) -> Option<u8> {
-    match character.to_ascii_uppercase() {
-        b'O' => Some(0),
-        b'I' | b'L' => Some(1),
-        upper => ALPHABET.iter().position(|&known| known == upper).and_then(|place| u8::try_from(place).ok()),
-    }
+    Some(DIGITS[usize::from(character)]).filter(|&number| number != NONE)
 }
 
 /// Writes 32 bytes as 52 characters; the last holds one bit.
@@ -28,17 +47,17 @@ pub(crate) fn decode_32(text: &str) -> Option<[u8; 32]> {
         return None;
     }
     let mut bytes = [0u8; 32];
-    for (place, character) in text.bytes().enumerate() {
-        let number = digit(character)?;
-        for offset in 0..5 {
-            let at = place * 5 + offset;
-            let is_set = number >> (4 - offset) & 1 == 1;
-            match bytes.get_mut(at / 8) {
-                Some(byte) if is_set => *byte |= 1 << (7 - at % 8),
-                None if is_set => return None,
-                _ => {}
-            }
+    let (mut bits, mut many, mut place) = (0u32, 0, 0);
+    for character in text.bytes() {
+        (bits, many) = (bits << 5 | u32::from(digit(character)?), many + 5);
+        if many >= 8 {
+            many -= 8;
+            bytes[place] = (bits >> many) as u8;
+            (bits, place) = (bits & ((1 << many) - 1), place + 1);
         }
+    }
+    if bits != 0 {
+        return None;
     }
     Some(bytes)
 }
@@ -55,5 +74,15 @@ mod tests {
             assert_eq!(decode_32(&encode_32(&bytes)), Some(bytes));
         }
         assert_eq!(decode_32(&"Z".repeat(52)), None);
+        assert_eq!(decode_32(&"0".repeat(51)), None);
+        assert_eq!(decode_32(&["0".repeat(51), "1".to_owned()].concat()), None, "a bit beyond the last byte");
+    }
+
+    #[test]
+    fn what_is_easily_misread_counts_as_what_it_looks_like() {
+        let read = |text: &str| text.bytes().map(digit).collect::<Option<Vec<u8>>>();
+        assert_eq!(read("OoIiLl01"), Some(vec![0, 0, 1, 1, 1, 1, 0, 1]));
+        assert_eq!(read("aAzZ9"), Some(vec![10, 10, 31, 31, 9]));
+        assert!(["u", "U", "-", " ", "\u{e9}"].iter().all(|text| read(text).is_none()));
     }
 }

@@ -71,7 +71,7 @@ fn checksum_of(named: &str) -> String {
 }
 
 /// The digest of a key. Comparing two takes the same time wherever they differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyDigest(blake3::Hash);
 
 impl KeyDigest {

@@ -38,6 +38,13 @@ pub struct Tenant {
     pub created_at: Micros,
 }
 
+impl Tenant {
+    /// Says whether it has a store.
+    pub fn is_in_use(&self) -> bool {
+        matches!(self.status, TenantStatus::Active | TenantStatus::Suspended)
+    }
+}
+
 /// Somebody within a tenant: conversations have creators and members, and keys may act for one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct User {

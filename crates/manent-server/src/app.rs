@@ -1,11 +1,15 @@
 //! What every handler can reach.
 
 use crate::auth::Auth;
+use crate::lines::Lines;
 use crate::metrics::Metrics;
 use crate::operation::Rules;
 use crate::options::Limits;
-use crate::places::{Places, Share};
+use crate::places::{Place, Places, Share};
+use crate::problem::{Answer, Problem};
 use crate::witness::Witness;
+use axum::http::StatusCode;
+use manent::model::TenantId;
 use manent::{BackupPlan, Tenants};
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -35,6 +39,10 @@ pub struct App {
     pub metrics: Arc<Metrics>,
     /// Places for requests.
     pub requests: Arc<Places>,
+    /// Lines before the handlers.
+    pub lines: Arc<Lines>,
+    /// Places for imports and exports, which take a thread each until their last byte.
+    pub transfers: Arc<Places>,
     /// Places for live tails.
     pub tails: Arc<Places>,
     /// Turns true when the server is to stop: tails end, what was accepted is finished.
@@ -42,6 +50,14 @@ pub struct App {
 }
 
 impl App {
+    /// Takes a place for an import or an export; it is to be held until the last byte.
+    pub fn transfer(&self, tenant: TenantId) -> Answer<Place> {
+        self.transfers.take(Some(tenant), self.share()).ok_or_else(|| {
+            let why = "too many imports and exports at a time";
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", why)
+        })
+    }
+
     /// Returns how many places one tenant may hold.
     pub fn share(&self) -> Share {
         match self.tenants.are_several() {

@@ -18,6 +18,8 @@ pub const SESSION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 const TOKEN_FILE: &str = "token";
 const SESSIONS_FILE: &str = "sessions.json";
+
+/// So many sessions are begun with one key, or with the token; the oldest ends for one more.
 const SESSIONS_MAX: usize = 64;
 
 /// The token and the sessions of a server.
@@ -34,11 +36,30 @@ pub struct Auth {
 struct Sessions(BTreeMap<String, Session>);
 
 /// A session: when it ends, in seconds since 1970, and the key that it was begun with, if not the token.
-#[derive(Clone, Copy, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Session {
     end: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<KeyId>,
+    /// The digest of the token, if it was begun with that: it ends when there is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
+}
+
+impl Sessions {
+    /// Ends the oldest session of a key that has too many; nobody is sent out by another's.
+    fn make_room(&mut self, key: Option<KeyId>) {
+        let mut own: Vec<(u64, String)> = self
+            .0
+            .iter()
+            .filter(|(_, session)| session.key == key)
+            .map(|(digest, session)| (session.end, digest.clone()))
+            .collect();
+        own.sort_unstable();
+        for (_, digest) in own.iter().take((own.len() + 1).saturating_sub(SESSIONS_MAX)) {
+            self.0.remove(digest);
+        }
+    }
 }
 
 impl Auth {
@@ -65,13 +86,13 @@ impl Auth {
             };
         }
         let session = self.session_of(headers).ok_or(Refused::Nothing)?;
-        let session = self.lock().0.get(&session.digest().to_string()).copied();
+        let session = self.lock().0.get(&session.digest().to_string()).cloned();
         match session.filter(|session| session.end > seconds()) {
-            Some(Session { key: None, .. }) => Ok(Who::Token),
             Some(Session { key: Some(key), .. }) => {
                 tenants.admit_again(key).map(Who::Key).map_err(|why| Refused::Key(why, Some(key)))
             }
-            None => Err(Refused::Nothing),
+            Some(Session { token: Some(token), .. }) if token == self.mark() => Ok(Who::Token),
+            Some(_) | None => Err(Refused::Nothing),
         }
     }
 
@@ -93,15 +114,13 @@ impl Auth {
         let now = seconds();
         let mut sessions = self.lock();
         sessions.0.retain(|_, session| session.end > now);
-        while sessions.0.len() >= SESSIONS_MAX {
-            let oldest = sessions.0.iter().min_by_key(|(_, session)| session.end).map(|(digest, _)| digest.clone());
-            oldest.map(|digest| sessions.0.remove(&digest));
-        }
         let key = match who {
             Who::Token => None,
             Who::Key(pass) => Some(pass.key.id),
         };
-        sessions.0.insert(session.digest().to_string(), Session { end: now + SESSION.as_secs(), key });
+        sessions.make_room(key);
+        let token = key.is_none().then(|| self.mark());
+        sessions.0.insert(session.digest().to_string(), Session { end: now + SESSION.as_secs(), key, token });
         self.save(&sessions)?;
         let (name, age) = (&self.cookie, SESSION.as_secs());
         Ok(format!("{name}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age={age}", session.reveal()))
@@ -115,6 +134,11 @@ impl Auth {
             self.save(&sessions)?;
         }
         Ok(format!("{}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0", self.cookie))
+    }
+
+    /// Tells this token from another in the file of the sessions, and says nothing else of it.
+    fn mark(&self) -> String {
+        manent::model::hex::encode(&blake3::derive_key("manent 2026 session of a token", self.token.as_bytes()))
     }
 
     fn session_of(&self, headers: &HeaderMap) -> Option<Secret> {
@@ -191,4 +215,26 @@ impl From<Refused> for Problem {
 
 fn seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use manent::Place;
+
+    #[tokio::test]
+    async fn a_session_ends_with_the_token_that_began_it() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let tenants = Tenants::open(&Place::File(home.path().join("manent.db")), None).expect("an empty folder");
+        let open = |token: &str| Auth::open(home.path(), &Secret::given(token), 80).expect("readable");
+        let cookie = open("one").begin(&Who::Token).expect("kept");
+        let cookie = cookie.split(';').next().expect("a cookie").parse().expect("a header");
+        let headers = HeaderMap::from_iter([(header::COOKIE, cookie)]);
+        assert!(open("one").admit(&tenants, &headers).is_ok());
+        assert!(open("two").admit(&tenants, &headers).is_err(), "the token that began it is no longer one");
+        let kept = std::fs::read_to_string(home.path().join(SESSIONS_FILE)).expect("there");
+        let digest = Secret::given("one").digest().to_string();
+        assert!(!kept.contains(&digest), "the file tells the digest of the token");
+        tenants.close().await.expect("closed");
+    }
 }

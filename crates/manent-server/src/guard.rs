@@ -4,16 +4,16 @@ use crate::app::App;
 use crate::auth::Refused;
 use crate::connections::Peer;
 use crate::operation::{Need, Rule};
+use crate::places::Share;
 use crate::principal::{Principal, Who};
 use crate::problem::{Answer, Code, Problem};
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::uri::Authority;
+use axum::http::uri::{Authority, PathAndQuery};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::{FutureExt, StreamExt};
-use manent::model::DEFAULT_TENANT;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
@@ -24,6 +24,9 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 const KEY_MAX: usize = 200;
+
+/// How long a request of somebody may take who is not known yet.
+const STRANGER: Duration = Duration::from_secs(10);
 
 /// Scripts, styles and requests only from here; nothing embeds us, and no form leaves.
 const CONTENT_SECURITY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
@@ -75,7 +78,10 @@ pub async fn guard(
     let (method, path) = (request.method().clone(), path_of(&request));
     let is_write = !matches!(method, Method::GET | Method::HEAD);
     let rule = app.rules.get(&method, &path);
-    let (entered, outcome) = match enter(&app, rule, shown(&app, &hosts, rule, &request)).await {
+    let entering = enter(&app, rule, shown(&app, &hosts, rule, &request));
+    // A store that takes long to open, or a log that cannot be written, is told and not waited for.
+    let entered = tokio::time::timeout(app.limits.request, entering).await.unwrap_or_else(|_| Err(took_too_long()));
+    let (entered, outcome) = match entered {
         Err(problem) => (None, problem.into_response()),
         Ok(entered) => {
             let response = match admitted(is_write, &request) {
@@ -125,7 +131,7 @@ struct Shown {
 
 fn shown(app: &App, hosts: &Hosts, rule: Option<Rule>, request: &Request) -> Answer<Shown> {
     check(hosts, request)?;
-    let path = request.uri().path().to_owned();
+    let path = request.uri().path_and_query().map_or("", PathAndQuery::as_str).to_owned();
     // What is not there is for those who are in as well: whoever is not learns nothing of routes.
     let need = match rule {
         Some(rule) => rule.need,
@@ -145,8 +151,12 @@ async fn enter(app: &App, rule: Option<Rule>, shown: Answer<Shown>) -> Answer<Op
         Some(Ok(who)) => who,
         Some(Err(refused)) => return Err(app.witness.refuse(app, refused, address).await),
     };
-    app.witness.count(&app.limits, &who, address)?;
-    who.may(need)?;
+    let tenant = who.tenant();
+    let counted = app.witness.count(&app.limits, &who, address).and_then(|()| who.may(need));
+    if let Err(problem) = counted {
+        app.metrics.count(tenant, problem.status, Duration::ZERO);
+        return Err(problem);
+    }
     let principal = principal(app, who, address).await?;
     if let Some(rule) = rule {
         app.witness.tell(&app.tenants, &principal, rule, &path).await?;
@@ -156,10 +166,10 @@ async fn enter(app: &App, rule: Option<Rule>, shown: Answer<Shown>) -> Answer<Op
 
 /// Finds the store of whoever came in.
 async fn principal(app: &App, who: Who, address: Option<IpAddr>) -> Answer<Principal> {
-    let by = who.by(address);
-    let (tenant, database) = match &who {
-        Who::Token => (DEFAULT_TENANT, app.tenants.home().clone()),
-        Who::Key(pass) => (pass.key.tenant, app.tenants.granted(pass).await?),
+    let (by, tenant) = (who.by(address), who.tenant());
+    let database = match &who {
+        Who::Token => app.tenants.home().clone(),
+        Who::Key(pass) => app.tenants.granted(pass).await?,
     };
     Ok(Principal { who, tenant, database, by })
 }
@@ -230,10 +240,14 @@ async fn run(
     next: Next,
 ) -> Response {
     let tenant = principal.as_ref().map(|principal| principal.tenant);
-    let Some(_place) = app.requests.take(tenant, app.share()) else {
+    // Strangers leave room for those who are known.
+    let share = if tenant.is_some() { app.share() } else { Share::Half };
+    // The page and the signs of life read no body and wait for nothing, so they need none.
+    let place = app.requests.take(tenant, share);
+    if place.is_none() && rule.is_some() {
         let why = "too many requests at a time";
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", why).into_response();
-    };
+    }
     let ended = {
         let who = principal.as_ref().map(|principal| principal.who.clone());
         move || async move {
@@ -244,14 +258,29 @@ async fn run(
         }
     };
     principal.map(|principal| request.extensions_mut().insert(principal));
-    let answered = within_time(app, rule, request, next);
+    let answered = async {
+        let answered = within_time(app, rule, tenant.is_some(), request, next);
+        match tenant.filter(|_| app.tenants.are_several()) {
+            Some(tenant) => app.lines.work(tenant, answered).await,
+            None => answered.await,
+        }
+    };
     tokio::select! {
         response = answered => until(response, ended),
         () = ended.clone()() => {
-            let why = "the key has ended meanwhile; what was stored before stays";
-            Problem::new(StatusCode::UNAUTHORIZED, "key_ended", why).into_response()
+            key_ended().into_response()
         }
     }
+}
+
+/// Says that whoever asked is no longer let in.
+pub fn key_ended() -> Problem {
+    let why = "the key has ended meanwhile; what was stored before stays";
+    Problem::new(StatusCode::UNAUTHORIZED, "key_ended", why)
+}
+
+fn took_too_long() -> Problem {
+    Problem::new(StatusCode::REQUEST_TIMEOUT, "time_out", "the request took too long")
 }
 
 /// Cuts an answer that goes on when whoever asked for it is no longer let in.
@@ -275,11 +304,12 @@ where
     Response::from_parts(parts, Body::from_stream(pieces))
 }
 
-async fn within_time(app: &App, rule: Option<Rule>, request: Request, next: Next) -> Response {
+async fn within_time(app: &App, rule: Option<Rule>, is_known: bool, request: Request, next: Next) -> Response {
     let answered = AssertUnwindSafe(next.run(request)).catch_unwind();
     let time = match rule.is_some_and(|rule| rule.long) {
         true => Duration::MAX,
-        false => app.limits.request,
+        false if is_known => app.limits.request,
+        false => app.limits.request.min(STRANGER),
     };
     match tokio::time::timeout(time, answered).await {
         Ok(Ok(response)) => response,
@@ -287,7 +317,7 @@ async fn within_time(app: &App, rule: Option<Rule>, request: Request, next: Next
             let why = "this request met a defect of the server; its id is in the log";
             Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "defect", why).into_response()
         }
-        Err(_) => Problem::new(StatusCode::REQUEST_TIMEOUT, "time_out", "the request took too long").into_response(),
+        Err(_) => took_too_long().into_response(),
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Limits {
     pub request: Duration,
     /// Live tails at a time.
     pub tails: usize,
+    /// Imports and exports at a time.
+    pub transfers: usize,
     /// Requests at a time.
     pub requests: usize,
     /// How often a key may ask, where the key does not say.
@@ -52,6 +54,7 @@ impl Default for Limits {
             import_bytes: 4 << 30,
             request: Duration::from_secs(60),
             tails: 256,
+            transfers: 32,
             requests: 1_024,
             key: Rate { per_second: 500, burst: 1_000 },
             address: Rate { per_second: 2_000, burst: 4_000 },

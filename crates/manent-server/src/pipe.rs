@@ -6,27 +6,57 @@ use axum::http::StatusCode;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use std::io::{self, Read, Write};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use tokio::task::spawn_blocking;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// How much waits between the two sides.
 const PIECES: usize = 8;
 const PIECE: usize = 1 << 16;
 
+/// A side that does nothing for so long has left, and keeps the other no longer.
+const STANDSTILL: Duration = Duration::from_secs(60);
+
+/// Waits on a thread that may wait, but not for ever. A thread of its own is not needed for the other side.
+fn wait<T>(work: impl Future<Output = T>) -> io::Result<T> {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let (waker, started) = (Waker::from(Arc::new(Unpark(thread::current()))), Instant::now());
+    // It may be polled inside a task that is long at work; waiting here is not what the runtime would hold against it.
+    let mut work = pin!(tokio::task::unconstrained(work));
+    loop {
+        if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return Ok(done);
+        }
+        let left = STANDSTILL.saturating_sub(started.elapsed());
+        if left.is_zero() {
+            return Err(io::Error::from(io::ErrorKind::TimedOut));
+        }
+        thread::park_timeout(left);
+    }
+}
+
 /// A writer whose bytes come out of a stream.
 pub struct Out {
-    sender: SyncSender<io::Result<Bytes>>,
+    sender: Sender<io::Result<Bytes>>,
     buffer: Vec<u8>,
 }
 
 /// Cuts a stream so that its reader notices.
-pub struct Breaker(SyncSender<io::Result<Bytes>>);
+pub struct Breaker(Sender<io::Result<Bytes>>);
 
 impl Breaker {
     /// Cuts it.
     pub fn send(self) {
         // Nobody reads any more: then nobody is misled either.
-        let _ = self.0.send(Err(io::Error::other("cut")));
+        let _ = wait(self.0.send(Err(io::Error::other("cut"))));
     }
 }
 
@@ -51,7 +81,7 @@ impl Write for Out {
             return Ok(());
         }
         let piece = Bytes::from(std::mem::take(&mut self.buffer));
-        self.sender.send(Ok(piece)).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
+        wait(self.sender.send(Ok(piece)))?.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
     }
 }
 
@@ -64,9 +94,9 @@ impl Drop for Out {
 
 /// Returns a writer for a thread that may wait, and the stream of what it writes.
 pub fn out() -> (Out, impl Stream<Item = io::Result<Bytes>>) {
-    let (sender, receiver) = sync_channel(PIECES);
-    let pieces = stream::unfold(receiver, |receiver: Receiver<io::Result<Bytes>>| async move {
-        spawn_blocking(move || receiver.recv().ok().map(|piece| (piece, receiver))).await.ok()?
+    let (sender, receiver) = channel(PIECES);
+    let pieces = stream::unfold(receiver, |mut receiver: Receiver<io::Result<Bytes>>| async move {
+        receiver.recv().await.map(|piece| (piece, receiver))
     });
     (Out { sender, buffer: Vec::with_capacity(PIECE) }, pieces)
 }
@@ -80,9 +110,9 @@ pub struct In {
 impl Read for In {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         while self.piece.is_empty() {
-            match self.receiver.recv() {
-                Ok(piece) => self.piece = piece?,
-                Err(_) => return Ok(0),
+            match wait(self.receiver.recv())? {
+                Some(piece) => self.piece = piece?,
+                None => return Ok(0),
             }
         }
         let taken = self.piece.split_to(into.len().min(self.piece.len()));
@@ -93,33 +123,39 @@ impl Read for In {
 
 /// Returns the work of feeding a body to a thread that may wait, and the reader for that thread.
 pub fn into(body: Body, limit: usize) -> (impl Future<Output = Answer<()>>, In) {
-    let (sender, receiver) = sync_channel(PIECES);
+    let (sender, receiver) = channel(PIECES);
     let feed = async move {
         let (mut pieces, mut size) = (body.into_data_stream(), 0usize);
-        while let Some(piece) = pieces.next().await {
-            let piece = match piece {
-                Ok(piece) => piece,
-                Err(_) => {
-                    pass(sender, Err(io::Error::from(io::ErrorKind::UnexpectedEof))).await;
+        loop {
+            let next = tokio::time::timeout(STANDSTILL, pieces.next()).await;
+            let piece = match next {
+                Ok(None) => return Ok(()),
+                Ok(Some(Ok(piece))) => piece,
+                Ok(Some(Err(_))) => {
+                    pass(&sender, Err(io::Error::from(io::ErrorKind::UnexpectedEof))).await;
                     return Err(Problem::invalid("the body ended early"));
+                }
+                Err(_) => {
+                    pass(&sender, Err(io::Error::from(io::ErrorKind::TimedOut))).await;
+                    let why = "nothing of the body came for a minute; what came before is stored";
+                    return Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "time_out", why));
                 }
             };
             size += piece.len();
             if size > limit {
-                pass(sender, Err(io::Error::other("too large"))).await;
+                pass(&sender, Err(io::Error::other("too large"))).await;
                 let why = format!("the body is larger than {limit} bytes; what came before is stored");
                 return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", why));
             }
-            if !pass(sender.clone(), Ok(piece)).await {
+            if !pass(&sender, Ok(piece)).await {
                 // The reader has stopped and says why.
                 return Ok(());
             }
         }
-        Ok(())
     };
     (feed, In { receiver, piece: Bytes::new() })
 }
 
-async fn pass(sender: SyncSender<io::Result<Bytes>>, piece: io::Result<Bytes>) -> bool {
-    spawn_blocking(move || sender.send(piece).is_ok()).await.unwrap_or(false)
+async fn pass(sender: &Sender<io::Result<Bytes>>, piece: io::Result<Bytes>) -> bool {
+    sender.send(piece).await.is_ok()
 }

@@ -3,7 +3,7 @@
 use crate::operation::Need;
 use crate::problem::{Answer, Problem};
 use axum::http::StatusCode;
-use manent::model::{AuditActor, KeyScope, Micros, TenantId};
+use manent::model::{AuditActor, DEFAULT_TENANT, KeyScope, Micros, TenantId};
 use manent::store::system::By;
 use manent::{Database, Pass};
 use std::net::IpAddr;
@@ -26,6 +26,14 @@ impl Who {
             Self::Key(pass) => (AuditActor::Key(pass.key.id), pass.key.user.clone()),
         };
         By { actor, user, address: address.map(|address| address.to_string()) }
+    }
+
+    /// Whose store it opens.
+    pub fn tenant(&self) -> TenantId {
+        match self {
+            Self::Token => DEFAULT_TENANT,
+            Self::Key(pass) => pass.key.tenant,
+        }
     }
 
     /// Says whether it may do what an operation needs.

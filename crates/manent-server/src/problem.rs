@@ -26,6 +26,9 @@ pub struct Problem {
     /// Where in a query it went wrong, in characters from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<usize>,
+    /// In how many seconds it is worth another try.
+    #[serde(skip)]
+    pub(crate) wait: u16,
 }
 
 impl Problem {
@@ -38,6 +41,7 @@ impl Problem {
             detail: detail.into(),
             code: code.to_owned(),
             at: None,
+            wait: 1,
         }
     }
 
@@ -64,7 +68,7 @@ impl IntoResponse for Problem {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(self.wait));
         }
         // The log layer names the code; the detail may quote what was sent, so it stays out of the log.
         response.extensions_mut().insert(Code(self.code));

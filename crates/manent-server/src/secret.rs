@@ -39,7 +39,7 @@ impl fmt::Debug for Secret {
 }
 
 /// Writes a file that only its owner reads, whole or not at all.
-pub(crate) fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+pub fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     make_private_folder(folder)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();

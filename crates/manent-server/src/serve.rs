@@ -4,6 +4,7 @@ use crate::app::App;
 use crate::auth::{self, Auth};
 use crate::connections;
 use crate::guard::{Hosts, guard};
+use crate::lines::Lines;
 use crate::operation::{BASE, Need, Rule, Rules, description, routes};
 use crate::options::ServeOptions;
 use crate::places::Places;
@@ -89,7 +90,9 @@ impl Server {
         let operations = api::operations();
         let (stop, stopping) = watch::channel(false);
         let description = description(&operations);
-        tenants.begin().await.map_err(StartProblem::Tenants)?;
+        for (tenant, error) in tenants.begin().await.map_err(StartProblem::Tenants)? {
+            tracing::error!(%tenant, code = error.code(), "a tenant that was being made or erased could not be finished");
+        }
         let metrics_rule = Rule { id: "metrics", need: Need::Tenant, audited: None, long: false };
         let app = App {
             tenants,
@@ -102,6 +105,8 @@ impl Server {
             reference: reference::page(&description).into(),
             description: description.to_string().into(),
             requests: Places::new(options.limits.requests),
+            lines: Lines::new(),
+            transfers: Places::new(options.limits.transfers),
             tails: Places::new(options.limits.tails),
             stopping,
         };
@@ -179,6 +184,11 @@ async fn keep_backups(app: App) {
             }
             Err(error) => tracing::error!(code = error.code(), "the tenants could not be read"),
         }
+        match app.tenants.backup_system_if_due(&plan).await {
+            Ok(None) => {}
+            Ok(Some(path)) => tracing::info!(path = %path.display(), "a backup of the tenants and keys was taken"),
+            Err(error) => tracing::error!(code = error.code(), "a backup of the tenants and keys failed"),
+        }
         tokio::time::sleep(BACKUP_LOOK).await;
     }
 }
@@ -187,7 +197,13 @@ async fn keep_backups(app: App) {
 async fn keep_backup(tenants: &Tenants, tenant: TenantId, plan: &BackupPlan) {
     let folder = tenants.backups_of(tenant).unwrap_or_else(|| plan.folder.clone());
     let plan = BackupPlan { folder, ..plan.clone() };
-    let taken = async { tenants.database(tenant).await?.backup_if_due(&plan).await };
+    let taken = async {
+        // A store is not opened for nothing.
+        match plan.is_due()? {
+            true => tenants.database(tenant).await?.backup_if_due(&plan).await,
+            false => Ok(None),
+        }
+    };
     match taken.await {
         Ok(None) => {}
         Ok(Some(report)) => {

@@ -8,12 +8,12 @@ use crate::principal::{Principal, Who};
 use crate::problem::{Answer, Problem};
 use crate::rates::{Rate, Rates};
 use axum::http::StatusCode;
-use manent::model::{AuditActor, KeyId, KeyScope};
+use manent::model::{AuditActor, KeyId, KeyScope, TenantId};
 use manent::store::system::{AuditDraft, By};
 use manent::{ConversationId, MessageId, Tenants};
 use serde::Serialize;
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -37,18 +37,43 @@ pub struct Witness {
 struct Asked {
     operation: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
+    tenant: Option<TenantId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     conversation: Option<ConversationId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<MessageId>,
 }
 
 impl Asked {
-    /// Takes ids out of a path; everything else in it may be what people wrote.
-    fn of(operation: &'static str, path: &str) -> Self {
-        let conversation = path.split('/').find_map(|part| part.parse().ok());
-        let message = path.split('/').find_map(|part| part.parse().ok());
-        Self { operation, conversation, message }
+    /// Takes ids out of a path and its query; everything else in them may be what people wrote.
+    fn of(rule: Rule, path: &str) -> Self {
+        let path = decoded(path);
+        let parts = || path.split(['/', '?', '&', '=', ',']);
+        // Another tenant is named only by whoever looks after all of them.
+        let tenant = parts().filter(|_| rule.need == Need::Token).find_map(|part| part.parse().ok());
+        let conversation = parts().find_map(|part| part.parse().ok());
+        let message = parts().find_map(|part| part.parse().ok());
+        Self { operation: rule.id, tenant, conversation, message }
     }
+}
+
+/// Reads what is written as `%63`: an id may be written so, and is the same id.
+fn decoded(path: &str) -> String {
+    let (mut rest, mut text) = (path.as_bytes(), Vec::with_capacity(path.len()));
+    while let Some((byte, after)) = rest.split_first() {
+        let written = after.get(..2).filter(|_| *byte == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
+        match written.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(meant) => {
+                text.push(meant);
+                rest = &after[2..];
+            }
+            None => {
+                text.push(*byte);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 impl Witness {
@@ -61,7 +86,7 @@ impl Witness {
             None => limits.key,
         };
         self.keys.count(pass.key.id, rate, now).map_err(too_often)?;
-        match address {
+        match address.map(network) {
             Some(address) => self.addresses.count(address, limits.address, now).map_err(too_often),
             None => Ok(()),
         }
@@ -76,7 +101,7 @@ impl Witness {
             Refused::Key(_, key) => ("key.refused", key),
         };
         if let Some(address) = address
-            && let Err(wait) = self.refusals.count(address, app.limits.refusals, Instant::now())
+            && let Err(wait) = self.refusals.count(network(address), app.limits.refusals, Instant::now())
         {
             return too_often(wait);
         }
@@ -85,68 +110,111 @@ impl Witness {
             (None, Some(address)) => address.to_string(),
             (None, None) => String::new(),
         };
-        if !self.is_news(format!("{action} {subject}")) {
+        let what = format!("{action} {subject}");
+        if !self.is_news(&what) {
             return refused.into();
         }
         let actor = key.map_or(AuditActor::Stranger, AuditActor::Key);
-        let by = By { actor, user: None, address: address.map(|address| address.to_string()) };
-        if let Err(error) = app.tenants.audit(AuditDraft::new(action, None, by)).await {
-            tracing::error!(code = error.code(), "the audit log could not be written");
+        // Whoever looks after the tenant sees it, and what it tells of a user goes with them.
+        let (tenant, user) = key.and_then(|key| app.tenants.holder(key)).unzip();
+        let by = By { actor, user: user.flatten(), address: address.map(|address| address.to_string()) };
+        match app.tenants.audit(AuditDraft::new(action, tenant, by)).await {
+            Ok(()) => self.is_told(what),
+            Err(error) => tracing::error!(code = error.code(), "the audit log could not be written"),
         }
         refused.into()
     }
 
     /// Tells what the log is to know of a request before it is done. What cannot be told is not done.
     pub async fn tell(&self, tenants: &Tenants, principal: &Principal, rule: Rule, path: &str) -> Answer<()> {
-        let line = |action: &str, asked: &Asked| {
-            AuditDraft::new(action, Some(principal.tenant), principal.by.clone()).detail(asked)
-        };
-        let asked = Asked::of(rule.id, path);
-        let mut lines = Vec::new();
-        if let Who::Key(pass) = &principal.who
-            && self.is_news(format!("key.use {} {:?}", pass.key.id, principal.by.address))
-        {
-            lines.push(AuditDraft::new("key.use", Some(principal.tenant), principal.by.clone()));
+        let by = || principal.by.clone();
+        if let Who::Key(pass) = &principal.who {
+            let what = format!("key.use {} {:?}", pass.key.id, principal.by.address);
+            self.tell_once(tenants, what, || AuditDraft::new("key.use", Some(principal.tenant), by())).await?;
         }
+        let asked = Asked::of(rule, path);
         match rule.audited {
-            Some(action) => lines.push(line(action, &asked)),
-            None if self.is_read_by_admin(tenants, principal, rule, &asked) => lines.push(line("read", &asked)),
-            None => {}
+            Some(action) => {
+                // Whoever looks after a tenant sees what was done with it.
+                let about = asked.tenant.unwrap_or(principal.tenant);
+                Ok(tenants.audit(AuditDraft::new(action, Some(about), by()).detail(&asked)).await?)
+            }
+            None if is_read_by_admin(tenants, principal, rule) => {
+                let Asked { operation, conversation, message, .. } = &asked;
+                let what = format!("read {:?} {operation} {conversation:?} {message:?}", principal.by.actor);
+                let line = || AuditDraft::new("read", Some(principal.tenant), by()).detail(&asked);
+                self.tell_once(tenants, what, line).await
+            }
+            None => Ok(()),
         }
-        for line in lines {
-            tenants.audit(line).await?;
+    }
+
+    /// Tells something, unless it was told lately.
+    async fn tell_once(&self, tenants: &Tenants, what: String, line: impl FnOnce() -> AuditDraft) -> Answer<()> {
+        if self.is_news(&what) {
+            tenants.audit(line()).await?;
+            self.is_told(what);
         }
         Ok(())
     }
 
-    /// Says whether somebody looks at what may be somebody else's, and that was not told lately.
-    fn is_read_by_admin(&self, tenants: &Tenants, principal: &Principal, rule: Rule, asked: &Asked) -> bool {
-        let reads = rule.need == Need::Scope(KeyScope::Read);
-        if !reads || !principal.who.is_admin() || !tenants.has_users(principal.tenant) {
-            return false;
-        }
-        let Asked { operation, conversation, message } = asked;
-        self.is_news(format!("read {:?} {operation} {conversation:?} {message:?}", principal.by.actor))
+    fn is_news(&self, what: &str) -> bool {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.get(what).is_none_or(|at| at.elapsed() >= ONCE_IN)
     }
 
-    fn is_news(&self, what: String) -> bool {
-        let now = Instant::now();
+    /// Remembers that something is in the log, and not before it is.
+    fn is_told(&self, what: String) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.len() >= TOLD_MAX {
-            told.retain(|_, at| now.duration_since(*at) < ONCE_IN);
+            told.retain(|_, at| at.elapsed() < ONCE_IN);
         }
         if told.len() >= TOLD_MAX {
             told.clear();
         }
-        match told.get(&what) {
-            Some(at) if now.duration_since(*at) < ONCE_IN => false,
-            _ => told.insert(what, now).is_none_or(|_| true),
-        }
+        told.insert(what, Instant::now());
+    }
+}
+
+/// Says whether somebody looks at what may be somebody else's.
+fn is_read_by_admin(tenants: &Tenants, principal: &Principal, rule: Rule) -> bool {
+    let reads = rule.need == Need::Scope(KeyScope::Read);
+    reads && principal.who.is_admin() && tenants.has_users(principal.tenant)
+}
+
+/// Whoever has one address of IPv6 has all that begin like it.
+fn network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V6(address) => match address.to_ipv4_mapped() {
+            Some(address) => IpAddr::V4(address),
+            None => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
+        },
+        IpAddr::V4(_) => address,
     }
 }
 
 fn too_often(wait: Duration) -> Problem {
-    let seconds = wait.as_secs() + 1;
+    let seconds = u16::try_from(wait.as_secs() + 1).unwrap_or(u16::MAX);
     let why = format!("too many requests; try again in {seconds} s");
-    Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_often", why)
+    Problem { wait: seconds, ..Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_often", why) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_the_same_however_it_is_written() {
+        assert_eq!(decoded("/a/%63onv_1?in=x%2Cy&%zz%"), "/a/conv_1?in=x,y&%zz%");
+        assert_eq!(decoded("%E5%A4%A9%ff"), "天\u{fffd}");
+    }
+
+    #[test]
+    fn addresses_of_one_network_count_as_one() {
+        let of = |text: &str| network(text.parse().expect("an address"));
+        assert_eq!(of("2001:db8:1:2:3::1"), of("2001:db8:1:2:ffff::9"));
+        assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));
+        assert_eq!(of("::ffff:192.0.2.7"), of("192.0.2.7"));
+        assert_ne!(of("192.0.2.7"), of("192.0.2.8"));
+    }
 }

@@ -44,8 +44,10 @@ pub(crate) enum Image {
     InputTaken { no: i64, taken_pos: Option<i64> },
     /// What is said about a project.
     Project { no: i64, name: String, body: Vec<u8> },
-    /// The place and text of a memory.
+    /// The place and text of a memory; since it is known who wrote it, the next one is written.
     Memory { no: i64, row: MemoryImage },
+    /// The same, and who wrote it.
+    MemoryBy { no: i64, row: MemoryImage, actor_no: Option<i64> },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -449,7 +449,7 @@ pub struct Receipt {
     pub messages: i64,
     /// Conversations that are gone.
     pub conversations: i64,
-    /// Notes, states, folds, tool calls, events, inputs, calls, memories and origins that went with them.
+    /// Notes, states, folds, tool calls, events, inputs, calls, memories, origins and memberships that went with them.
     pub attached: i64,
     /// Blobs that nothing shows any more.
     pub blobs: i64,

@@ -30,6 +30,12 @@ impl BackupPlan {
     pub fn daily(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), every: Duration::from_secs(86_400), keep: 7 }
     }
+
+    /// Says whether the next one is due.
+    pub fn is_due(&self) -> Result<bool> {
+        let newest = backups(&self.folder)?.pop();
+        Ok(newest.is_none_or(|(_, made)| made.elapsed().unwrap_or_default() >= self.every))
+    }
 }
 
 impl Database {
@@ -40,20 +46,7 @@ impl Database {
 
     /// Makes a backup if one is due, then removes those beyond the number that stays. Call it as often as you like.
     pub async fn backup_if_due(&self, plan: &BackupPlan) -> Result<Option<BackupReport>> {
-        std::fs::create_dir_all(&plan.folder).map_err(|error| Error::file("making", &plan.folder, error))?;
-        let newest = backups(&plan.folder)?.pop();
-        let due = newest.is_none_or(|(_, made)| made.elapsed().unwrap_or_default() >= plan.every);
-        if !due {
-            return Ok(None);
-        }
-        let made_ms = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
-        let report = self.backup(plan.folder.join(format!("{PREFIX}{made_ms:015}{SUFFIX}"))).await?;
-        let all = backups(&plan.folder)?;
-        let surplus = all.len().saturating_sub(plan.keep.max(1));
-        for (path, _) in &all[..surplus] {
-            std::fs::remove_file(path).map_err(|error| Error::file("removing", path, error))?;
-        }
-        Ok(Some(report))
+        keep(plan, async |path| self.backup(path).await).await
     }
 
     /// Puts a backup in the place of a store that is not there, after checking it. Never overwrites.
@@ -61,38 +54,75 @@ impl Database {
     /// The place may be a server, whichever engine the backup was made on: so a store moves from one to the other.
     pub async fn restore_backup(from: impl AsRef<Path>, to: &Place) -> Result<()> {
         let from = from.as_ref();
-        let wal = beside(from, "-wal");
-        if std::fs::metadata(&wal).is_ok_and(|metadata| metadata.len() > 0) {
-            let why = format!("{} is not a backup: {} holds a part of it", from.display(), wal.display());
-            return Err(StoreError::Invalid(why).into());
-        }
+        refuse_half(from)?;
         match to {
             Place::File(file) => {
                 refuse_to_overwrite(file)?;
                 let partial = beside(file, ".partial");
-                let restored = restore_by_copy(from, &partial, to).await;
-                remove(&partial)?;
+                // What an earlier try left is removed, and a link that somebody put there is not written through.
+                remove_file(&partial)?;
+                let restored = copied(from, &partial, async |copy| restore_checked(copy, to).await).await;
+                // Also where the disk was full before all of it was there.
+                remove_file(&partial)?;
                 restored
             }
-            Place::Server(_) => {
-                let folder = private_folder()?;
-                let restored = restore_by_copy(from, &folder.join("copy"), to).await;
-                std::fs::remove_dir_all(&folder).map_err(|error| Error::file("removing", &folder, error))?;
-                restored
-            }
+            Place::Server(_) => with_copy(from, async |copy| restore_checked(copy, to).await).await,
         }
     }
 }
 
-/// Copies a backup, checks the copy, and puts it where it belongs.
-async fn restore_by_copy(from: &Path, partial: &Path, to: &Place) -> Result<()> {
-    // What an earlier try left is removed, and a link that somebody put there is not written through.
-    remove(partial)?;
-    std::fs::copy(from, partial).map_err(|error| Error::file("copying", from, error))?;
-    check(partial).await?;
+/// Refuses a file of which a part lies beside it: somebody has it open, or died with it.
+pub(crate) fn refuse_half(from: &Path) -> Result<()> {
+    let wal = beside(from, "-wal");
+    match std::fs::metadata(&wal).is_ok_and(|metadata| metadata.len() > 0) {
+        true => {
+            let why = format!("{} is not a backup: {} holds a part of it", from.display(), wal.display());
+            Err(StoreError::Invalid(why).into())
+        }
+        false => Ok(()),
+    }
+}
+
+/// Writes a backup if one is due, then removes those beyond the number that stays.
+pub(crate) async fn keep<T>(plan: &BackupPlan, write: impl AsyncFnOnce(&Path) -> Result<T>) -> Result<Option<T>> {
+    std::fs::create_dir_all(&plan.folder).map_err(|error| Error::file("making", &plan.folder, error))?;
+    if !plan.is_due()? {
+        return Ok(None);
+    }
+    let made_ms = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
+    let written = write(&plan.folder.join(format!("{PREFIX}{made_ms:015}{SUFFIX}"))).await?;
+    let all = backups(&plan.folder)?;
+    remove(&all[..all.len().saturating_sub(plan.keep.max(1))])?;
+    Ok(Some(written))
+}
+
+/// Removes backups; returns how many went.
+pub(crate) fn remove(backups: &[(PathBuf, SystemTime)]) -> Result<i64> {
+    for (path, _) in backups {
+        std::fs::remove_file(path).map_err(|error| Error::file("removing", path, error))?;
+    }
+    Ok(backups.len() as i64)
+}
+
+/// Does something with a copy of a backup that nobody else sees.
+pub(crate) async fn with_copy<T>(from: &Path, work: impl AsyncFnOnce(&Path) -> Result<T>) -> Result<T> {
+    let folder = private_folder()?;
+    let done = copied(from, &folder.join("copy"), work).await;
+    std::fs::remove_dir_all(&folder).map_err(|error| Error::file("removing", &folder, error))?;
+    done
+}
+
+async fn copied<T>(from: &Path, copy: &Path, work: impl AsyncFnOnce(&Path) -> Result<T>) -> Result<T> {
+    std::fs::copy(from, copy).map_err(|error| Error::file("copying", from, error))?;
+    work(copy).await
+}
+
+/// Checks the copy of a backup, and puts it where it belongs.
+async fn restore_checked(copy: &Path, to: &Place) -> Result<()> {
+    check(copy).await?;
     match to {
-        Place::File(file) => place_file(partial, file),
-        Place::Server(options) => Ok(PostgresStore::restore(options, partial).await?),
+        Place::File(file) => place_file(copy, file),
+        Place::Server(options) => Ok(PostgresStore::restore(options, copy).await?),
     }
 }
 
@@ -118,7 +148,7 @@ fn refuse_to_overwrite(to: &Path) -> Result<()> {
 }
 
 /// Removes a file and what SQLite puts beside it.
-fn remove(partial: &Path) -> Result<()> {
+fn remove_file(partial: &Path) -> Result<()> {
     for suffix in ["", "-wal", "-shm"] {
         let left = beside(partial, suffix);
         if std::fs::symlink_metadata(&left).is_ok() {
@@ -129,7 +159,8 @@ fn remove(partial: &Path) -> Result<()> {
 }
 
 async fn check(copy: &Path) -> Result<()> {
-    let store = SqliteStore::open(SqliteOptions::new(copy))?;
+    // Nobody searches it here, and an index would hold its words when it has gone.
+    let store = SqliteStore::open(SqliteOptions { index: false, ..SqliteOptions::new(copy) })?;
     let report = store.verify().await?;
     store.close().await?;
     match report.problems.first() {
@@ -149,7 +180,7 @@ fn place_file(partial: &Path, to: &Path) -> Result<()> {
     placed.map_err(|error| Error::file("placing", to, error))
 }
 
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)

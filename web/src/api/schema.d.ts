@@ -544,7 +544,7 @@ export interface Routes {
     body: undefined;
     answer: AuditPage;
   };
-  /** Walks the chain of the audit log, and names lines that were altered, lost or added. */
+  /** Walks the chain of the audit log, and names lines that were altered or lost; one too many at the end counts as lost. */
   'POST /audit/verify': {
     path: undefined;
     query: undefined;
@@ -586,7 +586,7 @@ export interface Routes {
     body: undefined;
     answer: Conversations;
   };
-  /** Makes a conversation. The same external id again answers the one that is there. */
+  /** Makes a conversation. The same external id again answers the one that is there; a key that may not read gets its id, and what it said itself. */
   'POST /conversations': {
     path: undefined;
     query: undefined;

@@ -17,7 +17,7 @@ impl Config {
             ("store", home.store.to_string(), home.store_from),
             ("home", home.folder.display().to_string(), home.folder_from),
             ("token", home.folder.join("token").display().to_string(), "home"),
-            ("backups", home.folder.join("backups").display().to_string(), "home"),
+            ("backups", home.backups().display().to_string(), "home"),
             ("version", env!("CARGO_PKG_VERSION").to_owned(), "program"),
         ];
         if screen.json {

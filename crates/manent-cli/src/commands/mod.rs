@@ -143,6 +143,7 @@ impl Command {
             Self::User(command) => return command.run(&home, &screen).await,
             Self::Key(command) => return command.run(&home, &screen).await,
             Self::Audit(command) => return command.run(&home, &screen).await,
+            Self::Backup(command) => return command.run(&home, &screen).await,
             Self::RestoreBackup(command) => return command.run(&home, &screen).await,
             Self::Config(command) => return command.run(&home, &screen),
             Self::Token(command) => return command.run(&home),
@@ -224,7 +225,6 @@ impl Command {
             Self::Tail(command) => command.run(desk).await,
             Self::Export(command) => command.run(desk).await,
             Self::Import(command) => command.run(desk).await,
-            Self::Backup(command) => command.run(desk).await,
             Self::Reindex(command) => command.run(desk).await,
             Self::Doctor(command) => command.run(desk).await,
             Self::Serve(_)
@@ -233,6 +233,7 @@ impl Command {
             | Self::Key(_)
             | Self::Audit(_)
             | Self::Verify(_)
+            | Self::Backup(_)
             | Self::RestoreBackup(_)
             | Self::Config(_)
             | Self::Token(_)

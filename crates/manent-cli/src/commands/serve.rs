@@ -50,7 +50,10 @@ pub struct Serve {
 impl Serve {
     pub async fn run(self, home: &Home) -> Result<()> {
         start_log(self.log_json);
-        let folder = self.backups.unwrap_or_else(|| home.backups());
+        let folder = match &self.backups {
+            Some(folder) => home.move_backups(folder)?,
+            None => home.backups(),
+        };
         let tenants = home.open_tenants(folder.clone())?;
         let plan = BackupPlan {
             every: Duration::from_secs(self.backups_every.saturating_mul(3600)),
@@ -65,10 +68,12 @@ impl Serve {
             limits: Limits { key: rate(self.key_rate), address: rate(self.address_rate), ..Limits::default() },
         };
         let token = std::env::var("MANENT_TOKEN").ok().filter(|token| !token.is_empty()).map(Secret::given);
+        let is_chosen = token.is_some();
         let server = Server::bind(tenants, options, token).await?;
-        let link = server.login_link();
-        let store = &home.store;
-        print(&format!("Manent keeps {store}\nOpen {link}\nAPI  http://{}/docs/api\n", server.address()))?;
+        let (store, link, address) = (&home.store, server.login_link(), server.address());
+        // Whoever chose the token knows it, and what is printed may be kept in a log.
+        let shown = if is_chosen { format!("http://{address}/") } else { link.clone() };
+        print(&format!("Manent keeps {store}\nOpen {shown}\nAPI  http://{address}/docs/api\n"))?;
         if self.open {
             open_browser(&link);
         }

@@ -7,10 +7,12 @@ use crate::home::Home;
 use crate::moment;
 use crate::progress::{Indexing, Spinner};
 use crate::screen::{BOLD, Cell, DIM, Screen, Table, print};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use manent::model::stats::Tally;
-use manent::store::{JournalQuery, StatsQuery};
+use manent::model::{AuditActor, DEFAULT_TENANT};
+use manent::store::system::{AuditReport, By};
+use manent::store::{JournalQuery, StatsQuery, VerifyReport};
 use manent::{Database, Place, Tenants};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -136,20 +138,49 @@ impl Tail {
 pub struct Backup {
     /// The new file.
     to: PathBuf,
+    /// Tenants, users, keys and the audit log instead of conversations.
+    #[arg(long, conflicts_with = "tenant")]
+    system: bool,
+    /// The store of this tenant, by name or id.
+    #[arg(long, value_name = "TENANT")]
+    tenant: Option<String>,
 }
 
 impl Backup {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
-        let spinner = Spinner::start(&desk.screen, "copying, restoring and checking");
-        let report = desk.database.backup(&self.to).await;
+    pub async fn run(self, home: &Home, screen: &Screen) -> Result<()> {
+        home.must_exist()?;
+        if !self.system && self.tenant.is_none() {
+            let database = home.open()?;
+            let done = self.copy(&database, screen).await;
+            let closed = database.close().await;
+            done?;
+            return Ok(closed?);
+        }
+        home.with_tenants(async |tenants| {
+            if let Some(tenant) = &self.tenant {
+                let tenant = tenants.tenant(tenant).await?;
+                return self.copy(&tenants.database(tenant.id).await?, screen).await;
+            }
+            let spinner = Spinner::start(screen, "copying and checking");
+            let written = tenants.backup_system(&self.to).await;
+            spinner.end();
+            written?;
+            screen.done(&format!("{} holds the tenants, users, keys and the audit log", self.to.display()));
+            Ok(())
+        })
+        .await
+    }
+
+    async fn copy(&self, database: &Database, screen: &Screen) -> Result<()> {
+        let spinner = Spinner::start(screen, "copying, restoring and checking");
+        let report = database.backup(&self.to).await;
         spinner.end();
         let report = report?;
-        match desk.screen.json {
-            true => desk.screen.json(&report),
+        match screen.json {
+            true => screen.json(&report),
             false => {
                 let (messages, conversations) = (report.messages, report.conversations);
-                desk.screen
-                    .done(&format!("{} holds {messages} messages in {conversations} conversations", report.path));
+                screen.done(&format!("{} holds {messages} messages in {conversations} conversations", report.path));
                 Ok(())
             }
         }
@@ -163,17 +194,43 @@ pub struct RestoreBackup {
     from: PathBuf,
     /// The new file, or postgres://… with no store in it; the store of this installation if it is not given.
     to: Option<PathBuf>,
+    /// The tenant whose store it is, by name or id.
+    #[arg(long, value_name = "TENANT", conflicts_with = "to")]
+    tenant: Option<String>,
 }
 
 impl RestoreBackup {
     pub async fn run(self, home: &Home, screen: &Screen) -> Result<()> {
-        let to = self.to.map_or_else(|| home.store.clone(), Place::of);
         let spinner = Spinner::start(screen, "copying and checking");
-        let restored = Database::restore_backup(&self.from, &to).await;
+        let restored = self.restore(home).await;
         spinner.end();
-        restored?;
-        screen.done(&format!("restored {to}"));
+        screen.done(&format!("restored {}", restored?));
         Ok(())
+    }
+
+    /// Puts it where it belongs, and says what that is.
+    async fn restore(self, home: &Home) -> Result<String> {
+        let (from, by) = (&self.from, By::actor(AuditActor::Operator));
+        if let Some(tenant) = &self.tenant {
+            return home
+                .with_tenants(async |tenants| {
+                    let tenant = tenants.tenant(tenant).await?;
+                    tenants.restore_tenant(tenant.id, from, by).await?;
+                    Ok(format!("tenant {}", tenant.name))
+                })
+                .await;
+        }
+        let to = self.to.map_or_else(|| home.store.clone(), Place::of);
+        match Tenants::is_system_backup(from) {
+            true => {
+                Tenants::restore_system(from, &to, by).await?;
+                Ok(format!("the tenants, users, keys and audit log of {to}"))
+            }
+            false => {
+                Database::restore_backup(from, &to).await?;
+                Ok(to.to_string())
+            }
+        }
     }
 }
 
@@ -200,40 +257,74 @@ impl Verify {
 
 async fn verify(database: &Database, tenants: Option<&Tenants>, screen: &Screen) -> Result<()> {
     let spinner = Spinner::start(screen, "verifying");
-    let report = database.verify().await;
-    let audit = match tenants {
-        Some(tenants) => Some(tenants.verify_audit().await),
-        None => None,
-    };
+    let found = verify_all(database, tenants).await;
     spinner.end();
-    let (report, audit) = (report?, audit.transpose()?);
-    if screen.json {
-        let mut shown = serde_json::to_value(&report)?;
-        if let Some(audit) = &audit {
-            shown["audit"] = serde_json::to_value(audit)?;
-        }
-        screen.json(&shown)?;
-    } else {
-        print(&format!(
-            "{} messages, {} erased, {} conversations, {} journal rows, {} blobs: {}\n",
-            report.messages,
-            report.erased,
-            report.conversations,
-            report.journal,
-            report.blobs,
-            if report.is_sound() { "all as they were written" } else { "NOT as they were written" },
-        ))?;
-        for problem in &report.problems {
-            print(&format!("{}\n", serde_json::to_string(problem)?))?;
-        }
+    let (stores, audit, lost) = found?;
+    let problems: usize = stores.iter().map(|(_, report)| report.problems.len()).sum();
+    match screen.json {
+        true => screen.json(&as_json(&stores, audit.as_ref())?)?,
+        false => stores.iter().try_for_each(|(tenant, report)| show_report(tenant.as_deref(), report))?,
     }
-    if !report.is_sound() {
-        bail!("{} problems; restore a backup", report.problems.len());
+    if problems > 0 {
+        bail!("{problems} problems; restore a backup");
+    }
+    if let Some(lost) = lost {
+        return Err(lost);
     }
     match audit {
         Some(audit) => show_check(screen, &audit),
         None => Ok(()),
     }
+}
+
+/// Each store that was walked, with the name of the tenant, if it is not the first.
+type Walked = Vec<(Option<String>, VerifyReport)>;
+
+/// Walks every store, and says why of one that could not be opened; it keeps the others from nothing.
+async fn verify_all(
+    database: &Database,
+    tenants: Option<&Tenants>,
+) -> Result<(Walked, Option<AuditReport>, Option<anyhow::Error>)> {
+    let (mut walked, mut lost) = (vec![(None, database.verify().await?)], None);
+    let Some(tenants) = tenants else { return Ok((walked, None, None)) };
+    for tenant in tenants.tenants_in_use().await?.into_iter().filter(|tenant| tenant.id != DEFAULT_TENANT) {
+        match tenants.database(tenant.id).await.with_context(|| format!("tenant {}", tenant.name)) {
+            Ok(database) => walked.push((Some(tenant.name), database.verify().await?)),
+            Err(error) => lost = Some(error),
+        }
+    }
+    Ok((walked, Some(tenants.verify_audit().await?), lost))
+}
+
+fn as_json(stores: &Walked, audit: Option<&AuditReport>) -> Result<serde_json::Value> {
+    let mut shown = serde_json::Value::Null;
+    for (tenant, report) in stores {
+        match tenant {
+            None => shown = serde_json::to_value(report)?,
+            Some(name) => shown["tenants"][name] = serde_json::to_value(report)?,
+        }
+    }
+    if let Some(audit) = audit {
+        shown["audit"] = serde_json::to_value(audit)?;
+    }
+    Ok(shown)
+}
+
+fn show_report(tenant: Option<&str>, report: &VerifyReport) -> Result<()> {
+    let whose = tenant.map(|name| format!("{name}: ")).unwrap_or_default();
+    print(&format!(
+        "{whose}{} messages, {} erased, {} conversations, {} journal rows, {} blobs: {}\n",
+        report.messages,
+        report.erased,
+        report.conversations,
+        report.journal,
+        report.blobs,
+        if report.is_sound() { "all as they were written" } else { "NOT as they were written" },
+    ))?;
+    for problem in &report.problems {
+        print(&format!("{}\n", serde_json::to_string(problem)?))?;
+    }
+    Ok(())
 }
 
 /// Makes the search index anew.

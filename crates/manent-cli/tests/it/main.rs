@@ -7,6 +7,7 @@ mod watched;
 mod search;
 mod picker;
 mod serve;
+mod tenants;
 mod canary;
 mod server;
 mod readme;

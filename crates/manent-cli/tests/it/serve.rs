@@ -29,8 +29,13 @@ impl Served {
 
     /// The same, with a log of some level that goes somewhere.
     pub fn start_to(mut command: Command, level: &str, log: Stdio) -> Self {
+        command.args(["serve", "--listen", "127.0.0.1:0", "--no-backups"]);
+        Self::of(command, level, log)
+    }
+
+    /// Starts it with a command that says all of it.
+    pub fn of(mut command: Command, level: &str, log: Stdio) -> Self {
         let mut child = command
-            .args(["serve", "--listen", "127.0.0.1:0", "--no-backups"])
             .env("MANENT_LOG", level)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

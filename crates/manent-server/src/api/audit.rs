@@ -26,7 +26,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .answers::<AuditPage>(200),
         Operation::new(Method::POST, "/audit/verify", "verifyAudit", verify)
             .needs(Need::Token)
-            .says("Walks the chain of the audit log, and names lines that were altered, lost or added.")
+            .says("Walks the chain of the audit log, and names lines that were altered or lost; one too many at the end counts as lost.")
             .library("verify_audit")
             .body::<Nothing>()
             .answers::<AuditReport>(200)

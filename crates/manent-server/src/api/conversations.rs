@@ -3,7 +3,7 @@
 use super::{Nothing, Tagged, limit};
 use crate::app::App;
 use crate::extract::{Asked, Asker, Here, Id, Json, Write};
-use crate::operation::{Operation, group};
+use crate::operation::{Need, Operation, group};
 use crate::problem::{Answer, Problem};
 use axum::extract::State;
 use axum::http::{Method, StatusCode};
@@ -28,7 +28,10 @@ pub(super) fn operations() -> Vec<Operation> {
             .answers::<Conversations>(200),
         Operation::new(Method::POST, "/conversations", "createConversation", create)
             .needs(KeyScope::Append)
-            .says("Makes a conversation. The same external id again answers the one that is there.")
+            .says(
+                "Makes a conversation. The same external id again answers the one that is there; a key that may not read \
+                 gets its id, and what it said itself.",
+            )
             .library("create")
             .body::<ConversationDraft>()
             .answers::<Conversation>(201),
@@ -248,9 +251,41 @@ async fn resolve(Here(database): Here, Asked(name): Asked<Name>) -> Answer<axum:
     Ok(axum::Json(Resolved { id }))
 }
 
-async fn create(Write(database): Write, Json(draft): Json<ConversationDraft>) -> Answer<(StatusCode, Tagged)> {
-    let conversation = database.create(draft).await?;
+async fn create(
+    Asker(asker): Asker,
+    Write(database): Write,
+    Json(draft): Json<ConversationDraft>,
+) -> Answer<(StatusCode, Tagged)> {
+    let said = draft.clone();
+    let mut conversation = database.create(draft).await?;
+    if asker.who.may(Need::Scope(KeyScope::Read)).is_err() {
+        conversation = as_said(conversation, said);
+    }
     Ok((StatusCode::CREATED, Tagged(conversation)))
+}
+
+/// Returns a conversation as somebody may see it who may not read: its id, and what they said of it themselves. It may have
+/// been there before, and another may have made it.
+fn as_said(conversation: Conversation, said: ConversationDraft) -> Conversation {
+    Conversation {
+        title: said.title,
+        kind: said.kind,
+        status: ConversationStatus::Active,
+        pinned: false,
+        project: said.project,
+        creator: said.creator,
+        members: said.members,
+        tags: said.tags,
+        metadata: said.metadata,
+        continued_from: said.continued_from,
+        forked_from: said.forked_from,
+        trashed_at: None,
+        head: None,
+        messages: 0,
+        words: 0,
+        tokens: 0,
+        ..conversation
+    }
 }
 
 async fn get(Here(database): Here, Id(id): Id<ConversationId>) -> Answer<Tagged> {

@@ -2,7 +2,7 @@
 
 use super::transfer::selection;
 use crate::app::App;
-use crate::extract::{Asked, Here};
+use crate::extract::{Asked, Asker};
 use crate::operation::{Operation, group};
 use crate::pipe;
 use crate::problem::{Answer, Problem};
@@ -98,12 +98,13 @@ struct ImportParameters {
 
 async fn import(
     State(app): State<App>,
-    Here(database): Here,
+    Asker(asker): Asker,
     Asked(asked): Asked<ImportParameters>,
     headers: HeaderMap,
     request: Request,
 ) -> Answer<Response> {
     let format = asked.format.as_deref().map(named).transpose()?;
+    let (database, who, place) = (asker.database, asker.who, app.transfer(asker.tenant)?);
     let name = asked.name.filter(|name| !name.is_empty()).unwrap_or_else(|| "upload".to_owned());
     let (feed, reader) = pipe::into(request.into_body(), app.limits.import_bytes);
     let opening = tokio::task::spawn_blocking(move || opened(name, format, reader));
@@ -114,10 +115,14 @@ async fn import(
     let mode = if asked.dry_run { ImportMode::DryRun } else { ImportMode::Store };
     let (teller, heard) = unbounded_channel();
     let told = teller.clone();
-    // It goes on when the one who asked has left: half a file is not what anybody wants.
+    // It goes on when the one who asked has left: half a file is not what anybody wants. Not when they are no longer let in.
     let work = tokio::spawn(async move {
-        let report = database.import_tree(tree, format, mode, |records| drop(told.send(Told::Progress(records)))).await;
-        report.map_err(Problem::from)
+        let _place = place;
+        let importing = database.import_tree(tree, format, mode, |records| drop(told.send(Told::Progress(records))));
+        tokio::select! {
+            report = importing => report.map_err(Problem::from),
+            () = who.ended() => Err(crate::guard::key_ended()),
+        }
     });
     if super::wants_events(&headers) {
         tokio::spawn(async move {
@@ -208,8 +213,13 @@ struct ExportParameters {
     redact: bool,
 }
 
-async fn export(Here(database): Here, Asked(asked): Asked<ExportParameters>) -> Answer<Response> {
+async fn export(
+    State(app): State<App>,
+    Asker(asker): Asker,
+    Asked(asked): Asked<ExportParameters>,
+) -> Answer<Response> {
     let format = named(&asked.format)?;
+    let (database, place) = (asker.database, app.transfer(asker.tenant)?);
     let selection = selection(&database, asked.conversation, asked.query).await?;
     let secrets = if asked.redact { Secrets::Remove } else { Secrets::Keep };
     let plan = ExportPlan { selection, format, generation: asked.generation, secrets };
@@ -219,6 +229,7 @@ async fn export(Here(database): Here, Asked(asked): Asked<ExportParameters>) -> 
     let (name, mut file) = finished.map_err(|_| defect())?.map_err(unkept)?;
     let (mut out, stream) = pipe::out();
     tokio::task::spawn_blocking(move || {
+        let _place = place;
         let broken = out.breaker();
         if std::io::copy(&mut file, &mut out).is_err() {
             broken.send();

@@ -1,12 +1,15 @@
 //! What stands beside conversations: documents, memories, imported files. And the raw commit.
 
 use super::limit;
-use crate::extract::{Asked, Here, Id, Json, Kind, Word, Write};
+use crate::app::App;
+use crate::extract::{Asked, Asker, Here, Id, Json, Kind, Word, Write};
 use crate::operation::{Operation, group};
 use crate::problem::Answer;
+use axum::extract::State;
 use axum::http::{Method, StatusCode};
 use manent::MemoryDraft;
 use manent::model::{Document, KeyScope, Memory, MemoryId, Origin, ProjectId, Quarantined, Source, SourceId};
+use manent::store::system::AuditDraft;
 use manent::store::{Change, Committed, MemoriesQuery, OriginsQuery};
 use manent::{ConversationId, MessageId};
 use schemars::JsonSchema;
@@ -206,7 +209,21 @@ async fn quarantined(Here(database): Here, Id(source): Id<SourceId>) -> Answer<a
     Ok(axum::Json(database.quarantined(source).await?))
 }
 
-async fn commit(Write(database): Write, Json(wish): Json<Commit>) -> Answer<(StatusCode, axum::Json<Committed>)> {
+async fn commit(
+    State(app): State<App>,
+    Asker(asker): Asker,
+    Write(database): Write,
+    Json(wish): Json<Commit>,
+) -> Answer<(StatusCode, axum::Json<Committed>)> {
+    for change in &wish.changes {
+        // What destroys is told before it is done, whichever way it comes.
+        let action = match change {
+            Change::Erase { .. } => "erase",
+            Change::Purge { .. } => "purge",
+            _ => continue,
+        };
+        app.tenants.audit(AuditDraft::new(action, Some(asker.tenant), asker.by.clone())).await?;
+    }
     let committed = database.commit(wish.changes, Vec::new()).await?;
     Ok((StatusCode::CREATED, axum::Json(committed)))
 }

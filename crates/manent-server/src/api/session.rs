@@ -62,7 +62,10 @@ type Cookie = (StatusCode, AppendHeaders<[(header::HeaderName, String); 1]>);
 async fn begin(State(app): State<App>, peer: Option<Extension<Peer>>, Json(login): Json<Login>) -> Answer<Cookie> {
     let address = peer.map(|Extension(peer)| peer.0);
     match app.auth.know(&app.tenants, &login.token) {
-        Ok(who) => Ok(cookie(app.auth.begin(&who).map_err(kept)?)),
+        Ok(who) => {
+            app.witness.count(&app.limits, &who, address)?;
+            Ok(cookie(app.auth.begin(&who).map_err(kept)?))
+        }
         Err(refused) => Err(app.witness.refuse(&app, refused, address).await),
     }
 }

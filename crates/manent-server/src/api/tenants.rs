@@ -166,9 +166,9 @@ async fn create_key(
     Ok(made(app.tenants.create_key(id, draft, asker.by).await?))
 }
 
-async fn export(State(app): State<App>, Id(id): Id<TenantId>) -> Answer<Response> {
+async fn export(State(app): State<App>, Asker(asker): Asker, Id(id): Id<TenantId>) -> Answer<Response> {
     let database = app.tenants.database(id).await?;
-    Ok(lines_of(database, ExportSelection::Everything))
+    Ok(lines_of(database, ExportSelection::Everything, app.transfer(asker.tenant)?))
 }
 
 async fn erase(

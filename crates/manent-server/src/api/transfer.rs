@@ -1,9 +1,10 @@
 //! Everything out, everything in: JSON lines, in a stream that never lies in memory whole.
 
 use crate::app::App;
-use crate::extract::{Asked, Here};
+use crate::extract::{Asked, Asker};
 use crate::operation::{Operation, group};
 use crate::pipe;
+use crate::places::Place;
 use crate::problem::{Answer, Problem};
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -64,16 +65,21 @@ pub(super) async fn selection(
     }
 }
 
-async fn export(Here(database): Here, Asked(asked): Asked<ExportParameters>) -> Answer<Response> {
-    let selection = selection(&database, asked.conversation, asked.query).await?;
-    Ok(lines_of(database, selection))
+async fn export(
+    State(app): State<App>,
+    Asker(asker): Asker,
+    Asked(asked): Asked<ExportParameters>,
+) -> Answer<Response> {
+    let selection = selection(&asker.database, asked.conversation, asked.query).await?;
+    Ok(lines_of(asker.database, selection, app.transfer(asker.tenant)?))
 }
 
 /// Answers with our own lines, as they are made.
-pub(super) fn lines_of(database: Database, selection: ExportSelection) -> Response {
+pub(super) fn lines_of(database: Database, selection: ExportSelection, place: Place) -> Response {
     let (out, stream) = pipe::out();
     let runtime = tokio::runtime::Handle::current();
     tokio::task::spawn_blocking(move || {
+        let _place = place;
         let broken = out.breaker();
         if let Err(error) = runtime.block_on(database.export_jsonl(&selection, out)) {
             tracing::warn!(code = error.code(), "an export ended early");
@@ -86,10 +92,12 @@ pub(super) fn lines_of(database: Database, selection: ExportSelection) -> Respon
     (headers, Body::from_stream(stream)).into_response()
 }
 
-async fn import(State(app): State<App>, Here(database): Here, request: Request) -> Answer<axum::Json<ImportReport>> {
+async fn import(State(app): State<App>, Asker(asker): Asker, request: Request) -> Answer<axum::Json<ImportReport>> {
+    let (database, place) = (asker.database, app.transfer(asker.tenant)?);
     let (feed, reader) = pipe::into(request.into_body(), app.limits.import_bytes);
     let runtime = tokio::runtime::Handle::current();
     let work = tokio::task::spawn_blocking(move || {
+        let _place = place;
         runtime.block_on(database.import_jsonl(BufReader::with_capacity(1 << 16, reader)))
     });
     let fed = feed.await;

@@ -1,6 +1,6 @@
 //! Other programs' files over HTTP: uploaded, reported, downloaded.
 
-use crate::kit::{Running, good};
+use crate::kit::{HOME, Running, good};
 use manent_server::Limits;
 use manent_testing::http::{Answer, Client};
 use serde_json::{Value, json};
@@ -117,5 +117,52 @@ async fn what_is_no_file_of_anybody_changes_nothing() {
         ]
     );
     assert_eq!(good(&mut client, "GET", "/conversations", Value::Null).await["conversations"], json!([]));
+    server.stop().await;
+}
+
+/// As many sessions as take an import some time.
+fn many(sessions: usize, each: usize) -> String {
+    let at = "2024-01-01T00:00:00.000Z";
+    let session = |n| json!({ "session_id": format!("s{n}"), "name": format!("{n}"), "status": 0, "create_at": at });
+    let entry = |n: usize| {
+        let (id, of) = (format!("e{n}"), format!("s{}", n / each));
+        json!({ "entry_id": id, "session_id": of, "message": "a word", "role": "user", "create_at": at })
+    };
+    let sessions: Vec<Value> = (0..sessions).map(session).collect();
+    let entries: Vec<Value> = (0..sessions.len() * each).map(entry).collect();
+    format!(r#"{{"sessions":{},"entries":{},"compacted_dialogues":[]}}"#, json!(sessions), json!(entries))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_import_ends_with_its_key_and_is_finished_by_another() {
+    const SESSIONS: usize = 400;
+    const EACH: usize = 50;
+    let server = Running::start().await;
+    let (id, word) = server.key(HOME, json!({ "scopes": ["manage"] })).await;
+    let (mut holder, mut owner) = (server.holder(&word).await, server.client().await);
+    let file = many(SESSIONS, EACH);
+    let sent = file.clone();
+    let importing = tokio::spawn(async move { upload(&mut holder, "name=a.json", "application/json", sent).await });
+    let kept = async |owner: &mut Client| {
+        let stats = good(owner, "GET", "/stats", Value::Null).await;
+        stats["total"]["messages"].as_u64().expect("a number") as usize
+    };
+    while kept(&mut owner).await == 0 {
+        assert!(!importing.is_finished(), "nothing was taken in");
+    }
+    good(&mut owner, "DELETE", &format!("/keys/{id}"), Value::Null).await;
+    let ended = importing.await.expect("it ends");
+    assert_eq!((ended.status.as_u16(), &value(&ended)["code"]), (401, &json!("key_ended")));
+    // What the store was given by then it takes in.
+    let pause = std::time::Duration::from_millis(500);
+    tokio::time::sleep(pause).await;
+    let left = kept(&mut owner).await;
+    tokio::time::sleep(pause).await;
+    assert_eq!(kept(&mut owner).await, left, "it goes on behind the back of whoever revoked the key");
+    assert!(left < SESSIONS * EACH, "it was over before the key was");
+    // What is there stays, and the same file fills up the rest.
+    let report = upload(&mut owner, "name=a.json", "application/json", file).await;
+    assert_eq!(report.status.as_u16(), 200, "{}", report.text());
+    assert_eq!(kept(&mut owner).await, SESSIONS * EACH);
     server.stop().await;
 }

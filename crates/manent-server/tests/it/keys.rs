@@ -1,6 +1,6 @@
 //! Keys: what they open, how often, and that they close again at once.
 
-use crate::kit::{Running, ask, good, text};
+use crate::kit::{HOME, Running, ask, good, text};
 use manent_server::{Limits, Rate};
 use manent_testing::http::Events;
 use serde_json::{Value, json};
@@ -8,9 +8,6 @@ use std::time::Duration;
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// The first tenant.
-const HOME: &str = "ten_00000000000000000000000000";
 
 async fn tail(server: &Running, word: &str) -> (manent_testing::http::Client, Events) {
     let mut reader = server.holder(word).await;
@@ -24,6 +21,18 @@ async fn tail(server: &Running, word: &str) -> (manent_testing::http::Client, Ev
 async fn cut(mut events: Events) {
     let over = async { while let Ok(Some(_)) = events.next().await {} };
     tokio::time::timeout(PATIENCE, over).await.expect("the stream ends");
+}
+
+/// Begins a request whose body does not come.
+async fn unfinished(server: &Running, path: &str, kind: &str, word: &str) -> tokio::net::TcpStream {
+    let mut stream = tokio::net::TcpStream::connect(server.address).await.expect("listening");
+    let (host, shown) = (server.address, format!("authorization: Bearer {word}\r\n"));
+    let shown = if word.is_empty() { "" } else { &shown };
+    let head = format!(
+        "POST /api/v1{path} HTTP/1.1\r\nhost: {host}\r\n{shown}content-type: {kind}\r\ncontent-length: 1000\r\n\r\n"
+    );
+    tokio::io::AsyncWriteExt::write_all(&mut stream, head.as_bytes()).await.expect("sent");
+    stream
 }
 
 #[tokio::test]
@@ -85,14 +94,8 @@ async fn a_revoked_key_ends_streams_sessions_and_requests() {
 async fn an_upload_ends_with_its_key() {
     let server = Running::start().await;
     let (id, word) = server.key(HOME, json!({ "scopes": ["manage"] })).await;
-    let mut stream = tokio::net::TcpStream::connect(server.address).await.expect("listening");
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    let head = format!(
-        "POST /api/v1/import HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {word}\r\n\
-         content-type: application/x-ndjson\r\ncontent-length: 1000\r\n\r\n",
-        server.address
-    );
-    stream.write_all(head.as_bytes()).await.expect("sent");
+    let mut stream = unfinished(&server, "/import", "application/x-ndjson", &word).await;
     stream.write_all(b"{\"type\":\"manent\",\"value\":{\"format\":1}}\n").await.expect("sent");
     // The use of a key is in the log before the request is done, so it is under way once it is there.
     let mut owner = server.client().await;
@@ -239,6 +242,139 @@ async fn numbers_are_told_by_tenant_and_to_whom_they_concern() {
     assert!(own.contains(&acme) && !own.contains(&umbrella), "{own}");
     assert!(!all.contains("canary") && !all.contains("acme"), "{all}");
     assert_eq!(numbers(&mut reader).await.0, 403);
+    let (_, all) = numbers(&mut server.client().await).await;
+    assert!(all.contains(&format!("manent_requests_total{{tenant=\"{umbrella}\",status=\"4xx\"}} 1")), "{all}");
     assert_eq!(numbers(&mut server.stranger().await).await.0, 401);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_log_of_a_tenant_tells_what_others_did_with_it() {
+    let server = Running::start().await;
+    let acme = server.tenant("acme").await;
+    let mut owner = server.client().await;
+    owner.send("GET", &format!("/api/v1/tenants/{acme}/export"), &[], "").await.expect("an answer");
+    let (_, admin) = server.key(&acme, json!({ "scopes": ["admin"] })).await;
+    let mut admin = server.holder(&admin).await;
+    good(&mut admin, "PUT", "/users/ada", json!({ "name": "Ada" })).await;
+    let (id, word) = server.key(&acme, json!({ "scopes": ["read"], "user": "ada" })).await;
+    good(&mut admin, "DELETE", &format!("/keys/{id}"), Value::Null).await;
+    // Nobody else writes into it: whatever is named in a path is no tenant there.
+    let (_, other) = server.key(HOME, json!({ "scopes": ["admin"] })).await;
+    ask(&mut server.holder(&other).await, "POST", &format!("/conversations/{acme}/purge"), json!({})).await;
+    // What destroys is told, whichever way it comes; and an id is an id, however it is written.
+    let chat = text(&good(&mut admin, "POST", "/conversations", json!({ "title": "t" })).await, "/id");
+    let written = format!("/api/v1/conversations/%63{}", &chat[1..]);
+    assert_eq!(admin.send("GET", &written, &[], "").await.expect("an answer").status.as_u16(), 200);
+    let erase = json!({ "changes": [{ "erase": { "target": { "conversation": chat } } }] });
+    good(&mut admin, "POST", "/commits", erase).await;
+    assert_eq!(ask(&mut server.holder(&word).await, "GET", "/conversations", Value::Null).await.0, 401);
+    let lines = good(&mut owner, "GET", &format!("/audit?limit=100&tenant={acme}"), Value::Null).await;
+    let lines = lines["entries"].as_array().expect("lines");
+    let line = |action: &str| lines.iter().find(|line| line["action"] == action).unwrap_or_else(|| panic!("{action}"));
+    assert_eq!(line("tenant.export")["payload"]["detail"]["tenant"], json!(acme));
+    assert_eq!(line("read")["payload"]["detail"]["conversation"], json!(chat));
+    assert_eq!(line("erase")["tenant"], json!(acme));
+    assert!(!lines.iter().any(|line| line["action"] == "purge"), "a line of another tenant");
+    assert_eq!(line("key.refused")["payload"]["by_user"], json!("ada"), "{}", line("key.refused"));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn nobody_is_sent_out_by_the_sessions_of_another() {
+    let server = Running::start().await;
+    let (_, word) = server.key(HOME, json!({ "scopes": ["read"], "rate": 1_000 })).await;
+    let mut visitor = server.stranger().await;
+    let mut begin = async |token: &str| {
+        let login = json!({ "token": token }).to_string();
+        let begun = visitor.send("POST", "/api/v1/session", &[("content-type", "application/json")], login).await;
+        begun.expect("an answer").header("set-cookie").split(';').next().expect("a cookie").to_owned()
+    };
+    let owner = begin(crate::kit::TOKEN).await;
+    let mut others = Vec::new();
+    for _ in 0..65 {
+        others.push(begin(&word).await);
+    }
+    let mut look = async |cookie: &str| {
+        let seen = visitor.send("GET", "/api/v1/conversations", &[("cookie", cookie)], "").await;
+        seen.expect("an answer").status.as_u16()
+    };
+    assert_eq!(look(&owner).await, 200);
+    let mut left = 0;
+    for other in &others {
+        left += usize::from(look(other).await == 200);
+    }
+    assert_eq!(left, 64, "one of the same key ends");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_transfers_of_one_tenant_leave_room_for_another() {
+    let server = Running::with(Limits { transfers: 2, ..Limits::default() }).await;
+    let (acme, umbrella) = (server.tenant("acme").await, server.tenant("umbrella").await);
+    let (_, slow) = server.key(&acme, json!({ "scopes": ["manage"] })).await;
+    let (_, quick) = server.key(&umbrella, json!({ "scopes": ["manage"] })).await;
+    let stream = unfinished(&server, "/import", "application/x-ndjson", &slow).await;
+    let mut slow = server.holder(&slow).await;
+    let full = async {
+        loop {
+            let answer = slow.send("GET", "/api/v1/export", &[], "").await.expect("an answer");
+            if answer.status.as_u16() == 503 {
+                break answer;
+            }
+        }
+    };
+    let full = tokio::time::timeout(PATIENCE, full).await.expect("it has its share");
+    assert!(full.text().contains("busy"), "{}", full.text());
+    for _ in 0..3 {
+        let answer = server.holder(&quick).await.send("GET", "/api/v1/export", &[], "").await.expect("an answer");
+        assert_eq!(answer.status.as_u16(), 200, "{}", answer.text());
+    }
+    // Whoever leaves gives the place back.
+    drop(stream);
+    let free =
+        async { while slow.send("GET", "/api/v1/export", &[], "").await.expect("an answer").status.as_u16() != 200 {} };
+    tokio::time::timeout(PATIENCE, free).await.expect("the place is free again");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn strangers_leave_room_for_those_who_are_known() {
+    let server = Running::with(Limits { requests: 4, ..Limits::default() }).await;
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        held.push(unfinished(&server, "/session", "application/json", "").await);
+    }
+    let mut stranger = server.stranger().await;
+    let login = [("content-type", "application/json")];
+    let full = async {
+        while stranger.send("POST", "/api/v1/session", &login, "{}").await.expect("an answer").status.as_u16() != 503 {}
+    };
+    tokio::time::timeout(PATIENCE, full).await.expect("strangers have half");
+    for path in ["/healthz", "/"] {
+        assert_eq!(stranger.send("GET", path, &[], "").await.expect("an answer").status.as_u16(), 200, "{path}");
+    }
+    good(&mut server.client().await, "GET", "/conversations", Value::Null).await;
+    drop(held);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn whoever_may_not_read_learns_nothing_by_writing() {
+    let server = Running::start().await;
+    let mut owner = server.client().await;
+    let draft = json!({ "title": "secret", "external_id": "ext", "tags": ["secret"], "metadata": { "a": "secret" } });
+    let there = text(&good(&mut owner, "POST", "/conversations", draft).await, "/id");
+    good(&mut owner, "PATCH", &format!("/conversations/{there}"), json!({ "pinned": true })).await;
+    let (_, word) = server.key(HOME, json!({ "scopes": ["append"] })).await;
+    let mut writer = server.holder(&word).await;
+    let again = json!({ "title": "mine", "external_id": "ext" });
+    let answer = good(&mut writer, "POST", "/conversations", again).await;
+    assert_eq!((text(&answer, "/id"), text(&answer, "/title")), (there, "mine".to_owned()));
+    assert!(!answer.to_string().contains("secret") && answer["pinned"] != json!(true), "{answer}");
+    let (_, word) = server.key(HOME, json!({ "scopes": ["read", "append"] })).await;
+    let again = json!({ "title": "mine", "external_id": "ext" });
+    let answer = good(&mut server.holder(&word).await, "POST", "/conversations", again).await;
+    assert_eq!(text(&answer, "/title"), "secret", "whoever may read sees what is there");
     server.stop().await;
 }

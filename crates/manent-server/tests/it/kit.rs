@@ -12,6 +12,9 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+/// The first tenant.
+pub const HOME: &str = "ten_00000000000000000000000000";
+
 pub const TOKEN: &str = "mnt_test";
 
 /// A running server.

@@ -359,7 +359,7 @@ fn the_description_is_on_record() {
 }
 
 /// What cannot be asked of a server that runs on the very store: see the reasons.
-const NOT_BY_HTTP: [(&str, &str); 10] = [
+const NOT_BY_HTTP: [(&str, &str); 14] = [
     ("begin", "the server does so when it starts"),
     ("refresh", "the server does so when something changes"),
     ("follow", "the server does so while it runs"),
@@ -369,6 +369,10 @@ const NOT_BY_HTTP: [(&str, &str); 10] = [
     ("tenants_in_use", "the server asks it to back them up"),
     ("close", "the server closes when it ends"),
     ("send", "commits are sent by `commit`"),
+    ("backup_system", "`manent backup --system` writes where whoever runs it says"),
+    ("backup_system_if_due", "the server does so while it runs"),
+    ("restore_system", "it makes tenants and keys where there are none; `manent restore-backup` does"),
+    ("restore_tenant", "it makes a store that is not there; `manent restore-backup --tenant` does"),
     ("restore_backup", "it makes a store that is not there yet, so no server runs on it; `manent restore-backup` does"),
 ];
 

@@ -238,6 +238,12 @@ pub(crate) fn execute<'c>(connection: impl Into<Connection<'c>>, sql: &str, para
     }
 }
 
+/// Returns where a walk in pages goes on: behind the last row that was read. In a damaged file rows may be out of order;
+/// a walk that does not get further ends.
+pub(crate) fn further(after: i64, last: Option<i64>) -> Option<i64> {
+    last.filter(|last| *last > after)
+}
+
 /// Runs a statement that changes rows, perhaps later and together with its like, but before anything that is not
 /// gathered. The gathered do not depend on each other.
 pub(crate) fn execute_gathered(connection: Connection<'_>, sql: &str, parameters: impl Parameters) -> Ran<()> {

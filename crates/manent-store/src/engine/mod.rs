@@ -18,6 +18,7 @@ pub(crate) mod recent;
 pub(crate) mod cache;
 pub(crate) mod prepare;
 pub(crate) mod participant;
+pub(crate) mod writer;
 pub(crate) mod within;
 pub(crate) mod tx;
 pub(crate) mod apply;

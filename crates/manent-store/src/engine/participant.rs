@@ -4,7 +4,7 @@
 //! conversations of one person are found without reading those of all others.
 
 use super::apply::conversation::Body;
-use super::connection::{Connection, Ran, execute, maybe, rows};
+use super::connection::{Connection, Ran, execute, further, maybe, rows};
 use super::fault::Outcome;
 use manent_model::Author;
 use std::collections::BTreeMap;
@@ -65,6 +65,15 @@ pub(crate) fn forget(connection: Connection<'_>, conversation_no: i64) -> Ran<()
     execute(connection, "delete from participant where conversation_no = $1", [conversation_no])
 }
 
+/// Returns conversations that somebody takes part in, so many at most.
+pub(crate) fn taking_part(connection: Connection<'_>, person: &str, limit: i64) -> Ran<Vec<i64>> {
+    let sql = "select conversation_no from participant
+         where person = $1 and takes_part = 1
+         order by conversation_no
+         limit $2";
+    rows(connection, sql, (person, limit), |row| row.get(0))
+}
+
 /// Gives the conversations that somebody made the name that is left of him.
 pub(crate) fn rename_erased(connection: Connection<'_>, person: &str) -> Ran<()> {
     let sql = "update participant
@@ -111,8 +120,8 @@ pub(crate) fn fill(connection: Connection<'_>) -> Ran<()> {
     let mut after = 0;
     loop {
         let page: Vec<Row> = rows(connection, sql, (after, PAGE), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-        let Some((last, ..)) = page.last() else { return Ok(()) };
-        after = *last;
+        let Some(last) = further(after, page.last().map(|(last, ..)| *last)) else { return Ok(()) };
+        after = last;
         for (no, creator, body) in page {
             // Of one whose body was altered, `verify` says so; it must not keep the others from being opened.
             let members = members(body.as_deref()).unwrap_or_default();

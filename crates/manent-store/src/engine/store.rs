@@ -156,7 +156,7 @@ impl<E: Engine> Store for E {
         let realm = self.realm().clone();
         let state = move |reading: &mut Reading<'_>| {
             guard(reading.connection, &realm, conversation)?;
-            read::path::state(reading, conversation, &name, at)
+            read::path::state(reading, conversation, &name, at, &realm)
         };
         self.read("reading state", state).await
     }

@@ -3,7 +3,7 @@
 use super::apply::library::blob_digest;
 use super::cache::Caches;
 use super::codes::{Kind, STATUS_PURGED};
-use super::connection::{Connection, begin_reading, end_reading, maybe, one, rows};
+use super::connection::{Connection, begin_reading, end_reading, further, maybe, one, rows};
 use super::facts::MessageFacts;
 use super::fault::{Fault, Outcome};
 use super::participant;
@@ -131,7 +131,11 @@ impl Verifier<'_> {
             end_reading(self.connection);
             let page: Vec<i64> = page.map_err(|error| error.said("verifying"))?;
             let Some(last) = page.last() else { return Ok(()) };
-            after = *last;
+            let Some(next) = further(after, Some(*last)) else {
+                self.problem(VerifyProblem::File { what: "rows of conversation are out of order".to_owned() });
+                return Ok(());
+            };
+            after = next;
             for no in page {
                 self.check("conversation", |this| match this.row(no)? {
                     Some((id, status, last_pos, digest, _)) => {
@@ -329,10 +333,8 @@ impl Verifier<'_> {
         loop {
             let query = EventsQuery { conversation: id, channels: Vec::new(), after, limit: PAGE_MAX };
             let events = self.reading(|reading| attached::events(reading, &query))?;
-            match events.last() {
-                Some(last) => after = last.cursor,
-                None => return Ok(()),
-            }
+            let Some(last) = events.last() else { return Ok(()) };
+            after = further(after, Some(last.cursor)).ok_or_else(|| StoreError::altered("event", last.cursor))?;
         }
     }
 

@@ -6,12 +6,15 @@ use crate::engine::view::WHOLE;
 use crate::error::{Result, StoreError};
 use crate::query::Scope;
 use crate::transaction::{Change, Erase, Expect, MessageOrigin, Transaction};
-use manent_model::{Author, ConversationDraft, ConversationId, ConversationPatch, Memory, ProjectId};
+use manent_model::{Author, ConversationDraft, ConversationId, ConversationPatch, Memory, NewMessage, ProjectId};
 
 /// What a refusal says is needed to do something as somebody else.
 const AS_ANOTHER: &str = "a key of that person";
 /// What a refusal says is needed for what belongs to projects.
 const OF_PROJECT: &str = "a key for everything, or for a project";
+
+/// The role of what people say.
+const USER: &str = "user";
 
 fn forbidden<T>(needs: &'static str) -> Result<T> {
     Err(StoreError::Forbidden { needs })
@@ -38,9 +41,12 @@ fn fit_change(grant: &Grant, change: &mut Change) -> Result<()> {
     match change {
         Change::CreateConversation { draft, .. } => fit_draft(grant, draft),
         Change::EditConversation { patch, .. } => fit_patch(grant, patch),
-        Change::AppendMessages { origins, .. }
-        | Change::OpenBranch { origins, .. }
-        | Change::Splice { origins, .. } => without_origins(origins),
+        Change::AppendMessages { origins, messages, .. }
+        | Change::OpenBranch { origins, own: messages, .. }
+        | Change::Splice { origins, messages, .. } => {
+            messages.iter_mut().try_for_each(|message| fit_author(grant, message))?;
+            without_origins(origins)
+        }
         Change::PutSource { .. } | Change::PutOrigin { .. } | Change::Quarantine { .. } => forbidden(WHOLE),
         Change::PutDocument { project, .. } => match grant.realm.projects {
             Some(_) => fit_project(grant, project, "a document"),
@@ -88,6 +94,25 @@ fn fit_change(grant: &Grant, change: &mut Change) -> Result<()> {
     }
 }
 
+/// What a user says is said by whoever the key acts for.
+fn fit_author(grant: &Grant, message: &mut NewMessage) -> Result<()> {
+    let (Some(user), content) = (&grant.realm.user, &mut message.content) else { return Ok(()) };
+    match &content.author {
+        _ if content.role != USER => Ok(()),
+        Some(author) if author.id != *user => forbidden(AS_ANOTHER),
+        Some(_) => Ok(()),
+        None => {
+            content.author = Some(own_author(grant, user));
+            Ok(())
+        }
+    }
+}
+
+fn own_author(grant: &Grant, user: &str) -> Author {
+    let name = grant.actor.as_ref().map(|actor| actor.name.clone()).unwrap_or_default();
+    Author { id: user.to_owned(), name }
+}
+
 /// Where something came from names files of everybody.
 fn without_origins(origins: &[MessageOrigin]) -> Result<()> {
     match origins.is_empty() {
@@ -101,10 +126,7 @@ fn fit_draft(grant: &Grant, draft: &mut ConversationDraft) -> Result<()> {
         match &draft.creator {
             Some(creator) if creator.id != *user => return forbidden(AS_ANOTHER),
             Some(_) => {}
-            None => {
-                let name = grant.actor.as_ref().map(|actor| actor.name.clone()).unwrap_or_default();
-                draft.creator = Some(Author { id: user.clone(), name });
-            }
+            None => draft.creator = Some(own_author(grant, user)),
         }
     }
     fit_project(grant, &mut draft.project, "a conversation")

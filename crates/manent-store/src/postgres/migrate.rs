@@ -4,12 +4,12 @@ use super::client::Client;
 use super::options::PostgresOptions;
 use super::tenant::TABLES;
 use crate::engine::connection::{EngineError, Ran, execute, maybe, one};
-use crate::engine::participant;
+use crate::engine::{participant, writer};
 use crate::error::{Result, StoreError};
 use crate::transaction::Position;
 use tokio_postgres::error::SqlState;
 
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     include_str!("migrations/0001_conversations.sql"),
     include_str!("migrations/0002_attached.sql"),
     include_str!("migrations/0003_runs.sql"),
@@ -17,6 +17,7 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("migrations/0005_origins.sql"),
     include_str!("migrations/0006_search.sql"),
     include_str!("migrations/0007_participants.sql"),
+    include_str!("migrations/0008_writers.sql"),
 ];
 
 /// The newest schema that this program knows.
@@ -96,7 +97,8 @@ pub(super) fn become_named(client: &Client, role: &str) -> Ran<()> {
 
 /// Returns the version of the schema, if there is one.
 fn done(client: &Client) -> Ran<Option<i64>> {
-    match client.number("select done from migration") {
+    // Another may just have made the table, and not its row yet.
+    match client.number("select coalesce((select done from migration), 0)") {
         Ok(done) => Ok(Some(done)),
         Err(EngineError::Postgres(error)) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(None),
         Err(error) => Err(error),
@@ -177,16 +179,20 @@ pub(super) fn statements(sql: &str) -> impl Iterator<Item = &str> {
     sql.split(";\n").map(str::trim).filter(|statement| !statement.is_empty())
 }
 
-/// The row of `meta` that says that the participants of all conversations have their rows. A schema is brought up to
-/// date for all tenants at once; what only code can read is taken in for each, by whoever opens its store first.
-const PARTICIPANTS: &str = "participants";
+/// The row of `meta` that says how much of what only code can read was taken in. A schema is brought up to date for all
+/// tenants at once; this is done for each, by whoever opens its store first.
+const FILLED: &str = "participants";
+/// The participants of all conversations have their rows.
+const PARTICIPANTS: u8 = 1;
+/// Who wrote what is known as well: nothing is left to take in.
+const WRITERS: u8 = 2;
 
 /// Returns the secret of a tenant and its last position; a new tenant gets its first rows.
 pub(super) fn of_tenant(client: &Client) -> Result<([u8; 32], Position)> {
     let found = known(client).and_then(|known| match known {
-        Some(Known { secret, last, has_participants: true }) => Ok((secret, last)),
-        Some(Known { secret, last, has_participants: false }) => {
-            fill_participants(client)?;
+        Some(Known { secret, last, filled: WRITERS.. }) => Ok((secret, last)),
+        Some(Known { secret, last, filled }) => {
+            fill(client, filled)?;
             Ok((secret, last))
         }
         None => {
@@ -197,26 +203,29 @@ pub(super) fn of_tenant(client: &Client) -> Result<([u8; 32], Position)> {
     found.map_err(|error| error.said("opening the store"))
 }
 
-/// Gives the participants of conversations that older programs made their rows.
-fn fill_participants(client: &Client) -> Ran<()> {
+/// Takes in what older programs left.
+fn fill(client: &Client, filled: u8) -> Ran<()> {
     client.begin()?;
     // Whoever else opens the store, or writes, waits here.
     execute(client, "update counter set next = next where name = $1", ["journal"])?;
-    participant::fill(client.into())?;
-    mark_participants(client)?;
+    if filled < PARTICIPANTS {
+        participant::fill(client.into())?;
+    }
+    writer::fill(client.into())?;
+    mark_filled(client)?;
     client.run("commit")
 }
 
-fn mark_participants(client: &Client) -> Ran<()> {
-    let sql = "insert into meta (name, value) values ($1, $2) on conflict (name) do nothing";
-    execute(client, sql, (PARTICIPANTS, [1u8]))
+fn mark_filled(client: &Client) -> Ran<()> {
+    let sql = "insert into meta (name, value) values ($1, $2) on conflict (name) do update set value = $2";
+    execute(client, sql, (FILLED, [WRITERS]))
 }
 
 /// What a tenant has.
 struct Known {
     secret: [u8; 32],
     last: Position,
-    has_participants: bool,
+    filled: u8,
 }
 
 fn known_now(client: &Client) -> Ran<([u8; 32], Position)> {
@@ -227,15 +236,14 @@ fn known_now(client: &Client) -> Ran<([u8; 32], Position)> {
 /// Returns what a tenant has, if it is there.
 fn known(client: &Client) -> Ran<Option<Known>> {
     client.begin_reading()?;
-    let secret: Option<[u8; 32]> =
-        maybe(client, "select value from meta where name = $1", ["digest_key"], |row| row.get(0))?;
+    let by_name = "select value from meta where name = $1";
+    let secret: Option<[u8; 32]> = maybe(client, by_name, ["digest_key"], |row| row.get(0))?;
     let found = match secret {
         Some(secret) => {
             let sql = "select next from counter where name = $1";
             let next: Position = one(client, sql, ["journal"], |row| row.get(0))?;
-            let sql = "select 1 from meta where name = $1";
-            let has_participants = maybe(client, sql, [PARTICIPANTS], |_| Ok(()))?.is_some();
-            Some(Known { secret, last: next - 1, has_participants })
+            let filled: Option<[u8; 1]> = maybe(client, by_name, [FILLED], |row| row.get(0))?;
+            Some(Known { secret, last: next - 1, filled: filled.map_or(0, |[filled]| filled) })
         }
         None => None,
     };
@@ -257,6 +265,6 @@ fn found_tenant(client: &Client) -> Ran<()> {
     let sql = "insert into meta (name, value) values ($1, $2) on conflict (name) do nothing";
     execute(client, sql, ("digest_key", secret))?;
     execute(client, sql, ("beside", [0u8; 24]))?;
-    mark_participants(client)?;
+    mark_filled(client)?;
     client.run("commit")
 }

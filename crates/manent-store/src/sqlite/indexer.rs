@@ -12,6 +12,7 @@ use crate::engine::search::feed::{self, Cursor, Feed};
 use crate::engine::search::indexing::Round;
 use crate::engine::search::{Doc, DocKey, DocKind, Entry, docs};
 use crate::engine::turns::Again;
+use crate::error::StoreError;
 use manent_model::{Address, DigestKey, Range};
 use rusqlite::Connection;
 use std::sync::Arc;
@@ -60,6 +61,8 @@ pub(super) fn turn(member: &Arc<Member>) -> Again {
         let visited = member.visit(Visit::Stays, |file| {
             let mut now = match work.take() {
                 Some(work) => work,
+                // A file that was destroyed may still be open here; what was in it must not come back.
+                None if !options.path.exists() => return Err(StoreError::Closed),
                 None => {
                     let slot = member.slot();
                     Work {

@@ -2,7 +2,7 @@
 
 use super::connection::{APPLICATION_ID, SqliteOptions, failed, make_private, sync_folder, user_version};
 use crate::engine::connection::Ran;
-use crate::engine::participant;
+use crate::engine::{participant, writer};
 use crate::error::{Result, StoreError};
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -11,7 +11,7 @@ pub(super) struct Migration {
     pub sql: &'static str,
 }
 
-pub(super) const MIGRATIONS: [Migration; 7] = [
+pub(super) const MIGRATIONS: [Migration; 8] = [
     Migration { number: 1, sql: include_str!("migrations/0001_conversations.sql") },
     Migration { number: 2, sql: include_str!("migrations/0002_attached.sql") },
     Migration { number: 3, sql: include_str!("migrations/0003_runs.sql") },
@@ -19,10 +19,12 @@ pub(super) const MIGRATIONS: [Migration; 7] = [
     Migration { number: 5, sql: include_str!("migrations/0005_origins.sql") },
     Migration { number: 6, sql: include_str!("migrations/0006_search.sql") },
     Migration { number: PARTICIPANTS, sql: include_str!("migrations/0007_participants.sql") },
+    Migration { number: WRITERS, sql: include_str!("migrations/0008_writers.sql") },
 ];
 
-/// What it makes is filled with what conversations say, which no statement can read.
+/// What these make is filled with what conversations and the journal say, which no statement can read.
 const PARTICIPANTS: i64 = 7;
+const WRITERS: i64 = 8;
 
 /// The newest schema that this program knows.
 pub(super) const NEWEST: i64 = MIGRATIONS.len() as i64;
@@ -47,8 +49,10 @@ pub(super) fn to_version(connection: &mut Connection, options: &SqliteOptions, w
         let now = user_version(&transaction)?;
         for migration in MIGRATIONS.iter().filter(|migration| migration.number > now && migration.number <= wanted) {
             transaction.execute_batch(migration.sql)?;
-            if migration.number == PARTICIPANTS {
-                participant::fill((&*transaction).into())?;
+            match migration.number {
+                PARTICIPANTS => participant::fill((&*transaction).into())?,
+                WRITERS => writer::fill((&*transaction).into())?,
+                _ => {}
             }
         }
         if now == 0 {

@@ -29,7 +29,8 @@ pub(crate) use backup::{backup_of_copy, open_copy};
 pub(crate) use connection::said;
 pub use connection::{Durability, SQLITE_OLDEST, SqliteOptions};
 pub use crew::{Crew, CrewOptions};
-pub(crate) use system::{open_system, wipe_system};
+pub use system::is_system;
+pub(crate) use system::{open_system, wipe_system, write_system};
 
 use crate::destroyed::Destroyed;
 use crate::engine;

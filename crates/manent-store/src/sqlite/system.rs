@@ -1,6 +1,9 @@
 //! The file of the system store: the same settings as a store, another schema.
 
-use super::connection::{PAGE_BYTES, SqliteOptions, check_library, failed, make_private, open, set_up, user_version};
+use super::backup::beside;
+use super::connection::{
+    PAGE_BYTES, SqliteOptions, check_library, failed, make_private, open, set_up, sync_folder, user_version,
+};
 use super::wal;
 use crate::error::{Result, StoreError};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
@@ -65,4 +68,43 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<i64> {
 /// Makes the WAL forget what was overwritten.
 pub(crate) fn wipe_system(connection: &Connection) -> Result<()> {
     wal::truncate(connection)
+}
+
+/// Writes a system store that is whole in one file, and shows its name only when it is.
+pub(crate) fn write_system(to: &Path, fill: impl FnOnce(&Connection) -> Result<()>) -> Result<()> {
+    let doing = "writing a backup";
+    let io = |error: std::io::Error| StoreError::engine(doing, error);
+    if to.exists() {
+        return Err(StoreError::Invalid(format!("{} exists already", to.display())));
+    }
+    let partial = beside(to, ".partial");
+    let forget = || ["", "-wal", "-shm"].iter().for_each(|suffix| drop(std::fs::remove_file(beside(&partial, suffix))));
+    forget();
+    let write = || -> Result<()> {
+        let file = open_system(&partial)?;
+        fill_at_once(&file, fill)?;
+        file.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(()))
+            .map_err(|error| failed(doing, error))?;
+        drop(file);
+        std::fs::File::open(&partial).and_then(|file| file.sync_all()).map_err(io)?;
+        std::fs::rename(&partial, to).map_err(io)?;
+        sync_folder(to).map_err(io)
+    };
+    let written = write();
+    forget();
+    written
+}
+
+fn fill_at_once(file: &Connection, fill: impl FnOnce(&Connection) -> Result<()>) -> Result<()> {
+    let run = |sql| file.execute_batch(sql).map_err(|error| failed("writing a backup", error));
+    run("begin immediate")?;
+    fill(file)?;
+    run("commit")
+}
+
+/// Says whether a file looks like a system store.
+pub fn is_system(path: &Path) -> bool {
+    let mut head = [0u8; 72];
+    let read = std::fs::File::open(path).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut head));
+    read.is_ok() && head.starts_with(b"SQLite format 3\0") && head[68..72] == (APPLICATION_ID as u32).to_be_bytes()
 }

@@ -39,7 +39,8 @@ impl Seen {
 /// One look at a store; says when it wants another.
 pub(super) fn turn(member: &Arc<Member>) -> Again {
     let mut seen = member.seen.lock().unwrap_or_else(PoisonError::into_inner);
-    if member.options.has_index() {
+    // Of a store that was destroyed, nothing is made anew.
+    if member.options.has_index() && member.options.path.exists() {
         // Another process may have thrown it away, or have died before it was filled again.
         let index = identity(&member.options);
         if index != seen.index {

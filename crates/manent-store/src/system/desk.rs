@@ -107,20 +107,20 @@ impl Desk {
 }
 
 /// A connection to either engine.
-enum Link {
+pub(super) enum Link {
     Sqlite(rusqlite::Connection),
     Postgres(Box<postgres::SystemClient>),
 }
 
 impl Link {
-    fn open(place: &SystemPlace) -> Result<Self> {
+    pub(super) fn open(place: &SystemPlace) -> Result<Self> {
         Ok(match place {
             SystemPlace::File(path) => Self::Sqlite(sqlite::open_system(path)?),
             SystemPlace::Server(options) => Self::Postgres(Box::new(postgres::open_system(options)?)),
         })
     }
 
-    fn connection(&self) -> Connection<'_> {
+    pub(super) fn connection(&self) -> Connection<'_> {
         match self {
             Self::Sqlite(connection) => connection.into(),
             Self::Postgres(client) => client.connection(),

@@ -3,6 +3,7 @@
 //! A file of SQLite beside those of the tenants, or tables of a PostgreSQL that the role of the tenants cannot read.
 
 mod audit;
+mod backup;
 mod desk;
 
 pub use audit::{AuditDraft, AuditPage, AuditProblem, AuditQuery, AuditReport, By};
@@ -87,12 +88,13 @@ pub struct Forgotten {
 /// The system store. What a change answers is on disk, with its line of the audit log.
 pub struct SystemStore {
     desk: Desk,
+    place: SystemPlace,
 }
 
 impl SystemStore {
     /// Opens it, or makes it.
     pub fn open(place: SystemPlace, now: Micros) -> Result<Self> {
-        Desk::open(place, now).map(|desk| Self { desk })
+        Ok(Self { desk: Desk::open(place.clone(), now)?, place })
     }
 
     /// Returns a watch on how often tenants, users or keys have changed; changes of other processes show within a second.
@@ -215,7 +217,7 @@ impl SystemStore {
         self.desk.read("reading the audit log", move |c| system::audit::page(c, &query)).await
     }
 
-    /// Walks the chain of the audit log, and names lines that were altered, lost or added.
+    /// Walks the chain of the audit log, and names lines that were altered or lost; one too many at the end counts as lost.
     pub async fn verify_audit(&self) -> Result<AuditReport> {
         self.desk.read("checking the audit log", system::audit::verify).await
     }

@@ -81,6 +81,20 @@ pub fn message(role: &str, text: &str) -> NewMessage {
     NewMessage { id: id(MessageId::new), content: Content::new(role, time, Body::of(&[Part::text(text)])) }
 }
 
+/// A memory that is tied to nothing.
+pub fn memory(text: &str) -> Memory {
+    Memory {
+        id: id(MemoryId::new),
+        collection: "c".to_owned(),
+        project: None,
+        conversation: None,
+        message: None,
+        external: None,
+        text: text.to_owned(),
+        metadata: None,
+    }
+}
+
 /// A JSON value.
 pub fn json(text: &str) -> Json {
     Json::parse(text).expect("a test writes JSON")

@@ -16,7 +16,7 @@ impl Tenants {
         Ok(self.inner.system.audit_page(query).await?)
     }
 
-    /// Walks the chain, and names lines that were altered, lost or added.
+    /// Walks the chain, and names lines that were altered or lost; one too many at the end counts as lost.
     pub async fn verify_audit(&self) -> Result<AuditReport> {
         Ok(self.inner.system.verify_audit().await?)
     }

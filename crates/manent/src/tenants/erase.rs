@@ -6,7 +6,7 @@ use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::ids::now;
 use crate::place::Place;
-use manent_model::{DEFAULT_TENANT, Micros, Tenant, TenantId, TenantStatus};
+use manent_model::{DEFAULT_TENANT, KeyId, Micros, Tenant, TenantId, TenantStatus};
 use manent_store::postgres::PostgresStore;
 use manent_store::sqlite::SqliteStore;
 use manent_store::system::{AuditDraft, By, Forgotten, TenantRow};
@@ -57,7 +57,9 @@ impl Tenants {
         if row.tenant.status == TenantStatus::Erased {
             return Err(Error::not_found("tenant", id));
         }
-        const FROM: &[TenantStatus] = &[TenantStatus::Making, TenantStatus::Active, TenantStatus::Suspended];
+        use TenantStatus::{Active, Erasing, Making, Suspended};
+        // One that another began to erase is erased by whoever asks again.
+        const FROM: &[TenantStatus] = &[Making, Active, Suspended, Erasing];
         self.move_tenant(id, FROM, TenantStatus::Erasing, "tenant.erase", by).await?;
         self.go_on_erasing(&row).await
     }
@@ -74,12 +76,14 @@ impl Tenants {
             erasure.backups = removed.files;
             erasure.bytes += removed.bytes;
         }
+        erasure.backups += self.forget_system_backups()?;
         let Forgotten { users, keys, audit } = self.inner.system.forget_tenant(id).await?;
         (erasure.users, erasure.keys, erasure.audit) = (users, keys, audit);
         let receipt = serde_json::to_string(&erasure).expect("numbers are JSON");
         let by = By::actor(manent_model::AuditActor::Server);
         let line = AuditDraft::new("tenant.erased", Some(id), by).detail(&erasure);
         self.inner.system.finish_erasing(id, receipt, now(), line).await?;
+        self.renew_system_backups().await?;
         self.refresh().await?;
         Ok(erasure)
     }
@@ -105,38 +109,53 @@ impl Tenants {
     /// in others, drafts, keys, what the audit log tells, and the managed backups that still hold it.
     pub async fn erase_user(&self, tenant: TenantId, user: &str, by: By) -> Result<Erasure> {
         self.user(tenant, user).await?;
+        // It is told before it is done, and once more with what went.
+        self.audit(AuditDraft::new("user.erase", Some(tenant), by.clone()).about(user)).await?;
         self.revoke_keys_of(tenant, user, &by).await?;
         let database = self.database(tenant).await?;
         let mut erasure = Erasure { tenant: tenant.to_string(), at: now(), ..Erasure::default() };
         for conversation in alone_of(&database, user).await? {
             erasure.add(&database.erase(Erase::Conversation(conversation)).await?);
         }
-        match database.erase(Erase::Author(user.to_owned())).await {
-            Ok(receipt) => erasure.add(&receipt),
-            // They never wrote anything, and take part in nothing.
-            Err(Error::Store(StoreError::NotFound { .. })) => {}
-            Err(error) => return Err(error),
+        // What they brought with a key is kept under the name of the key.
+        let keys = self.keys_of(tenant, user).await?;
+        for name in keys.iter().map(KeyId::to_string).chain([user.to_owned()]) {
+            match database.erase(Erase::Author(name)).await {
+                Ok(receipt) => erasure.add(&receipt),
+                // They never wrote anything, and take part in nothing.
+                Err(Error::Store(StoreError::NotFound { .. })) => {}
+                Err(error) => return Err(error),
+            }
         }
         if let Some(folder) = self.backups_of(tenant) {
             erasure.backups = renew_backups(&database, folder).await?;
         }
-        let line = AuditDraft::new("user.erase", Some(tenant), by).detail(&erasure);
+        // Before it is forgotten: what a crash leaves then is a server without old backups, not backups that tell.
+        erasure.backups += self.forget_system_backups()?;
+        (erasure.users, erasure.keys) = (1, keys.len() as i64);
+        let line = AuditDraft::new("user.erased", Some(tenant), by).detail(&erasure);
         let gone = self.inner.system.forget_user(tenant, user.to_owned(), now(), line).await?;
         (erasure.users, erasure.keys, erasure.audit) = (gone.users, gone.keys, gone.audit);
+        self.renew_system_backups().await?;
         self.refresh().await?;
         Ok(erasure)
     }
 
     /// Ends the keys of a user, so that nothing new is written while the old goes.
     async fn revoke_keys_of(&self, tenant: TenantId, user: &str, by: &By) -> Result<()> {
-        let mut after = None;
+        for key in self.keys_of(tenant, user).await? {
+            self.revoke_key(tenant, key, by.clone()).await?;
+        }
+        Ok(())
+    }
+
+    async fn keys_of(&self, tenant: TenantId, user: &str) -> Result<Vec<KeyId>> {
+        let (mut found, mut after) = (Vec::new(), None);
         loop {
             let page = self.keys(tenant, after, manent_store::PAGE_MAX).await?;
-            let Some(last) = page.last() else { return Ok(()) };
+            let Some(last) = page.last() else { return Ok(found) };
             after = Some(last.id);
-            for key in page.iter().filter(|key| key.user.as_deref() == Some(user)) {
-                self.revoke_key(tenant, key.id, by.clone()).await?;
-            }
+            found.extend(page.iter().filter(|key| key.user.as_deref() == Some(user)).map(|key| key.id));
         }
     }
 
@@ -159,7 +178,7 @@ impl Tenants {
                 false => all.extend(page),
             }
         }
-        all.retain(|tenant| matches!(tenant.status, TenantStatus::Active | TenantStatus::Suspended));
+        all.retain(Tenant::is_in_use);
         Ok(all)
     }
 }
@@ -202,8 +221,5 @@ async fn renew_backups(database: &Database, folder: PathBuf) -> Result<i64> {
     }
     let plan = BackupPlan { folder, every: Duration::ZERO, keep: before.len() + 1 };
     database.backup_if_due(&plan).await?;
-    for (path, _) in &before {
-        std::fs::remove_file(path).map_err(|error| Error::file("removing", path, error))?;
-    }
-    Ok(before.len() as i64)
+    crate::backup::remove(&before)
 }

@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 pub const SYSTEM: &str = "system.db";
 
 /// Returns the folder beside a store in which the files of its tenants lie.
+///
+/// The whole name of the store is in it: two stores in one folder have nothing in common.
 pub fn folder(store: &Path) -> PathBuf {
-    store.with_extension("tenants")
+    crate::backup::beside(store, "-tenants")
 }
 
 /// Makes a folder that only its owner enters, unless it is there.
@@ -33,11 +35,23 @@ pub struct Removed {
     pub bytes: i64,
 }
 
+impl Removed {
+    fn add(&mut self, other: Self) {
+        self.files += other.files;
+        self.bytes += other.bytes;
+    }
+}
+
 /// Removes a folder of backups and what lies in it.
 pub fn remove_folder(folder: &Path) -> Result<Removed> {
     let mut removed = Removed::default();
     for path in entries(folder)? {
-        remove_file(&path, &mut removed)?;
+        // What somebody put there besides goes as well; a link is a file.
+        let is_folder = std::fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_dir());
+        match is_folder {
+            true => removed.add(remove_folder(&path)?),
+            false => remove_file(&path, &mut removed)?,
+        }
     }
     match std::fs::remove_dir(folder) {
         Ok(()) => {}

@@ -12,6 +12,7 @@ mod user;
 mod key;
 mod audit;
 mod erase;
+mod backup;
 
 pub use erase::Erasure;
 pub use registry::{Pass, Refusal};
@@ -20,7 +21,7 @@ use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::ids::now;
 use crate::place::Place;
-use manent_model::{DEFAULT_TENANT, TenantId, TenantStatus};
+use manent_model::{DEFAULT_TENANT, TenantId};
 use manent_store::postgres::PostgresOptions;
 use manent_store::system::{SystemPlace, SystemStore, TenantRef, TenantRow};
 use registry::Registry;
@@ -65,10 +66,13 @@ impl Tenants {
     }
 
     /// Reads who may come in, and finishes what a crash left half done: tenants that were being made are made, those that
-    /// were being erased are erased.
-    pub async fn begin(&self) -> Result<()> {
-        self.finish_tenants().await?;
-        self.refresh().await
+    /// were being erased are erased. Returns those that could not be finished; the others are served nevertheless.
+    ///
+    /// For whoever serves them; whoever comes beside a server reads only who may come in, with [`Self::refresh`].
+    pub async fn begin(&self) -> Result<Vec<(TenantId, Error)>> {
+        let left = self.finish_tenants().await?;
+        self.refresh().await?;
+        Ok(left)
     }
 
     /// Returns the database of the first tenant.
@@ -85,12 +89,13 @@ impl Tenants {
             return Ok(open);
         }
         let found = self.inner.system.tenant(TenantRef::Id(id)).await?;
-        let row = found.filter(is_in_use);
+        let row = found.filter(|row| row.tenant.is_in_use());
         let row = row.ok_or_else(|| Error::not_found("tenant", id))?;
+        self.must_be_there(&row)?;
         let database = self.open_store(&row).await?;
         // Somebody may have erased it meanwhile, and opening has made it again: then it goes again.
         match self.inner.system.tenant(TenantRef::Id(id)).await? {
-            Some(now) if is_in_use(&now) => Ok(database),
+            Some(now) if now.tenant.is_in_use() => Ok(database),
             _ => {
                 self.destroy(&row).await?;
                 Err(Error::not_found("tenant", id))
@@ -115,10 +120,25 @@ impl Tenants {
 
     /// Closes every store.
     pub async fn close(&self) -> Result<()> {
-        self.flush_use().await?;
-        self.inner.stores.close().await?;
-        self.inner.system.close().await?;
-        self.inner.home.close().await
+        // All of them are closed, also where one says that it could not.
+        let ends = [
+            self.flush_use().await,
+            self.inner.stores.close().await,
+            self.inner.system.close().await.map_err(Error::from),
+            self.inner.home.close().await,
+        ];
+        ends.into_iter().collect()
+    }
+
+    /// A file that was lost is not made anew: whoever writes into that could never get the old one back.
+    fn must_be_there(&self, row: &TenantRow) -> Result<()> {
+        match self.place_of(row) {
+            Place::File(path) if !path.exists() => {
+                let why = "it is lost; `manent restore-backup FILE --tenant TENANT` brings it back";
+                Err(Error::file("opening", &path, std::io::Error::new(std::io::ErrorKind::NotFound, why)))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn place_of(&self, row: &TenantRow) -> Place {
@@ -130,11 +150,6 @@ impl Tenants {
             Place::Server(options) => Place::Server(PostgresOptions { tenant: row.no, readers: 1, ..options.clone() }),
         }
     }
-}
-
-/// Says whether a tenant has a store.
-fn is_in_use(row: &TenantRow) -> bool {
-    matches!(row.tenant.status, TenantStatus::Active | TenantStatus::Suspended)
 }
 
 fn system_place(place: &Place) -> Result<SystemPlace> {

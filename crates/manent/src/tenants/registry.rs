@@ -1,5 +1,5 @@
-//! Who may come in, held in memory: a key is looked up and compared without asking the system store, so that a key that
-//! is unknown takes as long to refuse as one that is wrong.
+//! Who may come in, held in memory. A key is looked up by the digest of the whole of it, without asking the system store: one that
+//! is unknown and one that is wrong are both just not there, so nothing tells them apart.
 
 use super::Tenants;
 use crate::error::Result;
@@ -9,6 +9,7 @@ use manent_store::Grant;
 use manent_store::system::{Changed, KeyRow, TenantRow};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// How exactly it is known when a key was last used.
@@ -76,7 +77,6 @@ impl Pass {
 struct HeldKey {
     key: Arc<Key>,
     user_name: Arc<str>,
-    digest: KeyDigest,
     end: watch::Sender<bool>,
 }
 
@@ -90,7 +90,10 @@ struct HeldTenant {
 struct Held {
     /// How many changes are in it.
     change: i64,
+    /// Several tenants are served.
+    are_several: bool,
     keys: HashMap<KeyId, HeldKey>,
+    by_digest: HashMap<KeyDigest, KeyId>,
     tenants: HashMap<TenantId, HeldTenant>,
 }
 
@@ -125,20 +128,18 @@ impl Registry {
             gone.end.send_replace(true);
         }
         held.keys.retain(|id, _| there.contains(id));
+        held.by_digest.retain(|_, id| there.contains(id));
         for row in changed.tenants {
             held.keep_tenant(&row);
         }
+        held.are_several = held.tenants.values().filter(|tenant| tenant.is_active).count() > 1;
     }
 
     fn admit(&self, word: &str, now: Micros) -> Result<Pass, Refusal> {
-        let word = KeyWord::read(word).ok_or(Refusal::Unknown)?;
-        let digest = word.digest();
+        let digest = KeyWord::read(word).ok_or(Refusal::Unknown)?.digest();
         let held = self.read();
-        let found = held.keys.get(&word.id);
-        // What is unknown is compared as well, so that it takes as long.
-        let nobody = KeyDigest::from_bytes([0; 32]);
-        let is_right = digest == found.map_or(nobody, |found| found.digest);
-        held.pass(found.filter(|_| is_right).ok_or(Refusal::Unknown)?, now)
+        let found = held.by_digest.get(&digest).and_then(|id| held.keys.get(id));
+        held.pass(found.ok_or(Refusal::Unknown)?, now)
     }
 
     fn admit_again(&self, id: KeyId, now: Micros) -> Result<Pass, Refusal> {
@@ -148,6 +149,10 @@ impl Registry {
 }
 
 impl Held {
+    fn is_active(&self, tenant: TenantId) -> bool {
+        self.tenants.get(&tenant).is_some_and(|tenant| tenant.is_active)
+    }
+
     /// Lets the holder of a key in, if the key is good.
     fn pass(&self, found: &HeldKey, now: Micros) -> Result<Pass, Refusal> {
         let key = &found.key;
@@ -174,7 +179,8 @@ impl Held {
             }
             None => {
                 let end = watch::Sender::new(is_over);
-                self.keys.insert(key.id, HeldKey { key, user_name, digest, end });
+                self.by_digest.insert(digest, key.id);
+                self.keys.insert(key.id, HeldKey { key, user_name, end });
             }
         }
     }
@@ -202,28 +208,37 @@ impl Tenants {
         let known = self.inner.registry.read().change;
         let changed = self.inner.system.changed_since(known).await?;
         self.inner.registry.take_in(changed);
-        Ok(())
+        self.inner.stores.close_others(|id| self.inner.registry.read().is_active(id)).await
     }
 
     /// Takes in what other processes change, and notes when keys were used, until it is dropped.
     pub async fn follow(&self) {
-        let mut changes = self.inner.system.changes();
+        const SECOND: Duration = Duration::from_secs(1);
+        const MINUTE: Duration = Duration::from_secs(60);
+        let (mut changes, mut rest) = (self.inner.system.changes(), MINUTE);
         loop {
-            let minute = tokio::time::sleep(std::time::Duration::from_secs(60));
+            let rested = tokio::time::sleep(rest);
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return },
-                () = minute => {}
+                () = rested => {}
             }
-            // What fails here is tried again at the next change, and until then nobody new comes in.
-            let _ = self.refresh().await;
+            // Keys that another process ended are good here until this succeeds, so it is soon tried again.
+            let refreshed = self.refresh().await;
             let _ = self.flush_use().await;
             let _ = self.inner.stores.close_idle().await;
+            rest = if refreshed.is_ok() { MINUTE } else { SECOND };
         }
+    }
+
+    /// Returns whose key it is, and for which user it acts.
+    pub fn holder(&self, id: KeyId) -> Option<(TenantId, Option<String>)> {
+        let held = self.inner.registry.read();
+        held.keys.get(&id).map(|held| (held.key.tenant, held.key.user.clone()))
     }
 
     /// Says whether there are others than the first tenant.
     pub fn are_several(&self) -> bool {
-        self.inner.registry.read().tenants.values().filter(|tenant| tenant.is_active).count() > 1
+        self.inner.registry.read().are_several
     }
 
     /// Says whether a tenant knows users, so that what is in it may be somebody's.

@@ -9,6 +9,7 @@ use manent_store::sqlite::{Crew, CrewOptions, SqliteOptions, SqliteStore};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
 
 /// A store that nobody used for so long is closed.
 const IDLE_MAX: Duration = Duration::from_secs(5 * 60);
@@ -17,10 +18,15 @@ const IDLE_MAX: Duration = Duration::from_secs(5 * 60);
 /// several of us.
 const ON_SERVER_MAX: usize = 8;
 
+/// So many are being opened at a time: each takes a thread meanwhile.
+const OPENING_MAX: u32 = 4;
+
 /// Stores that are open, and the threads that work for those that are files.
-#[derive(Default)]
 pub(super) struct Stores {
     open: Mutex<HashMap<TenantId, Open>>,
+    opening: Semaphore,
+    /// One for each that is being opened.
+    turns: Mutex<HashMap<TenantId, Arc<tokio::sync::Mutex<()>>>>,
     /// Works for all files but the first, which has threads of its own; begun with the first of them.
     crew: Mutex<Option<Arc<Crew>>>,
 }
@@ -35,6 +41,13 @@ impl Open {
     /// Nobody else has a handle, so nobody notices when it is closed.
     fn is_unused(&self) -> bool {
         Arc::strong_count(&self.database.store) == 1
+    }
+}
+
+impl Default for Stores {
+    fn default() -> Self {
+        let opening = Semaphore::new(OPENING_MAX as usize);
+        Self { open: Mutex::default(), opening, turns: Mutex::default(), crew: Mutex::default() }
     }
 }
 
@@ -53,6 +66,28 @@ impl Stores {
 
     /// Opens the store of a tenant, or makes it.
     pub(super) async fn make(&self, id: TenantId, place: Place) -> Result<Database> {
+        // One opens it for all who want it.
+        let own = self.turns().entry(id).or_default().clone();
+        let opened = async {
+            let _own = own.lock().await;
+            match self.get(id) {
+                Some(database) => Ok(database),
+                None => self.open_now(id, place).await,
+            }
+        };
+        let opened = opened.await;
+        drop(own);
+        self.turns().retain(|_, turn| Arc::strong_count(turn) > 1);
+        opened
+    }
+
+    async fn open_now(&self, id: TenantId, place: Place) -> Result<Database> {
+        // Those on a server one after the other: room is made for each.
+        let many = match place {
+            Place::File(_) => 1,
+            Place::Server(_) => OPENING_MAX,
+        };
+        let _turn = self.opening.acquire_many(many).await.map_err(|_| StoreError::Closed)?;
         let opening = match place {
             Place::File(path) => {
                 let (crew, options) = (self.crew()?, SqliteOptions { readers: 2, ..SqliteOptions::new(path) });
@@ -65,10 +100,12 @@ impl Stores {
             }
         };
         let database = opening.await.map_err(|_| StoreError::Closed)??;
-        // Two may have opened it at once; one of them is enough.
-        let mut open = self.lock();
-        let kept = open.entry(id).or_insert(Open { database, used: Instant::now() });
-        Ok(kept.database.clone())
+        self.lock().insert(id, Open { database: database.clone(), used: Instant::now() });
+        Ok(database)
+    }
+
+    fn turns(&self) -> MutexGuard<'_, HashMap<TenantId, Arc<tokio::sync::Mutex<()>>>> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Closes the store that was not asked for longest, if there are so many.
@@ -96,10 +133,17 @@ impl Stores {
             let ids: Vec<TenantId> = open.iter().filter(|(_, open)| is_idle(open)).map(|(id, _)| *id).collect();
             ids.iter().filter_map(|id| open.remove(id)).collect()
         };
-        for open in idle {
-            open.database.close().await?;
-        }
-        Ok(())
+        close_all(idle).await
+    }
+
+    /// Closes the stores of tenants that are not served: they may have been erased by another process.
+    pub(super) async fn close_others(&self, is_served: impl Fn(TenantId) -> bool) -> Result<()> {
+        let others: Vec<Open> = {
+            let mut open = self.lock();
+            let ids: Vec<TenantId> = open.keys().copied().filter(|id| !is_served(*id)).collect();
+            ids.iter().filter_map(|id| open.remove(id)).collect()
+        };
+        close_all(others).await
     }
 
     /// Takes a store out, so that nobody new gets it.
@@ -115,10 +159,7 @@ impl Stores {
     /// Closes all of them.
     pub(super) async fn close(&self) -> Result<()> {
         let open: Vec<Open> = self.lock().drain().map(|(_, open)| open).collect();
-        for open in open {
-            open.database.close().await?;
-        }
-        Ok(())
+        close_all(open).await
     }
 
     /// Returns the threads that work for files.
@@ -129,4 +170,13 @@ impl Stores {
             None => Ok(crew.insert(Crew::start(CrewOptions::default())?).clone()),
         }
     }
+}
+
+/// Closes all, also where one says that it could not.
+async fn close_all(open: Vec<Open>) -> Result<()> {
+    let mut closed = Ok(());
+    for open in open {
+        closed = closed.and(open.database.close().await);
+    }
+    closed
 }

@@ -89,19 +89,20 @@ impl Tenants {
         Ok(row.tenant)
     }
 
-    /// Finishes what a crash left half done.
-    pub(super) async fn finish_tenants(&self) -> Result<()> {
-        let mut after = 0;
+    /// Finishes what a crash left half done; returns those that could not be finished. They keep no other from being served.
+    pub(super) async fn finish_tenants(&self) -> Result<Vec<(TenantId, Error)>> {
+        let (mut after, mut left) = (0, Vec::new());
         loop {
             let page = self.inner.system.tenants(after, manent_store::PAGE_MAX).await?;
-            let Some(last) = page.last() else { return Ok(()) };
+            let Some(last) = page.last() else { return Ok(left) };
             after = last.no;
             for row in &page {
-                match row.tenant.status {
-                    TenantStatus::Making => drop(self.make(row).await?),
-                    TenantStatus::Erasing => drop(self.go_on_erasing(row).await?),
-                    TenantStatus::Active | TenantStatus::Suspended | TenantStatus::Erased => {}
-                }
+                let finished = match row.tenant.status {
+                    TenantStatus::Making => self.make(row).await.map(drop),
+                    TenantStatus::Erasing => self.go_on_erasing(row).await.map(drop),
+                    TenantStatus::Active | TenantStatus::Suspended | TenantStatus::Erased => Ok(()),
+                };
+                left.extend(finished.err().map(|error| (row.tenant.id, error)));
             }
         }
     }

@@ -26,6 +26,9 @@ async fn a_backup_is_made_when_due_and_only_the_newest_stay() {
     assert_eq!(names.len(), 3, "{names:?}");
     let restored = database.folder.path().join("restored.db");
     Database::restore_backup(folder.join(&names[2]), &Place::of(&restored)).await.expect("restored");
+    let beside = std::fs::read_dir(database.folder.path()).expect("a folder").flatten().map(|entry| entry.file_name());
+    let left: Vec<_> = beside.filter(|name| name.to_string_lossy().contains("partial")).collect();
+    assert!(left.is_empty(), "what restoring needed is still there: {left:?}");
     let again = Database::open(&restored).expect("opens");
     assert_eq!(texts(&again, chat).await, ["one"]);
     let refused =

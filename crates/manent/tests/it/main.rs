@@ -11,5 +11,6 @@ mod jsonl;
 mod foreign;
 mod paper;
 mod backup;
+mod full_disk;
 mod tenants;
 mod tidy;

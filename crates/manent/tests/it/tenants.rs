@@ -2,8 +2,8 @@
 
 use manent::model::{AuditActor, DEFAULT_TENANT, KeyDraft, KeyScope, KeyWord, TenantStatus};
 use manent::store::system::{AuditQuery, By, SystemPlace, SystemStore};
-use manent::store::{Scope, StoreError};
-use manent::{Author, ConversationDraft, Error, MessageDraft, Place, Refusal, Tenants};
+use manent::store::{MemoriesQuery, Scope, StoreError};
+use manent::{Author, ConversationDraft, Error, Json, MemoryDraft, MessageDraft, Place, Refusal, Tenants};
 use manent_testing::scratch::Scratch;
 use std::path::Path;
 use std::time::Duration;
@@ -43,7 +43,7 @@ impl Opened {
 
     fn system(&self) -> SystemStore {
         let place = match &self.place {
-            Place::File(path) => SystemPlace::File(path.with_extension("tenants").join("system.db")),
+            Place::File(path) => SystemPlace::File(path.with_file_name("manent.db-tenants").join("system.db")),
             Place::Server(options) => SystemPlace::Server(options.clone()),
         };
         SystemStore::open(place, manent::Micros(0)).expect("it is there")
@@ -86,6 +86,8 @@ on_both! {
     more_tenants_than_may_be_open_take_turns,
     an_erased_tenant_leaves_a_receipt_and_nothing_else,
     an_erased_user_leaves_what_others_wrote,
+    one_that_cannot_be_finished_keeps_no_other_waiting,
+    a_server_comes_back_from_its_backups,
 }
 
 fn by() -> By {
@@ -345,9 +347,10 @@ async fn an_erased_tenant_leaves_a_receipt_and_nothing_else(opened: Opened) {
     let plan = manent::BackupPlan::daily(tenants.backups_of(acme).expect("a folder"));
     database.backup_if_due(&plan).await.expect("taken").expect("due");
     let pass = tenants.admit(&word.reveal()).expect("good");
+    tenants.backup_system_if_due(&plan).await.expect("taken").expect("due");
     let erasure = tenants.erase_tenant(acme, by()).await.expect("erased");
     let counts = (erasure.conversations, erasure.messages, erasure.users, erasure.keys, erasure.backups);
-    assert_eq!(counts, (1, 2, 1, 1, 1));
+    assert_eq!(counts, (1, 2, 1, 1, 2));
     assert!(erasure.audit >= 1 && (erasure.files > 0 || erasure.rows > 0), "{erasure:?}");
     tokio::time::timeout(Duration::from_secs(20), pass.ended()).await.expect("whoever is in is sent out");
     assert_eq!(tenants.admit(&word.reveal()).map(drop), Err(Refusal::Unknown));
@@ -381,18 +384,43 @@ async fn an_erased_user_leaves_what_others_wrote(opened: Opened) {
     database.save_draft(shared, "ada-canary", "draft-canary").await.expect("kept");
     let plan = manent::BackupPlan::daily(tenants.backups_of(acme).expect("a folder"));
     database.backup_if_due(&plan).await.expect("taken").expect("due");
-    let for_ada = KeyDraft { user: Some("ada-canary".to_owned()), ..draft(&[KeyScope::Read]) };
+    let for_ada = KeyDraft { user: Some("ada-canary".to_owned()), ..draft(&[KeyScope::Manage]) };
     let (_, word) = tenants.create_key(acme, for_ada, by()).await.expect("made");
+    // What she does with a key of her own, without saying who she is.
+    let pass = tenants.admit(&word.reveal()).expect("a good key");
+    let hers = tenants.granted(&pass).await.expect("there");
+    hers.append(shared, MessageDraft::user("keyed-canary")).await.expect("kept");
+    hers.put_blob(b"blob-canary that nothing shows").await.expect("kept");
+    let undone = ConversationDraft { title: "undone-canary".to_owned(), ..ConversationDraft::default() };
+    let undone = hers.create(undone).await.expect("made").id;
+    hers.append(undone, MessageDraft::assistant("withdrawn-canary")).await.expect("kept");
+    for _ in 0..2 {
+        hers.undo(Scope::Conversation(undone)).await.expect("taken back");
+    }
+    hers.set_state(shared, "state-canary", None, Some(Json::of(&"set-canary"))).await.expect("set");
+    hers.put_input(shared, Json::of(&"input-canary")).await.expect("put");
+    let his = database.acting_as(person("bob"));
+    let remembered = |id, text: &str| MemoryDraft {
+        id,
+        collection: "facts".to_owned(),
+        conversation: Some(shared),
+        text: text.to_owned(),
+        ..MemoryDraft::default()
+    };
+    hers.put_memory(remembered(None, "memory-canary")).await.expect("kept");
+    let anew = hers.put_memory(remembered(None, "former-canary")).await.expect("kept");
+    his.put_memory(remembered(Some(anew), "his")).await.expect("kept");
+    tenants.backup_system_if_due(&plan).await.expect("taken").expect("due");
     let erasure = tenants.erase_user(acme, "ada-canary", by()).await.expect("erased");
     let counts = (erasure.conversations, erasure.messages, erasure.users, erasure.keys, erasure.backups);
-    assert_eq!(counts, (1, 2, 1, 1, 1));
+    assert_eq!(counts, (2, 4, 1, 1, 2));
     assert_eq!(tenants.admit(&word.reveal()).map(drop), Err(Refusal::Unknown));
     assert!(database.conversation(alone).await.is_err(), "her own conversation is still there");
     let left = database.conversation(shared).await.expect("his is still there");
     assert!(left.members.is_empty());
     let page = database.last(shared, 9).await.expect("read");
     let texts: Vec<String> = page.messages.iter().map(|message| message.content.body.words().to_string()).collect();
-    assert_eq!(texts, ["hers and his", ""]);
+    assert_eq!(texts, ["hers and his", "", ""]);
     assert!(tenants.user(acme, "ada-canary").await.is_err() && tenants.user(acme, "bob").await.is_ok());
     assert!(
         database.verify().await.expect("read").is_sound()
@@ -400,10 +428,91 @@ async fn an_erased_user_leaves_what_others_wrote(opened: Opened) {
     );
     assert!(database.undo(Scope::Everything).await.is_err() || database.conversation(alone).await.is_err());
     assert_eq!(manent_backups(&plan.folder), 1, "one backup stands for those that went");
-    for canary in ["ada-canary", "alone-canary", "shared-canary", "draft-canary"] {
+    assert_eq!(manent_backups(&opened.folder.path().join("backups/system")), 1);
+    let canaries = [
+        "ada-canary",
+        "alone-canary",
+        "shared-canary",
+        "draft-canary",
+        "keyed-canary",
+        "undone-canary",
+        "withdrawn-canary",
+        "state-canary",
+        "set-canary",
+        "input-canary",
+        "memory-canary",
+        "former-canary",
+        "blob-canary",
+    ];
+    let memories = database.memories(MemoriesQuery::default()).await.expect("read");
+    assert_eq!(memories.iter().map(|memory| memory.text.as_str()).collect::<Vec<_>>(), ["his"]);
+    for canary in canaries {
         assert_eq!(stands_in_files(opened.folder.path(), canary), None, "{canary}");
     }
     opened.tenants.close().await.expect("closed");
+}
+
+async fn one_that_cannot_be_finished_keeps_no_other_waiting(opened: Opened) {
+    let tenants = &opened.tenants;
+    let stuck = tenants.create_tenant("stuck", by()).await.expect("made").id;
+    let acme = tenants.create_tenant("acme", by()).await.expect("made").id;
+    // Where its backups would be lies something that is no folder.
+    let backups = tenants.backups_of(stuck).expect("a folder");
+    std::fs::create_dir_all(backups.parent().expect("above it")).expect("a folder");
+    std::fs::write(&backups, "in the way").expect("a file");
+    assert!(tenants.erase_tenant(stuck, by()).await.is_err());
+    let tenants = Tenants::open(&opened.place, Some(opened.folder.path().join("backups"))).expect("there");
+    let left = tenants.begin().await.expect("the others are served");
+    assert_eq!(left.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [stuck]);
+    assert!(tenants.database(acme).await.is_ok());
+    std::fs::remove_file(&backups).expect("out of the way");
+    assert!(tenants.erase_tenant(stuck, by()).await.is_ok(), "whoever asks again goes on");
+    tenants.close().await.expect("closed");
+    opened.tenants.close().await.expect("closed");
+}
+
+async fn a_server_comes_back_from_its_backups(opened: Opened) {
+    let tenants = &opened.tenants;
+    let plan = manent::BackupPlan::daily(opened.folder.path().join("backups"));
+    assert_eq!(tenants.backup_system_if_due(&plan).await.expect("looked"), None, "nothing was made yet");
+    let acme = tenants.create_tenant("acme", by()).await.expect("made").id;
+    let (_, word) = tenants.create_key(acme, draft(&[KeyScope::Read]), by()).await.expect("made");
+    let database = tenants.database(acme).await.expect("there");
+    let said = talk(&database, "ada", &[], &["kept"]).await;
+    let system = tenants.backup_system_if_due(&plan).await.expect("taken").expect("due");
+    assert_eq!(tenants.backup_system_if_due(&plan).await.expect("looked"), None, "it is not due again");
+    let store = opened.folder.path().join("acme.backup");
+    database.backup(&store).await.expect("taken");
+    assert!(Tenants::is_system_backup(&system) && !Tenants::is_system_backup(&store));
+    let exists = tenants.restore_tenant(acme, &store, by()).await;
+    assert!(exists.is_err(), "a store that is there is not written over");
+    opened.tenants.close().await.expect("closed");
+    // Another machine, of either engine.
+    for new in [Some(Opened::sqlite().await), Opened::postgres().await].into_iter().flatten() {
+        // One that somebody has open is not all there.
+        let live = new.folder.path().join("live.db");
+        std::fs::copy(&system, &live).expect("a copy");
+        std::fs::write(new.folder.path().join("live.db-wal"), "more of it").expect("a file");
+        let half = Tenants::restore_system(&live, &new.place, by()).await.expect_err("a part of it lies beside");
+        assert!(half.to_string().contains("live.db-wal"), "{half}");
+        Tenants::restore_system(&system, &new.place, by()).await.expect("nothing is there");
+        let new = new.again().await;
+        let tenants = &new.tenants;
+        assert_eq!(tenants.tenant("acme").await.expect("known").id, acme);
+        if new.place.file().is_some() {
+            let lost = tenants.database(acme).await.map(drop);
+            assert!(matches!(lost, Err(Error::File { .. })), "a lost file was made anew");
+        }
+        tenants.restore_tenant(acme, &store, by()).await.expect("it is not there");
+        let pass = tenants.admit(&word.reveal()).expect("the key is known again");
+        let page = tenants.granted(&pass).await.expect("there").last(said, 9).await.expect("read");
+        assert_eq!(page.messages.len(), 1);
+        tenants.erase_tenant(acme, by()).await.expect("erased");
+        let erased = tenants.restore_tenant(acme, &store, by()).await.expect_err("it does not come back");
+        assert_eq!(erased.code(), "not_found");
+        assert!(tenants.verify_audit().await.expect("read").problems.is_empty());
+        new.tenants.close().await.expect("closed");
+    }
 }
 
 fn manent_backups(folder: &Path) -> usize {

@@ -119,8 +119,8 @@ pub(crate) fn set_state(
     };
     let name_no = tx.word(NameKind::State, name)?;
     let body = value.map(|json| seal::seal(tx.key, "state", &address.0.to_le_bytes(), json.text().as_bytes()));
-    let sql = "insert into state (conversation_no, name_no, key, at, body) values ($1, $2, $3, $4, $5)";
-    let no = insert_numbered(tx.connection, sql, (row.no, name_no, address.0, tx.at.0, body))?;
+    let sql = "insert into state (conversation_no, name_no, key, at, actor_no, body) values ($1, $2, $3, $4, $5, $6)";
+    let no = insert_numbered(tx.connection, sql, (row.no, name_no, address.0, tx.at.0, tx.actor_no, body))?;
     let images = [withdrawn(Flagged::State, no)];
     tx.journal(row.no, &Entry { key: Some(address.0), ..Entry::of(Kind::StateSet, &images) })?;
     Ok(Done::Plain)

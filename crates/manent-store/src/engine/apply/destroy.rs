@@ -1,26 +1,27 @@
 //! Purge and erase: the only changes that destroy. Both go in steps, so that none of them holds the lock for long.
 
+use super::super::cell::Parameters;
 use super::super::codes::{Kind, STATUS_PURGED, status_code};
-use super::super::connection::{Connection, execute, execute_counted, maybe, one, rows};
+use super::super::connection::{execute, execute_counted, further, maybe, one, rows};
 use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
 use super::super::participant;
 use super::super::read::library::UPLOAD;
 use super::super::tx::{ConversationRow, Entry, Tx};
-use super::conversation::{Body, image_of, put_image, seal_of};
+use super::author::author_step;
+use super::conversation::seal_of;
 use super::message::facts_at;
-use super::scrub::{chance, finish_scrubs, forget_tags, forget_words, set_scrub, sweep, sweep_beside};
+use super::scrub::{finish_scrubs, forget_tags, forget_words, set_scrub, sweep, sweep_beside};
 use super::unindex;
 use crate::error::{Conflict, StoreError};
-use crate::image::{self, Image};
 use crate::transaction::{Done, Erase, Receipt};
 use manent_model::path;
 use manent_model::{
-    Address, BranchNo, ConversationId, ConversationStatus, FoldId, Head, Json, MessageId, MessageStatus, Range,
+    Address, BranchNo, ConversationId, ConversationStatus, FoldId, Head, MemoryId, MessageId, MessageStatus, Range,
 };
 
 /// How many rows one step may touch.
-const STEP: i64 = 500;
+pub(super) const STEP: i64 = 500;
 
 /// What is left to do in this step.
 pub(crate) struct Budget {
@@ -39,9 +40,12 @@ impl Budget {
     }
 }
 
+/// What `meta` says of a conversation that is being destroyed begins with this; its number follows.
+const GOING: &str = "going:";
+
 /// How thoroughly a conversation goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Depth {
+pub(super) enum Depth {
     /// What other paths reach stays readable for them.
     Purge,
     /// The content goes everywhere.
@@ -54,20 +58,21 @@ pub(crate) fn purge(tx: &mut Tx<'_>, id: ConversationId) -> Outcome<Done> {
         return Err(Conflict::NotTrashed.into());
     }
     let mut budget = Budget::new(tx);
-    let finished = conversation_step(tx, &row, Depth::Purge, &mut budget)?;
+    let finished = go_on(tx, Some(row.no), &mut budget)? && conversation_step(tx, &row, Depth::Purge, &mut budget)?;
     Ok(Done::Purged(finished))
 }
 
 pub(crate) fn erase(tx: &mut Tx<'_>, target: &Erase) -> Outcome<Done> {
     let mut budget = Budget::new(tx);
-    budget.receipt.finished = match target {
-        Erase::Conversation(id) => match row_of(tx, *id)? {
-            Some(row) => conversation_step(tx, &row, Depth::Erase, &mut budget)?,
-            None => return Err(StoreError::not_found("conversation", id).into()),
-        },
-        Erase::Message(id) => message_step(tx, *id, &mut budget)?,
-        Erase::Author(external_id) => author_step(tx, external_id, &mut budget)?,
+    let finished = match target {
+        Erase::Conversation(id) => {
+            let row = row_of(tx, *id)?.ok_or_else(|| StoreError::not_found("conversation", id))?;
+            go_on(tx, Some(row.no), &mut budget)? && conversation_step(tx, &row, Depth::Erase, &mut budget)?
+        }
+        Erase::Message(id) => go_on(tx, None, &mut budget)? && message_step(tx, *id, &mut budget)?,
+        Erase::Author(external_id) => go_on(tx, None, &mut budget)? && author_step(tx, external_id, &mut budget)?,
     };
+    budget.receipt.finished = finished;
     Ok(Done::Erased(budget.receipt))
 }
 
@@ -80,7 +85,44 @@ fn row_of(tx: &mut Tx<'_>, id: ConversationId) -> Outcome<Option<ConversationRow
     }
 }
 
-fn conversation_step(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budget: &mut Budget) -> Outcome<bool> {
+/// Takes a conversation a step further. What is not finished is remembered: its row no longer says whose it was, and
+/// whoever began may not come back.
+pub(super) fn conversation_step(
+    tx: &mut Tx<'_>,
+    row: &ConversationRow,
+    depth: Depth,
+    budget: &mut Budget,
+) -> Outcome<bool> {
+    let finished = conversation_goes(tx, row, depth, budget)?;
+    let name = [GOING, &row.no.to_string()].concat();
+    match finished {
+        true => execute(tx.connection, "delete from meta where name = $1", [name])?,
+        false => {
+            let sql = "insert into meta (name, value) values ($1, $2) on conflict (name) do update set value = $2";
+            execute(tx.connection, sql, (name, [u8::from(depth == Depth::Erase)]))?;
+        }
+    }
+    Ok(finished)
+}
+
+/// Goes on with conversations that somebody began to destroy, all but one; says whether they are done.
+fn go_on(tx: &mut Tx<'_>, but: Option<i64>, budget: &mut Budget) -> Outcome<bool> {
+    let sql = "select cast(substr(name, 7) as bigint), value
+         from meta
+         where name >= 'going:' and name < 'going;'
+         order by name";
+    let going: Vec<(i64, [u8; 1])> = rows(tx.connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    for (no, [erased]) in going.into_iter().filter(|(no, _)| Some(*no) != but) {
+        let depth = if erased == 1 { Depth::Erase } else { Depth::Purge };
+        let row = tx.conversation_by_no(no)?;
+        if !conversation_step(tx, &row, depth, budget)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn conversation_goes(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budget: &mut Budget) -> Outcome<bool> {
     if row.status != STATUS_PURGED {
         hide(tx, row, depth)?;
         budget.receipt.conversations += 1;
@@ -159,10 +201,8 @@ fn delete_attached(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budget:
         }
     }
     if depth == Depth::Erase && budget.left > 0 {
-        let sql = "delete from memory where no in (select no from memory where conversation_no = $1 limit $2)";
-        let gone = execute_counted(tx.connection, sql, (row.no, budget.left))?;
-        budget.receipt.attached += budget.spend(gone);
-        sweep_beside(tx, gone)?;
+        let sql = "select no, id from memory where conversation_no = $1 limit $2";
+        forget_memories(tx, sql, (row.no, budget.left), budget)?;
         let id = row.id.to_string();
         budget.receipt.scratch += execute_counted(tx.connection, "delete from scratch where id = $1", [&id])? as i64;
         forget_origin(tx, "conversation", &id, budget)?;
@@ -219,8 +259,8 @@ fn delete_messages(
             let parameters = (after.0, no.end().0, budget.left);
             let found: Vec<(i64, Vec<u8>, [u8; 16])> =
                 rows(tx.connection, sql, parameters, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-            let Some((last, ..)) = found.last() else { break };
-            after = Address(*last);
+            let Some(last) = further(after.0, found.last().map(|(last, ..)| *last)) else { break };
+            after = Address(last);
             for (key, facts, id) in found {
                 let kept = needed.iter().any(|range| range.contains(Address(key)));
                 // What is counted in a run is the difference to the sums of the slot before it.
@@ -284,10 +324,24 @@ fn forget_uploads(tx: &Tx<'_>, blob_no: i64) -> Outcome<()> {
 
 /// Deletes what is tied to a message alone: memories, and what it was in its own program.
 fn forget_named(tx: &mut Tx<'_>, key: i64, id: MessageId, budget: &mut Budget) -> Outcome<()> {
-    let gone = execute_counted(tx.connection, "delete from memory where key = $1", [key])?;
-    budget.receipt.attached += budget.spend(gone);
-    sweep_beside(tx, gone)?;
+    forget_memories(tx, "select no, id from memory where key = $1", [key], budget)?;
     forget_origin(tx, "message", &id.to_string(), budget)
+}
+
+/// Deletes memories, and what they were in their own program.
+pub(super) fn forget_memories(
+    tx: &mut Tx<'_>,
+    found: &str,
+    parameters: impl Parameters,
+    budget: &mut Budget,
+) -> Outcome<()> {
+    let gone: Vec<(i64, [u8; 16])> = rows(tx.connection, found, parameters, |row| Ok((row.get(0)?, row.get(1)?)))?;
+    for (no, id) in &gone {
+        execute(tx.connection, "delete from memory where no = $1", [no])?;
+        forget_origin(tx, "memory", &MemoryId::from_bytes(*id).to_string(), budget)?;
+    }
+    budget.receipt.attached += budget.spend(gone.len());
+    sweep_beside(tx, gone.len())
 }
 
 fn forget_origin(tx: &mut Tx<'_>, kind: &str, object: &str, budget: &mut Budget) -> Outcome<()> {
@@ -419,7 +473,7 @@ fn message_step(tx: &mut Tx<'_>, id: MessageId, budget: &mut Budget) -> Outcome<
 }
 
 /// Empties a message and marks the journal of its conversation to be scrubbed.
-fn erase_message(tx: &mut Tx<'_>, id: MessageId, budget: &mut Budget) -> Outcome<()> {
+pub(super) fn erase_message(tx: &mut Tx<'_>, id: MessageId, budget: &mut Budget) -> Outcome<()> {
     let spot = tx.spot(id)?;
     let row = tx.conversation_by_no(spot.conversation_no)?;
     if !facts_at(tx, spot.address)?.flags.erased {
@@ -427,115 +481,6 @@ fn erase_message(tx: &mut Tx<'_>, id: MessageId, budget: &mut Budget) -> Outcome
         let entry = Entry { key: Some(spot.address.0), ..Entry::of(Kind::Erased, &[]) };
         tx.journal(row.no, &entry)?;
         set_scrub(tx, row.no, Some(row.last_pos))?;
-    }
-    Ok(())
-}
-
-fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<bool> {
-    let sql = "select no from author where external_id = $1 order by no";
-    let authors: Vec<i64> = rows(tx.connection, sql, [external_id], |row| row.get(0))?;
-    if authors.is_empty() {
-        return Err(StoreError::not_found("author", external_id).into());
-    }
-    for no in &authors {
-        let sql = "select id from message where author_no = $1 order by key limit 100";
-        while budget.left > 0 {
-            let found: Vec<[u8; 16]> = rows(tx.connection, sql, [no], |row| row.get(0))?;
-            if found.is_empty() {
-                break;
-            }
-            // Their journals are scrubbed once, behind the last of them: walking one for each message would never end.
-            for id in found {
-                if budget.left > 0 {
-                    erase_message(tx, MessageId::from_bytes(id), budget)?;
-                }
-            }
-        }
-        let sql = "select distinct conversation_no from note where actor_no = $1 order by conversation_no";
-        for conversation_no in rows(tx.connection, sql, [no], |row| row.get(0))? {
-            sweep(tx, conversation_no)?;
-        }
-        let gone = execute_counted(tx.connection, "delete from note where actor_no = $1", [no])?;
-        budget.receipt.attached += budget.spend(gone);
-    }
-    let gone = execute_counted(tx.connection, "delete from scratch where actor = $1", [external_id])?;
-    budget.receipt.scratch += budget.spend(gone);
-    leave_members(tx, external_id, budget)?;
-    forget_members(tx, external_id, budget)?;
-    finish_scrubs(tx, budget)?;
-    if budget.left <= 0 {
-        return Ok(false);
-    }
-    for no in &authors {
-        let sql = "update author set external_id = 'erased:' || no || ':' || $1, name = '' where no = $2";
-        execute(tx.connection, sql, (chance(), no))?;
-    }
-    participant::rename_erased(tx.connection, external_id)?;
-    tx.journal_beside(&Entry::of(Kind::Erased, &[]))?;
-    Ok(true)
-}
-
-/// Takes an author out of the members of every conversation.
-fn leave_members(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<()> {
-    let sql = match tx.connection {
-        Connection::Sqlite(_) => {
-            "select no from conversation where body is not null and instr(body, $1) > 0 order by no limit $2"
-        }
-        Connection::Postgres(_) => {
-            "select no from conversation where body is not null and position($1::bytea in body) > 0 order by no limit $2"
-        }
-    };
-    let parameters = (as_written(external_id), budget.left.max(0));
-    let found: Vec<i64> = rows(tx.connection, sql, parameters, |row| row.get(0))?;
-    for no in found {
-        let row = tx.conversation_by_no(no)?;
-        let mut image = image_of(tx, &row)?;
-        let altered = || StoreError::altered("conversation", row.id);
-        let mut body: Body = serde_json::from_slice(image.body.as_deref().unwrap_or(b"{}")).map_err(|_| altered())?;
-        let before = body.members.len();
-        body.members.retain(|member| member.id != external_id);
-        if body.members.len() < before {
-            image.body = body.bytes();
-            put_image(tx, &image)?;
-            set_scrub(tx, no, Some(row.last_pos))?;
-            budget.spend(1);
-        }
-    }
-    Ok(())
-}
-
-/// Returns a text as it stands between quotation marks in JSON of our own making.
-fn as_written(text: &str) -> Vec<u8> {
-    let quoted = Json::of(&text);
-    let quoted = quoted.text().as_bytes();
-    quoted[1..quoted.len() - 1].to_vec()
-}
-
-/// Empties old values in which an author is still a member of a conversation.
-fn forget_members(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<()> {
-    let sql = match tx.connection {
-        Connection::Sqlite(_) => {
-            "select pos, before from journal where before is not null and instr(before, $1) > 0 order by pos"
-        }
-        Connection::Postgres(_) => {
-            "select pos, before from journal where before is not null and position($1::bytea in before) > 0 order by pos"
-        }
-    };
-    let found: Vec<(i64, Vec<u8>)> =
-        rows(tx.connection, sql, [as_written(external_id)], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let is_member = |image: &Image| match image {
-        Image::Conversation(image) => {
-            let body: Option<Body> = image.body.as_deref().and_then(|body| serde_json::from_slice(body).ok());
-            body.is_some_and(|body| body.members.iter().any(|member| member.id == external_id))
-        }
-        _ => false,
-    };
-    for (position, before) in found {
-        if budget.left > 0 && image::decode(&before).is_some_and(|images| images.iter().any(is_member)) {
-            let left = image::scrubbed(tx.key, &before);
-            execute(tx.connection, "update journal set before = $1 where pos = $2", (left, position))?;
-            budget.receipt.journal += budget.spend(1);
-        }
     }
     Ok(())
 }

@@ -63,26 +63,30 @@ pub(crate) struct MemoryBody {
     pub metadata: Option<Json>,
 }
 
-pub(crate) fn memory_row(tx: &Tx<'_>, no: i64) -> Outcome<MemoryImage> {
-    let sql = "select collection_no, project_no, conversation_no, key, external, body from memory where no = $1";
-    let row = one(tx.connection, sql, [no], |row| {
-        Ok(MemoryImage {
+/// Returns what a memory says now, and who wrote it.
+pub(crate) fn memory_image(tx: &Tx<'_>, no: i64) -> Outcome<Option<Image>> {
+    let sql =
+        "select collection_no, project_no, conversation_no, key, external, body, actor_no from memory where no = $1";
+    let image = maybe(tx.connection, sql, [no], |row| {
+        let memory = MemoryImage {
             collection_no: row.get(0)?,
             project_no: row.get(1)?,
             conversation_no: row.get(2)?,
             key: row.get(3)?,
             external: row.get(4)?,
             body: row.get(5)?,
-        })
+        };
+        Ok(Image::MemoryBy { no, row: memory, actor_no: row.get(6)? })
     })?;
-    Ok(row)
+    Ok(image)
 }
 
-pub(crate) fn put_memory_row(tx: &Tx<'_>, no: i64, row: &MemoryImage) -> Outcome<()> {
+pub(crate) fn put_memory_row(tx: &Tx<'_>, no: i64, row: &MemoryImage, actor_no: Option<i64>) -> Outcome<()> {
     let sql = "update memory
-         set collection_no = $1, project_no = $2, conversation_no = $3, key = $4, external = $5, body = $6
-         where no = $7";
-    let parameters = (row.collection_no, row.project_no, row.conversation_no, row.key, &row.external, &row.body, no);
+         set collection_no = $1, project_no = $2, conversation_no = $3, key = $4, external = $5, body = $6, actor_no = $7
+         where no = $8";
+    let MemoryImage { collection_no, project_no, conversation_no, key, external, body } = row;
+    let parameters = (collection_no, project_no, conversation_no, key, external, body, actor_no, no);
     execute(tx.connection, sql, parameters)?;
     Ok(())
 }
@@ -108,8 +112,8 @@ pub(crate) fn put_memory(tx: &mut Tx<'_>, memory: &Memory) -> Outcome<Done> {
     match found {
         None => {
             let sql = "insert into memory
-                    (id, collection_no, project_no, conversation_no, key, external, body)
-                 values ($1, $2, $3, $4, $5, $6, $7)";
+                    (id, collection_no, project_no, conversation_no, key, external, body, actor_no)
+                 values ($1, $2, $3, $4, $5, $6, $7, $8)";
             let parameters = (
                 memory.id.as_bytes(),
                 row.collection_no,
@@ -118,13 +122,14 @@ pub(crate) fn put_memory(tx: &mut Tx<'_>, memory: &Memory) -> Outcome<Done> {
                 row.key,
                 &row.external,
                 &row.body,
+                tx.actor_no,
             );
             let no = insert_numbered(tx.connection, sql, parameters)?;
             added(tx, Kind::MemoryPut, Flagged::Memory, no)
         }
         Some((no, withdrawn)) => {
-            let earlier = Image::Memory { no, row: memory_row(tx, no)? };
-            put_memory_row(tx, no, &row)?;
+            let earlier = memory_image(tx, no)?.ok_or_else(|| StoreError::altered("memory", memory.id))?;
+            put_memory_row(tx, no, &row, tx.actor_no)?;
             execute(tx.connection, "update memory set withdrawn = 0 where no = $1", [no])?;
             let images = [earlier, Image::Flag { table: Flagged::Memory, key: no, withdrawn }];
             tx.journal_beside(&Entry::of(Kind::MemoryPut, &images))?;

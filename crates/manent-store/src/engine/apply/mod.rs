@@ -9,6 +9,7 @@ pub(crate) mod library;
 pub(crate) mod project;
 pub(crate) mod undo;
 pub(crate) mod destroy;
+pub(crate) mod author;
 pub(crate) mod scrub;
 pub(crate) mod unindex;
 pub(crate) mod claim;

@@ -145,8 +145,8 @@ pub(crate) fn put_input(tx: &mut Tx<'_>, conversation: ConversationId, id: Input
         return Err(Conflict::Exists { what: "input", id: id.to_string() }.into());
     }
     let sealed = seal::seal(tx.key, "input", id.as_bytes(), body.text().as_bytes());
-    let sql = "insert into input (id, conversation_no, at, body) values ($1, $2, $3, $4)";
-    let no = insert_numbered(tx.connection, sql, (id.as_bytes(), row.no, tx.at.0, sealed))?;
+    let sql = "insert into input (id, conversation_no, at, actor_no, body) values ($1, $2, $3, $4, $5)";
+    let no = insert_numbered(tx.connection, sql, (id.as_bytes(), row.no, tx.at.0, tx.actor_no, sealed))?;
     let images = [Image::Flag { table: Flagged::Input, key: no, withdrawn: true }];
     tx.journal(row.no, &Entry::of(Kind::InputPut, &images))?;
     Ok(Done::Plain)

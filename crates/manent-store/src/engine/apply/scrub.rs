@@ -77,8 +77,9 @@ fn scrub_journal(tx: &mut Tx<'_>, conversation_no: i64, budget: &mut Budget) -> 
 fn is_of_gone(tx: &Tx<'_>, images: &[Image]) -> Outcome<bool> {
     for image in images {
         let (sql, no) = match image {
-            Image::Memory { no, .. } => ("select 1 from memory where no = $1", no),
+            Image::Memory { no, .. } | Image::MemoryBy { no, .. } => ("select 1 from memory where no = $1", no),
             Image::FoldActive { no, .. } => ("select 1 from fold where no = $1", no),
+            Image::InputTaken { no, .. } => ("select 1 from input where no = $1", no),
             Image::Flag { table, key, .. } => (flag_sql(*table).0, key),
             _ => continue,
         };

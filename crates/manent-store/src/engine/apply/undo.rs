@@ -6,7 +6,7 @@ use super::super::fault::Outcome;
 use super::super::tx::{Entry, Tx, beside};
 use super::{attached, conversation, library, message, project, run};
 use crate::error::{Conflict, StoreError};
-use crate::image::{self, Flagged, Image};
+use crate::image::{self, Flagged, Image, MemoryImage};
 use crate::query::{Scope, Step};
 use crate::transaction::{Done, Position};
 use manent_model::{Address, BranchNo, Head};
@@ -216,7 +216,7 @@ fn swap(tx: &mut Tx<'_>, image: &Image) -> Outcome<Image> {
         }
         Image::InputTaken { no, taken_pos } => {
             let sql = "select taken_pos from input where no = $1";
-            let now = one(tx.connection, sql, [no], |row| row.get(0))?;
+            let now = maybe(tx.connection, sql, [no], |row| row.get(0))?.unwrap_or(*taken_pos);
             execute(tx.connection, "update input set taken_pos = $1 where no = $2", (taken_pos, no))?;
             Ok(Image::InputTaken { no: *no, taken_pos: now })
         }
@@ -227,18 +227,23 @@ fn swap(tx: &mut Tx<'_>, image: &Image) -> Outcome<Image> {
             project::put(tx, *no, name, body)?;
             Ok(Image::Project { no: *no, name: now_name, body: now_body })
         }
-        Image::Memory { no, row } => {
-            let now = library::memory_row(tx, *no)?;
-            let mut row = row.clone();
-            if let Some(conversation_no) = row.conversation_no {
-                // A purge may have taken the conversation.
-                let sql = "select no from conversation where no = $1";
-                row.conversation_no = maybe(tx.connection, sql, [conversation_no], |row| row.get(0))?;
-            }
-            library::put_memory_row(tx, *no, &row)?;
-            Ok(Image::Memory { no: *no, row: now })
-        }
+        Image::Memory { no, row } => swap_memory(tx, *no, row, None),
+        Image::MemoryBy { no, row, actor_no } => swap_memory(tx, *no, row, *actor_no),
     }
+}
+
+fn swap_memory(tx: &mut Tx<'_>, no: i64, row: &MemoryImage, actor_no: Option<i64>) -> Outcome<Image> {
+    // An erasure may have taken it; then there is nothing to put back.
+    let gone = || Image::MemoryBy { no, row: row.clone(), actor_no };
+    let now = library::memory_image(tx, no)?.unwrap_or_else(gone);
+    let mut row = row.clone();
+    if let Some(conversation_no) = row.conversation_no {
+        // A purge may have taken the conversation.
+        let sql = "select no from conversation where no = $1";
+        row.conversation_no = maybe(tx.connection, sql, [conversation_no], |row| row.get(0))?;
+    }
+    library::put_memory_row(tx, no, &row, actor_no)?;
+    Ok(now)
 }
 
 fn swap_flag(tx: &mut Tx<'_>, table: Flagged, key: i64, withdrawn: bool) -> Outcome<Image> {

@@ -1,7 +1,7 @@
 //! Blobs: bytes by their SHA-256, and who may see them.
 
 use super::super::apply::library::{blob_bytes, blob_piece};
-use super::super::connection::{Connection, maybe, rows};
+use super::super::connection::{Connection, further, maybe, rows};
 use super::super::fault::Outcome;
 use super::super::within::{Within, within};
 use super::Reading;
@@ -38,8 +38,8 @@ pub(crate) fn is_shown_within(connection: Connection<'_>, within: &Within, sha25
     let mut after = 0;
     loop {
         let keys: Vec<i64> = rows(connection, uses, (&sha256[..], after, PAGE), |row| row.get(0))?;
-        let Some(last) = keys.last() else { return Ok(false) };
-        after = *last;
+        let Some(last) = further(after, keys.last().copied()) else { return Ok(false) };
+        after = last;
         let mut branches: Vec<i64> = keys.iter().map(|key| key >> 24).collect();
         branches.dedup();
         for branch_no in branches {

@@ -2,7 +2,7 @@
 
 use super::super::cache::Caches;
 
-use super::super::connection::{Connection, Found, Ran, maybe, one, rows};
+use super::super::connection::{Connection, Found, Ran, further, maybe, one, rows};
 use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
 use super::super::tx::{Spot, spot};
@@ -169,8 +169,8 @@ fn from_elsewhere(reading: &Reading<'_>, within: &Within, external: &str) -> Out
     let (mut found, mut after) = (Vec::new(), 0);
     loop {
         let page: Vec<i64> = rows(reading.connection, sql, (hash, after, PAGE_MAX), |row| row.get(0))?;
-        let Some(last) = page.last() else { return Ok(found) };
-        after = *last;
+        let Some(last) = further(after, page.last().copied()) else { return Ok(found) };
+        after = last;
         let is_last = page.len() < PAGE_MAX as usize;
         for address in page.into_iter().map(Address) {
             let owner: Option<i64> = match within.is_limited() {

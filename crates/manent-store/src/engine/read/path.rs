@@ -5,12 +5,15 @@ use super::super::connection::{Connection, maybe, one, rows};
 use super::super::fault::Outcome;
 use super::super::seal;
 use super::super::tx::{Spot, spot};
+use super::super::within::Within;
 use super::Reading;
 use super::message::{MessageRow, in_ranges, message_of, read_row};
 use crate::error::StoreError;
 use crate::query::{BranchInfo, Direction, PAGE_MAX, Window, WindowQuery};
 use manent_model::path::{self, Backward};
-use manent_model::{Address, BranchId, BranchNo, Branches, ConversationId, Head, Json, MessageId, Range, Stretch};
+use manent_model::{
+    Address, BranchId, BranchNo, Branches, ConversationId, Head, Json, MessageId, Range, Realm, Stretch,
+};
 
 /// A conversation that can be read: its number and its head. The row itself knows its id, whatever the index says.
 pub(crate) fn head_of(connection: Connection<'_>, id: ConversationId) -> Outcome<(i64, Head)> {
@@ -265,8 +268,10 @@ pub(crate) fn state(
     id: ConversationId,
     name: &str,
     at: Option<MessageId>,
+    realm: &Realm,
 ) -> Outcome<Option<Json>> {
     let (conversation_no, shown) = head_of(reading.connection, id)?;
+    let within = Within::of(reading.connection, realm)?;
     let Some(name_no) = reading.caches.known_word(reading.connection, NameKind::State, name)? else {
         return Ok(None);
     };
@@ -282,12 +287,18 @@ pub(crate) fn state(
     let sql = "select key, body
          from state
          where key between $1 and $2 and name_no = $3 and withdrawn = 0
-           and (conversation_no = $4 or conversation_no = (select b.conversation_no from branch b where b.no = key >> 24))
+           and (conversation_no = $4
+                or $5 = 1 and conversation_no = (select b.conversation_no from branch b where b.no = key >> 24))
          order by key desc, no desc
          limit 1";
-    // What another conversation set on a path that it took from here is its own.
+    // What another conversation set on a path that it took from here is its own. What is set there now, on a path that was taken
+    // from there, is for those who reach that one.
     let look = |reading: &mut Reading<'_>, from: Address, to: Address| -> Outcome<Option<(i64, Option<Vec<u8>>)>> {
-        Ok(maybe(reading.connection, sql, (from.0, to.0, name_no, conversation_no), |row| {
+        let reaches_owner = match within.is_limited() {
+            true => within.has(reading.connection, owner_of(reading.connection, from)?)?,
+            false => true,
+        };
+        Ok(maybe(reading.connection, sql, (from.0, to.0, name_no, conversation_no, reaches_owner), |row| {
             Ok((row.get(0)?, row.get(1)?))
         })?)
     };
@@ -304,8 +315,7 @@ pub(crate) fn state(
     // The start of a conversation comes before its path; a fork into a new one has the start of the old one as well.
     let mut starts = vec![start_of(reading.connection, conversation_no)?];
     if let Some(first) = first {
-        let sql = "select conversation_no from branch where no = $1";
-        let owner: i64 = one(reading.connection, sql, [first.branch().0], |row| row.get(0))?;
+        let owner = owner_of(reading.connection, first)?;
         starts.push(start_of(reading.connection, owner)?);
     }
     for start in starts {
@@ -317,6 +327,12 @@ pub(crate) fn state(
         Some((key, Some(body))) => state_value(reading, key, &body).map(Some),
         _ => Ok(None),
     }
+}
+
+/// Returns the conversation whose branch an address is on.
+fn owner_of(connection: Connection<'_>, address: Address) -> Outcome<i64> {
+    let sql = "select conversation_no from branch where no = $1";
+    Ok(one(connection, sql, [address.branch().0], |row| row.get(0))?)
 }
 
 pub(crate) fn state_value(reading: &Reading<'_>, key: i64, body: &[u8]) -> Outcome<Json> {

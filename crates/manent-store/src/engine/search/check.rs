@@ -1,13 +1,14 @@
 //! Checking: does the index hold what the store says, no more and no less?
 
 use super::super::codes::Kind;
-use super::super::connection::{Connection, begin_reading, each, end_reading, maybe, one, rows};
+use super::super::connection::{Connection, begin_reading, each, end_reading, further, maybe, one, rows};
 use super::super::fault::{Fault, Outcome};
 use super::super::read::Reading;
 use super::super::read::message::read_row;
 use super::feed::{self, Cursor};
 use super::slot::{NUMBERS, SLOTS, for_each_slot, number_of, places, slot_of};
 use super::{Doc, DocKey, DocKind, docs, tail};
+use crate::error::StoreError;
 use crate::transaction::Position;
 use manent_model::Address;
 use std::collections::HashSet;
@@ -161,7 +162,7 @@ impl<'a, 'r> Checker<'a, 'r> {
             let sql = "select key, id, arrival, facts, body from message where key > $1 order by key limit $2";
             let page = rows(self.reading.connection, sql, (after, PAGE), read_row)?;
             let Some(last) = page.last() else { return Ok(()) };
-            after = last.key;
+            after = further(after, Some(last.key)).ok_or_else(|| StoreError::altered("message", last.key))?;
             for row in page {
                 let (address, arrival) = (Address(row.key), row.arrival);
                 let Some(owner) = docs::owner_of(self.reading, address)? else { continue };
@@ -189,7 +190,7 @@ impl<'a, 'r> Checker<'a, 'r> {
         loop {
             let page: Vec<i64> = rows(self.reading.connection, sql, (after, PAGE), |row| row.get(0))?;
             let Some(last) = page.last() else { return Ok(()) };
-            after = *last;
+            after = further(after, Some(*last)).ok_or_else(|| StoreError::altered("row", last))?;
             for no in page {
                 let doc = match kind {
                     DocKind::Fold => docs::fold(self.reading, no)?.map(|row| docs::of_fold(no, &row)),

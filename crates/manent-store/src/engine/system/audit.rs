@@ -143,7 +143,7 @@ fn entry(row: &Found<'_>) -> Ran<AuditEntry> {
     })
 }
 
-/// Walks the chain, and names lines that were altered, lost or added.
+/// Walks the chain, and names lines that were altered or lost; one too many at the end counts as lost.
 pub(crate) fn verify(connection: Connection<'_>) -> Outcome<AuditReport> {
     let mut report = AuditReport::default();
     let mut before = NOTHING;

@@ -42,7 +42,7 @@ fn row(row: &Found<'_>) -> Ran<KeyRow> {
 /// Keeps a new key. A key for a user needs that user.
 pub(crate) fn create(connection: Connection<'_>, key: &Key, digest: &KeyDigest, line: &AuditDraft) -> Outcome<()> {
     let change = count_change(connection)?;
-    let no = tenant::known(connection, key.tenant)?.no;
+    let no = tenant::in_use(connection, key.tenant)?.no;
     if let Some(id) = &key.user
         && user::find(connection, key.tenant, id)?.is_none()
     {

@@ -6,6 +6,7 @@ pub(crate) mod audit;
 pub(crate) mod tenant;
 pub(crate) mod user;
 pub(crate) mod key;
+pub(crate) mod copy;
 
 use super::connection::{Connection, Ran, execute, one};
 use manent_model::DEFAULT_TENANT;
@@ -22,7 +23,7 @@ pub(crate) fn begin(connection: Connection<'_>, at: i64) -> Ran<()> {
 
 /// Counts a change of a tenant, a user or a key, and returns its number. Whoever changes something begins with this: on
 /// a server the row is the lock that makes one wait for the other.
-fn count_change(connection: Connection<'_>) -> Ran<i64> {
+pub(crate) fn count_change(connection: Connection<'_>) -> Ran<i64> {
     one(connection, "update system_head set change = change + 1 returning change", (), |row| row.get(0))
 }
 

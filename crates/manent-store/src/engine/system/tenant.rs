@@ -89,6 +89,14 @@ pub(super) fn known(connection: Connection<'_>, id: TenantId) -> Outcome<TenantR
     find(connection, &TenantRef::Id(id))?.ok_or_else(|| StoreError::not_found("tenant", id).into())
 }
 
+/// Returns a tenant that has a store, or says that there is none.
+pub(super) fn in_use(connection: Connection<'_>, id: TenantId) -> Outcome<TenantRow> {
+    match known(connection, id)? {
+        row if row.tenant.is_in_use() => Ok(row),
+        _ => Err(StoreError::not_found("tenant", id).into()),
+    }
+}
+
 /// Returns tenants in the order they were made, after a number.
 pub(crate) fn list(connection: Connection<'_>, after: i64, limit: u32) -> Outcome<Vec<TenantRow>> {
     let sql = "select t.no, t.id, t.name, t.status, t.created_at, t.receipt,
@@ -147,6 +155,10 @@ pub(crate) fn finish_erasing(
 ) -> Outcome<()> {
     count_change(connection)?;
     let found = known(connection, id)?;
+    // Another may have finished it meanwhile, and has the receipt.
+    if found.tenant.status == TenantStatus::Erased {
+        return Ok(());
+    }
     let sql = "update system_tenant set status = $1, name = '', receipt = $2 where no = $3";
     execute(connection, sql, (status_code(TenantStatus::Erased), receipt, found.no))?;
     Ok(audit::add(connection, at, line)?)

@@ -21,7 +21,7 @@ pub(crate) fn put(
     line: &AuditDraft,
 ) -> Outcome<User> {
     let change = count_change(connection)?;
-    let no = tenant::known(connection, of)?.no;
+    let no = tenant::in_use(connection, of)?.no;
     let sql = "insert into system_user (tenant_no, id, name, created_at) values ($1, $2, $3, $4)
          on conflict (tenant_no, id) do update set name = $3";
     execute(connection, sql, (no, id, name, at.0))?;

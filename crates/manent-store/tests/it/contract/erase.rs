@@ -5,7 +5,7 @@ use manent_model::*;
 use manent_store::*;
 
 /// Erases step by step and adds the receipts up.
-async fn erase(store: &dyn Store, target: Erase) -> Receipt {
+pub async fn erase(store: &dyn Store, target: Erase) -> Receipt {
     let mut sum = Receipt::default();
     for _ in 0..100 {
         let done = commit(store, Change::Erase { target: target.clone() }).await.done.remove(0);
@@ -155,7 +155,7 @@ pub async fn everything_an_author_wrote_is_erased(store: &dyn Store) {
     let transaction = Transaction { actor: Some(author("ann", "Ann")), ..Transaction::of(at(1), note) };
     store.commit(transaction).await.expect("it may");
     let receipt = erase(store, Erase::Author("ann".to_owned())).await;
-    assert_eq!((receipt.messages, receipt.attached), (702, 1));
+    assert_eq!((receipt.messages, receipt.attached), (702, 2), "a note and a membership");
     let left: Vec<String> = texts(store, conversation).await.into_iter().filter(|text| !text.is_empty()).collect();
     assert_eq!(left, ["b"]);
     let now = shown(store, conversation).await;
@@ -189,19 +189,10 @@ pub async fn an_erased_stream_is_over(store: &dyn Store) {
 }
 
 fn memory_of(message: MessageId) -> Memory {
-    Memory {
-        id: id(MemoryId::new),
-        collection: "c".to_owned(),
-        project: None,
-        conversation: None,
-        message: Some(message),
-        external: None,
-        text: "about the secret".to_owned(),
-        metadata: None,
-    }
+    Memory { message: Some(message), ..memory("about the secret") }
 }
 
-fn by(author: &Author, text: &str) -> NewMessage {
+pub fn by(author: &Author, text: &str) -> NewMessage {
     let mut said = message("user", text);
     said.content.author = Some(author.clone());
     said
@@ -246,6 +237,36 @@ pub async fn an_erased_author_is_no_member_and_was_none(store: &dyn Store) {
             assert_eq!(once.members, []);
         }
     }
+    sound(store).await;
+}
+
+pub async fn whoever_wrote_nothing_is_erased_as_well(store: &dyn Store) {
+    let author = |id: &str| Author { id: id.to_owned(), name: "Alice".to_owned() };
+    let members = |members: Vec<Author>| ConversationPatch { members: Some(members), ..ConversationPatch::default() };
+    // More conversations that have the letter in them than one step looks at, and a member behind all of them.
+    for number in 0..520 {
+        let people = if number >= 515 { vec![author("a"), author("bob")] } else { vec![author("bob"), author("eva")] };
+        let draft = ConversationDraft { members: people, ..ConversationDraft::default() };
+        let (id, branch) = (id(ConversationId::new), id(BranchId::new));
+        commit(store, Change::CreateConversation { id, branch, draft, importing: false }).await;
+    }
+    let receipt = erase(store, Erase::Author("a".to_owned())).await;
+    assert_eq!((receipt.finished, receipt.attached), (true, 5));
+    let page = store.conversations(ListQuery { limit: 500, ..Default::default() }).await.expect("readable");
+    assert!(page.conversations.iter().all(|found| found.members.iter().all(|member| member.id != "a")));
+    refused(store, Change::Erase { target: Erase::Author("a".to_owned()) }, "not_found").await;
+    // One step is not enough for her, and nothing but her memberships is known of her.
+    assert_eq!(erase(store, Erase::Author("eva".to_owned())).await.attached, 515);
+    // One who took part once, and one who left nothing but a draft.
+    let many = conversation(store, "many").await;
+    patch(store, many, members(vec![author("once")])).await;
+    patch(store, many, members(Vec::new())).await;
+    let receipt = erase(store, Erase::Author("once".to_owned())).await;
+    assert_eq!((receipt.attached, receipt.journal), (0, 1));
+    let (kind, actor) = ("draft".to_owned(), "drafts".to_owned());
+    let scratch = Scratch { kind, id: many.to_string(), actor, body: json("\"typed\""), at: at(1) };
+    commit(store, Change::PutScratch { scratch }).await;
+    assert_eq!(erase(store, Erase::Author("drafts".to_owned())).await.scratch, 1);
     sound(store).await;
 }
 

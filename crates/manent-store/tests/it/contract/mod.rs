@@ -12,6 +12,7 @@ mod journal;
 mod limits;
 mod purge;
 mod erase;
+mod person;
 mod undo;
 mod random;
 mod backups;
@@ -156,9 +157,15 @@ contract! {
     erase::what_was_taken_back_can_be_erased,
     erase::words_that_look_erased_do_not_stand_in_the_way,
     erase::an_erased_author_is_no_member_and_was_none,
+    erase::whoever_wrote_nothing_is_erased_as_well,
     erase::an_erasure_reaches_what_forks_made_of_a_message,
     erase::undo_goes_on_beside_what_was_erased,
     erase::an_erased_conversation_takes_along_what_only_its_messages_are_named_by,
+    person::what_a_person_set_asked_and_explained_goes,
+    person::what_a_person_remembered_goes,
+    person::what_a_person_made_and_took_back_goes_as_a_whole,
+    person::whoever_erases_next_goes_on_with_what_was_begun,
+    person::ten_thousand_messages_of_a_person_go,
     undo::each_change_is_undone_and_redone_whole,
     undo::all_changes_are_undone_one_after_the_other,
     undo::a_new_change_after_an_undo_clears_redo,
@@ -263,6 +270,8 @@ granted! {
     makes::a_memory_lies_where_its_key_reaches,
     makes::two_keys_never_answer_each_others_requests,
     tricks::a_retry_does_not_open_the_door,
+    tricks::state_that_is_set_after_a_fork_does_not_cross_it,
+    tricks::what_a_key_says_is_said_by_its_user,
     tricks::making_what_is_there_does_not_make_it_ones_own,
     tricks::naming_a_branch_does_not_make_it_ones_own,
     tricks::an_id_that_is_taken_makes_nothing_ones_own,

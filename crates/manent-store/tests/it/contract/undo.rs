@@ -132,19 +132,6 @@ fn project(name: &str) -> Project {
     }
 }
 
-fn memory(text: &str) -> Memory {
-    Memory {
-        id: id(MemoryId::new),
-        collection: "c".to_owned(),
-        project: None,
-        conversation: None,
-        message: None,
-        external: None,
-        text: text.to_owned(),
-        metadata: None,
-    }
-}
-
 fn source() -> Source {
     Source {
         id: id(SourceId::new),

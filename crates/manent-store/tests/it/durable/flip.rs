@@ -184,3 +184,29 @@ async fn read(store: &SqliteStore, known: &Known) -> Shown {
 fn text_of(json: &Json) -> String {
     json.text().to_owned()
 }
+
+/// A walk goes on behind the last row that it read; where rows are out of order, that may be before the first one.
+#[test]
+fn rows_out_of_order_keep_nobody_walking() {
+    let folder = fast_folder();
+    let path = folder.path().join("store.db");
+    let store = open(&path).expect("opens");
+    let runtime = runtime();
+    let known = runtime.block_on(populate(&store));
+    drop(store);
+    let mut bytes = std::fs::read(&path).expect("a file");
+    const TABLE_LEAF: u8 = 0x0D;
+    let size = usize::from(u16::from_be_bytes([bytes[16], bytes[17]]));
+    let has_all = |page: &[u8]| known.talks.iter().all(|id| page.windows(16).any(|window| window == id.as_bytes()));
+    let mut pages = bytes.chunks_exact_mut(size).skip(1);
+    let page = pages.find(|page| page[0] == TABLE_LEAF && has_all(page)).expect("a page with all conversations");
+    // Behind the head of a page stand the places of its rows, two bytes each, in the order of their numbers.
+    let (second, third) = page[8 + 2..8 + 6].split_at_mut(2);
+    second.swap_with_slice(third);
+    std::fs::write(&path, &bytes).expect("written");
+    let store = open(&path).expect("opens");
+    let verified = runtime.block_on(async {
+        tokio::time::timeout(std::time::Duration::from_secs(60), store.verify()).await.expect("it ends")
+    });
+    assert!(verified.is_err() || verified.is_ok_and(|report| !report.is_sound()));
+}

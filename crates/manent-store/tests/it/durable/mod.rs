@@ -24,6 +24,7 @@ mod index;
 mod backup;
 mod migrate;
 mod participants;
+mod writers;
 mod postgres;
 
 use manent_model::*;

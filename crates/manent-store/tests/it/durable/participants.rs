@@ -1,6 +1,7 @@
 //! Who takes part, in a file that an older program made, and in one that somebody else has written into.
 
 use super::runtime;
+use super::writers::WITHOUT_WRITERS;
 use crate::kit::*;
 use manent_model::*;
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
@@ -78,6 +79,7 @@ fn a_file_of_an_older_schema_knows_who_takes_part() {
     });
     // As a program wrote it that did not keep these rows.
     let connection = rusqlite::Connection::open(&path).expect("opens");
+    connection.execute_batch(WITHOUT_WRITERS).expect("an older file");
     connection.execute_batch("drop table participant; pragma user_version = 6;").expect("an older file");
     drop(connection);
     runtime.block_on(async {
@@ -103,6 +105,7 @@ fn an_older_file_opens_although_a_conversation_was_altered() {
     });
     let connection = rusqlite::Connection::open(&path).expect("opens");
     connection.execute("update conversation set body = x'00' where id = ?1", [&other.as_bytes()[..]]).expect("altered");
+    connection.execute_batch(WITHOUT_WRITERS).expect("an older file");
     connection.execute_batch("drop table participant; pragma user_version = 6;").expect("an older file");
     drop(connection);
     runtime.block_on(async {

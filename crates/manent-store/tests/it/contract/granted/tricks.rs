@@ -178,3 +178,55 @@ pub async fn one_takes_back_and_does_again_what_is_ones_own(whole: &Whole) {
     refused(&ann, Change::Undo { position: world.other.position }, "cannot_undo").await;
     refused(&ann, Change::Undo { position: 1_000_000_000 }, "cannot_undo").await;
 }
+
+/// A fork shows what was said before it; what is set there afterwards is for those who reach the first one.
+pub async fn state_that_is_set_after_a_fork_does_not_cross_it(whole: &Whole) {
+    let (private, fork) = (talk(whole, "bob", &[], None).await, talk(whole, "bob", &["ann"], None).await);
+    let ids = say(&**whole, private, &["one", "two"]).await;
+    let parent = whole.branches(private).await.expect("readable")[0].id;
+    let branch = id(BranchId::new);
+    let open = Change::OpenBranch {
+        conversation: fork,
+        branch,
+        base: Some(BranchBase { parent, fork: Some(ids[1]) }),
+        own: Vec::new(),
+        pieces: Vec::new(),
+        why: Why::Fork,
+        origins: Vec::new(),
+    };
+    commit(&**whole, open).await;
+    commit(&**whole, Change::MoveHead { conversation: fork, to: HeadTo::End(branch) }).await;
+    let set = async |conversation, name: &str, after, value: &str| {
+        let (name, value) = (name.to_owned(), Some(json(value)));
+        commit(&**whole, Change::SetState { conversation, name, after, value }).await;
+    };
+    set(private, "later", Some(ids[0]), "\"secret\"").await;
+    set(private, "start", None, "\"secret\"").await;
+    set(fork, "own", Some(ids[0]), "\"shown\"").await;
+    let ann = granted(whole, user("ann"));
+    let read = async |store: &dyn Store, name: &str| {
+        store.state(fork, name.to_owned(), None).await.expect("readable").map(|value| value.text().to_owned())
+    };
+    assert_eq!(read(&ann, "own").await.as_deref(), Some("\"shown\""));
+    for name in ["later", "start"] {
+        assert_eq!(read(&ann, name).await, None, "{name}");
+        assert_eq!(read(&granted(whole, user("bob")), name).await.as_deref(), Some("\"secret\""), "{name}");
+    }
+}
+
+/// What a key says for somebody is said by them: it is erased with them, and nobody else has said it.
+pub async fn what_a_key_says_is_said_by_its_user(whole: &Whole) {
+    let shared = talk(whole, "bob", &["ann"], None).await;
+    let ann = granted(whole, user("ann"));
+    commit(&ann, append(shared, vec![message("user", "hers"), message("assistant", "its")])).await;
+    let mut as_bob = message("user", "his?");
+    as_bob.content.author = Some(author("bob"));
+    refused_as(ann.commit(Transaction::of(at(1), append(shared, vec![as_bob.clone()]))).await, "forbidden");
+    commit(&granted(whole, user("bob")), append(shared, vec![as_bob])).await;
+    let authors: Vec<Option<String>> = path(&**whole, shared, None)
+        .await
+        .into_iter()
+        .map(|said| said.content.author.map(|author| author.id))
+        .collect();
+    assert_eq!(authors, [Some("ann".to_owned()), None, Some("bob".to_owned())]);
+}

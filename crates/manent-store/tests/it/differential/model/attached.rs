@@ -10,6 +10,8 @@ pub struct Fastened<T> {
     pub value: T,
     /// The messages that it was made from.
     pub covers: Vec<MessageId>,
+    /// Who said it.
+    pub writer: Option<Author>,
 }
 
 impl<T: Clone> Fastened<T> {
@@ -33,7 +35,8 @@ impl Tx<'_> {
     /// Numbers something new, and says what an undo does to it.
     pub(super) fn fasten<T>(&mut self, value: T, covers: Vec<MessageId>) -> (Fastened<T>, Old) {
         let number = self.data.number();
-        (Fastened { number, withdrawn: false, value, covers }, Old::Flag { number, withdrawn: true })
+        let writer = self.actor.clone();
+        (Fastened { number, withdrawn: false, value, covers, writer }, Old::Flag { number, withdrawn: true })
     }
 
     pub(super) fn add_note(&mut self, id: NoteId, message: MessageId, kind: String, value: Json) -> Result<Done> {

@@ -3,6 +3,7 @@
 //! A store does them in steps. The model does everything in the first one and is told how many there were.
 
 use super::super::question::ERASED;
+use super::attached::Fastened;
 use super::*;
 
 /// How thoroughly a conversation goes.
@@ -85,8 +86,8 @@ impl Tx<'_> {
         let id = thread.id;
         let messages: Vec<MessageId> = thread.messages.keys().copied().collect();
         if depth == Depth::Erase {
+            self.forget_memories(|memory| memory.value.conversation == Some(id));
             let library = self.data.library_mut();
-            library.memories.retain(|memory| memory.value.conversation != Some(id));
             library.scratch.retain(|(_, about, _), _| *about != id.to_string());
             library.origins.retain(|origin| origin.value.object != OriginObject::Conversation(id));
         }
@@ -150,9 +151,10 @@ impl Tx<'_> {
     fn forget_olds_of_gone(&mut self) {
         let kept: BTreeSet<u64> = self.data.numbers();
         let gone = |old: &Old| match old {
-            Old::Flag { number, .. } | Old::FoldActive { number, .. } | Old::Memory { number, .. } => {
-                !kept.contains(number)
-            }
+            Old::Flag { number, .. }
+            | Old::FoldActive { number, .. }
+            | Old::InputTaken { number, .. }
+            | Old::Memory { number, .. } => !kept.contains(number),
             _ => false,
         };
         for row in &mut self.data.journal {
@@ -225,9 +227,18 @@ impl Tx<'_> {
 
     /// Forgets what is tied to a message alone.
     fn forget_named(&mut self, id: MessageId) {
+        self.forget_memories(|memory| memory.value.message == Some(id));
+        self.data.library_mut().origins.retain(|origin| origin.value.object != OriginObject::Message(id));
+    }
+
+    /// Forgets memories, and what they were in their own program.
+    fn forget_memories(&mut self, goes: impl Fn(&Fastened<Memory>) -> bool) {
         let library = self.data.library_mut();
-        library.memories.retain(|memory| memory.value.message != Some(id));
-        library.origins.retain(|origin| origin.value.object != OriginObject::Message(id));
+        let gone: BTreeSet<MemoryId> =
+            library.memories.iter().filter(|one| goes(one)).map(|memory| memory.value.id).collect();
+        library.memories.retain(|memory| !gone.contains(&memory.value.id));
+        let of_gone = |object: &OriginObject| matches!(object, OriginObject::Memory(id) if gone.contains(id));
+        library.origins.retain(|origin| !of_gone(&origin.value.object));
     }
 
     /// Removes the content of a message and what hangs on it; its place stays.
@@ -279,8 +290,11 @@ impl Tx<'_> {
 
     fn erase_author(&mut self, external_id: &str) -> Result<()> {
         let authors: Vec<Author> = self.data.authors.iter().filter(|one| one.id == external_id).cloned().collect();
-        if authors.is_empty() {
+        if authors.is_empty() && !self.data.knows(external_id) {
             return Err(not_found("author", external_id));
+        }
+        for serial in self.data.taken_back_by(external_id) {
+            self.destroy_thread(serial, Depth::Erase);
         }
         for author in &authors {
             for id in self.data.written_by(author) {
@@ -290,7 +304,11 @@ impl Tx<'_> {
         let by = |author: &Option<Author>| author.as_ref().is_some_and(|author| author.id == external_id);
         self.data.library_mut().scratch.retain(|(_, _, actor), _| *actor != external_id);
         for serial in self.data.threads.iter().map(|thread| thread.serial).collect::<Vec<_>>() {
-            self.data.thread_mut(serial).notes.retain(|note| !by(&note.value.actor));
+            let thread = self.data.thread_mut(serial);
+            thread.notes.retain(|note| !by(&note.value.actor));
+            thread.states.retain(|state| !by(&state.writer));
+            thread.inputs.retain(|input| !by(&input.writer));
+            thread.steps.iter_mut().filter(|step| by(&step.step.actor)).for_each(|step| step.step.note.clear());
             let members = &mut self.data.thread_mut(serial).about.members;
             let before = members.len();
             members.retain(|member| member.id != external_id);
@@ -299,16 +317,16 @@ impl Tx<'_> {
                 self.forget_olds(Some(serial));
             }
         }
-        let is_member = |old: &Old| match old {
-            Old::About { about, .. } => about.members.iter().any(|member| member.id == external_id),
-            _ => false,
-        };
+        self.forget_memories(|memory| by(&memory.writer));
+        let is_theirs =
+            |old: &Old| matches!(old, Old::Memory { writer, .. } if by(writer)) || old.has_member(external_id);
         for row in &mut self.data.journal {
-            if row.olds.iter().any(is_member) {
+            if row.olds.iter().any(is_theirs) {
                 Arc::make_mut(row).olds.clear();
             }
         }
         self.forget_olds_of_gone();
+        self.forget_words();
         self.data.forget_author(external_id);
         if self.actor.as_ref().is_some_and(|actor| actor.id == external_id) {
             self.actor = Some(Author { id: ERASED.to_owned(), name: String::new() });
@@ -333,6 +351,15 @@ impl Tx<'_> {
                 memory.conversation = None;
             }
         });
+    }
+}
+
+impl Old {
+    fn has_member(&self, external_id: &str) -> bool {
+        match self {
+            Self::About { about, .. } => about.members.iter().any(|member| member.id == external_id),
+            _ => false,
+        }
     }
 }
 
@@ -398,6 +425,23 @@ impl Data {
         let mut found: Vec<&Kept> = kept.filter(|kept| kept.content.author.as_ref() == Some(author)).collect();
         found.sort_by_key(|kept| (self.branch(kept.branch).map_or(0, |(_, branch)| branch.number), kept.slot));
         found.iter().map(|kept| kept.id).collect()
+    }
+
+    /// Says whether somebody who wrote nothing takes part in something, did once, or left a draft.
+    fn knows(&self, external_id: &str) -> bool {
+        let is_member = |member: &Author| member.id == external_id;
+        self.library.scratch.keys().any(|(_, _, actor)| actor == external_id)
+            || self.threads.iter().any(|thread| thread.about.members.iter().any(is_member))
+            || self.journal.iter().any(|row| row.olds.iter().any(|old| old.has_member(external_id)))
+    }
+
+    /// Returns the conversations that somebody made and that were taken back.
+    fn taken_back_by(&self, external_id: &str) -> Vec<Serial> {
+        let is_theirs = |author: &Author| author.id == external_id;
+        let of = |thread: &&Arc<Thread>| {
+            thread.withdrawn && thread.about.life != Life::Purged && thread.creator.as_ref().is_some_and(is_theirs)
+        };
+        self.threads.iter().filter(of).map(|thread| thread.serial).collect()
     }
 
     /// Nobody can be asked for by this id any more; what they did stays without a name.

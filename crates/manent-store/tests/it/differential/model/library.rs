@@ -83,6 +83,7 @@ impl Tx<'_> {
             self.data.message(message)?;
         }
         self.data.collections.insert(memory.collection.clone());
+        let actor = self.actor.clone();
         let olds = match self.data.library.memories.iter().position(|other| other.value.id == memory.id) {
             None => {
                 let (memory, old) = self.fasten(memory, Vec::new());
@@ -93,8 +94,9 @@ impl Tx<'_> {
                 let kept = &mut self.data.library_mut().memories[place];
                 let earlier = std::mem::replace(&mut kept.value, memory);
                 let withdrawn = std::mem::replace(&mut kept.withdrawn, false);
+                let writer = std::mem::replace(&mut kept.writer, actor);
                 let number = kept.number;
-                vec![Old::Memory { number, memory: Box::new(earlier) }, Old::Flag { number, withdrawn }]
+                vec![Old::Memory { number, memory: Box::new(earlier), writer }, Old::Flag { number, withdrawn }]
             }
         };
         self.journal(None, JournalKind::MemoryPut, olds);

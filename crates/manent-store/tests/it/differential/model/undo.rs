@@ -17,7 +17,7 @@ pub enum Old {
     FoldActive { number: u64, active: bool },
     InputTaken { thread: Serial, number: u64, taken: bool },
     Project { number: u64, project: Box<Project> },
-    Memory { number: u64, memory: Box<Memory> },
+    Memory { number: u64, memory: Box<Memory>, writer: Option<Author> },
 }
 
 impl Data {
@@ -152,11 +152,12 @@ impl Data {
                 let now = std::mem::replace(kept, Project { version, ..*project });
                 Old::Project { number, project: Box::new(now) }
             }
-            Old::Memory { number, memory } => {
+            Old::Memory { number, memory, writer } => {
                 let mut memories = self.library_mut().memories.iter_mut();
                 let kept = memories.find(|kept| kept.number == number).expect("old values go with their memory");
                 let now = std::mem::replace(&mut kept.value, *memory);
-                Old::Memory { number, memory: Box::new(now) }
+                let writer = std::mem::replace(&mut kept.writer, writer);
+                Old::Memory { number, memory: Box::new(now), writer }
             }
         }
     }

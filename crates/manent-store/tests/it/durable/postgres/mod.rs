@@ -18,6 +18,7 @@ mod refused;
 mod tenants;
 mod schema;
 mod participants;
+mod writers;
 mod tls;
 mod disk_full;
 mod failover;

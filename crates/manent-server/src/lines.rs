@@ -1,0 +1,228 @@
+//! Lines before the handlers. While one tenant is served alone, everything it asks is worked on at once; while there are
+//! several, each has a few requests at work, and its others wait in its own line. So nobody waits behind all that another asks.
+
+use manent::model::TenantId;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// So many requests are at work at a time, over all tenants that were there lately.
+const AT_WORK: usize = 8;
+
+/// A tenant has at least so many of them, however many tenants there are.
+const AT_LEAST: usize = 2;
+
+/// Who was not there for so long counts no more.
+const LATELY: Duration = Duration::from_secs(1);
+
+/// How often those who count no more are looked for.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A request that takes longer waits for something, and keeps no other of its tenant from being worked on.
+const LONG: Duration = Duration::from_millis(50);
+
+/// The lines of all tenants.
+pub struct Lines {
+    state: Mutex<State>,
+}
+
+struct State {
+    lines: HashMap<TenantId, Line>,
+    looked: Instant,
+}
+
+/// The line of one tenant.
+struct Line {
+    at_work: usize,
+    waiting: VecDeque<oneshot::Sender<Turn>>,
+    last: Instant,
+}
+
+/// A request at work; the next of its line comes when this is dropped.
+struct Turn {
+    lines: Arc<Lines>,
+    tenant: TenantId,
+}
+
+impl Line {
+    fn new() -> Self {
+        Self { at_work: 0, waiting: VecDeque::new(), last: Instant::now() }
+    }
+
+    fn is_over(&self) -> bool {
+        self.at_work == 0 && self.waiting.is_empty() && self.last.elapsed() > LATELY
+    }
+}
+
+impl State {
+    /// How many requests of one tenant may be at work.
+    fn most(&self) -> usize {
+        match self.lines.len() {
+            0 | 1 => usize::MAX,
+            several => (AT_WORK / several).max(AT_LEAST),
+        }
+    }
+
+    fn look(&mut self) {
+        if self.looked.elapsed() > LOOK {
+            self.lines.retain(|_, line| !line.is_over());
+            self.looked = Instant::now();
+        }
+    }
+}
+
+impl Lines {
+    /// Makes lines in which nobody waits.
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self { state: Mutex::new(State { lines: HashMap::new(), looked: Instant::now() }) })
+    }
+
+    /// Does a piece of work when it is its tenant's turn.
+    pub async fn work<T>(self: &Arc<Self>, tenant: TenantId, work: impl Future<Output = T>) -> T {
+        let turn = self.turn(tenant).await;
+        let mut work = std::pin::pin!(work);
+        tokio::select! {
+            biased;
+            done = &mut work => return done,
+            () = tokio::time::sleep(LONG) => {}
+        }
+        drop(turn);
+        work.await
+    }
+
+    /// Waits until there is room for one more of this tenant.
+    async fn turn(self: &Arc<Self>, tenant: TenantId) -> Turn {
+        let waiting = {
+            let mut state = self.lock();
+            state.look();
+            let line = state.lines.entry(tenant).or_insert_with(Line::new);
+            line.last = Instant::now();
+            let (sender, waiting) = oneshot::channel();
+            line.waiting.push_back(sender);
+            waiting
+        };
+        self.call(tenant);
+        // Who is taken out of a line is given a turn, and nobody is taken out otherwise.
+        waiting.await.expect("whoever waits in a line gets a turn")
+    }
+
+    /// Gives turns to the first of a line, while there is room.
+    fn call(self: &Arc<Self>, tenant: TenantId) {
+        while let Some(next) = self.next(tenant) {
+            // Who went away meanwhile gives it back at once.
+            drop(next.send(Turn { lines: self.clone(), tenant }));
+        }
+    }
+
+    fn next(&self, tenant: TenantId) -> Option<oneshot::Sender<Turn>> {
+        let mut state = self.lock();
+        let most = state.most();
+        let line = state.lines.get_mut(&tenant).filter(|line| line.at_work < most)?;
+        let next = std::iter::from_fn(|| line.waiting.pop_front()).find(|next| !next.is_closed())?;
+        line.at_work += 1;
+        Some(next)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(line) = self.lines.lock().lines.get_mut(&self.tenant) {
+            line.at_work -= 1;
+            line.last = Instant::now();
+        }
+        self.lines.call(self.tenant);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+
+    fn tenant(number: u8) -> TenantId {
+        TenantId::new(1, [number; 10])
+    }
+
+    /// So many of a tenant come; returns those that have a turn, and those that wait.
+    fn come(lines: &Arc<Lines>, tenant: TenantId, many: usize) -> (Vec<Turn>, Vec<impl Future<Output = Turn> + Unpin>) {
+        let (mut served, mut waiting) = (Vec::new(), Vec::new());
+        for _ in 0..many {
+            let lines = lines.clone();
+            let mut one = Box::pin(async move { lines.turn(tenant).await });
+            match (&mut one).now_or_never() {
+                Some(turn) => served.push(turn),
+                None => waiting.push(one),
+            }
+        }
+        (served, waiting)
+    }
+
+    #[test]
+    fn a_tenant_alone_waits_for_nobody() {
+        let lines = Lines::new();
+        let (served, waiting) = come(&lines, tenant(1), 100);
+        assert_eq!((served.len(), waiting.len()), (100, 0));
+    }
+
+    #[test]
+    fn beside_another_each_has_its_share_and_its_line_moves_on() {
+        let lines = Lines::new();
+        let (one, _) = come(&lines, tenant(1), 1);
+        let (mut busy, mut waiting) = come(&lines, tenant(2), 100);
+        assert_eq!((busy.len(), waiting.len()), (AT_WORK / 2, 100 - AT_WORK / 2));
+        let (quiet, none) = come(&lines, tenant(1), AT_WORK / 2 - 1);
+        assert_eq!((quiet.len(), none.len()), (AT_WORK / 2 - 1, 0));
+        drop(busy.pop());
+        let next = (&mut waiting[0]).now_or_never();
+        assert!(next.is_some(), "the first of the line comes next");
+        assert!((&mut waiting[1]).now_or_never().is_none());
+        drop((one, quiet));
+    }
+
+    #[test]
+    fn who_went_away_takes_no_turn() {
+        let lines = Lines::new();
+        let (_one, _) = come(&lines, tenant(1), 1);
+        let (mut busy, mut waiting) = come(&lines, tenant(2), AT_WORK / 2 + 3);
+        // The first is gone before its turn, the second after it was given one.
+        drop(waiting.remove(0));
+        drop(busy.pop());
+        drop(waiting.remove(0));
+        assert!((&mut waiting[0]).now_or_never().is_some());
+        assert_eq!(lines.lock().lines[&tenant(2)].at_work, AT_WORK / 2 - 1);
+    }
+
+    #[tokio::test]
+    async fn what_takes_long_keeps_no_other_waiting() {
+        let lines = Lines::new();
+        let (_one, _) = come(&lines, tenant(1), 1);
+        let slow = futures_util::future::join_all((0..20).map(|_| lines.work(tenant(2), std::future::pending::<()>())));
+        let quick = lines.work(tenant(2), async {});
+        let done = tokio::time::timeout(Duration::from_secs(60), async {
+            tokio::select! {
+                _ = slow => {}
+                () = quick => {}
+            }
+        });
+        assert!(done.await.is_ok(), "twenty that wait for something keep one waiting");
+    }
+
+    #[test]
+    fn who_was_not_there_lately_counts_no_more() {
+        let lines = Lines::new();
+        drop(come(&lines, tenant(1), 1));
+        {
+            let mut state = lines.lock();
+            let long_ago = Instant::now().checked_sub(2 * LATELY).expect("the machine runs longer");
+            state.looked = long_ago;
+            state.lines.values_mut().for_each(|line| line.last = long_ago);
+        }
+        let (served, waiting) = come(&lines, tenant(2), 100);
+        assert_eq!((served.len(), waiting.len()), (100, 0));
+    }
+}

@@ -1,0 +1,241 @@
+//! Erasing a person: what they wrote goes wherever it stands, what others wrote stays.
+
+use super::super::codes::{Kind, STATUS_PURGED};
+use super::super::connection::{Connection, execute, execute_counted, further, maybe, rows};
+use super::super::fault::Outcome;
+use super::super::participant;
+use super::super::read::library::UPLOAD;
+use super::super::tx::{Entry, Tx};
+use super::conversation::{Body, image_of, put_image};
+use super::destroy::{Budget, Depth, STEP, conversation_step, erase_message, forget_memories};
+use super::scrub::{chance, finish_scrubs, forget_words, set_scrub, sweep};
+use crate::error::StoreError;
+use crate::image::{self, Image};
+use manent_model::{Author, Json, MessageId};
+
+pub(super) fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<bool> {
+    let sql = "select no from author where external_id = $1 order by no";
+    let authors: Vec<i64> = rows(tx.connection, sql, [external_id], |row| row.get(0))?;
+    let left = budget.left;
+    forget_taken_back(tx, external_id, budget)?;
+    for no in &authors {
+        let sql = "select id from message where author_no = $1 order by key limit 100";
+        while budget.left > 0 {
+            let found: Vec<[u8; 16]> = rows(tx.connection, sql, [no], |row| row.get(0))?;
+            if found.is_empty() {
+                break;
+            }
+            // Their journals are scrubbed once, behind the last of them: walking one for each message would never end.
+            for id in found {
+                if budget.left > 0 {
+                    erase_message(tx, MessageId::from_bytes(id), budget)?;
+                }
+            }
+        }
+        forget_said(tx, *no, budget)?;
+        if budget.left > 0 {
+            let sql = "select no, id from memory where actor_no = $1 order by no limit $2";
+            forget_memories(tx, sql, (no, budget.left), budget)?;
+        }
+    }
+    forget_remembered(tx, &authors, budget)?;
+    forget_brought(tx, external_id, budget)?;
+    let gone = execute_counted(tx.connection, "delete from scratch where actor = $1", [external_id])?;
+    budget.receipt.scratch += budget.spend(gone);
+    leave_members(tx, external_id, budget)?;
+    forget_members(tx, external_id, budget)?;
+    let is_unknown = authors.is_empty() && budget.left == left;
+    if is_unknown {
+        return Err(StoreError::not_found("author", external_id).into());
+    }
+    finish_scrubs(tx, budget)?;
+    if budget.left <= 0 {
+        // Who wrote nothing has no row; the next step is to know that this one found something.
+        tx.author(Some(&Author { id: external_id.to_owned(), name: String::new() }))?;
+        return Ok(false);
+    }
+    forget_words(tx)?;
+    for no in &authors {
+        let sql = "update author set external_id = 'erased:' || no || ':' || $1, name = '' where no = $2";
+        execute(tx.connection, sql, (chance(), no))?;
+    }
+    participant::rename_erased(tx.connection, external_id)?;
+    tx.journal_beside(&Entry::of(Kind::Erased, &[]))?;
+    Ok(true)
+}
+
+/// Erases conversations that somebody made and that were taken back: nobody sees them, but a redo would bring them back.
+fn forget_taken_back(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<()> {
+    let sql = "select c.no
+         from conversation c
+         where c.creator_no in (select a.no from author a where a.external_id = $1)
+           and c.withdrawn = 1
+           and c.status <> $2
+         order by c.no
+         limit $3";
+    let found: Vec<i64> = rows(tx.connection, sql, (external_id, STATUS_PURGED, budget.left.max(0)), |row| row.get(0))?;
+    for no in found {
+        if budget.left > 0 {
+            let row = tx.conversation_by_no(no)?;
+            conversation_step(tx, &row, Depth::Erase, budget)?;
+        }
+    }
+    Ok(())
+}
+
+/// Deletes what an author said in conversations that is no message: notes, states, inputs, words about tool calls.
+fn forget_said(tx: &mut Tx<'_>, author_no: i64, budget: &mut Budget) -> Outcome<()> {
+    const SAID: [(&str, &str); 3] = [
+        (
+            "select conversation_no from note where actor_no = $1 order by no limit $2",
+            "delete from note where no in (select no from note where actor_no = $1 order by no limit $2)",
+        ),
+        (
+            "select conversation_no from state where actor_no = $1 order by no limit $2",
+            "delete from state where no in (select no from state where actor_no = $1 order by no limit $2)",
+        ),
+        (
+            "select conversation_no from input where actor_no = $1 order by no limit $2",
+            "delete from input where no in (select no from input where actor_no = $1 order by no limit $2)",
+        ),
+    ];
+    for (find, delete) in SAID {
+        if budget.left > 0 {
+            let mut found: Vec<i64> = rows(tx.connection, find, (author_no, budget.left), |row| row.get(0))?;
+            found.dedup();
+            for conversation_no in found {
+                sweep(tx, conversation_no)?;
+            }
+            let gone = execute_counted(tx.connection, delete, (author_no, budget.left))?;
+            budget.receipt.attached += budget.spend(gone);
+        }
+    }
+    // The trail of a tool call stays, without a name and without words.
+    let sql = "update tool_step set note = '' where actor_no = $1 and note <> ''";
+    let gone = execute_counted(tx.connection, sql, [author_no])?;
+    budget.receipt.attached += budget.spend(gone);
+    Ok(())
+}
+
+/// Empties old values of memories that an author wrote and somebody else wrote anew.
+fn forget_remembered(tx: &mut Tx<'_>, authors: &[i64], budget: &mut Budget) -> Outcome<()> {
+    let sql = "select pos, before
+         from journal
+         where pos > $1 and conversation_no is null and before is not null and kind in ($2, $3, $4)
+         order by pos
+         limit $5";
+    let (put, undone, redone) = (Kind::MemoryPut as i64, Kind::Undone as i64, Kind::Redone as i64);
+    let is_theirs = |image: &Image| match image {
+        Image::MemoryBy { actor_no: Some(no), .. } => authors.contains(no),
+        _ => false,
+    };
+    let mut after = 0;
+    while budget.left > 0 && !authors.is_empty() {
+        let found: Vec<(i64, Vec<u8>)> =
+            rows(tx.connection, sql, (after, put, undone, redone, STEP), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let Some(last) = further(after, found.last().map(|(last, _)| *last)) else { break };
+        after = last;
+        empty_olds(tx, found, is_theirs, budget)?;
+    }
+    Ok(())
+}
+
+/// Empties those of some old values of which one is to go.
+fn empty_olds(
+    tx: &Tx<'_>,
+    found: Vec<(i64, Vec<u8>)>,
+    goes: impl Fn(&Image) -> bool,
+    budget: &mut Budget,
+) -> Outcome<()> {
+    for (position, before) in found {
+        if budget.left > 0 && image::decode(&before).is_some_and(|images| images.iter().any(&goes)) {
+            let left = image::scrubbed(tx.key, &before);
+            execute(tx.connection, "update journal set before = $1 where pos = $2", (left, position))?;
+            budget.receipt.journal += budget.spend(1);
+        }
+    }
+    Ok(())
+}
+
+/// Deletes the blobs that somebody brought with a key and that nothing shows.
+fn forget_brought(tx: &mut Tx<'_>, actor: &str, budget: &mut Budget) -> Outcome<()> {
+    let sql = "select id from scratch where kind = $1 and actor = $2";
+    let brought: Vec<String> = rows(tx.connection, sql, (UPLOAD, actor), |row| row.get(0))?;
+    execute(tx.connection, "delete from scratch where kind = $1 and actor = $2", (UPLOAD, actor))?;
+    for sha256 in brought {
+        let Some(digest) = manent_model::hex::decode(&sha256) else { continue };
+        let sql = "select b.no
+             from blob b
+             where b.sha256 = $1
+               and not exists (select 1 from blob_use u where u.blob_no = b.no)
+               and not exists (select 1 from scratch s where s.kind = $2 and s.id = $3)";
+        let unused: Option<i64> = maybe(tx.connection, sql, (digest.as_slice(), UPLOAD, &sha256), |row| row.get(0))?;
+        if let Some(no) = unused {
+            execute(tx.connection, "delete from blob where no = $1", [no])?;
+            budget.receipt.blobs += budget.spend(1);
+        }
+        budget.spend(1);
+    }
+    Ok(())
+}
+
+/// Takes an author out of the members of every conversation.
+fn leave_members(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<()> {
+    let found = participant::taking_part(tx.connection, external_id, budget.left.max(0))?;
+    for no in found {
+        let row = tx.conversation_by_no(no)?;
+        let mut image = image_of(tx, &row)?;
+        let altered = || StoreError::altered("conversation", row.id);
+        let mut body: Body = serde_json::from_slice(image.body.as_deref().unwrap_or(b"{}")).map_err(|_| altered())?;
+        let before = body.members.len();
+        body.members.retain(|member| member.id != external_id);
+        if body.members.len() < before {
+            image.body = body.bytes();
+            put_image(tx, &image)?;
+            set_scrub(tx, no, Some(row.last_pos))?;
+            budget.receipt.attached += budget.spend(1);
+        }
+    }
+    Ok(())
+}
+
+/// Returns a text as it stands between quotation marks in JSON of our own making.
+fn as_written(text: &str) -> Vec<u8> {
+    let quoted = Json::of(&text);
+    let quoted = quoted.text().as_bytes();
+    quoted[1..quoted.len() - 1].to_vec()
+}
+
+/// Empties old values in which an author is still a member of a conversation.
+fn forget_members(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<()> {
+    let sql = match tx.connection {
+        Connection::Sqlite(_) => {
+            "select pos, before from journal
+             where pos > $1 and before is not null and instr(before, $2) > 0
+             order by pos
+             limit $3"
+        }
+        Connection::Postgres(_) => {
+            "select pos, before from journal
+             where pos > $1 and before is not null and position($2::bytea in before) > 0
+             order by pos
+             limit $3"
+        }
+    };
+    let is_member = |image: &Image| match image {
+        Image::Conversation(image) => {
+            let body: Option<Body> = image.body.as_deref().and_then(|body| serde_json::from_slice(body).ok());
+            body.is_some_and(|body| body.members.iter().any(|member| member.id == external_id))
+        }
+        _ => false,
+    };
+    let (text, mut after) = (as_written(external_id), 0);
+    while budget.left > 0 {
+        let parameters = (after, text.as_slice(), STEP);
+        let found: Vec<(i64, Vec<u8>)> = rows(tx.connection, sql, parameters, |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let Some(last) = further(after, found.last().map(|(last, _)| *last)) else { break };
+        after = last;
+        empty_olds(tx, found, is_member, budget)?;
+    }
+    Ok(())
+}

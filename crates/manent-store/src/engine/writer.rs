@@ -1,0 +1,44 @@
+//! Writers: who set a state, put an input or wrote a memory. Erasing a person finds by it what is no message.
+
+use super::codes::Kind;
+use super::connection::{Connection, Ran, execute, further, rows};
+use crate::image::{self, Flagged, Image};
+
+/// How many rows of the journal are looked at in one read.
+const PAGE: i64 = 500;
+
+/// Says who wrote what was there before it was kept: the journal knows, unless an erasure emptied it.
+pub(crate) fn fill(connection: Connection<'_>) -> Ran<()> {
+    let sql = "select pos, actor_no, before
+         from journal
+         where pos > $1 and actor_no is not null and before is not null and kind in ($2, $3, $4)
+         order by pos
+         limit $5";
+    let (state, input, memory) = (Kind::StateSet as i64, Kind::InputPut as i64, Kind::MemoryPut as i64);
+    let mut after = 0;
+    loop {
+        let parameters = (after, state, input, memory, PAGE);
+        let page: Vec<(i64, i64, Vec<u8>)> =
+            rows(connection, sql, parameters, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let Some(last) = further(after, page.last().map(|(last, ..)| *last)) else { return Ok(()) };
+        after = last;
+        for (_, actor_no, before) in page {
+            for image in image::decode(&before).unwrap_or_default() {
+                if let Image::Flag { table, key, .. } = image
+                    && let Some(sql) = written_sql(table)
+                {
+                    execute(connection, sql, (actor_no, key))?;
+                }
+            }
+        }
+    }
+}
+
+fn written_sql(table: Flagged) -> Option<&'static str> {
+    match table {
+        Flagged::State => Some("update state set actor_no = $1 where no = $2"),
+        Flagged::Input => Some("update input set actor_no = $1 where no = $2"),
+        Flagged::Memory => Some("update memory set actor_no = $1 where no = $2"),
+        _ => None,
+    }
+}

@@ -1,0 +1,88 @@
+//! Backups of who may come in, and bringing tenants back.
+
+use super::{Tenants, system_place};
+use crate::backup::{self, BackupPlan};
+use crate::database::Database;
+use crate::error::{Error, Result};
+use crate::ids::now;
+use crate::place::Place;
+use manent_model::TenantId;
+use manent_store::sqlite;
+use manent_store::system::{AuditDraft, By, SystemStore};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The folder of the system store's backups, beside those of the tenants.
+const SYSTEM: &str = "system";
+
+impl Tenants {
+    /// Writes a copy of tenants, users, keys and audit log that was checked before this returns.
+    pub async fn backup_system(&self, to: impl AsRef<Path>) -> Result<()> {
+        Ok(self.inner.system.backup(to.as_ref()).await?)
+    }
+
+    /// Makes a managed backup of tenants, users, keys and audit log if one is due. Where nothing was ever made there is none.
+    pub async fn backup_system_if_due(&self, plan: &BackupPlan) -> Result<Option<PathBuf>> {
+        let Some(folder) = self.system_backups() else { return Ok(None) };
+        if self.inner.system.is_new().await? {
+            return Ok(None);
+        }
+        let plan = BackupPlan { folder, ..plan.clone() };
+        backup::keep(&plan, async |path| {
+            self.backup_system(path).await?;
+            Ok(path.to_owned())
+        })
+        .await
+    }
+
+    /// Says whether a file is a backup of who may come in, and not one of a store.
+    pub fn is_system_backup(path: impl AsRef<Path>) -> bool {
+        sqlite::is_system(path.as_ref())
+    }
+
+    /// Brings tenants, users, keys and audit log back from a backup, where there are none yet. Stores come back one by one.
+    pub async fn restore_system(from: impl AsRef<Path>, place: &Place, by: By) -> Result<()> {
+        backup::refuse_half(from.as_ref())?;
+        let system = SystemStore::open(system_place(place)?, now())?;
+        let line = AuditDraft::new("system.restore", None, by);
+        let restored =
+            backup::with_copy(from.as_ref(), async |copy| Ok(system.restore(copy, now(), line).await?)).await;
+        system.close().await?;
+        restored
+    }
+
+    /// Brings the store of a tenant back from a backup, where it is not there.
+    pub async fn restore_tenant(&self, id: TenantId, from: impl AsRef<Path>, by: By) -> Result<()> {
+        let row = self.tenant_row(&id.to_string()).await?;
+        // Whoever was erased does not come back under the same id.
+        if !row.tenant.is_in_use() {
+            return Err(Error::not_found("tenant", id));
+        }
+        self.audit(AuditDraft::new("tenant.restore", Some(id), by)).await?;
+        if let Some(open) = self.inner.stores.take(id) {
+            open.close().await?;
+        }
+        Database::restore_backup(from, &self.place_of(&row)).await
+    }
+
+    /// Removes the managed backups of who may come in, because somebody goes; returns how many went.
+    pub(super) fn forget_system_backups(&self) -> Result<i64> {
+        match self.system_backups() {
+            Some(folder) => backup::remove(&backup::backups(&folder)?),
+            None => Ok(0),
+        }
+    }
+
+    /// Takes a backup after somebody has gone, and removes what another may have taken before that.
+    pub(super) async fn renew_system_backups(&self) -> Result<()> {
+        let Some(folder) = self.system_backups() else { return Ok(()) };
+        let before = backup::backups(&folder)?;
+        let plan = BackupPlan { folder, every: Duration::ZERO, keep: before.len() + 1 };
+        self.backup_system_if_due(&plan).await?;
+        backup::remove(&before).map(drop)
+    }
+
+    fn system_backups(&self) -> Option<PathBuf> {
+        self.inner.backups.as_ref().map(|folder| folder.join(SYSTEM))
+    }
+}

@@ -1,0 +1,84 @@
+//! Tenants on a disk that is full: what is known of them stays whole, and goes on once there is room.
+
+use manent::model::{AuditActor, KeyDraft, KeyScope};
+use manent::store::system::By;
+use manent::{BackupPlan, ConversationDraft, Database, ListQuery, MessageDraft, Place, Tenants};
+use manent_testing::{SmallDisk, not_run};
+
+fn by() -> By {
+    By::actor(AuditActor::Operator)
+}
+
+fn draft(name: &str) -> KeyDraft {
+    let scopes = [KeyScope::Read].into_iter().collect();
+    KeyDraft { name: name.to_owned(), scopes, user: None, projects: None, rate: None, expires_at: None }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tenants_and_keys_outlive_a_full_disk() {
+    let Some(disk) = SmallDisk::mount(32) else {
+        return not_run("tenants on a full disk (needs root)");
+    };
+    let (place, folder) = (Place::File(disk.path().join("manent.db")), disk.path().join("backups"));
+    let tenants = Tenants::open(&place, Some(folder.clone())).expect("an empty place");
+    tenants.begin().await.expect("nothing is half done");
+    let acme = tenants.create_tenant("acme", by()).await.expect("made").id;
+    let (_, word) = tenants.create_key(acme, draft("first"), by()).await.expect("made");
+    let plan = BackupPlan { every: std::time::Duration::ZERO, ..BackupPlan::daily(folder.clone()) };
+    let first = tenants.backup_system_if_due(&plan).await.expect("taken").expect("due");
+
+    let filler = disk.path().join("filler");
+    disk.fill(&filler).expect("filled");
+    let (mut made, mut refused) = (1, None);
+    for n in 0..10_000 {
+        match tenants.create_key(acme, draft(&format!("number {n}")), by()).await {
+            Ok(_) => made += 1,
+            Err(error) => {
+                refused = Some(error);
+                break;
+            }
+        }
+    }
+    assert_eq!(refused.expect("the disk is full").code(), "disk_full");
+    assert!(tenants.create_tenant("umbrella", by()).await.is_err());
+    assert!(tenants.backup_system_if_due(&plan).await.is_err(), "there is no room for another backup");
+    let kept: Vec<_> = std::fs::read_dir(first.parent().expect("a folder")).expect("read").collect();
+    assert_eq!(kept.len(), 1, "what could not be finished lies about: {kept:?}");
+    assert!(tenants.admit(&word.reveal()).is_ok(), "whoever is known comes in");
+
+    std::fs::remove_file(&filler).expect("removed");
+    tenants.create_key(acme, draft("last"), by()).await.expect("there is room again");
+    tenants.close().await.expect("closed");
+    let tenants = Tenants::open(&place, Some(folder)).expect("it opens again");
+    assert_eq!(tenants.begin().await.expect("finished").len(), 0, "what was half made is finished or gone");
+    assert_eq!(tenants.keys(acme, None, 10_000).await.expect("read").len(), made + 1, "what was answered is there");
+    for tenant in tenants.tenants(None, 10).await.expect("read").into_iter().filter(|tenant| tenant.is_in_use()) {
+        let database = tenants.database(tenant.id).await.expect("there");
+        assert!(database.list(ListQuery::default()).await.is_ok(), "{tenant:?}");
+    }
+    assert!(tenants.verify_audit().await.expect("read").problems.is_empty());
+    tenants.create_tenant("umbrella", by()).await.expect("it was never made, or is gone");
+    tenants.backup_system_if_due(&plan).await.expect("taken").expect("due");
+    tenants.close().await.expect("closed");
+}
+
+#[tokio::test]
+async fn a_backup_that_has_no_room_leaves_nothing_behind() {
+    let Some(disk) = SmallDisk::mount(8) else {
+        return not_run("a backup that comes back to a full disk (needs root)");
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let database = Database::open(folder.path().join("manent.db")).expect("opens");
+    let chat = database.create(ConversationDraft::default()).await.expect("made").id;
+    for _ in 0..8 {
+        let noise: String = (0..1_000_000).map(|_| fastrand::alphanumeric()).collect();
+        database.append(chat, MessageDraft::user(noise)).await.expect("kept");
+    }
+    let backup = folder.path().join("backup");
+    database.backup(&backup).await.expect("taken");
+    disk.fill(&disk.path().join("filler")).expect("filled");
+    let refused = Database::restore_backup(&backup, &Place::File(disk.path().join("manent.db"))).await;
+    assert!(refused.is_err(), "the disk is full");
+    let left: Vec<_> = std::fs::read_dir(disk.path()).expect("read").flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(left, ["filler"]);
+}
