@@ -209,6 +209,7 @@ export const en = {
   'composer.placeholder': 'Write a message…',
   'composer.role': 'Say it as',
   'composer.send': 'Send',
+  'composer.readOnly': 'Your key lets you read, not write.',
   'composer.hint': 'Enter sends, Shift+Enter makes a new line',
   'composer.failed': 'The message was not sent; it is back in the input',
   'composer.failedKept': 'The message was not sent',

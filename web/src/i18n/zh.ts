@@ -211,6 +211,7 @@ export const zh: Texts = {
   'composer.placeholder': '写一条消息…',
   'composer.role': '身份',
   'composer.send': '发送',
+  'composer.readOnly': '您的密钥只能阅读，不能写入。',
   'composer.hint': 'Enter 发送，Shift+Enter 换行',
   'composer.failed': '消息发送失败，已恢复到输入框',
   'composer.failedKept': '消息发送失败',

@@ -11,6 +11,17 @@ class Session {
   /** One was in, and is no longer. */
   ended = $state(false);
   problem: Problem | undefined = $state.raw();
+  #scopes: string[] = $state.raw([]);
+
+  /** One may say something. What one may not do is not offered. */
+  get writes(): boolean {
+    return this.#scopes.some((scope) => scope !== 'read');
+  }
+
+  /** One may change what was said: names, versions, the trash. */
+  get manages(): boolean {
+    return this.#scopes.some((scope) => scope === 'manage' || scope === 'admin');
+  }
 
   async begin(): Promise<void> {
     onRefused(() => {
@@ -33,7 +44,7 @@ class Session {
   async ask(): Promise<void> {
     this.state = 'asking';
     try {
-      await call('GET /session', {});
+      this.#scopes = (await call('GET /session', {})).scopes;
       this.state = 'in';
     } catch (error) {
       const problem = Problem.thrown(error);
@@ -46,6 +57,7 @@ class Session {
   async enter(token: string): Promise<boolean> {
     try {
       await call('POST /session', { body: { token } });
+      this.#scopes = (await call('GET /session', {})).scopes;
       this.ended = false;
       this.problem = undefined;
       this.state = 'in';
