@@ -8,11 +8,14 @@ use manent_store::BackupReport;
 use manent_store::postgres::PostgresStore;
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
 use manent_store::{Store, StoreError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 const PREFIX: &str = "manent-";
 const SUFFIX: &str = ".backup";
+/// What stands in the name of a backup that is not done, and of what belongs to it.
+const UNFINISHED: &str = ".backup.";
 
 /// When backups are made and how many stay.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,12 +99,28 @@ pub(crate) async fn keep<T>(plan: &BackupPlan, write: impl AsyncFnOnce(&Path) ->
     Ok(Some(written))
 }
 
-/// Removes backups; returns how many went.
+/// Removes backups; returns how many went. Whoever keeps a number of them may remove one at the same time.
 pub(crate) fn remove(backups: &[(PathBuf, SystemTime)]) -> Result<i64> {
+    let mut removed = 0;
     for (path, _) in backups {
-        std::fs::remove_file(path).map_err(|error| Error::file("removing", path, error))?;
+        match std::fs::remove_file(path) {
+            Ok(()) => removed += 1,
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::file("removing", path, error)),
+        }
     }
-    Ok(backups.len() as i64)
+    Ok(removed)
+}
+
+/// Returns the backups from before now, to be removed once newer ones stand. Those that another process is still writing end here:
+/// what is missing beside them when they are done tells that they are too old.
+pub(crate) fn of_before(folder: &Path) -> Result<Vec<(PathBuf, SystemTime)>> {
+    // What one of them is made from goes first. If it was done by then, the second look finds what it was made into.
+    for _ in 0..2 {
+        let unfinished = listed(folder, |name| name.contains(UNFINISHED).then_some(SystemTime::UNIX_EPOCH))?;
+        remove(&unfinished)?;
+    }
+    backups(folder)
 }
 
 /// Does something with a copy of a backup that nobody else sees.
@@ -188,6 +207,13 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 /// Returns the backups in a folder with the times they were made, oldest first.
 pub(crate) fn backups(folder: &Path) -> Result<Vec<(PathBuf, SystemTime)>> {
+    let mut found = listed(folder, made_at)?;
+    found.sort_by_key(|(_, made)| *made);
+    Ok(found)
+}
+
+/// Returns the files of backups whose names tell when they were made.
+fn listed(folder: &Path, made: impl Fn(&str) -> Option<SystemTime>) -> Result<Vec<(PathBuf, SystemTime)>> {
     let reading = |error| Error::file("reading", folder, error);
     let mut found = Vec::new();
     let listed = match std::fs::read_dir(folder) {
@@ -196,11 +222,10 @@ pub(crate) fn backups(folder: &Path) -> Result<Vec<(PathBuf, SystemTime)>> {
     };
     for entry in listed {
         let entry = entry.map_err(reading)?;
-        if let Some(made) = entry.file_name().to_str().and_then(made_at) {
+        if let Some(made) = entry.file_name().to_str().filter(|name| name.starts_with(PREFIX)).and_then(&made) {
             found.push((entry.path(), made));
         }
     }
-    found.sort_by_key(|(_, made)| *made);
     Ok(found)
 }
 

@@ -49,6 +49,8 @@ pub(super) fn backup(options: &SqliteOptions, to: &Path) -> Result<BackupReport>
         // Restoring is copying the file back; what is checked is that copy.
         std::fs::copy(&partial, &restored).map_err(io)?;
         let report = check(&restored, &before)?;
+        // Whoever erases removes what a backup is made from and into; one that was made from it nevertheless is too old.
+        options.path.metadata().map_err(io)?;
         std::fs::rename(&partial, to).map_err(io)?;
         sync_folder(to).map_err(io)?;
         let size_bytes = std::fs::metadata(to).map_err(io)?.len();
@@ -60,10 +62,22 @@ pub(super) fn backup(options: &SqliteOptions, to: &Path) -> Result<BackupReport>
             conversations: report.conversations,
         })
     })();
+    let outcome = or_cut_off(outcome, &[&options.path, &partial], to);
     for leftover in [&partial, &restored, &beside(&restored, "-wal"), &beside(&restored, "-shm")] {
         let _ = std::fs::remove_file(leftover);
     }
     outcome
+}
+
+/// Tells a backup that was cut off from one that failed. Whoever erases something removes the files of backups that are under way,
+/// because it is in them.
+pub(super) fn or_cut_off<T>(outcome: Result<T>, files: &[&Path], to: &Path) -> Result<T> {
+    match outcome {
+        Err(StoreError::Engine { .. }) if files.iter().any(|file| !file.exists()) && !to.exists() => {
+            Err(StoreError::Busy("something was erased while the backup was written"))
+        }
+        outcome => outcome,
+    }
 }
 
 /// Backs up what `fill` puts into an empty file: the rows of another engine.
@@ -76,7 +90,7 @@ pub(crate) fn backup_of_copy(to: &Path, fill: impl FnOnce(&Connection) -> Result
     };
     forget();
     let filled = open_first(&options, NEWEST).and_then(|file| fill(&file));
-    let outcome = filled.and_then(|()| backup(&options, to));
+    let outcome = or_cut_off(filled.and_then(|()| backup(&options, to)), &[&options.path], to);
     forget();
     outcome
 }
@@ -104,4 +118,32 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backup_of_what_is_gone_when_it_is_done_does_not_count() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let to = folder.path().join("manent-1.backup");
+        let (source, partial) = (beside(&to, ".copying"), beside(&to, ".partial"));
+        // Whoever erases has looked before there was anything but the source.
+        let eraser = std::thread::spawn(move || {
+            while !partial.exists() {
+                std::thread::yield_now();
+            }
+            std::fs::remove_file(source).expect("it is there");
+        });
+        let fill = |file: &Connection| {
+            let padding = "create table padding (bytes blob); insert into padding values (randomblob(8000000))";
+            file.execute_batch(padding).map_err(|error| failed("filling", error))
+        };
+        let outcome = backup_of_copy(&to, fill);
+        eraser.join().expect("removed");
+        assert!(matches!(outcome, Err(StoreError::Busy(_))), "{outcome:?}");
+        let left = std::fs::read_dir(folder.path()).expect("the folder").count();
+        assert_eq!(left, 0, "something stays");
+    }
 }

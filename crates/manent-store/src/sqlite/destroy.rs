@@ -4,6 +4,7 @@ use super::connection::{SqliteOptions, open_reader, sync_folder};
 use crate::destroyed::Destroyed;
 use crate::engine::connection::one;
 use crate::error::{Result, StoreError};
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// Counts what a file holds, and removes it.
@@ -13,22 +14,20 @@ pub(super) fn destroy(path: &Path) -> Result<Destroyed> {
         // The counts are for the receipt. A file that cannot be read goes all the same.
         (gone.conversations, gone.messages) = counted(path).unwrap_or_default();
     }
-    let doing = "removing a store";
-    let failed = |error| StoreError::engine(doing, error);
+    let failed = |error| StoreError::engine("removing a store", error);
+    // The store goes before the rest: whoever still makes something beside it looks afterwards whether it is there.
+    gone.remove_file(path).map_err(failed)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let listed = match std::fs::read_dir(folder) {
         Ok(listed) => listed,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(gone),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(gone),
         Err(error) => return Err(failed(error)),
     };
     for entry in listed {
         let entry = entry.map_err(failed)?;
         if is_of(path, &entry.path()) {
-            // A link is removed itself; what it points to is not ours.
-            let size = entry.metadata().map_err(failed)?.len();
-            std::fs::remove_file(entry.path()).map_err(failed)?;
-            gone.files += 1;
-            gone.bytes += i64::try_from(size).unwrap_or(i64::MAX);
+            // Another process that closes the store removes some of it as well.
+            gone.remove_file(&entry.path()).map_err(failed)?;
         }
     }
     // A power cut must not bring the names back.

@@ -65,12 +65,14 @@ pub(super) fn turn(member: &Arc<Member>) -> Again {
                 None if !options.path.exists() => return Err(StoreError::Closed),
                 None => {
                     let slot = member.slot();
-                    Work {
-                        index: Index::open(options)?,
-                        caches: Caches::default(),
-                        key: member.key.clone(),
-                        _slot: slot,
+                    let index = Index::open(options)?;
+                    // Whoever destroys it removes the file first and then what lies beside it; the index may have come after that.
+                    if !options.path.exists() {
+                        drop(index);
+                        throw_away(options);
+                        return Err(StoreError::Closed);
                     }
+                    Work { index, caches: Caches::default(), key: member.key.clone(), _slot: slot }
                 }
             };
             match now.round(file.connection()?, anew, member) {

@@ -1,6 +1,6 @@
 //! The file of the system store: the same settings as a store, another schema.
 
-use super::backup::beside;
+use super::backup::{beside, or_cut_off};
 use super::connection::{
     PAGE_BYTES, SqliteOptions, check_library, failed, make_private, open, set_up, sync_folder, user_version,
 };
@@ -90,7 +90,7 @@ pub(crate) fn write_system(to: &Path, fill: impl FnOnce(&Connection) -> Result<(
         std::fs::rename(&partial, to).map_err(io)?;
         sync_folder(to).map_err(io)
     };
-    let written = write();
+    let written = or_cut_off(write(), &[&partial], to);
     forget();
     written
 }

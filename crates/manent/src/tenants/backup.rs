@@ -23,6 +23,11 @@ impl Tenants {
 
     /// Makes a managed backup of tenants, users, keys and audit log if one is due. Where nothing was ever made there is none.
     pub async fn backup_system_if_due(&self, plan: &BackupPlan) -> Result<Option<PathBuf>> {
+        let _one = self.inner.system_backups.lock().await;
+        self.keep_system_backup(plan).await
+    }
+
+    async fn keep_system_backup(&self, plan: &BackupPlan) -> Result<Option<PathBuf>> {
         let Some(folder) = self.system_backups() else { return Ok(None) };
         if self.inner.system.is_new().await? {
             return Ok(None);
@@ -59,16 +64,15 @@ impl Tenants {
             return Err(Error::not_found("tenant", id));
         }
         self.audit(AuditDraft::new("tenant.restore", Some(id), by)).await?;
-        if let Some(open) = self.inner.stores.take(id) {
-            open.close().await?;
-        }
-        Database::restore_backup(from, &self.place_of(&row)).await
+        let place = self.place_of(&row);
+        self.inner.stores.while_closed(id, Database::restore_backup(from, &place)).await
     }
 
     /// Removes the managed backups of who may come in, because somebody goes; returns how many went.
-    pub(super) fn forget_system_backups(&self) -> Result<i64> {
+    pub(super) async fn forget_system_backups(&self) -> Result<i64> {
+        let _one = self.inner.system_backups.lock().await;
         match self.system_backups() {
-            Some(folder) => backup::remove(&backup::backups(&folder)?),
+            Some(folder) => backup::remove(&backup::of_before(&folder)?),
             None => Ok(0),
         }
     }
@@ -76,9 +80,10 @@ impl Tenants {
     /// Takes a backup after somebody has gone, and removes what another may have taken before that.
     pub(super) async fn renew_system_backups(&self) -> Result<()> {
         let Some(folder) = self.system_backups() else { return Ok(()) };
-        let before = backup::backups(&folder)?;
+        let _one = self.inner.system_backups.lock().await;
+        let before = backup::of_before(&folder)?;
         let plan = BackupPlan { folder, every: Duration::ZERO, keep: before.len() + 1 };
-        self.backup_system_if_due(&plan).await?;
+        self.keep_system_backup(&plan).await?;
         backup::remove(&before).map(drop)
     }
 

@@ -53,6 +53,7 @@ impl Tenants {
             let why = "the first tenant is the store itself: it cannot be erased while it is open";
             return Err(StoreError::Invalid(why.to_owned()).into());
         }
+        let _turn = self.inner.erasures.of(id).await;
         let row = self.tenant_row(&id.to_string()).await?;
         if row.tenant.status == TenantStatus::Erased {
             return Err(Error::not_found("tenant", id));
@@ -64,19 +65,25 @@ impl Tenants {
         self.go_on_erasing(&row).await
     }
 
+    /// Erases a tenant that a crash left half erased.
+    pub(super) async fn finish_erasing(&self, row: &TenantRow) -> Result<Erasure> {
+        let _turn = self.inner.erasures.of(row.tenant.id).await;
+        self.go_on_erasing(row).await
+    }
+
     /// Destroys what is left of a tenant that is being erased.
-    pub(super) async fn go_on_erasing(&self, row: &TenantRow) -> Result<Erasure> {
+    async fn go_on_erasing(&self, row: &TenantRow) -> Result<Erasure> {
         let id = row.tenant.id;
         let mut erasure = Erasure { tenant: id.to_string(), at: now(), ..Erasure::default() };
         let gone = self.destroy(row).await?;
         (erasure.conversations, erasure.messages) = (gone.conversations, gone.messages);
         (erasure.rows, erasure.files, erasure.bytes) = (gone.rows, gone.files, gone.bytes);
         if let Some(folder) = self.backups_of(id) {
-            let removed = files::remove_folder(&folder)?;
-            erasure.backups = removed.files;
-            erasure.bytes += removed.bytes;
+            let gone = files::remove_folder(&folder)?;
+            erasure.backups = gone.files;
+            erasure.bytes += gone.bytes;
         }
-        erasure.backups += self.forget_system_backups()?;
+        erasure.backups += self.forget_system_backups().await?;
         let Forgotten { users, keys, audit } = self.inner.system.forget_tenant(id).await?;
         (erasure.users, erasure.keys, erasure.audit) = (users, keys, audit);
         let receipt = serde_json::to_string(&erasure).expect("numbers are JSON");
@@ -90,13 +97,13 @@ impl Tenants {
 
     /// Closes the store of a tenant and destroys it.
     pub(super) async fn destroy(&self, row: &TenantRow) -> Result<Destroyed> {
-        if let Some(database) = self.inner.stores.take(row.tenant.id) {
-            database.close().await?;
-        }
-        Ok(match &self.place_of(row) {
-            Place::File(path) => SqliteStore::destroy(path).await?,
-            Place::Server(options) => PostgresStore::destroy(options).await?,
-        })
+        let destroy = async {
+            Ok(match &self.place_of(row) {
+                Place::File(path) => SqliteStore::destroy(path).await?,
+                Place::Server(options) => PostgresStore::destroy(options).await?,
+            })
+        };
+        self.inner.stores.while_closed(row.tenant.id, destroy).await
     }
 
     /// Returns the receipt of a tenant that was erased.
@@ -108,6 +115,7 @@ impl Tenants {
     /// Destroys all that a user wrote and all that is known of them: conversations that were theirs alone, their messages
     /// in others, drafts, keys, what the audit log tells, and the managed backups that still hold it.
     pub async fn erase_user(&self, tenant: TenantId, user: &str, by: By) -> Result<Erasure> {
+        let _turn = self.inner.erasures.of(tenant).await;
         self.user(tenant, user).await?;
         // It is told before it is done, and once more with what went.
         self.audit(AuditDraft::new("user.erase", Some(tenant), by.clone()).about(user)).await?;
@@ -131,7 +139,7 @@ impl Tenants {
             erasure.backups = renew_backups(&database, folder).await?;
         }
         // Before it is forgotten: what a crash leaves then is a server without old backups, not backups that tell.
-        erasure.backups += self.forget_system_backups()?;
+        erasure.backups += self.forget_system_backups().await?;
         (erasure.users, erasure.keys) = (1, keys.len() as i64);
         let line = AuditDraft::new("user.erased", Some(tenant), by).detail(&erasure);
         let gone = self.inner.system.forget_user(tenant, user.to_owned(), now(), line).await?;
@@ -215,7 +223,7 @@ async fn alone_of(database: &Database, user: &str) -> Result<Vec<manent_model::C
 
 /// Takes a backup of what is left, and only then removes those from before; returns how many went.
 async fn renew_backups(database: &Database, folder: PathBuf) -> Result<i64> {
-    let before = crate::backup::backups(&folder)?;
+    let before = crate::backup::of_before(&folder)?;
     if before.is_empty() {
         return Ok(0);
     }

@@ -2,10 +2,15 @@
 
 use crate::error::{Error, Result};
 use manent_model::TenantId;
+use manent_store::Destroyed;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The file of the system store.
 pub const SYSTEM: &str = "system.db";
+
+/// So often a folder is emptied into which somebody else writes.
+const TRIES: usize = 10;
 
 /// Returns the folder beside a store in which the files of its tenants lie.
 ///
@@ -28,59 +33,46 @@ pub fn store_of(home: &Path, tenant: TenantId) -> PathBuf {
     folder(home).join(format!("{tenant}.db"))
 }
 
-/// What went when files were removed.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Removed {
-    pub files: i64,
-    pub bytes: i64,
-}
-
-impl Removed {
-    fn add(&mut self, other: Self) {
-        self.files += other.files;
-        self.bytes += other.bytes;
-    }
-}
-
 /// Removes a folder of backups and what lies in it.
-pub fn remove_folder(folder: &Path) -> Result<Removed> {
-    let mut removed = Removed::default();
-    for path in entries(folder)? {
-        // What somebody put there besides goes as well; a link is a file.
-        let is_folder = std::fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_dir());
-        match is_folder {
-            true => removed.add(remove_folder(&path)?),
-            false => remove_file(&path, &mut removed)?,
+pub fn remove_folder(folder: &Path) -> Result<Destroyed> {
+    let (mut gone, mut tries) = (Destroyed::default(), 0);
+    loop {
+        empty(folder, &mut gone)?;
+        match std::fs::remove_dir(folder) {
+            Ok(()) => break,
+            Err(error) if error.kind() == ErrorKind::NotFound => break,
+            // A backup may be under way in it, and has something new there until it notices.
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty && tries < TRIES => tries += 1,
+            Err(error) => return Err(Error::file("removing", folder, error)),
         }
-    }
-    match std::fs::remove_dir(folder) {
-        Ok(()) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(Error::file("removing", folder, error)),
     }
     if let Some(parent) = folder.parent().filter(|parent| parent.is_dir()) {
         sync(parent)?;
     }
-    Ok(removed)
+    Ok(gone)
+}
+
+fn empty(folder: &Path, gone: &mut Destroyed) -> Result<()> {
+    for path in entries(folder)? {
+        // What somebody put there besides goes as well; a link is a file.
+        if std::fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_dir()) {
+            empty(&path, gone)?;
+            std::fs::remove_dir(&path).map_err(|error| Error::file("removing", &path, error))?;
+        } else {
+            gone.remove_file(&path).map_err(|error| Error::file("removing", &path, error))?;
+        }
+    }
+    Ok(())
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let listed = match std::fs::read_dir(folder) {
         Ok(listed) => listed,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(Error::file("reading", folder, error)),
     };
     let paths = listed.map(|entry| entry.map(|entry| entry.path()));
     paths.collect::<std::io::Result<_>>().map_err(|error| Error::file("reading", folder, error))
-}
-
-fn remove_file(path: &Path, removed: &mut Removed) -> Result<()> {
-    // A link is removed itself; what it points to is not ours.
-    let metadata = std::fs::symlink_metadata(path).map_err(|error| Error::file("reading", path, error))?;
-    std::fs::remove_file(path).map_err(|error| Error::file("removing", path, error))?;
-    removed.files += 1;
-    removed.bytes += i64::try_from(metadata.len()).unwrap_or(i64::MAX);
-    Ok(())
 }
 
 /// Makes the removal durable: a power cut must not bring the names back.

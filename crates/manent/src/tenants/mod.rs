@@ -5,6 +5,7 @@
 //! in reading order:
 
 mod files;
+mod turns;
 mod stores;
 mod registry;
 mod tenant;
@@ -21,13 +22,14 @@ use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::ids::now;
 use crate::place::Place;
-use manent_model::{DEFAULT_TENANT, TenantId};
+use manent_model::{DEFAULT_TENANT, TenantId, TenantStatus};
 use manent_store::postgres::PostgresOptions;
-use manent_store::system::{SystemPlace, SystemStore, TenantRef, TenantRow};
+use manent_store::system::{SystemPlace, SystemStore, TenantRow};
 use registry::Registry;
 use std::path::PathBuf;
 use std::sync::Arc;
 use stores::Stores;
+use turns::Turns;
 
 /// The tenants of a server. Cloning it is cheap and gives another handle to the same.
 #[derive(Clone)]
@@ -43,6 +45,10 @@ struct Inner {
     backups: Option<PathBuf>,
     registry: Registry,
     stores: Stores,
+    /// A tenant or somebody in it is erased by one at a time: two at once would each have half a receipt.
+    erasures: Turns,
+    /// Held by whoever writes or removes managed backups of the system store.
+    system_backups: tokio::sync::Mutex<()>,
 }
 
 impl Tenants {
@@ -53,7 +59,8 @@ impl Tenants {
         let home = Database::open_at(place)?;
         let system = SystemStore::open(system_place(place)?, now())?;
         let (place, registry) = (place.clone(), Registry::default());
-        let inner = Inner { system, place, home, backups, registry, stores: Stores::default() };
+        let (stores, erasures, system_backups) = <_>::default();
+        let inner = Inner { system, place, home, backups, registry, stores, erasures, system_backups };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -88,19 +95,11 @@ impl Tenants {
         if let Some(open) = self.inner.stores.get(id) {
             return Ok(open);
         }
-        let found = self.inner.system.tenant(TenantRef::Id(id)).await?;
-        let row = found.filter(|row| row.tenant.is_in_use());
-        let row = row.ok_or_else(|| Error::not_found("tenant", id))?;
-        self.must_be_there(&row)?;
-        let database = self.open_store(&row).await?;
-        // Somebody may have erased it meanwhile, and opening has made it again: then it goes again.
-        match self.inner.system.tenant(TenantRef::Id(id)).await? {
-            Some(now) if now.tenant.is_in_use() => Ok(database),
-            _ => {
-                self.destroy(&row).await?;
-                Err(Error::not_found("tenant", id))
-            }
-        }
+        let is_there = |row: &TenantRow| match row.tenant.is_in_use() {
+            true => self.must_be_there(row),
+            false => Err(Error::not_found("tenant", id)),
+        };
+        self.open_store(id, is_there).await
     }
 
     /// Returns the database of whoever has a pass, as far as they reach.
@@ -113,9 +112,23 @@ impl Tenants {
         std::iter::once((DEFAULT_TENANT, self.inner.home.clone())).chain(self.inner.stores.open()).collect()
     }
 
-    /// Opens the store of a tenant, or makes it.
-    async fn open_store(&self, row: &TenantRow) -> Result<Database> {
-        self.inner.stores.make(row.tenant.id, self.place_of(row)).await
+    /// Opens the store of a tenant that passes a check, or makes it.
+    async fn open_store(&self, id: TenantId, check: impl Fn(&TenantRow) -> Result<()>) -> Result<Database> {
+        // Looked up when it is our turn: whoever erases it from now on comes after us, and finds what we open.
+        let place = async {
+            let row = self.tenant_row(&id.to_string()).await?;
+            check(&row)?;
+            Ok(self.place_of(&row))
+        };
+        let opened = self.inner.stores.make(id, place).await;
+        let row = self.tenant_row(&id.to_string()).await?;
+        if !matches!(row.tenant.status, TenantStatus::Erasing | TenantStatus::Erased) {
+            return opened;
+        }
+        // Another process may have erased it meanwhile, and opening has made it again: then it goes again.
+        let _turn = self.inner.erasures.of(id).await;
+        self.destroy(&row).await?;
+        Err(Error::not_found("tenant", id))
     }
 
     /// Closes every store.

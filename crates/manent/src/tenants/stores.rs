@@ -1,5 +1,6 @@
 //! The stores of tenants that are open: made when they are needed, closed when nobody has needed them for a while.
 
+use super::turns::Turns;
 use crate::database::Database;
 use crate::error::Result;
 use crate::place::Place;
@@ -25,8 +26,8 @@ const OPENING_MAX: u32 = 4;
 pub(super) struct Stores {
     open: Mutex<HashMap<TenantId, Open>>,
     opening: Semaphore,
-    /// One for each that is being opened.
-    turns: Mutex<HashMap<TenantId, Arc<tokio::sync::Mutex<()>>>>,
+    /// A store is opened, closed or destroyed by one at a time.
+    turns: Turns,
     /// Works for all files but the first, which has threads of its own; begun with the first of them.
     crew: Mutex<Option<Arc<Crew>>>,
 }
@@ -47,7 +48,7 @@ impl Open {
 impl Default for Stores {
     fn default() -> Self {
         let opening = Semaphore::new(OPENING_MAX as usize);
-        Self { open: Mutex::default(), opening, turns: Mutex::default(), crew: Mutex::default() }
+        Self { open: Mutex::default(), opening, turns: Turns::default(), crew: Mutex::default() }
     }
 }
 
@@ -64,21 +65,14 @@ impl Stores {
         Some(found.database.clone())
     }
 
-    /// Opens the store of a tenant, or makes it.
-    pub(super) async fn make(&self, id: TenantId, place: Place) -> Result<Database> {
+    /// Opens the store of a tenant at the place where it turns out to be, or makes it.
+    pub(super) async fn make(&self, id: TenantId, place: impl Future<Output = Result<Place>>) -> Result<Database> {
         // One opens it for all who want it.
-        let own = self.turns().entry(id).or_default().clone();
-        let opened = async {
-            let _own = own.lock().await;
-            match self.get(id) {
-                Some(database) => Ok(database),
-                None => self.open_now(id, place).await,
-            }
-        };
-        let opened = opened.await;
-        drop(own);
-        self.turns().retain(|_, turn| Arc::strong_count(turn) > 1);
-        opened
+        let _turn = self.turns.of(id).await;
+        match self.get(id) {
+            Some(database) => Ok(database),
+            None => self.open_now(id, place.await?).await,
+        }
     }
 
     async fn open_now(&self, id: TenantId, place: Place) -> Result<Database> {
@@ -104,62 +98,77 @@ impl Stores {
         Ok(database)
     }
 
-    fn turns(&self) -> MutexGuard<'_, HashMap<TenantId, Arc<tokio::sync::Mutex<()>>>> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Closes the store that was not asked for longest, if there are so many.
+    /// Closes the stores that were not asked for longest, as long as there are so many.
     async fn make_room(&self, most: usize) -> Result<()> {
-        let closing = {
-            let mut open = self.lock();
-            if open.len() < most {
-                return Ok(());
+        loop {
+            let oldest = {
+                let open = self.lock();
+                if open.len() < most {
+                    return Ok(());
+                }
+                let unused = open.iter().filter(|(_, open)| open.is_unused());
+                unused.min_by_key(|(_, open)| open.used).map(|(id, _)| *id)
+            };
+            match oldest {
+                Some(id) => self.close_if(id, Open::is_unused).await?,
+                None => return Err(StoreError::Busy("too many tenants at a time").into()),
             }
-            let unused = open.iter().filter(|(_, open)| open.is_unused());
-            let oldest = unused.min_by_key(|(_, open)| open.used).map(|(id, _)| *id);
-            oldest.and_then(|id| open.remove(&id))
-        };
-        match closing {
-            Some(open) => open.database.close().await,
-            None => Err(StoreError::Busy("too many tenants at a time").into()),
         }
     }
 
     /// Closes stores that nobody used for a while.
     pub(super) async fn close_idle(&self) -> Result<()> {
-        let idle: Vec<Open> = {
-            let mut open = self.lock();
-            let is_idle = |open: &Open| open.is_unused() && open.used.elapsed() > IDLE_MAX;
-            let ids: Vec<TenantId> = open.iter().filter(|(_, open)| is_idle(open)).map(|(id, _)| *id).collect();
-            ids.iter().filter_map(|id| open.remove(id)).collect()
-        };
-        close_all(idle).await
+        self.close_where(|_, open| open.is_unused() && open.used.elapsed() > IDLE_MAX).await
     }
 
     /// Closes the stores of tenants that are not served: they may have been erased by another process.
     pub(super) async fn close_others(&self, is_served: impl Fn(TenantId) -> bool) -> Result<()> {
-        let others: Vec<Open> = {
-            let mut open = self.lock();
-            let ids: Vec<TenantId> = open.keys().copied().filter(|id| !is_served(*id)).collect();
-            ids.iter().filter_map(|id| open.remove(id)).collect()
-        };
-        close_all(others).await
+        self.close_where(|id, _| !is_served(id)).await
     }
 
-    /// Takes a store out, so that nobody new gets it.
-    pub(super) fn take(&self, id: TenantId) -> Option<Database> {
-        self.lock().remove(&id).map(|open| open.database)
+    /// Closes all of them.
+    pub(super) async fn close(&self) -> Result<()> {
+        self.close_where(|_, _| true).await
+    }
+
+    /// Closes some, also where one says that it could not.
+    async fn close_where(&self, is_meant: impl Fn(TenantId, &Open) -> bool) -> Result<()> {
+        let meant = |(id, open): (&TenantId, &Open)| is_meant(*id, open).then_some(*id);
+        let ids: Vec<TenantId> = self.lock().iter().filter_map(meant).collect();
+        let mut closed = Ok(());
+        for id in ids {
+            closed = closed.and(self.close_if(id, |open| is_meant(id, open)).await);
+        }
+        closed
+    }
+
+    async fn close_if(&self, id: TenantId, is_meant: impl Fn(&Open) -> bool) -> Result<()> {
+        let _turn = self.turns.of(id).await;
+        // While one waited somebody may have asked for it, or closed it.
+        let taken = {
+            let mut open = self.lock();
+            let is_meant = open.get(&id).is_some_and(is_meant);
+            if is_meant { open.remove(&id) } else { None }
+        };
+        match taken {
+            Some(open) => open.database.close().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Closes the store of a tenant and does something that nobody may have it open for; whoever wants it waits.
+    pub(super) async fn while_closed<T>(&self, id: TenantId, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let _turn = self.turns.of(id).await;
+        let taken = self.lock().remove(&id);
+        if let Some(open) = taken {
+            open.database.close().await?;
+        }
+        work.await
     }
 
     /// Returns all that are open.
     pub(super) fn open(&self) -> Vec<(TenantId, Database)> {
         self.lock().iter().map(|(id, open)| (*id, open.database.clone())).collect()
-    }
-
-    /// Closes all of them.
-    pub(super) async fn close(&self) -> Result<()> {
-        let open: Vec<Open> = self.lock().drain().map(|(_, open)| open).collect();
-        close_all(open).await
     }
 
     /// Returns the threads that work for files.
@@ -172,11 +181,27 @@ impl Stores {
     }
 }
 
-/// Closes all, also where one says that it could not.
-async fn close_all(open: Vec<Open>) -> Result<()> {
-    let mut closed = Ok(());
-    for open in open {
-        closed = closed.and(open.database.close().await);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn whoever_wants_a_store_that_is_being_destroyed_waits() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (stores, id) = (Stores::default(), TenantId::new(1, [1; 10]));
+        let place = || async { Ok(Place::File(folder.path().join("store.db"))) };
+        let open = stores.make(id, place()).await.expect("made");
+        let destroy = async {
+            let wanted = tokio::time::timeout(Duration::from_millis(300), stores.make(id, place())).await;
+            assert!(wanted.is_err(), "it was opened meanwhile");
+            let closed = tokio::time::timeout(Duration::from_millis(300), stores.close_if(id, |_| true)).await;
+            assert!(closed.is_err(), "it was closed meanwhile");
+            Ok(())
+        };
+        stores.while_closed(id, destroy).await.expect("nobody had it open");
+        assert!(open.list(manent_store::ListQuery::default()).await.is_err(), "an old handle still reads");
+        let again = stores.make(id, place()).await.expect("it is our turn");
+        assert!(again.list(manent_store::ListQuery::default()).await.is_ok());
+        stores.close().await.expect("closed");
     }
-    closed
 }

@@ -24,9 +24,10 @@ impl Tenants {
 
     /// Makes the store of a tenant and lets people in.
     async fn make(&self, row: &TenantRow) -> Result<Tenant> {
-        self.open_store(row).await?;
-        let (id, status) = (row.tenant.id, TenantStatus::Active);
-        let row = self.inner.system.set_tenant_status(id, &[TenantStatus::Making], status, now(), None).await?;
+        let id = row.tenant.id;
+        self.open_store(id, |_| Ok(())).await?;
+        let (from, to) = (&[TenantStatus::Making], TenantStatus::Active);
+        let row = self.inner.system.set_tenant_status(id, from, to, now(), None).await?;
         Ok(row.tenant)
     }
 
@@ -99,7 +100,7 @@ impl Tenants {
             for row in &page {
                 let finished = match row.tenant.status {
                     TenantStatus::Making => self.make(row).await.map(drop),
-                    TenantStatus::Erasing => self.go_on_erasing(row).await.map(drop),
+                    TenantStatus::Erasing => self.finish_erasing(row).await.map(drop),
                     TenantStatus::Active | TenantStatus::Suspended | TenantStatus::Erased => Ok(()),
                 };
                 left.extend(finished.err().map(|error| (row.tenant.id, error)));

@@ -85,6 +85,9 @@ on_both! {
     what_a_crash_left_half_done_is_finished,
     more_tenants_than_may_be_open_take_turns,
     an_erased_tenant_leaves_a_receipt_and_nothing_else,
+    two_erase_a_tenant_while_a_third_closes_it,
+    one_that_is_erased_while_it_is_made_leaves_nothing,
+    a_backup_under_way_does_not_outlive_an_erasure,
     an_erased_user_leaves_what_others_wrote,
     one_that_cannot_be_finished_keeps_no_other_waiting,
     a_server_comes_back_from_its_backups,
@@ -366,6 +369,113 @@ async fn an_erased_tenant_leaves_a_receipt_and_nothing_else(opened: Opened) {
     for canary in ["ada-canary", "word-canary", "acme-canary"] {
         assert_eq!(stands_in_files(opened.folder.path(), canary), None, "{canary}");
     }
+    opened.tenants.close().await.expect("closed");
+}
+
+/// Follows what changes, as a server does all the time; so its stores are closed as soon as they are not served.
+fn follow(tenants: &Tenants) -> tokio::task::JoinHandle<()> {
+    let tenants = tenants.clone();
+    tokio::spawn(async move { tenants.follow().await })
+}
+
+/// Returns the files of tenants that are there, those of the system store left out.
+fn files_of_tenants(opened: &Opened) -> Vec<String> {
+    let names = std::fs::read_dir(opened.folder.path().join("manent.db-tenants")).into_iter().flatten();
+    let names = names.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name of ours"));
+    names.filter(|name| !name.starts_with("system.db")).collect()
+}
+
+async fn two_erase_a_tenant_while_a_third_closes_it(opened: Opened) {
+    let tenants = &opened.tenants;
+    let following = follow(tenants);
+    for round in 0..20 {
+        let acme = tenants.create_tenant("acme", by()).await.expect("made").id;
+        let database = tenants.database(acme).await.expect("there");
+        talk(&database, "ada", &[], &["gone"]).await;
+        let plan = manent::BackupPlan::daily(tenants.backups_of(acme).expect("a folder"));
+        database.backup_if_due(&plan).await.expect("taken").expect("due");
+        drop(database);
+        let (first, second) = tokio::join!(tenants.erase_tenant(acme, by()), tenants.erase_tenant(acme, by()));
+        let late = match (first, second) {
+            (Ok(erasure), late) | (late, Ok(erasure)) => {
+                assert!(erasure.messages == 1 && erasure.backups >= 1, "round {round}: {erasure:?}");
+                assert_eq!(tenants.receipt(acme).await.expect("read"), Some(erasure), "round {round}");
+                late
+            }
+            (Err(first), Err(second)) => panic!("round {round}: {first:?}, {second:?}"),
+        };
+        assert_eq!(late.map(drop).expect_err("it is erased once").code(), "not_found", "round {round}");
+        assert_eq!(files_of_tenants(&opened), [""; 0], "round {round}");
+    }
+    following.abort();
+    opened.tenants.close().await.expect("closed");
+}
+
+async fn one_that_is_erased_while_it_is_made_leaves_nothing(opened: Opened) {
+    let tenants = &opened.tenants;
+    let following = follow(tenants);
+    let other = Tenants::open(&opened.place, None).expect("as another process");
+    for round in 0..40 {
+        let maker = if round % 2 == 0 { tenants } else { &other };
+        let erase = async {
+            let mut found = tenants.tenant("acme").await;
+            while found.is_err() {
+                tokio::task::yield_now().await;
+                found = tenants.tenant("acme").await;
+            }
+            tenants.erase_tenant(found.expect("it is there").id, by()).await
+        };
+        let (made, erased) = tokio::join!(maker.create_tenant("acme", by()), erase);
+        erased.expect("erased");
+        if let Err(error) = made {
+            assert!(["not_found", "invalid"].contains(&error.code()), "round {round}: {error:?}");
+        }
+        assert_eq!(files_of_tenants(&opened), [""; 0], "round {round}");
+    }
+    following.abort();
+    other.close().await.expect("closed");
+    opened.tenants.close().await.expect("closed");
+}
+
+async fn a_backup_under_way_does_not_outlive_an_erasure(opened: Opened) {
+    let tenants = &opened.tenants;
+    let acme = tenants.create_tenant("acme", by()).await.expect("made").id;
+    let database = tenants.database(acme).await.expect("there");
+    // So much that a backup takes longer than an erasure.
+    let padding = (0..400).map(|n| format!("{n} {}", "padding ".repeat(500))).collect::<Vec<_>>();
+    talk(&database, "bob", &[], &padding.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let plan = manent::BackupPlan {
+        every: Duration::ZERO,
+        ..manent::BackupPlan::daily(tenants.backups_of(acme).expect("a folder"))
+    };
+    database.backup_if_due(&plan).await.expect("taken").expect("due");
+    for round in 0..8 {
+        let canary = format!("canary-{round}");
+        tenants.put_user(acme, &canary, "Ada", by()).await.expect("known");
+        talk(&database, &canary, &[], &[&canary]).await;
+        let begun = tokio::sync::Notify::new();
+        // As another process takes it: it knows nothing of who erases here.
+        let backup = async {
+            begun.notify_one();
+            database.backup_if_due(&plan).await
+        };
+        let erase = async {
+            begun.notified().await;
+            tokio::time::sleep(Duration::from_millis(5 * round)).await;
+            tenants.erase_user(acme, &canary, by()).await
+        };
+        let (taken, erased) = tokio::join!(backup, erase);
+        erased.expect("erased");
+        if let Err(error) = taken {
+            assert_eq!(error.code(), "busy", "round {round}: {error:?}");
+        }
+        assert_eq!(stands_in_files(&plan.folder, &canary), None, "round {round}");
+    }
+    let newest = std::fs::read_dir(&plan.folder).expect("the folder").next().expect("one stays").expect("read").path();
+    let restored = Place::File(opened.folder.path().join("restored.db"));
+    manent::Database::restore_backup(&newest, &restored).await.expect("it is whole");
+    tenants.erase_tenant(acme, by()).await.expect("erased");
+    assert!(!plan.folder.exists(), "backups stay");
     opened.tenants.close().await.expect("closed");
 }
 
