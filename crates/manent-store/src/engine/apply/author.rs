@@ -1,7 +1,7 @@
 //! Erasing a person: what they wrote goes wherever it stands, what others wrote stays.
 
 use super::super::codes::{Kind, STATUS_PURGED};
-use super::super::connection::{Connection, execute, execute_counted, further, maybe, rows};
+use super::super::connection::{Connection, execute, execute_counted, further, maybe, one, rows};
 use super::super::fault::Outcome;
 use super::super::participant;
 use super::super::read::library::UPLOAD;
@@ -12,6 +12,9 @@ use super::scrub::{chance, finish_scrubs, forget_words, set_scrub, sweep};
 use crate::error::StoreError;
 use crate::image::{self, Image};
 use manent_model::{Author, Json, MessageId};
+
+/// So many positions of the journal one step walks through: what nobody erases from is quickly read.
+const WALK: i64 = 50_000;
 
 pub(super) fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<bool> {
     let sql = "select no from author where external_id = $1 order by no";
@@ -38,20 +41,21 @@ pub(super) fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budge
             forget_memories(tx, sql, (no, budget.left), budget)?;
         }
     }
-    forget_remembered(tx, &authors, budget)?;
     forget_brought(tx, external_id, budget)?;
     let gone = execute_counted(tx.connection, "delete from scratch where actor = $1", [external_id])?;
     budget.receipt.scratch += budget.spend(gone);
     leave_members(tx, external_id, budget)?;
-    forget_members(tx, external_id, budget)?;
+    let is_walked = forget_olds(tx, external_id, &authors, budget)?;
     let is_unknown = authors.is_empty() && budget.left == left;
-    if is_unknown {
+    if is_unknown && is_walked {
         return Err(StoreError::not_found("author", external_id).into());
     }
     finish_scrubs(tx, budget)?;
-    if budget.left <= 0 {
-        // Who wrote nothing has no row; the next step is to know that this one found something.
-        tx.author(Some(&Author { id: external_id.to_owned(), name: String::new() }))?;
+    if budget.left <= 0 || !is_walked {
+        if !is_unknown {
+            // Who wrote nothing has no row; the next step is to know that this one found something.
+            tx.author(Some(&Author { id: external_id.to_owned(), name: String::new() }))?;
+        }
         return Ok(false);
     }
     forget_words(tx)?;
@@ -117,46 +121,6 @@ fn forget_said(tx: &mut Tx<'_>, author_no: i64, budget: &mut Budget) -> Outcome<
     Ok(())
 }
 
-/// Empties old values of memories that an author wrote and somebody else wrote anew.
-fn forget_remembered(tx: &mut Tx<'_>, authors: &[i64], budget: &mut Budget) -> Outcome<()> {
-    let sql = "select pos, before
-         from journal
-         where pos > $1 and conversation_no is null and before is not null and kind in ($2, $3, $4)
-         order by pos
-         limit $5";
-    let (put, undone, redone) = (Kind::MemoryPut as i64, Kind::Undone as i64, Kind::Redone as i64);
-    let is_theirs = |image: &Image| match image {
-        Image::MemoryBy { actor_no: Some(no), .. } => authors.contains(no),
-        _ => false,
-    };
-    let mut after = 0;
-    while budget.left > 0 && !authors.is_empty() {
-        let found: Vec<(i64, Vec<u8>)> =
-            rows(tx.connection, sql, (after, put, undone, redone, STEP), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let Some(last) = further(after, found.last().map(|(last, _)| *last)) else { break };
-        after = last;
-        empty_olds(tx, found, is_theirs, budget)?;
-    }
-    Ok(())
-}
-
-/// Empties those of some old values of which one is to go.
-fn empty_olds(
-    tx: &Tx<'_>,
-    found: Vec<(i64, Vec<u8>)>,
-    goes: impl Fn(&Image) -> bool,
-    budget: &mut Budget,
-) -> Outcome<()> {
-    for (position, before) in found {
-        if budget.left > 0 && image::decode(&before).is_some_and(|images| images.iter().any(&goes)) {
-            let left = image::scrubbed(tx.key, &before);
-            execute(tx.connection, "update journal set before = $1 where pos = $2", (left, position))?;
-            budget.receipt.journal += budget.spend(1);
-        }
-    }
-    Ok(())
-}
-
 /// Deletes the blobs that somebody brought with a key and that nothing shows.
 fn forget_brought(tx: &mut Tx<'_>, actor: &str, budget: &mut Budget) -> Outcome<()> {
     let sql = "select id from scratch where kind = $1 and actor = $2";
@@ -206,36 +170,73 @@ fn as_written(text: &str) -> Vec<u8> {
     quoted[1..quoted.len() - 1].to_vec()
 }
 
-/// Empties old values in which an author is still a member of a conversation.
-fn forget_members(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<()> {
+/// Empties old values that an author wrote as a memory, or in which they are still a member of a conversation. Walks through a part
+/// of the journal, and remembers how far; says whether it has come to the end.
+fn forget_olds(tx: &mut Tx<'_>, external_id: &str, authors: &[i64], budget: &mut Budget) -> Outcome<bool> {
     let sql = match tx.connection {
         Connection::Sqlite(_) => {
             "select pos, before from journal
-             where pos > $1 and before is not null and instr(before, $2) > 0
+             where pos > $1 and pos <= $2 and before is not null
+               and (conversation_no is null and kind in ($3, $4, $5) or instr(before, $6) > 0)
              order by pos
-             limit $3"
+             limit $7"
         }
         Connection::Postgres(_) => {
             "select pos, before from journal
-             where pos > $1 and before is not null and position($2::bytea in before) > 0
+             where pos > $1 and pos <= $2 and before is not null
+               and (conversation_no is null and kind in ($3, $4, $5) or position($6::bytea in before) > 0)
              order by pos
-             limit $3"
+             limit $7"
         }
     };
-    let is_member = |image: &Image| match image {
+    let (put, undone, redone) = (Kind::MemoryPut as i64, Kind::Undone as i64, Kind::Redone as i64);
+    let goes = |image: &Image| match image {
+        Image::MemoryBy { actor_no: Some(no), .. } => authors.contains(no),
         Image::Conversation(image) => {
             let body: Option<Body> = image.body.as_deref().and_then(|body| serde_json::from_slice(body).ok());
             body.is_some_and(|body| body.members.iter().any(|member| member.id == external_id))
         }
         _ => false,
     };
-    let (text, mut after) = (as_written(external_id), 0);
-    while budget.left > 0 {
-        let parameters = (after, text.as_slice(), STEP);
+    let (text, name) = (as_written(external_id), walk_name(tx, external_id));
+    let end: i64 = one(tx.connection, "select coalesce(max(pos), 0) from journal", (), |row| row.get(0))?;
+    let begun = maybe(tx.connection, "select value from meta where name = $1", [&name], |row| row.get(0))?;
+    let begun = begun.map_or(0, i64::from_le_bytes);
+    let mut at = begun;
+    let to = end.min(at.saturating_add(WALK));
+    while budget.left > 0 && at < to {
+        let parameters = (at, to, put, undone, redone, text.as_slice(), STEP);
         let found: Vec<(i64, Vec<u8>)> = rows(tx.connection, sql, parameters, |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let Some(last) = further(after, found.last().map(|(last, _)| *last)) else { break };
-        after = last;
-        empty_olds(tx, found, is_member, budget)?;
+        let next = match found.len() < STEP as usize {
+            true => None,
+            false => further(at, found.last().map(|(last, _)| *last)),
+        };
+        for (position, before) in found {
+            if budget.left > 0 && image::decode(&before).is_some_and(|images| images.iter().any(goes)) {
+                let left = image::scrubbed(tx.key, &before);
+                execute(tx.connection, "update journal set before = $1 where pos = $2", (left, position))?;
+                budget.receipt.journal += budget.spend(1);
+            }
+        }
+        // Where the step ended amid a page, that page is read once more.
+        if budget.left > 0 {
+            at = next.unwrap_or(to);
+        }
     }
-    Ok(())
+    let is_walked = at >= end;
+    match is_walked {
+        true => execute(tx.connection, "delete from meta where name = $1", [name])?,
+        false if at == begun => {}
+        false => {
+            let sql = "insert into meta (name, value) values ($1, $2) on conflict (name) do update set value = $2";
+            execute(tx.connection, sql, (name, &at.to_le_bytes()[..]))?;
+        }
+    }
+    Ok(is_walked)
+}
+
+/// What `meta` calls how far the journal was walked through for somebody; who that is, it does not tell.
+fn walk_name(tx: &Tx<'_>, external_id: &str) -> String {
+    let digest = tx.key.digest(&[b"walked", external_id.as_bytes()]);
+    ["walked:", &manent_model::hex::encode(&digest.0)].concat()
 }

@@ -166,6 +166,7 @@ contract! {
     person::what_a_person_made_and_took_back_goes_as_a_whole,
     person::whoever_erases_next_goes_on_with_what_was_begun,
     person::ten_thousand_messages_of_a_person_go,
+    person::a_long_journal_is_walked_in_steps,
     undo::each_change_is_undone_and_redone_whole,
     undo::all_changes_are_undone_one_after_the_other,
     undo::a_new_change_after_an_undo_clears_redo,

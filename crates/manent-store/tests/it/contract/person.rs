@@ -150,3 +150,41 @@ pub async fn ten_thousand_messages_of_a_person_go(store: &dyn Store) {
     assert_eq!(left, ["his"]);
     assert_eq!(sound(store).await.erased, 10_000);
 }
+
+/// Erases somebody step by step; returns how many old values went, and in how many steps.
+async fn steps_of(store: &dyn Store, who: &str) -> Result<(i64, usize)> {
+    let (mut journal, mut steps) = (0, 0);
+    loop {
+        let erase = Change::Erase { target: Erase::Author(who.to_owned()) };
+        let mut committed = store.commit(Transaction::of(at(1), erase)).await?;
+        let Done::Erased(receipt) = committed.done.remove(0) else { panic!("a receipt") };
+        (journal, steps) = (journal + receipt.journal, steps + 1);
+        if receipt.finished {
+            return Ok((journal, steps));
+        }
+    }
+}
+
+pub async fn a_long_journal_is_walked_in_steps(store: &dyn Store) {
+    let memory = id(MemoryId::new);
+    let change_of_mind = async |round: usize| {
+        does(store, "ann", put(memory, &format!("ann's {round}"))).await;
+        does(store, "bob", put(memory, &format!("bob's {round}"))).await;
+        let left = made_by(store, "bob", &["ann"]).await;
+        let members = Some(vec![person("bob")]);
+        patch(store, left, ConversationPatch { members, ..ConversationPatch::default() }).await;
+    };
+    let long = conversation(store, "long").await;
+    change_of_mind(0).await;
+    for _ in 0..60 {
+        let many: Vec<NewMessage> = (0..1_000).map(|_| message("assistant", "x")).collect();
+        commit(store, append(long, many)).await;
+    }
+    change_of_mind(1).await;
+    let (journal, steps) = steps_of(store, "ann").await.expect("erased");
+    assert_eq!(journal, 4, "a memory and a member at either end");
+    assert!(steps >= 2, "one step walked through all of it");
+    let unknown = steps_of(store, "nobody").await.expect_err("there is nobody");
+    assert_eq!(unknown.code(), "not_found");
+    sound(store).await;
+}
