@@ -6,6 +6,9 @@ use manent::{Database, Place, Tenants};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+/// The store of an installation.
+const STORE: &str = "manent.db";
+
 /// Says where else backups lie.
 const ELSEWHERE: &str = "elsewhere";
 
@@ -35,7 +38,7 @@ impl Home {
         let (store, store_from) = match (db, given("MANENT_DB")) {
             (Some(db), _) => (db, "--db"),
             (None, Some(db)) => (db, "MANENT_DB"),
-            (None, None) => (folder.join("manent.db"), "home"),
+            (None, None) => (folder.join(STORE), "home"),
         };
         Ok(Self { folder, folder_from, store: Place::of(store), store_from })
     }
@@ -92,15 +95,23 @@ impl Home {
 
     fn usual_backups(&self) -> PathBuf {
         let all = self.folder.join("backups");
-        if self.store_from == "home" {
+        // However it is named, by whatever way: it is the same store, and has one place for its backups.
+        let file = self.store.file().map(resolved);
+        if self.store_from == "home" || file.as_ref() == Some(&resolved(&self.folder.join(STORE))) {
             return all;
         }
-        let named = match self.store.file() {
-            Some(file) => std::path::absolute(file).unwrap_or_else(|_| file.to_owned()).display().to_string(),
-            None => self.store.to_string(),
+        let of = |named: String| {
+            let digest = blake3::hash(named.as_bytes()).to_hex();
+            all.join(format!("of-{}", &digest[..16]))
         };
-        let digest = blake3::hash(named.as_bytes()).to_hex();
-        all.join(format!("of-{}", &digest[..16]))
+        match (self.store.file(), file) {
+            (Some(given), Some(file)) => {
+                // Programs before this one did not follow links.
+                let before = of(std::path::absolute(given).unwrap_or_else(|_| given.to_owned()).display().to_string());
+                if before.is_dir() { before } else { of(file.display().to_string()) }
+            }
+            _ => of(self.store.to_string()),
+        }
     }
 
     fn make_folder(&self) -> Result<()> {
@@ -110,4 +121,11 @@ impl Home {
         }
         Ok(())
     }
+}
+
+/// Returns where a file really is, also if it is not there yet.
+fn resolved(file: &Path) -> PathBuf {
+    let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    let in_folder = || Some(absolute.parent()?.canonicalize().ok()?.join(absolute.file_name()?));
+    absolute.canonicalize().ok().or_else(in_folder).unwrap_or(absolute)
 }

@@ -51,6 +51,17 @@ impl Who {
         }
     }
 
+    /// Refuses what takes everything to a key that reaches a part.
+    pub fn reaches_everything(&self) -> Answer<()> {
+        match self {
+            Self::Key(pass) if pass.key.realm().is_limited() => {
+                let why = "this needs a key without limits";
+                Err(Problem::new(StatusCode::FORBIDDEN, "forbidden", why))
+            }
+            Self::Token | Self::Key(_) => Ok(()),
+        }
+    }
+
     /// Says whether it may look at what belongs to people without being one of them.
     pub fn is_admin(&self) -> bool {
         match self {

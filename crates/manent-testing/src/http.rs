@@ -60,6 +60,11 @@ impl Client {
         Ok(())
     }
 
+    /// Says whether the server has closed the connection, as it does with one on which nothing is asked for long.
+    pub fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+
     /// Sends a request and reads the whole answer.
     pub async fn send(
         &mut self,

@@ -3,7 +3,7 @@
 use crate::home::Home;
 use crate::progress::Spinner;
 use crate::screen::{BOLD, Cell, DIM, ID, Screen, Table, print};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, Subcommand};
 use manent::model::AuditActor;
 use manent::store::PAGE_MAX;
@@ -88,10 +88,7 @@ impl Tenant {
                 tenants.audit(AuditDraft::new("tenant.export", Some(tenant.id), operator())).await?;
                 let database = tenants.database(tenant.id).await?;
                 let out: Box<dyn Write + Send> = match &output {
-                    Some(path) => {
-                        let file = std::fs::File::create_new(path);
-                        Box::new(file.with_context(|| format!("making {}", path.display()))?)
-                    }
+                    Some(path) => Box::new(super::transfer::private_file(path, false)?),
                     None => Box::new(std::io::stdout()),
                 };
                 database.export_jsonl(&ExportSelection::Everything, out).await?;

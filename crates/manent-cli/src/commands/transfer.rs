@@ -96,11 +96,7 @@ impl Export {
             self.write_lines(desk, &selection, &mut out).await?;
             return out.flush().context("writing to standard output");
         };
-        let file = match self.force {
-            true => File::create(path),
-            false => File::create_new(path),
-        };
-        let file = file.with_context(|| format!("making {}", path.display()))?;
+        let file = private_file(path, self.force)?;
         let spinner = Spinner::start(&desk.screen, "exporting");
         let mut out = BufWriter::new(file);
         let exported = self.write_lines(desk, &selection, &mut out).await;
@@ -245,4 +241,18 @@ async fn lines_in(desk: &Desk, path: &Path) -> Result<()> {
         0 => Ok(()),
         problems => Err(Partial(format!("{problems} of {} lines", report.lines)).into()),
     }
+}
+
+/// Makes a file that only its owner reads: what people said is in it. One that is there stays what it was, and is written over only
+/// if that is meant.
+pub(super) fn private_file(path: &Path, is_forced: bool) -> Result<File> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true);
+    match is_forced {
+        true => options.create(true).truncate(true),
+        false => options.create_new(true),
+    };
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).with_context(|| format!("making {}", path.display()))
 }

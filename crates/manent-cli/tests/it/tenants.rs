@@ -23,6 +23,19 @@ fn backups_in(folder: &Path) -> usize {
     names.filter(|name| name.to_string_lossy().ends_with(".backup")).count()
 }
 
+/// The file below a folder in which a text stands.
+fn stands_in(folder: &Path, text: &str) -> Option<std::path::PathBuf> {
+    std::fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()).find_map(|path| {
+        match path.is_dir() {
+            true => stands_in(&path, text),
+            false => {
+                let bytes = std::fs::read(&path).expect("readable");
+                bytes.windows(text.len()).any(|part| part == text.as_bytes()).then_some(path)
+            }
+        }
+    })
+}
+
 /// The one folder of this kind that is there.
 fn found(folder: &Path, beginning: &str) -> Option<std::path::PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -64,6 +77,71 @@ fn a_server_and_a_command_agree_where_backups_are() {
     let receipt: serde_json::Value = serde_json::from_str(&receipt).expect("JSON");
     assert_eq!(receipt["backups"], 2, "{receipt}");
     assert_eq!((backups_in(&elsewhere), backups_in(&elsewhere.join("system"))), (1, 1));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_store_has_its_backups_however_it_is_named() {
+    let home = Home::new();
+    home.good(&["user", "add", "ada", "Ada"]);
+    let backups = home.path().join("backups");
+    std::fs::create_dir_all(&backups).expect("a folder");
+    std::os::unix::fs::symlink(home.path(), home.path().join("link")).expect("a link");
+    let file = home.path().join("manent.db").display().to_string();
+    let around = home.path().join("link/backups/../manent.db").display().to_string();
+    for (round, store) in [file, around].iter().enumerate() {
+        let kept = backups.join(format!("manent-00000176300000{round}.backup"));
+        home.good(&["backup", &kept.display().to_string()]);
+        home.good(&["user", "add", "ada", "Ada"]);
+        let receipt = home.good(&["--db", store, "user", "erase", "ada", "--yes", "--json"]);
+        let receipt: serde_json::Value = serde_json::from_str(&receipt).expect("JSON");
+        assert!(receipt["backups"].as_i64() >= Some(1), "{store}: {receipt}");
+        assert!(!kept.exists(), "{store}: a backup stays");
+    }
+    let nowhere = home.run(&["backup", "no/such/folder/system.backup", "--system"]);
+    assert!(nowhere.code != 0 && !nowhere.err.contains("erased"), "{nowhere:?}");
+    let (lines, of_tenant) = (home.path().join("lines.jsonl"), home.path().join("tenant.jsonl"));
+    home.good(&["export", "--output", &lines.display().to_string()]);
+    home.good(&["tenant", "export", "default", "--output", &of_tenant.display().to_string()]);
+    for file in [lines, of_tenant] {
+        let mode = std::os::unix::fs::PermissionsExt::mode(&file.metadata().expect("written").permissions());
+        assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+    }
+}
+
+#[test]
+fn whoever_asks_again_goes_on_with_an_erasure_that_was_killed() {
+    let home = Home::new();
+    let killed_after = |arguments: &[&str], millis: u64| {
+        let mut child = home.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+        std::thread::sleep(Duration::from_millis(millis));
+        // One that has ended is not killed.
+        drop(child.kill());
+        child.wait().expect("it ended").success()
+    };
+    let mut killed = 0;
+    for round in 0..8 {
+        let (tenant, user) = (format!("acme-{round}"), format!("canary-{round}"));
+        home.good(&["tenant", "new", &tenant]);
+        home.good(&["user", "add", &user, "Ada", "--tenant", &tenant]);
+        home.good(&["user", "add", &user, "Ada"]);
+        let chat = home.good(&["new", "shared"]);
+        home.good(&["append", &chat, "said", "--author", &user]);
+        let erase_user = ["user", "erase", &user, "--yes"];
+        let erase_tenant = ["tenant", "erase", &tenant, "--yes"];
+        for erase in [&erase_user, &erase_tenant] {
+            let is_done = killed_after(erase, 5 + 4 * round);
+            killed += usize::from(!is_done);
+            let again = home.run(erase);
+            assert!(again.code == 0 || again.err.contains("no user") || again.err.contains("no tenant"), "{again:?}");
+        }
+        for name in [&user, &tenant] {
+            assert_eq!(stands_in(home.path(), name), None, "round {round}");
+        }
+        assert_eq!(found(&home.path().join("manent.db-tenants"), "ten_"), None, "round {round}");
+    }
+    assert!(killed > 2, "too fast to be killed: {killed}");
+    home.good(&["verify"]);
 }
 
 #[tokio::test]

@@ -267,6 +267,8 @@ async fn create(
 /// Returns a conversation as somebody may see it who may not read: its id, and what they said of it themselves. It may have
 /// been there before, and another may have made it.
 fn as_said(conversation: Conversation, said: ConversationDraft) -> Conversation {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let now = manent::Micros(i64::try_from(now.as_micros()).unwrap_or(i64::MAX));
     Conversation {
         title: said.title,
         kind: said.kind,
@@ -284,6 +286,9 @@ fn as_said(conversation: Conversation, said: ConversationDraft) -> Conversation 
         messages: 0,
         words: 0,
         tokens: 0,
+        created_at: now,
+        active_at: now,
+        version: 1,
         ..conversation
     }
 }

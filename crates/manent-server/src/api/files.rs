@@ -103,6 +103,7 @@ async fn import(
     headers: HeaderMap,
     request: Request,
 ) -> Answer<Response> {
+    asker.who.reaches_everything()?;
     let format = asked.format.as_deref().map(named).transpose()?;
     let (database, who, place) = (asker.database, asker.who, app.transfer(asker.tenant)?);
     let name = asked.name.filter(|name| !name.is_empty()).unwrap_or_else(|| "upload".to_owned());

@@ -93,6 +93,7 @@ pub(super) fn lines_of(database: Database, selection: ExportSelection, place: Pl
 }
 
 async fn import(State(app): State<App>, Asker(asker): Asker, request: Request) -> Answer<axum::Json<ImportReport>> {
+    asker.who.reaches_everything()?;
     let (database, place) = (asker.database, app.transfer(asker.tenant)?);
     let (feed, reader) = pipe::into(request.into_body(), app.limits.import_bytes);
     let runtime = tokio::runtime::Handle::current();

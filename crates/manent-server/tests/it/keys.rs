@@ -360,6 +360,21 @@ async fn strangers_leave_room_for_those_who_are_known() {
 }
 
 #[tokio::test]
+async fn a_limited_key_imports_nothing() {
+    let server = Running::start().await;
+    let mut owner = server.client().await;
+    good(&mut owner, "PUT", "/users/ada", json!({ "name": "Ada" })).await;
+    let (_, word) = server.key(HOME, json!({ "scopes": ["manage"], "user": "ada" })).await;
+    let mut limited = server.holder(&word).await;
+    for path in ["/api/v1/import", "/api/v1/import/files"] {
+        let answer = limited.send("POST", path, &[], "{}\n").await.expect("an answer");
+        assert_eq!(answer.status.as_u16(), 403, "{path}: {}", answer.text());
+        assert!(answer.text().contains("without limits"), "{path}: {}", answer.text());
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn whoever_may_not_read_learns_nothing_by_writing() {
     let server = Running::start().await;
     let mut owner = server.client().await;
@@ -372,6 +387,10 @@ async fn whoever_may_not_read_learns_nothing_by_writing() {
     let answer = good(&mut writer, "POST", "/conversations", again).await;
     assert_eq!((text(&answer, "/id"), text(&answer, "/title")), (there, "mine".to_owned()));
     assert!(!answer.to_string().contains("secret") && answer["pinned"] != json!(true), "{answer}");
+    let seen = good(&mut owner, "GET", &format!("/conversations/{}", text(&answer, "/id")), Value::Null).await;
+    for when in ["created_at", "active_at", "version"] {
+        assert_ne!(answer[when], seen[when], "{when} tells of what is there");
+    }
     let (_, word) = server.key(HOME, json!({ "scopes": ["read", "append"] })).await;
     let again = json!({ "title": "mine", "external_id": "ext" });
     let answer = good(&mut server.holder(&word).await, "POST", "/conversations", again).await;

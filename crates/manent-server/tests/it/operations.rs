@@ -22,6 +22,10 @@ pub struct Request {
 impl Request {
     pub async fn send(&self, client: &mut Client) -> Answer {
         let headers = [("content-type", self.kind)];
+        // Some wait for long until it is their turn.
+        if client.is_closed() {
+            client.again().await.expect("it listens");
+        }
         client.send(&self.method, &self.target, &headers, self.body.clone()).await.expect("an answer")
     }
 }

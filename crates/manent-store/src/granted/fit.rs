@@ -1,7 +1,6 @@
 //! Fitting: what somebody who reaches only a realm leaves out is filled in, and what such a key may never do is refused.
 
 use super::Grant;
-use crate::engine::read::library::UPLOAD;
 use crate::engine::view::WHOLE;
 use crate::error::{Result, StoreError};
 use crate::query::Scope;
@@ -13,8 +12,8 @@ const AS_ANOTHER: &str = "a key of that person";
 /// What a refusal says is needed for what belongs to projects.
 const OF_PROJECT: &str = "a key for everything, or for a project";
 
-/// The role of what people say.
-const USER: &str = "user";
+/// The roles of what no person says; in any other role, of whatever program, a person speaks.
+const MACHINES: [&str; 6] = ["assistant", "system", "developer", "tool", "function", "model"];
 
 fn forbidden<T>(needs: &'static str) -> Result<T> {
     Err(StoreError::Forbidden { needs })
@@ -53,8 +52,8 @@ fn fit_change(grant: &Grant, change: &mut Change) -> Result<()> {
             None => forbidden(OF_PROJECT),
         },
         Change::PutMemory { memory } => fit_memory(grant, memory),
-        Change::PutScratch { scratch } => fit_scratch(grant, &scratch.kind, &scratch.id, &mut scratch.actor),
-        Change::RemoveScratch { kind, id, actor } => fit_scratch(grant, kind, id, actor),
+        Change::PutScratch { scratch } => fit_scratch(grant, &scratch.id, &mut scratch.actor),
+        Change::RemoveScratch { id, actor, .. } => fit_scratch(grant, id, actor),
         // A new one would lie outside at once.
         Change::CreateProject { project } if !grant.realm.lists(project.id) => forbidden(WHOLE),
         Change::EditProject { .. } | Change::RemoveProject { .. } if grant.realm.projects.is_none() => {
@@ -94,11 +93,11 @@ fn fit_change(grant: &Grant, change: &mut Change) -> Result<()> {
     }
 }
 
-/// What a user says is said by whoever the key acts for.
+/// What a person says is said by whoever the key acts for.
 fn fit_author(grant: &Grant, message: &mut NewMessage) -> Result<()> {
     let (Some(user), content) = (&grant.realm.user, &mut message.content) else { return Ok(()) };
     match &content.author {
-        _ if content.role != USER => Ok(()),
+        _ if MACHINES.contains(&content.role.as_str()) => Ok(()),
         Some(author) if author.id != *user => forbidden(AS_ANOTHER),
         Some(_) => Ok(()),
         None => {
@@ -162,10 +161,7 @@ fn fit_memory(grant: &Grant, memory: &mut Memory) -> Result<()> {
     }
 }
 
-fn fit_scratch(grant: &Grant, kind: &str, id: &str, actor: &mut String) -> Result<()> {
-    if kind == UPLOAD {
-        return forbidden(WHOLE);
-    }
+fn fit_scratch(grant: &Grant, id: &str, actor: &mut String) -> Result<()> {
     match &grant.realm.user {
         Some(user) if actor.is_empty() => {
             actor.clone_from(user);

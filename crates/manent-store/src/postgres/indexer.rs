@@ -64,6 +64,13 @@ impl Work {
         let sql = "select value from search_cursor where name = $1 for update";
         let found: Option<Vec<u8>> = maybe(client, sql, [CURSOR], |row| row.get(0))?;
         if found.is_none() {
+            // A store without counters is being destroyed: what is left of it must not come into the index again.
+            let sql = "select next from counter where name = $1";
+            let is_there = maybe(client, sql, ["journal"], |row| row.get::<i64>(0))?.is_some();
+            if !is_there {
+                client.run("commit")?;
+                return Ok(Round::Idle(0));
+            }
             // Two that begin at once meet here; the second finds the row when it looks again.
             let sql = "insert into search_cursor (name, value) values ($1, $2) on conflict (name) do nothing";
             execute(client, sql, (CURSOR, Cursor::default().encode()))?;

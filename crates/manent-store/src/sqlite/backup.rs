@@ -42,12 +42,14 @@ pub(super) fn backup(options: &SqliteOptions, to: &Path) -> Result<BackupReport>
     source.pragma_update(None, "query_only", false).map_err(sql)?;
     let before = counts(&source).map_err(sql)?;
     make_private(&partial).map_err(io)?;
+    let mut files = vec![&options.path, &partial];
     let outcome = (|| {
         source.execute("vacuum into $1", [target]).map_err(sql)?;
         drop(source);
         std::fs::File::open(&partial).and_then(|file| file.sync_all()).map_err(io)?;
         // Restoring is copying the file back; what is checked is that copy.
         std::fs::copy(&partial, &restored).map_err(io)?;
+        files.push(&restored);
         let report = check(&restored, &before)?;
         // Whoever erases removes what a backup is made from and into; one that was made from it nevertheless is too old.
         options.path.metadata().map_err(io)?;
@@ -62,16 +64,16 @@ pub(super) fn backup(options: &SqliteOptions, to: &Path) -> Result<BackupReport>
             conversations: report.conversations,
         })
     })();
-    let outcome = or_cut_off(outcome, &[&options.path, &partial], to);
+    let outcome = or_cut_off(outcome, &files, to);
     for leftover in [&partial, &restored, &beside(&restored, "-wal"), &beside(&restored, "-shm")] {
         let _ = std::fs::remove_file(leftover);
     }
     outcome
 }
 
-/// Tells a backup that was cut off from one that failed. Whoever erases something removes the files of backups that are under way,
-/// because it is in them.
-pub(super) fn or_cut_off<T>(outcome: Result<T>, files: &[&Path], to: &Path) -> Result<T> {
+/// Tells a backup that was cut off from one that failed: a file that was there is gone. Whoever erases something removes the files
+/// of backups that are under way, because it is in them.
+pub(super) fn or_cut_off<T>(outcome: Result<T>, files: &[&PathBuf], to: &Path) -> Result<T> {
     match outcome {
         Err(StoreError::Engine { .. }) if files.iter().any(|file| !file.exists()) && !to.exists() => {
             Err(StoreError::Busy("something was erased while the backup was written"))
@@ -89,6 +91,7 @@ pub(crate) fn backup_of_copy(to: &Path, fill: impl FnOnce(&Connection) -> Result
         }
     };
     forget();
+    make_private(&options.path).map_err(|error| StoreError::engine("writing a backup", error))?;
     let filled = open_first(&options, NEWEST).and_then(|file| fill(&file));
     let outcome = or_cut_off(filled.and_then(|()| backup(&options, to)), &[&options.path], to);
     forget();
@@ -123,6 +126,8 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     #[test]
     fn a_backup_of_what_is_gone_when_it_is_done_does_not_count() {
@@ -130,18 +135,21 @@ mod tests {
         let to = folder.path().join("manent-1.backup");
         let (source, partial) = (beside(&to, ".copying"), beside(&to, ".partial"));
         // Whoever erases has looked before there was anything but the source.
+        let (done, is_done) = (Arc::new(AtomicBool::new(false)), Ordering::SeqCst);
+        let seen = done.clone();
         let eraser = std::thread::spawn(move || {
-            while !partial.exists() {
+            while !partial.exists() && !seen.load(is_done) {
                 std::thread::yield_now();
             }
-            std::fs::remove_file(source).expect("it is there");
+            std::fs::remove_file(source)
         });
         let fill = |file: &Connection| {
             let padding = "create table padding (bytes blob); insert into padding values (randomblob(8000000))";
             file.execute_batch(padding).map_err(|error| failed("filling", error))
         };
         let outcome = backup_of_copy(&to, fill);
-        eraser.join().expect("removed");
+        done.store(true, is_done);
+        eraser.join().expect("it ends").expect("the backup was not too fast");
         assert!(matches!(outcome, Err(StoreError::Busy(_))), "{outcome:?}");
         let left = std::fs::read_dir(folder.path()).expect("the folder").count();
         assert_eq!(left, 0, "something stays");

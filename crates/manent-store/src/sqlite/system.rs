@@ -80,6 +80,7 @@ pub(crate) fn write_system(to: &Path, fill: impl FnOnce(&Connection) -> Result<(
     let partial = beside(to, ".partial");
     let forget = || ["", "-wal", "-shm"].iter().for_each(|suffix| drop(std::fs::remove_file(beside(&partial, suffix))));
     forget();
+    make_private(&partial).map_err(io)?;
     let write = || -> Result<()> {
         let file = open_system(&partial)?;
         fill_at_once(&file, fill)?;

@@ -8,13 +8,14 @@ mod desk;
 
 pub use audit::{AuditDraft, AuditPage, AuditProblem, AuditQuery, AuditReport, By};
 
-use crate::engine::connection::Connection;
+use crate::engine::connection::{Connection, begin_reading, end_reading};
+use crate::engine::store::off_thread;
 use crate::engine::system;
 use crate::engine::system::tenant::set_status;
 use crate::error::Result;
 use crate::postgres::PostgresOptions;
 use crate::query::PAGE_MAX;
-use desk::Desk;
+use desk::{Desk, Link};
 use manent_model::{Key, KeyDigest, KeyId, Micros, Tenant, TenantId, TenantStatus, User};
 use std::path::PathBuf;
 use tokio::sync::watch;
@@ -153,8 +154,8 @@ impl SystemStore {
         self.desk.write_and_wipe("erasing a tenant", move |c| system::tenant::forget(c, id)).await
     }
 
-    /// Keeps the receipt of a tenant that was erased, and nothing else.
-    pub async fn finish_erasing(&self, id: TenantId, receipt: String, at: Micros, line: AuditDraft) -> Result<()> {
+    /// Keeps the receipt of a tenant that was erased, and nothing else; returns the one that is kept, which is the first.
+    pub async fn finish_erasing(&self, id: TenantId, receipt: String, at: Micros, line: AuditDraft) -> Result<String> {
         let finish = move |c: Connection<'_>| system::tenant::finish_erasing(c, id, &receipt, at, &line);
         self.desk.write_and_wipe("erasing a tenant", finish).await
     }
@@ -219,7 +220,19 @@ impl SystemStore {
 
     /// Walks the chain of the audit log, and names lines that were altered or lost; one too many at the end counts as lost.
     pub async fn verify_audit(&self) -> Result<AuditReport> {
-        self.desk.read("checking the audit log", system::audit::verify).await
+        // Not of one that is closed.
+        self.desk.read("reading the system store", |connection| Ok(system::changes(connection)?)).await?;
+        let place = self.place.clone();
+        // With a connection of its own: whoever comes in meanwhile does not wait for the whole log.
+        off_thread("manent-audit", move || {
+            let link = Link::open(&place)?;
+            let doing = "checking the audit log";
+            begin_reading(link.connection()).map_err(|error| error.said(doing))?;
+            let report = system::audit::verify(link.connection());
+            end_reading(link.connection());
+            report.map_err(|fault| fault.said(doing))
+        })
+        .await
     }
 
     /// Finishes what was accepted and closes.

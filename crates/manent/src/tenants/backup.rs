@@ -8,7 +8,7 @@ use crate::ids::now;
 use crate::place::Place;
 use manent_model::TenantId;
 use manent_store::sqlite;
-use manent_store::system::{AuditDraft, By, SystemStore};
+use manent_store::system::{AuditDraft, By, SystemStore, TenantRow};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -58,14 +58,23 @@ impl Tenants {
 
     /// Brings the store of a tenant back from a backup, where it is not there.
     pub async fn restore_tenant(&self, id: TenantId, from: impl AsRef<Path>, by: By) -> Result<()> {
-        let row = self.tenant_row(&id.to_string()).await?;
-        // Whoever was erased does not come back under the same id.
-        if !row.tenant.is_in_use() {
-            return Err(Error::not_found("tenant", id));
-        }
+        self.tenant_to_restore(id).await?;
         self.audit(AuditDraft::new("tenant.restore", Some(id), by)).await?;
-        let place = self.place_of(&row);
-        self.inner.stores.while_closed(id, Database::restore_backup(from, &place)).await
+        let restore = async {
+            let row = self.tenant_to_restore(id).await?;
+            Database::restore_backup(from, &self.place_of(&row)).await
+        };
+        self.inner.stores.while_closed(id, restore).await?;
+        self.must_have_stayed(id).await
+    }
+
+    /// Whoever was erased does not come back under the same id.
+    async fn tenant_to_restore(&self, id: TenantId) -> Result<TenantRow> {
+        let row = self.tenant_row(&id.to_string()).await?;
+        match row.tenant.is_in_use() {
+            true => Ok(row),
+            false => Err(Error::not_found("tenant", id)),
+        }
     }
 
     /// Removes the managed backups of who may come in, because somebody goes; returns how many went.
@@ -83,8 +92,10 @@ impl Tenants {
         let _one = self.inner.system_backups.lock().await;
         let before = backup::of_before(&folder)?;
         let plan = BackupPlan { folder, every: Duration::ZERO, keep: before.len() + 1 };
-        self.keep_system_backup(&plan).await?;
-        backup::remove(&before).map(drop)
+        let kept = self.keep_system_backup(&plan).await;
+        // Also where there is none to stand for them: they tell of somebody who is gone.
+        backup::remove(&before)?;
+        kept.map(drop)
     }
 
     fn system_backups(&self) -> Option<PathBuf> {

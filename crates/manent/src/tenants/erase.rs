@@ -1,6 +1,6 @@
 //! Erasing a tenant or a user: everything goes, managed backups as well, and a receipt says what.
 
-use super::{Tenants, files};
+use super::{Tenants, files, to_the_end};
 use crate::backup::BackupPlan;
 use crate::database::Database;
 use crate::error::{Error, Result};
@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 
+// Receipts are kept for ever: a field that is added later needs a default.
 /// What an erasure removed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Erasure {
@@ -53,6 +54,11 @@ impl Tenants {
             let why = "the first tenant is the store itself: it cannot be erased while it is open";
             return Err(StoreError::Invalid(why.to_owned()).into());
         }
+        let tenants = self.clone();
+        to_the_end(async move { tenants.erase_tenant_now(id, by).await }).await
+    }
+
+    async fn erase_tenant_now(&self, id: TenantId, by: By) -> Result<Erasure> {
         let _turn = self.inner.erasures.of(id).await;
         let row = self.tenant_row(&id.to_string()).await?;
         if row.tenant.status == TenantStatus::Erased {
@@ -89,10 +95,11 @@ impl Tenants {
         let receipt = serde_json::to_string(&erasure).expect("numbers are JSON");
         let by = By::actor(manent_model::AuditActor::Server);
         let line = AuditDraft::new("tenant.erased", Some(id), by).detail(&erasure);
-        self.inner.system.finish_erasing(id, receipt, now(), line).await?;
+        let kept = self.inner.system.finish_erasing(id, receipt, now(), line).await?;
         self.renew_system_backups().await?;
         self.refresh().await?;
-        Ok(erasure)
+        // Another process may have erased it at the same time: what it removed is told by the receipt that was first.
+        read_receipt(id, &kept)
     }
 
     /// Closes the store of a tenant and destroys it.
@@ -109,28 +116,37 @@ impl Tenants {
     /// Returns the receipt of a tenant that was erased.
     pub async fn receipt(&self, id: TenantId) -> Result<Option<Erasure>> {
         let row = self.tenant_row(&id.to_string()).await?;
-        Ok(row.receipt.and_then(|receipt| serde_json::from_str(&receipt).ok()))
+        row.receipt.map(|receipt| read_receipt(id, &receipt)).transpose()
     }
 
     /// Destroys all that a user wrote and all that is known of them: conversations that were theirs alone, their messages
     /// in others, drafts, keys, what the audit log tells, and the managed backups that still hold it.
     pub async fn erase_user(&self, tenant: TenantId, user: &str, by: By) -> Result<Erasure> {
+        let (tenants, user) = (self.clone(), user.to_owned());
+        to_the_end(async move { tenants.erase_user_now(tenant, &user, by).await }).await
+    }
+
+    async fn erase_user_now(&self, tenant: TenantId, user: &str, by: By) -> Result<Erasure> {
+        self.user(tenant, user).await?;
+        // Before our turn: where the tenant goes as well, whoever opens its store waits for that.
+        let database = self.database(tenant).await?;
         let _turn = self.inner.erasures.of(tenant).await;
         self.user(tenant, user).await?;
         // It is told before it is done, and once more with what went.
         self.audit(AuditDraft::new("user.erase", Some(tenant), by.clone()).about(user)).await?;
         self.revoke_keys_of(tenant, user, &by).await?;
-        let database = self.database(tenant).await?;
         let mut erasure = Erasure { tenant: tenant.to_string(), at: now(), ..Erasure::default() };
-        for conversation in alone_of(&database, user).await? {
-            erasure.add(&database.erase(Erase::Conversation(conversation)).await?);
-        }
-        // What they brought with a key is kept under the name of the key.
+        // What they brought with a key is kept under the name of the key; with this the store takes nothing more from it, so that
+        // nothing comes behind what is looked for below.
         let keys = self.keys_of(tenant, user).await?;
-        for name in keys.iter().map(KeyId::to_string).chain([user.to_owned()]) {
-            match database.erase(Erase::Author(name)).await {
+        for key in &keys {
+            erasure.add(&database.erase(Erase::Author(key.to_string())).await?);
+        }
+        let alone = alone_of(&database, user).await?.into_iter().map(Erase::Conversation);
+        for target in alone.chain([Erase::Author(user.to_owned())]) {
+            match database.erase(target).await {
                 Ok(receipt) => erasure.add(&receipt),
-                // They never wrote anything, and take part in nothing.
+                // Somebody else destroyed it meanwhile; or they never wrote anything, and take part in nothing.
                 Err(Error::Store(StoreError::NotFound { .. })) => {}
                 Err(error) => return Err(error),
             }
@@ -197,6 +213,11 @@ impl Erasure {
         self.messages += receipt.messages;
         self.attached += receipt.attached + receipt.scratch + receipt.blobs + receipt.journal;
     }
+}
+
+fn read_receipt(id: TenantId, receipt: &str) -> Result<Erasure> {
+    let altered = |_| StoreError::Altered { what: "receipt", id: id.to_string() };
+    Ok(serde_json::from_str(receipt).map_err(altered)?)
 }
 
 /// Returns the conversations that a user made and that nobody else belongs to.

@@ -23,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::ids::now;
 use crate::place::Place;
 use manent_model::{DEFAULT_TENANT, TenantId, TenantStatus};
+use manent_store::StoreError;
 use manent_store::postgres::PostgresOptions;
 use manent_store::system::{SystemPlace, SystemStore, TenantRow};
 use registry::Registry;
@@ -95,11 +96,7 @@ impl Tenants {
         if let Some(open) = self.inner.stores.get(id) {
             return Ok(open);
         }
-        let is_there = |row: &TenantRow| match row.tenant.is_in_use() {
-            true => self.must_be_there(row),
-            false => Err(Error::not_found("tenant", id)),
-        };
-        self.open_store(id, is_there).await
+        self.open_store(id, Opening::Made).await
     }
 
     /// Returns the database of whoever has a pass, as far as they reach.
@@ -112,20 +109,43 @@ impl Tenants {
         std::iter::once((DEFAULT_TENANT, self.inner.home.clone())).chain(self.inner.stores.open()).collect()
     }
 
-    /// Opens the store of a tenant that passes a check, or makes it.
-    async fn open_store(&self, id: TenantId, check: impl Fn(&TenantRow) -> Result<()>) -> Result<Database> {
-        // Looked up when it is our turn: whoever erases it from now on comes after us, and finds what we open.
-        let place = async {
-            let row = self.tenant_row(&id.to_string()).await?;
-            check(&row)?;
-            Ok(self.place_of(&row))
-        };
-        let opened = self.inner.stores.make(id, place).await;
+    /// Opens the store of a tenant, or makes it.
+    async fn open_store(&self, id: TenantId, opening: Opening) -> Result<Database> {
+        let tenants = self.clone();
+        to_the_end(async move {
+            let mut is_tried = false;
+            // Looked up when it is our turn: whoever erases it from now on comes after us, and finds what we open.
+            let place = async {
+                let row = tenants.tenant_row(&id.to_string()).await?;
+                tenants.may_open(&row, opening)?;
+                is_tried = true;
+                Ok(tenants.place_of(&row))
+            };
+            let opened = tenants.inner.stores.make(id, place).await;
+            if is_tried {
+                tenants.must_have_stayed(id).await?;
+            }
+            opened
+        })
+        .await
+    }
+
+    fn may_open(&self, row: &TenantRow, opening: Opening) -> Result<()> {
+        use TenantStatus::{Active, Erased, Erasing, Making, Suspended};
+        match (opening, row.tenant.status) {
+            (Opening::Made, Active | Suspended) => self.must_be_there(row),
+            (Opening::Anew, Making | Active | Suspended) => Ok(()),
+            (Opening::Made, Making) | (_, Erasing | Erased) => Err(Error::not_found("tenant", row.tenant.id)),
+        }
+    }
+
+    /// Another process may have erased a tenant while its store was opened or brought back, which made it again: then it goes
+    /// again. Not for whoever erases.
+    async fn must_have_stayed(&self, id: TenantId) -> Result<()> {
         let row = self.tenant_row(&id.to_string()).await?;
         if !matches!(row.tenant.status, TenantStatus::Erasing | TenantStatus::Erased) {
-            return opened;
+            return Ok(());
         }
-        // Another process may have erased it meanwhile, and opening has made it again: then it goes again.
         let _turn = self.inner.erasures.of(id).await;
         self.destroy(&row).await?;
         Err(Error::not_found("tenant", id))
@@ -162,6 +182,27 @@ impl Tenants {
             // A few threads each: a server has room for a hundred connections, not for a thousand.
             Place::Server(options) => Place::Server(PostgresOptions { tenant: row.no, readers: 1, ..options.clone() }),
         }
+    }
+}
+
+/// Whether the store of a tenant is expected to be there.
+#[derive(Debug, Clone, Copy)]
+enum Opening {
+    /// It was made before.
+    Made,
+    /// It is made, unless it is there.
+    Anew,
+}
+
+/// Goes on with something to its end, also where whoever waits for it goes away.
+async fn to_the_end<T: Send + 'static>(work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+    match tokio::spawn(work).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime ends.
+            Err(_) => Err(StoreError::Closed.into()),
+        },
     }
 }
 

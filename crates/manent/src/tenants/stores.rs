@@ -101,16 +101,18 @@ impl Stores {
     /// Closes the stores that were not asked for longest, as long as there are so many.
     async fn make_room(&self, most: usize) -> Result<()> {
         loop {
-            let oldest = {
+            let mut unused: Vec<(Instant, TenantId)> = {
                 let open = self.lock();
                 if open.len() < most {
                     return Ok(());
                 }
-                let unused = open.iter().filter(|(_, open)| open.is_unused());
-                unused.min_by_key(|(_, open)| open.used).map(|(id, _)| *id)
+                open.iter().filter(|(_, open)| open.is_unused()).map(|(id, open)| (open.used, *id)).collect()
             };
-            match oldest {
-                Some(id) => self.close_if(id, Open::is_unused).await?,
+            unused.sort_unstable();
+            // Nobody is waited for: whoever has the turn of another store may wait for the room that this makes.
+            let mut free = unused.into_iter().filter_map(|(_, id)| Some((id, self.turns.try_of(id)?)));
+            match free.next() {
+                Some((id, _turn)) => self.close_now(id, Open::is_unused).await?,
                 None => return Err(StoreError::Busy("too many tenants at a time").into()),
             }
         }
@@ -144,6 +146,11 @@ impl Stores {
 
     async fn close_if(&self, id: TenantId, is_meant: impl Fn(&Open) -> bool) -> Result<()> {
         let _turn = self.turns.of(id).await;
+        self.close_now(id, is_meant).await
+    }
+
+    /// Closes a store whose turn one has.
+    async fn close_now(&self, id: TenantId, is_meant: impl Fn(&Open) -> bool) -> Result<()> {
         // While one waited somebody may have asked for it, or closed it.
         let taken = {
             let mut open = self.lock();
@@ -159,10 +166,7 @@ impl Stores {
     /// Closes the store of a tenant and does something that nobody may have it open for; whoever wants it waits.
     pub(super) async fn while_closed<T>(&self, id: TenantId, work: impl Future<Output = Result<T>>) -> Result<T> {
         let _turn = self.turns.of(id).await;
-        let taken = self.lock().remove(&id);
-        if let Some(open) = taken {
-            open.database.close().await?;
-        }
+        self.close_now(id, |_| true).await?;
         work.await
     }
 

@@ -1,6 +1,6 @@
 //! Tenants: made, listed, suspended, and what a crash left of them finished.
 
-use super::Tenants;
+use super::{Opening, Tenants};
 use crate::error::{Error, Result};
 use crate::ids::now;
 use manent_model::{DEFAULT_TENANT, Tenant, TenantId, TenantStatus};
@@ -25,7 +25,7 @@ impl Tenants {
     /// Makes the store of a tenant and lets people in.
     async fn make(&self, row: &TenantRow) -> Result<Tenant> {
         let id = row.tenant.id;
-        self.open_store(id, |_| Ok(())).await?;
+        self.open_store(id, Opening::Anew).await?;
         let (from, to) = (&[TenantStatus::Making], TenantStatus::Active);
         let row = self.inner.system.set_tenant_status(id, from, to, now(), None).await?;
         Ok(row.tenant)

@@ -14,11 +14,17 @@ pub(super) struct Turns {
 impl Turns {
     /// Waits until nobody else has the turn of a tenant; it ends when this is dropped.
     pub(super) async fn of(&self, id: TenantId) -> OwnedMutexGuard<()> {
-        let turn = {
-            let mut of = self.of.lock().unwrap_or_else(PoisonError::into_inner);
-            of.retain(|_, turn| Arc::strong_count(turn) > 1);
-            of.entry(id).or_default().clone()
-        };
-        turn.lock_owned().await
+        self.turn(id).lock_owned().await
+    }
+
+    /// Takes the turn of a tenant, if nobody has it or waits for it.
+    pub(super) fn try_of(&self, id: TenantId) -> Option<OwnedMutexGuard<()>> {
+        self.turn(id).try_lock_owned().ok()
+    }
+
+    fn turn(&self, id: TenantId) -> Arc<tokio::sync::Mutex<()>> {
+        let mut of = self.of.lock().unwrap_or_else(PoisonError::into_inner);
+        of.retain(|_, turn| Arc::strong_count(turn) > 1);
+        of.entry(id).or_default().clone()
     }
 }

@@ -11,7 +11,7 @@ use super::destroy::{Budget, Depth, STEP, conversation_step, erase_message, forg
 use super::scrub::{chance, finish_scrubs, forget_words, set_scrub, sweep};
 use crate::error::StoreError;
 use crate::image::{self, Image};
-use manent_model::{Author, Json, MessageId};
+use manent_model::{Author, Json, KeyId, MessageId};
 
 /// So many positions of the journal one step walks through: what nobody erases from is quickly read.
 const WALK: i64 = 50_000;
@@ -20,6 +20,10 @@ pub(super) fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budge
     let sql = "select no from author where external_id = $1 order by no";
     let authors: Vec<i64> = rows(tx.connection, sql, [external_id], |row| row.get(0))?;
     let left = budget.left;
+    let is_key = external_id.parse::<KeyId>().is_ok();
+    if is_key {
+        end(tx, external_id)?;
+    }
     forget_taken_back(tx, external_id, budget)?;
     for no in &authors {
         let sql = "select id from message where author_no = $1 order by key limit 100";
@@ -47,6 +51,9 @@ pub(super) fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budge
     leave_members(tx, external_id, budget)?;
     let is_walked = forget_olds(tx, external_id, &authors, budget)?;
     let is_unknown = authors.is_empty() && budget.left == left;
+    if is_unknown && is_walked && is_key {
+        return Ok(true);
+    }
     if is_unknown && is_walked {
         return Err(StoreError::not_found("author", external_id).into());
     }
@@ -66,6 +73,23 @@ pub(super) fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budge
     participant::rename_erased(tx.connection, external_id)?;
     tx.journal_beside(&Entry::of(Kind::Erased, &[]))?;
     Ok(true)
+}
+
+fn ended_name(grant: &str) -> String {
+    ["ended:", grant].concat()
+}
+
+/// Ends a key in the store itself: a process that has not heard yet that it is revoked, or had accepted something before, writes
+/// nothing more with it behind the back of whoever erases.
+fn end(tx: &Tx<'_>, grant: &str) -> Outcome<()> {
+    let sql = "insert into meta (name, value) values ($1, $2) on conflict (name) do nothing";
+    Ok(execute(tx.connection, sql, (ended_name(grant), [1u8]))?)
+}
+
+/// Says whether a key was ended here.
+pub(super) fn is_ended(tx: &Tx<'_>, grant: &str) -> Outcome<bool> {
+    let sql = "select 1 from meta where name = $1";
+    Ok(maybe(tx.connection, sql, [ended_name(grant)], |row| row.get::<i64>(0))?.is_some())
 }
 
 /// Erases conversations that somebody made and that were taken back: nobody sees them, but a redo would bring them back.

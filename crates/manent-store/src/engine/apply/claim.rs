@@ -9,6 +9,7 @@ use super::super::read::blob::is_shown_within;
 use super::super::read::library::{UPLOAD, memory_within};
 use super::super::tx::{Tx, spot};
 use super::super::within::{Within, project_no};
+use super::author;
 use super::undo::{ScopeNo, target};
 use crate::error::{Conflict, StoreError};
 use crate::granted::{Claim, Claims, On};
@@ -18,6 +19,9 @@ use manent_model::{BranchId, BranchNo, ConversationId, MemoryId, MessageId, hex}
 
 /// Refuses the first claim that does not hold.
 pub(crate) fn check(tx: &mut Tx<'_>, claims: &Claims) -> Outcome<()> {
+    if author::is_ended(tx, &claims.grant)? {
+        return Err(StoreError::Forbidden { needs: "a key that was not ended" }.into());
+    }
     let within = Within::of(tx.connection, &claims.realm)?;
     for claim in &claims.claims {
         holds(tx, &within, &claims.grant, claim)?;

@@ -1,6 +1,7 @@
 //! The audit log: each line is chained to the one before, and what it tells of people can be erased without breaking it.
 
-use super::super::connection::{Connection, Found, Ran, each, execute, execute_counted, one, rows};
+use super::super::connection::{Connection, Found, Ran, each, execute, execute_counted, further, one, rows};
+use super::LINES_PAGE;
 use crate::engine::fault::Outcome;
 use crate::system::{AuditDraft, AuditPage, AuditProblem, AuditQuery, AuditReport};
 use manent_model::{AuditActor, AuditEntry, Json, KeyId, Micros, TenantId};
@@ -150,8 +151,10 @@ pub(crate) fn verify(connection: Connection<'_>) -> Outcome<AuditReport> {
     let mut problems = Vec::new();
     let sql = "select no, at, action, tenant_id, actor, key_id, by_user, about_user, salt, payload, sealed, digest
          from system_audit
-         order by no";
-    each(connection, sql, (), |row| {
+         where no > $1
+         order by no
+         limit $2";
+    let mut check = |row: &Found<'_>| -> Ran<bool> {
         let action: String = row.get(2)?;
         let (no, sealed, digest): (i64, [u8; 32], [u8; 32]) = (row.get(0)?, row.get(10)?, row.get(11)?);
         let line = Line {
@@ -177,7 +180,20 @@ pub(crate) fn verify(connection: Connection<'_>) -> Outcome<AuditReport> {
         // From here on the chain is compared with what is there, so that each break is told once.
         (before, report.lines) = (digest, no);
         Ok(problems.len() < PROBLEMS_MAX)
-    })?;
+    };
+    let mut after = i64::MIN;
+    loop {
+        let (mut last, mut goes_on) = (None, true);
+        each(connection, sql, (after, LINES_PAGE), |row| {
+            last = Some(row.get(0)?);
+            goes_on = check(row)?;
+            Ok(goes_on)
+        })?;
+        match further(after, last) {
+            Some(last) if goes_on => after = last,
+            _ => break,
+        }
+    }
     let sql = "select audit_no, audit_digest from system_head";
     let (no, digest): (i64, [u8; 32]) = one(connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
     if problems.len() < PROBLEMS_MAX && (no, digest) != (report.lines, before) {

@@ -2,6 +2,7 @@
 
 use super::super::cell::Held;
 use super::super::connection::{Connection, Found, Ran, each, execute, further, one};
+use super::LINES_PAGE;
 
 /// A table: what is read of it and how it is written.
 struct Table {
@@ -52,9 +53,6 @@ const LINES: Table = Table {
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
 };
 
-/// So many lines of the log travel at a time.
-const PAGE: i64 = 500;
-
 /// Says whether nothing but what is there from the start is in it.
 pub(crate) fn is_new(connection: Connection<'_>) -> Ran<bool> {
     let sql = "select (select count(*) from system_tenant) + (select count(*) from system_user)
@@ -72,7 +70,7 @@ pub(crate) fn copy(from: Connection<'_>, to: Connection<'_>) -> Ran<()> {
     let mut after = 0i64;
     loop {
         let (first, mut last) = (after, after);
-        each(from, LINES.read, (first, PAGE), |row| {
+        each(from, LINES.read, (first, LINES_PAGE), |row| {
             last = row.get(0)?;
             LINES.put(row, to).map(|()| true)
         })?;

@@ -11,6 +11,9 @@ pub(crate) mod copy;
 use super::connection::{Connection, Ran, execute, one};
 use manent_model::DEFAULT_TENANT;
 
+/// So many lines of the log are read at a time: it grows for ever.
+const LINES_PAGE: i64 = 500;
+
 /// Writes the rows that are there from the start.
 pub(crate) fn begin(connection: Connection<'_>, at: i64) -> Ran<()> {
     let sql = "insert into system_head (one, tenant_no, change, audit_no, audit_digest) values (1, 1, 0, 0, $1)

@@ -253,6 +253,7 @@ granted! {
     searches::a_search_tells_nothing_of_others,
     searches::a_search_finds_what_a_path_within_holds,
     searches::somebody_with_many_conversations_finds_them_all,
+    searches::a_search_of_a_limited_key_takes_as_long_as_another,
     library::memories_are_those_of_conversations_and_projects_within,
     library::documents_and_projects_are_those_that_are_listed,
     library::scratch_is_ones_own,

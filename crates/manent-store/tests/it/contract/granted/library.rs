@@ -180,6 +180,9 @@ pub async fn scratch_is_ones_own(whole: &Whole) {
     let unknown = try_commit(&ann, put("read", never.clone(), "")).await.expect_err("unknown").to_string();
     assert_eq!(outside.replace(&other, &never), unknown);
     refused(&ann, put("upload", "00".to_owned(), ""), "forbidden").await;
+    // Whoever reaches everything could open what it may not read itself to another.
+    let unlimited = granted(whole, Realm::default());
+    refused(&unlimited, put("upload", "00".to_owned(), "key"), "forbidden").await;
     let projected = granted(whole, projects(&[world.own_project]));
     commit(&projected, put("read", own, "anybody")).await;
     refused(&projected, put("read", "page".to_owned(), "anybody"), "forbidden").await;

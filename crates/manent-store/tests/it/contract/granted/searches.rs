@@ -108,3 +108,17 @@ pub async fn somebody_with_many_conversations_finds_them_all(whole: &Whole) {
     let hits = found(&granted(whole, user("bob")), Search { limit: 100, ..search("needle") }).await;
     assert_eq!(hits.hits.len(), 80 - expected);
 }
+
+/// How long a search takes tells how often others used its words; so that is told only roughly.
+pub async fn a_search_of_a_limited_key_takes_as_long_as_another(whole: &Whole) {
+    let world = World::new(whole).await;
+    say(&**whole, world.other.conversation, &["axolotl"; 100]).await;
+    indexed(&**whole).await;
+    let ann = granted(whole, user("ann"));
+    for words in ["axolotl", "nothing", "word"] {
+        let started = std::time::Instant::now();
+        let micros = found(&ann, search(words)).await.micros;
+        let took = started.elapsed().as_micros();
+        assert!(micros >= 20_000 && micros % 20_000 == 0 && took >= u128::from(micros), "{words}: {micros} {took}");
+    }
+}

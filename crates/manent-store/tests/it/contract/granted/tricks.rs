@@ -221,7 +221,11 @@ pub async fn what_a_key_says_is_said_by_its_user(whole: &Whole) {
     commit(&ann, append(shared, vec![message("user", "hers"), message("assistant", "its")])).await;
     let mut as_bob = message("user", "his?");
     as_bob.content.author = Some(author("bob"));
-    refused_as(ann.commit(Transaction::of(at(1), append(shared, vec![as_bob.clone()]))).await, "forbidden");
+    for role in ["user", "User", "human", "guest"] {
+        let mut as_bob = message(role, "his?");
+        as_bob.content.author = Some(author("bob"));
+        refused_as(ann.commit(Transaction::of(at(1), append(shared, vec![as_bob]))).await, "forbidden");
+    }
     commit(&granted(whole, user("bob")), append(shared, vec![as_bob])).await;
     let authors: Vec<Option<String>> = path(&**whole, shared, None)
         .await

@@ -1,11 +1,10 @@
-//! Many owners on one server: made, suspended, erased, and who may come in.
+//! Many owners on one server: made, suspended, and who may come in.
 
 use manent::model::{AuditActor, DEFAULT_TENANT, KeyDraft, KeyScope, KeyWord, TenantStatus};
+use manent::store::StoreError;
 use manent::store::system::{AuditQuery, By, SystemPlace, SystemStore};
-use manent::store::{MemoriesQuery, Scope, StoreError};
-use manent::{Author, ConversationDraft, Error, Json, MemoryDraft, MessageDraft, Place, Refusal, Tenants};
+use manent::{Author, ConversationDraft, Error, MessageDraft, Place, Refusal, Tenants};
 use manent_testing::scratch::Scratch;
-use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -74,6 +73,9 @@ macro_rules! on_both {
     };
 }
 
+// Behind the macro, which it uses.
+mod erase;
+
 on_both! {
     each_tenant_has_a_store_of_its_own,
     the_first_tenant_is_the_store_itself,
@@ -82,14 +84,7 @@ on_both! {
     a_pass_ends_with_its_key_and_with_its_tenant,
     a_key_that_makes_no_sense_is_not_made,
     another_process_ends_a_key,
-    what_a_crash_left_half_done_is_finished,
     more_tenants_than_may_be_open_take_turns,
-    an_erased_tenant_leaves_a_receipt_and_nothing_else,
-    two_erase_a_tenant_while_a_third_closes_it,
-    one_that_is_erased_while_it_is_made_leaves_nothing,
-    a_backup_under_way_does_not_outlive_an_erasure,
-    an_erased_user_leaves_what_others_wrote,
-    one_that_cannot_be_finished_keeps_no_other_waiting,
     a_server_comes_back_from_its_backups,
 }
 
@@ -297,290 +292,6 @@ async fn more_tenants_than_may_be_open_take_turns(opened: Opened) {
     opened.tenants.close().await.expect("closed");
 }
 
-async fn what_a_crash_left_half_done_is_finished(opened: Opened) {
-    let system = opened.system();
-    let line = |action: &str, id| manent::store::system::AuditDraft::new(action, Some(id), by());
-    let made = opened.tenants.home().new_id(manent::model::TenantId::new);
-    system
-        .create_tenant(made, "begun".to_owned(), manent::Micros(1), line("tenant.create", made))
-        .await
-        .expect("begun");
-    let erased = opened.tenants.create_tenant("going", by()).await.expect("made").id;
-    talk(&opened.tenants.database(erased).await.expect("there"), "ada", &[], &["gone"]).await;
-    let to = TenantStatus::Erasing;
-    system.set_tenant_status(erased, &[TenantStatus::Active], to, manent::Micros(2), None).await.expect("begun");
-    system.close().await.expect("closed");
-    let opened = opened.again().await;
-    assert_eq!(opened.tenants.tenant("begun").await.expect("there").status, TenantStatus::Active);
-    talk(&opened.tenants.database(made).await.expect("there"), "ada", &[], &["works"]).await;
-    assert_eq!(opened.tenants.tenant(&erased.to_string()).await.expect("its tombstone").status, TenantStatus::Erased);
-    assert_eq!(opened.tenants.receipt(erased).await.expect("read").expect("a receipt").messages, 1);
-    assert!(opened.tenants.database(erased).await.is_err(), "an erased tenant has no store");
-    opened.tenants.close().await.expect("closed");
-}
-
-/// Says whether bytes stand in any file below a folder.
-fn stands_in_files(folder: &Path, text: &str) -> Option<String> {
-    for entry in std::fs::read_dir(folder).into_iter().flatten() {
-        let path = entry.expect("an entry").path();
-        let found = match path.is_dir() {
-            true => stands_in_files(&path, text),
-            false => {
-                let bytes = std::fs::read(&path).expect("readable");
-                let found = bytes.windows(text.len()).any(|part| part == text.as_bytes());
-                found.then(|| path.display().to_string())
-            }
-        };
-        if found.is_some() {
-            return found;
-        }
-    }
-    None
-}
-
-async fn an_erased_tenant_leaves_a_receipt_and_nothing_else(opened: Opened) {
-    let tenants = &opened.tenants;
-    let acme = tenants.create_tenant("acme-canary", by()).await.expect("made").id;
-    let other = tenants.create_tenant("other", by()).await.expect("made").id;
-    let kept = talk(&tenants.database(other).await.expect("there"), "bob", &[], &["stays"]).await;
-    tenants.put_user(acme, "ada-canary", "Ada", by()).await.expect("known");
-    let (_, word) = tenants.create_key(acme, draft(&[KeyScope::Admin]), by()).await.expect("made");
-    let database = tenants.database(acme).await.expect("there");
-    talk(&database, "ada-canary", &[], &["word-canary 天气", "two"]).await;
-    let plan = manent::BackupPlan::daily(tenants.backups_of(acme).expect("a folder"));
-    database.backup_if_due(&plan).await.expect("taken").expect("due");
-    let pass = tenants.admit(&word.reveal()).expect("good");
-    tenants.backup_system_if_due(&plan).await.expect("taken").expect("due");
-    let erasure = tenants.erase_tenant(acme, by()).await.expect("erased");
-    let counts = (erasure.conversations, erasure.messages, erasure.users, erasure.keys, erasure.backups);
-    assert_eq!(counts, (1, 2, 1, 1, 2));
-    assert!(erasure.audit >= 1 && (erasure.files > 0 || erasure.rows > 0), "{erasure:?}");
-    tokio::time::timeout(Duration::from_secs(20), pass.ended()).await.expect("whoever is in is sent out");
-    assert_eq!(tenants.admit(&word.reveal()).map(drop), Err(Refusal::Unknown));
-    assert!(database.list(manent::ListQuery::default()).await.is_err(), "an old handle still reads");
-    assert_eq!(tenants.receipt(acme).await.expect("read"), Some(erasure));
-    assert!(tenants.erase_tenant(acme, by()).await.is_err(), "it is gone already");
-    assert!(tenants.verify_audit().await.expect("read").problems.is_empty());
-    assert_eq!(tenants.database(other).await.expect("there").last(kept, 9).await.expect("read").messages.len(), 1);
-    let again = tenants.create_tenant("acme-canary", by()).await.expect("the name is free again").id;
-    let empty = tenants.database(again).await.expect("there").list(manent::ListQuery::default()).await.expect("read");
-    assert!(empty.conversations.is_empty());
-    tenants.erase_tenant(again, by()).await.expect("erased");
-    for canary in ["ada-canary", "word-canary", "acme-canary"] {
-        assert_eq!(stands_in_files(opened.folder.path(), canary), None, "{canary}");
-    }
-    opened.tenants.close().await.expect("closed");
-}
-
-/// Follows what changes, as a server does all the time; so its stores are closed as soon as they are not served.
-fn follow(tenants: &Tenants) -> tokio::task::JoinHandle<()> {
-    let tenants = tenants.clone();
-    tokio::spawn(async move { tenants.follow().await })
-}
-
-/// Returns the files of tenants that are there, those of the system store left out.
-fn files_of_tenants(opened: &Opened) -> Vec<String> {
-    let names = std::fs::read_dir(opened.folder.path().join("manent.db-tenants")).into_iter().flatten();
-    let names = names.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name of ours"));
-    names.filter(|name| !name.starts_with("system.db")).collect()
-}
-
-async fn two_erase_a_tenant_while_a_third_closes_it(opened: Opened) {
-    let tenants = &opened.tenants;
-    let following = follow(tenants);
-    for round in 0..20 {
-        let acme = tenants.create_tenant("acme", by()).await.expect("made").id;
-        let database = tenants.database(acme).await.expect("there");
-        talk(&database, "ada", &[], &["gone"]).await;
-        let plan = manent::BackupPlan::daily(tenants.backups_of(acme).expect("a folder"));
-        database.backup_if_due(&plan).await.expect("taken").expect("due");
-        drop(database);
-        let (first, second) = tokio::join!(tenants.erase_tenant(acme, by()), tenants.erase_tenant(acme, by()));
-        let late = match (first, second) {
-            (Ok(erasure), late) | (late, Ok(erasure)) => {
-                assert!(erasure.messages == 1 && erasure.backups >= 1, "round {round}: {erasure:?}");
-                assert_eq!(tenants.receipt(acme).await.expect("read"), Some(erasure), "round {round}");
-                late
-            }
-            (Err(first), Err(second)) => panic!("round {round}: {first:?}, {second:?}"),
-        };
-        assert_eq!(late.map(drop).expect_err("it is erased once").code(), "not_found", "round {round}");
-        assert_eq!(files_of_tenants(&opened), [""; 0], "round {round}");
-    }
-    following.abort();
-    opened.tenants.close().await.expect("closed");
-}
-
-async fn one_that_is_erased_while_it_is_made_leaves_nothing(opened: Opened) {
-    let tenants = &opened.tenants;
-    let following = follow(tenants);
-    let other = Tenants::open(&opened.place, None).expect("as another process");
-    for round in 0..40 {
-        let maker = if round % 2 == 0 { tenants } else { &other };
-        let erase = async {
-            let mut found = tenants.tenant("acme").await;
-            while found.is_err() {
-                tokio::task::yield_now().await;
-                found = tenants.tenant("acme").await;
-            }
-            tenants.erase_tenant(found.expect("it is there").id, by()).await
-        };
-        let (made, erased) = tokio::join!(maker.create_tenant("acme", by()), erase);
-        erased.expect("erased");
-        if let Err(error) = made {
-            assert!(["not_found", "invalid"].contains(&error.code()), "round {round}: {error:?}");
-        }
-        assert_eq!(files_of_tenants(&opened), [""; 0], "round {round}");
-    }
-    following.abort();
-    other.close().await.expect("closed");
-    opened.tenants.close().await.expect("closed");
-}
-
-async fn a_backup_under_way_does_not_outlive_an_erasure(opened: Opened) {
-    let tenants = &opened.tenants;
-    let acme = tenants.create_tenant("acme", by()).await.expect("made").id;
-    let database = tenants.database(acme).await.expect("there");
-    // So much that a backup takes longer than an erasure.
-    let padding = (0..400).map(|n| format!("{n} {}", "padding ".repeat(500))).collect::<Vec<_>>();
-    talk(&database, "bob", &[], &padding.iter().map(String::as_str).collect::<Vec<_>>()).await;
-    let plan = manent::BackupPlan {
-        every: Duration::ZERO,
-        ..manent::BackupPlan::daily(tenants.backups_of(acme).expect("a folder"))
-    };
-    database.backup_if_due(&plan).await.expect("taken").expect("due");
-    for round in 0..8 {
-        let canary = format!("canary-{round}");
-        tenants.put_user(acme, &canary, "Ada", by()).await.expect("known");
-        talk(&database, &canary, &[], &[&canary]).await;
-        let begun = tokio::sync::Notify::new();
-        // As another process takes it: it knows nothing of who erases here.
-        let backup = async {
-            begun.notify_one();
-            database.backup_if_due(&plan).await
-        };
-        let erase = async {
-            begun.notified().await;
-            tokio::time::sleep(Duration::from_millis(5 * round)).await;
-            tenants.erase_user(acme, &canary, by()).await
-        };
-        let (taken, erased) = tokio::join!(backup, erase);
-        erased.expect("erased");
-        if let Err(error) = taken {
-            assert_eq!(error.code(), "busy", "round {round}: {error:?}");
-        }
-        assert_eq!(stands_in_files(&plan.folder, &canary), None, "round {round}");
-    }
-    let newest = std::fs::read_dir(&plan.folder).expect("the folder").next().expect("one stays").expect("read").path();
-    let restored = Place::File(opened.folder.path().join("restored.db"));
-    manent::Database::restore_backup(&newest, &restored).await.expect("it is whole");
-    tenants.erase_tenant(acme, by()).await.expect("erased");
-    assert!(!plan.folder.exists(), "backups stay");
-    opened.tenants.close().await.expect("closed");
-}
-
-async fn an_erased_user_leaves_what_others_wrote(opened: Opened) {
-    let tenants = &opened.tenants;
-    let acme = tenants.create_tenant("acme", by()).await.expect("made").id;
-    for user in ["ada-canary", "bob"] {
-        tenants.put_user(acme, user, user, by()).await.expect("known");
-    }
-    let database = tenants.database(acme).await.expect("there");
-    let alone = talk(&database, "ada-canary", &["ada-canary"], &["alone-canary"]).await;
-    let shared = talk(&database, "bob", &["ada-canary"], &["hers and his"]).await;
-    let mut hers = MessageDraft::user("shared-canary");
-    hers.content.author = Some(person("ada-canary"));
-    database.append(shared, hers).await.expect("kept");
-    database.save_draft(shared, "ada-canary", "draft-canary").await.expect("kept");
-    let plan = manent::BackupPlan::daily(tenants.backups_of(acme).expect("a folder"));
-    database.backup_if_due(&plan).await.expect("taken").expect("due");
-    let for_ada = KeyDraft { user: Some("ada-canary".to_owned()), ..draft(&[KeyScope::Manage]) };
-    let (_, word) = tenants.create_key(acme, for_ada, by()).await.expect("made");
-    // What she does with a key of her own, without saying who she is.
-    let pass = tenants.admit(&word.reveal()).expect("a good key");
-    let hers = tenants.granted(&pass).await.expect("there");
-    hers.append(shared, MessageDraft::user("keyed-canary")).await.expect("kept");
-    hers.put_blob(b"blob-canary that nothing shows").await.expect("kept");
-    let undone = ConversationDraft { title: "undone-canary".to_owned(), ..ConversationDraft::default() };
-    let undone = hers.create(undone).await.expect("made").id;
-    hers.append(undone, MessageDraft::assistant("withdrawn-canary")).await.expect("kept");
-    for _ in 0..2 {
-        hers.undo(Scope::Conversation(undone)).await.expect("taken back");
-    }
-    hers.set_state(shared, "state-canary", None, Some(Json::of(&"set-canary"))).await.expect("set");
-    hers.put_input(shared, Json::of(&"input-canary")).await.expect("put");
-    let his = database.acting_as(person("bob"));
-    let remembered = |id, text: &str| MemoryDraft {
-        id,
-        collection: "facts".to_owned(),
-        conversation: Some(shared),
-        text: text.to_owned(),
-        ..MemoryDraft::default()
-    };
-    hers.put_memory(remembered(None, "memory-canary")).await.expect("kept");
-    let anew = hers.put_memory(remembered(None, "former-canary")).await.expect("kept");
-    his.put_memory(remembered(Some(anew), "his")).await.expect("kept");
-    tenants.backup_system_if_due(&plan).await.expect("taken").expect("due");
-    let erasure = tenants.erase_user(acme, "ada-canary", by()).await.expect("erased");
-    let counts = (erasure.conversations, erasure.messages, erasure.users, erasure.keys, erasure.backups);
-    assert_eq!(counts, (2, 4, 1, 1, 2));
-    assert_eq!(tenants.admit(&word.reveal()).map(drop), Err(Refusal::Unknown));
-    assert!(database.conversation(alone).await.is_err(), "her own conversation is still there");
-    let left = database.conversation(shared).await.expect("his is still there");
-    assert!(left.members.is_empty());
-    let page = database.last(shared, 9).await.expect("read");
-    let texts: Vec<String> = page.messages.iter().map(|message| message.content.body.words().to_string()).collect();
-    assert_eq!(texts, ["hers and his", "", ""]);
-    assert!(tenants.user(acme, "ada-canary").await.is_err() && tenants.user(acme, "bob").await.is_ok());
-    assert!(
-        database.verify().await.expect("read").is_sound()
-            && tenants.verify_audit().await.expect("read").problems.is_empty()
-    );
-    assert!(database.undo(Scope::Everything).await.is_err() || database.conversation(alone).await.is_err());
-    assert_eq!(manent_backups(&plan.folder), 1, "one backup stands for those that went");
-    assert_eq!(manent_backups(&opened.folder.path().join("backups/system")), 1);
-    let canaries = [
-        "ada-canary",
-        "alone-canary",
-        "shared-canary",
-        "draft-canary",
-        "keyed-canary",
-        "undone-canary",
-        "withdrawn-canary",
-        "state-canary",
-        "set-canary",
-        "input-canary",
-        "memory-canary",
-        "former-canary",
-        "blob-canary",
-    ];
-    let memories = database.memories(MemoriesQuery::default()).await.expect("read");
-    assert_eq!(memories.iter().map(|memory| memory.text.as_str()).collect::<Vec<_>>(), ["his"]);
-    for canary in canaries {
-        assert_eq!(stands_in_files(opened.folder.path(), canary), None, "{canary}");
-    }
-    opened.tenants.close().await.expect("closed");
-}
-
-async fn one_that_cannot_be_finished_keeps_no_other_waiting(opened: Opened) {
-    let tenants = &opened.tenants;
-    let stuck = tenants.create_tenant("stuck", by()).await.expect("made").id;
-    let acme = tenants.create_tenant("acme", by()).await.expect("made").id;
-    // Where its backups would be lies something that is no folder.
-    let backups = tenants.backups_of(stuck).expect("a folder");
-    std::fs::create_dir_all(backups.parent().expect("above it")).expect("a folder");
-    std::fs::write(&backups, "in the way").expect("a file");
-    assert!(tenants.erase_tenant(stuck, by()).await.is_err());
-    let tenants = Tenants::open(&opened.place, Some(opened.folder.path().join("backups"))).expect("there");
-    let left = tenants.begin().await.expect("the others are served");
-    assert_eq!(left.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [stuck]);
-    assert!(tenants.database(acme).await.is_ok());
-    std::fs::remove_file(&backups).expect("out of the way");
-    assert!(tenants.erase_tenant(stuck, by()).await.is_ok(), "whoever asks again goes on");
-    tenants.close().await.expect("closed");
-    opened.tenants.close().await.expect("closed");
-}
-
 async fn a_server_comes_back_from_its_backups(opened: Opened) {
     let tenants = &opened.tenants;
     let plan = manent::BackupPlan::daily(opened.folder.path().join("backups"));
@@ -623,8 +334,4 @@ async fn a_server_comes_back_from_its_backups(opened: Opened) {
         assert!(tenants.verify_audit().await.expect("read").problems.is_empty());
         new.tenants.close().await.expect("closed");
     }
-}
-
-fn manent_backups(folder: &Path) -> usize {
-    std::fs::read_dir(folder).expect("the folder").count()
 }
