@@ -41,12 +41,25 @@ async fn tenants_and_keys_outlive_a_full_disk() {
     }
     assert_eq!(refused.expect("the disk is full").code(), "disk_full");
     assert!(tenants.create_tenant("umbrella", by()).await.is_err());
-    assert!(tenants.backup_system_if_due(&plan).await.is_err(), "there is no room for another backup");
+    // What was refused gives room back, now or a moment later: that is filled as well.
+    let (mut fillers, mut taken) = (vec![filler], 1);
+    loop {
+        let more = disk.path().join(format!("filler-{taken}"));
+        disk.fill(&more).expect("filled");
+        fillers.push(more);
+        match tenants.backup_system_if_due(&plan).await {
+            Ok(_) => taken += 1,
+            Err(_) => break,
+        }
+        assert!(taken < 6, "there is always room for another backup");
+    }
     let kept: Vec<_> = std::fs::read_dir(first.parent().expect("a folder")).expect("read").collect();
-    assert_eq!(kept.len(), 1, "what could not be finished lies about: {kept:?}");
+    assert_eq!(kept.len(), taken, "what could not be finished lies about: {kept:?}");
     assert!(tenants.admit(&word.reveal()).is_ok(), "whoever is known comes in");
 
-    std::fs::remove_file(&filler).expect("removed");
+    for filler in fillers {
+        std::fs::remove_file(filler).expect("removed");
+    }
     tenants.create_key(acme, draft("last"), by()).await.expect("there is room again");
     tenants.close().await.expect("closed");
     let tenants = Tenants::open(&place, Some(folder)).expect("it opens again");
