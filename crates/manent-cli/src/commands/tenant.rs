@@ -5,6 +5,7 @@ use crate::progress::Spinner;
 use crate::screen::{BOLD, Cell, DIM, ID, Screen, Table, print};
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use manent::export::Replace;
 use manent::model::AuditActor;
 use manent::store::PAGE_MAX;
 use manent::store::system::{AuditDraft, By};
@@ -88,7 +89,7 @@ impl Tenant {
                 tenants.audit(AuditDraft::new("tenant.export", Some(tenant.id), operator())).await?;
                 let database = tenants.database(tenant.id).await?;
                 let out: Box<dyn Write + Send> = match &output {
-                    Some(path) => Box::new(super::transfer::private_file(path, false)?),
+                    Some(path) => Box::new(super::transfer::private_file(path, Replace::Never)?),
                     None => Box::new(std::io::stdout()),
                 };
                 database.export_jsonl(&ExportSelection::Everything, out).await?;

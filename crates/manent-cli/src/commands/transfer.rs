@@ -96,7 +96,8 @@ impl Export {
             self.write_lines(desk, &selection, &mut out).await?;
             return out.flush().context("writing to standard output");
         };
-        let file = private_file(path, self.force)?;
+        let replace = if self.force { Replace::Files } else { Replace::Never };
+        let file = private_file(path, replace)?;
         let spinner = Spinner::start(&desk.screen, "exporting");
         let mut out = BufWriter::new(file);
         let exported = self.write_lines(desk, &selection, &mut out).await;
@@ -243,14 +244,13 @@ async fn lines_in(desk: &Desk, path: &Path) -> Result<()> {
     }
 }
 
-/// Makes a file that only its owner reads: what people said is in it. One that is there stays what it was, and is written over only
-/// if that is meant.
-pub(super) fn private_file(path: &Path, is_forced: bool) -> Result<File> {
+/// Makes a file that only its owner reads: what people said is in it. One that is written over stays readable for whom it was.
+pub(super) fn private_file(path: &Path, replace: Replace) -> Result<File> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true);
-    match is_forced {
-        true => options.create(true).truncate(true),
-        false => options.create_new(true),
+    match replace {
+        Replace::Files => options.create(true).truncate(true),
+        Replace::Never => options.create_new(true),
     };
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);

@@ -373,16 +373,7 @@ pub async fn null_is_something_and_comes_back(store: &dyn Store) {
     };
     commit(store, Change::CreateProject { project: project.clone() }).await;
     assert_eq!(store.project(project.id).await.expect("readable"), Some(project));
-    let memory = Memory {
-        id: id(MemoryId::new),
-        collection: "c".to_owned(),
-        project: None,
-        conversation: None,
-        message: None,
-        external: None,
-        text: "t".to_owned(),
-        metadata: null.clone(),
-    };
+    let memory = Memory { metadata: null.clone(), ..memory("t") };
     commit(store, Change::PutMemory { memory: memory.clone() }).await;
     assert_eq!(store.memories(MemoriesQuery::default()).await.expect("readable"), [memory]);
     let after = say(store, conversation, &["one"]).await[0];
