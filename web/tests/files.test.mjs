@@ -33,7 +33,7 @@ describe('a file that is dropped', () => {
     await enter(page, server);
     await drop(page, [['veloca-storage.json', VELOCA]]);
     await page.getByTestId('imported').waitFor();
-    assert.match(await page.getByTestId('imported').innerText(), /veloca: 1 conversation, 2 messages added/);
+    assert.match(await page.getByTestId('imported').innerText(), /Veloca: 1 conversation, 2 messages added/);
     await page.getByTestId('importing').getByRole('button', { name: '来自别处' }).click();
     await page.getByTestId('message').first().waitFor();
     assert.equal(await page.getByTestId('title').innerText(), '来自别处');
@@ -76,7 +76,7 @@ describe('files that are chosen', () => {
       await enter(page, server);
       await page.getByTestId('import-folder').setInputFiles(folder);
       await page.getByTestId('imported').waitFor();
-      assert.match(await page.getByTestId('imported').innerText(), /obsidian-rag: 1 conversation, 1 message added/);
+      assert.match(await page.getByTestId('imported').innerText(), /Obsidian RAG assistant: 1 conversation, 1 message added/);
       assert.match(await page.getByTestId('importing').innerText(), /1 thing repaired/, 'the question has no answer');
     } finally {
       rmSync(folder, { recursive: true });
@@ -90,7 +90,28 @@ describe('files that are chosen', () => {
     const lines = await (await fetch(`${server.origin}/api/v1/export?conversation=${id}`, { headers: { authorization: `Bearer ${server.token}` } })).text();
     await page.getByTestId('import-files').setInputFiles([{ name: 'manent.jsonl', mimeType: 'text/plain', buffer: Buffer.from(lines) }]);
     await page.getByTestId('imported').waitFor();
-    assert.match(await page.getByTestId('imported').innerText(), /manent/);
+    assert.match(await page.getByTestId('imported').innerText(), /Manent JSON lines: 0 conversations, 0 messages added/, 'it is here already');
+    await server.call('DELETE', `/conversations/${id}`);
+    await server.call('POST', `/conversations/${id}/purge`, {});
+    await page.getByTestId('importing').getByRole('button', { name: 'OK' }).click();
+    await page.getByTestId('import-files').setInputFiles([{ name: 'manent.jsonl', mimeType: 'text/plain', buffer: Buffer.from(lines) }]);
+    await until(async () => /1 conversation, 1 message added/.test(await page.getByTestId('imported').innerText()), 'what came in is counted');
+  });
+
+  inPage('of several kinds are imported each by itself, and one that fails hides nothing', {}, async (page) => {
+    await enter(page, server);
+    const { id } = await make('Travels');
+    await say(id, 'one');
+    const lines = await (await fetch(`${server.origin}/api/v1/export?conversation=${id}`, { headers: { authorization: `Bearer ${server.token}` } })).text();
+    await server.call('DELETE', `/conversations/${id}`);
+    await server.call('POST', `/conversations/${id}/purge`, {});
+    await page.getByTestId('import-files').setInputFiles([
+      { name: 'rubbish.json', mimeType: 'application/json', buffer: Buffer.from('{"nothing": "known"}') },
+      { name: 'manent.jsonl', mimeType: 'text/plain', buffer: Buffer.from(lines) },
+    ]);
+    await page.getByTestId('imported').waitFor();
+    assert.match(await page.getByTestId('imported').innerText(), /1 conversation, 1 message added/);
+    assert.match(await page.getByTestId('import-problem').innerText(), /rubbish\.json/);
   });
 });
 

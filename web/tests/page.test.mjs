@@ -378,7 +378,7 @@ describe('the messages', () => {
     await until(async () => (await field.count()) === 1 && (await field.inputValue()) === 'half a thought, and more', 'it survives a reload');
   });
 
-  inPage('alternatives are switched in place, and only where there are several', {}, async (page) => {
+  inPage('alternatives are read in place without a write, and only where there are several', {}, async (page) => {
     const { id } = await make('Branches');
     const ids = await say(id, 'Question', 'First answer', 'More', 'Last');
     await server.call('POST', `/conversations/${id}/regenerate`, { answer: ids[1], with: { role: 'assistant', text: 'Second answer' } });
@@ -394,9 +394,18 @@ describe('the messages', () => {
     await until(async () => (await page.getByText('First answer').count()) === 1, 'the first answer is shown');
     await until(async () => (await page.getByTestId('message').count()) === 4, 'with what followed it');
     assert.equal(await page.getByTestId('sibling-place').innerText(), '1/2');
-    assert.deepEqual(await textsOf(id), ['Question', 'First answer', 'More', 'Last']);
+    assert.deepEqual(await textsOf(id), ['Question', 'Second answer'], 'looking changes nothing');
     await page.getByTestId('sibling-next').click();
     await until(async () => (await page.getByText('Second answer').count()) === 1, 'the second answer is shown again');
+    assert.equal(await page.getByTestId('elsewhere').count(), 0);
+    await page.getByTestId('sibling-previous').click();
+    await until(async () => (await page.getByTestId('message').count()) === 4, 'the first answer is shown');
+    await page.getByTestId('composer-field').fill('Go on here');
+    await page.getByTestId('send').click();
+    await until(async () => (await textsOf(id)).at(-1) === 'Go on here', 'it is sent');
+    assert.deepEqual(await textsOf(id), ['Question', 'First answer', 'More', 'Last', 'Go on here'], 'on the branch that was read');
+    await until(async () => (await page.getByTestId('message').count()) === 5, 'and shown');
+    assert.equal(await page.getByTestId('elsewhere').count(), 0);
   });
 
   inPage('an edit keeps the old version, and undo and redo go through both', {}, async (page) => {
@@ -410,13 +419,44 @@ describe('the messages', () => {
     await page.getByTestId('edit-field').fill('The question');
     await page.getByTestId('edit-save').click();
     await page.getByText('The question', { exact: true }).waitFor();
-    assert.deepEqual(await textsOf(id), ['The question', 'An answer']);
+    assert.deepEqual(await textsOf(id), ['The question'], 'one asks again from here');
     await page.getByTestId('siblings').waitFor();
     await page.getByTestId('undo').click();
     await page.getByText('Teh question', { exact: true }).waitFor();
+    assert.deepEqual(await textsOf(id), ['Teh question', 'An answer']);
     await page.getByTestId('redo').click();
     await page.getByText('The question', { exact: true }).waitFor();
-    assert.deepEqual(await textsOf(id), ['The question', 'An answer']);
+    assert.deepEqual(await textsOf(id), ['The question']);
+  });
+
+  inPage('undo says what it would undo, never removes the conversation, and is off when there is nothing', {}, async (page) => {
+    const { id } = await make('Steps');
+    await enter(page, server);
+    await openConversation(page, id);
+    const undo = page.getByTestId('undo');
+    await undo.waitFor();
+    assert.equal(await undo.isDisabled(), true, 'a new conversation has nothing to undo');
+    await say(id, 'Hello');
+    await until(async () => (await undo.getAttribute('aria-label')) === 'Undo: new message', 'it says what');
+    await undo.click();
+    await until(async () => (await textsOf(id)).length === 0, 'it is undone');
+    await until(() => undo.isDisabled(), 'nothing is left');
+    assert.equal(await page.getByTestId('redo').isDisabled(), false);
+    assert.equal((await server.call('GET', `/conversations/${id}`)).title, 'Steps');
+  });
+
+  inPage('a conversation is open on every load, also while others change the list', {}, async (page) => {
+    const { id } = await make('Busy');
+    await enter(page, server);
+    for (let load = 0; load < 5; load += 1) {
+      await page.goto('about:blank');
+      const changing = (async () => {
+        for (let n = 0; n < 20; n += 1) await server.call('POST', `/conversations/${id}/rename`, { title: `Busy ${load} ${n}` });
+      })();
+      await page.goto(server.origin);
+      await page.getByTestId('composer').waitFor();
+      await changing;
+    }
   });
 
   inPage('a fork begins a new conversation with the same past', {}, async (page) => {

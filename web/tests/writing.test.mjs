@@ -236,15 +236,35 @@ describe('a server that was away', () => {
     await enter(page, server);
     await openConversation(page, id);
     await page.route('**/draft', (route) => (route.request().method() === 'PUT' ? route.abort('connectionrefused') : route.fallback()));
-    await page.getByTestId('composer-field').fill('kept in this tab');
+    await page.getByTestId('composer-field').fill('kept in this browser');
     await page.waitForTimeout(600);
     await page.reload();
     const field = page.getByTestId('composer-field');
-    await until(async () => (await field.count()) === 1 && (await field.inputValue()) === 'kept in this tab', 'it is there');
+    await until(async () => (await field.count()) === 1 && (await field.inputValue()) === 'kept in this browser', 'it is there');
     await page.unroute('**/draft');
     await page.reload();
-    await until(async () => (await server.call('GET', `/conversations/${id}/draft`)).text === 'kept in this tab', 'and on the server in the end');
-    await until(() => page.evaluate(() => sessionStorage.length === 0), 'the tab keeps nothing that the server has');
+    await until(async () => (await server.call('GET', `/conversations/${id}/draft`)).text === 'kept in this browser', 'and on the server in the end');
+    await until(() => page.evaluate(() => !Object.keys(localStorage).some((key) => key.startsWith('manent.draft.'))), 'the browser keeps nothing that the server has');
+  });
+
+  inPage('loses no draft when its tab is closed before it could be saved', { allow: REFUSED }, async (page) => {
+    const { id } = await make('Closed');
+    await server.call('PUT', `/conversations/${id}/draft`, { text: 'an older text' });
+    await enter(page, server);
+    await openConversation(page, id);
+    const field = page.getByTestId('composer-field');
+    await until(async () => (await field.inputValue()) === 'an older text', 'the draft is there');
+    await page.route('**/draft', (route) => (route.request().method() === 'PUT' ? route.abort('connectionrefused') : route.fallback()));
+    await field.fill('typed while the server is away');
+    await page.waitForTimeout(600);
+    const address = page.url();
+    await page.goto('about:blank');
+    const another = await page.context().newPage();
+    await another.goto(address);
+    const again = another.getByTestId('composer-field');
+    await until(async () => (await again.count()) === 1 && (await again.inputValue()) === 'typed while the server is away', 'another tab has it');
+    await until(async () => (await server.call('GET', `/conversations/${id}/draft`)).text === 'typed while the server is away', 'and so has the server');
+    await another.close();
   });
 });
 

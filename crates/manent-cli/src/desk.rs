@@ -1,6 +1,6 @@
 //! What every command has at hand.
 
-use crate::screen::Screen;
+use crate::screen::{Screen, one_line};
 use anyhow::{Context, Result};
 use jiff::Zoned;
 use manent::{Conversation, ConversationId, Database, Json, MessageId};
@@ -24,12 +24,13 @@ impl Desk {
         Ok(self.database.resolve_message(text).await?)
     }
 
-    /// Shows a conversation that was changed: whole as JSON, in a line to a person, not at all in a pipe.
+    /// Shows a conversation that was changed: whole as JSON, by its title to a person, not at all in a pipe.
     pub async fn changed(&self, id: ConversationId, done: &str) -> Result<()> {
+        let conversation = self.database.conversation(id).await?;
         match self.screen.json {
-            true => self.screen.json(&self.database.conversation(id).await?),
+            true => self.screen.json(&conversation),
             false => {
-                self.screen.done(&format!("{done} {id}"));
+                self.screen.done(&format!("{done} {}", named(&conversation)));
                 Ok(())
             }
         }
@@ -58,6 +59,11 @@ pub fn read_text(text: &str) -> Result<String> {
     let mut read = String::new();
     std::io::stdin().read_to_string(&mut read).context("reading standard input")?;
     Ok(read)
+}
+
+/// Names a conversation by its title and its id.
+pub fn named(conversation: &Conversation) -> String {
+    format!("“{}” ({})", one_line(title_of(conversation)), conversation.id)
 }
 
 /// Says what a conversation is called.

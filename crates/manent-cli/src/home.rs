@@ -43,11 +43,15 @@ impl Home {
         Ok(Self { folder, folder_from, store: Place::of(store), store_from })
     }
 
-    /// Refuses a store that somebody named and that is not there: it is misspelt more often than new.
+    /// Refuses a store that is not there, for commands that read: looking must not create an empty store, which would be
+    /// in the way of a restore.
     pub fn must_exist(&self) -> Result<()> {
-        let is_named = self.store_from != "home";
-        if is_named && self.store.file().is_some_and(|file| !file.exists()) {
-            bail!("there is no store at {}; `manent new` or `manent import` makes one", self.store);
+        if self.store.file().is_some_and(|file| !file.exists()) {
+            bail!(
+                "no store at {}; `manent new`, `manent import` or `manent serve` creates one, \
+                 `manent restore-backup` restores one",
+                self.store
+            );
         }
         Ok(())
     }

@@ -203,6 +203,13 @@ impl Screen {
         }
     }
 
+    /// Says what the answer leaves out, also in a pipe: it goes to standard error.
+    pub fn note(&self, text: &str) {
+        if !self.quiet {
+            anstream::eprintln!("{}{text}{}", DIM.render(), DIM.render_reset());
+        }
+    }
+
     /// Says how to go on, to a person.
     pub fn hint(&self, text: &str) {
         if !self.quiet && std::io::stderr().is_terminal() {

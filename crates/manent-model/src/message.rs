@@ -127,12 +127,13 @@ impl Content {
         self.seen.by_reader && self.status != MessageStatus::Failed
     }
 
-    /// Returns what this message adds to the sums of its path.
+    /// Returns what this message adds to the sums of its path. The words and tokens of a stream count when it ends.
     pub fn sums(&self) -> Sums {
-        let counted = self.is_counted();
+        let visible = self.is_counted();
+        let counted = visible && self.status != MessageStatus::Streaming;
         Sums {
             depth: 1,
-            visible: i64::from(counted),
+            visible: i64::from(visible),
             words: if counted { i64::from(count_words(&self.body.words())) } else { 0 },
             tokens: if counted { i64::from(self.tokens.unwrap_or(0)) } else { 0 },
         }

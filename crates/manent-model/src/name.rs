@@ -19,9 +19,9 @@ pub enum NameProblem {
     /// More than 50 characters.
     #[error("a conversation's name has 1 to 50 characters")]
     Length,
-    /// One of `/ \ : * ? " < > |`, or a control character.
-    #[error("a conversation's name cannot contain / \\ : * ? \" < > |")]
-    Characters,
+    /// One of `/ \ : * ? " < > |`, or a control character: this one.
+    #[error("a conversation's name cannot contain {}", shown(*.0))]
+    Characters(char),
 }
 
 impl NameProblem {
@@ -30,7 +30,7 @@ impl NameProblem {
         match self {
             Self::Empty => "name_empty",
             Self::Length => "name_length",
-            Self::Characters => "name_characters",
+            Self::Characters(_) => "name_characters",
         }
     }
 
@@ -39,13 +39,24 @@ impl NameProblem {
         match self {
             Self::Empty => "会话名称不能为空",
             Self::Length => "会话名称长度应在 1-50 个字符之间",
-            Self::Characters => "会话名称不能包含特殊字符",
+            Self::Characters(_) => "会话名称不能包含特殊字符",
         }
     }
 }
 
-/// Checks a name and returns it without the white space around it.
-pub fn check_name(name: &str) -> Result<&str, NameProblem> {
+/// Writes a character so that people can see it.
+fn shown(character: char) -> String {
+    match character.is_control() {
+        true => format!("the control character U+{:04X}", u32::from(character)),
+        false => format!("“{character}”"),
+    }
+}
+
+/// Checks the name that a person gives to a conversation, and returns it without the white space around it.
+///
+/// Only what the person changed is checked for characters: those that the current name already has may stay. Default and
+/// imported names may hold a colon.
+pub fn check_name<'a>(name: &'a str, current: &str) -> Result<&'a str, NameProblem> {
     let trimmed = name.trim();
     if trimmed.is_empty() {
         return Err(NameProblem::Empty);
@@ -54,10 +65,11 @@ pub fn check_name(name: &str) -> Result<&str, NameProblem> {
     if trimmed.graphemes(true).take(GRAPHEMES_MAX + 1).count() > GRAPHEMES_MAX {
         return Err(NameProblem::Length);
     }
-    if trimmed.chars().any(|character| FORBIDDEN.contains(&character) || character.is_control()) {
-        return Err(NameProblem::Characters);
+    let is_forbidden = |character: &char| FORBIDDEN.contains(character) || character.is_control();
+    match trimmed.chars().find(|character| is_forbidden(character) && !current.contains(*character)) {
+        Some(character) => Err(NameProblem::Characters(character)),
+        None => Ok(trimmed),
     }
-    Ok(trimmed)
 }
 
 #[cfg(test)]
@@ -66,20 +78,23 @@ mod tests {
 
     #[test]
     fn names_are_trimmed_and_counted_as_readers_count() {
-        assert_eq!(check_name("  项目技术讨论  "), Ok("项目技术讨论"));
-        assert_eq!(check_name(&"👩‍👩‍👧‍👦".repeat(50)).map(str::len), Ok(25 * 50));
-        assert_eq!(check_name(&"👩‍👩‍👧‍👦".repeat(51)), Err(NameProblem::Length));
-        assert_eq!(check_name(&"名".repeat(51)), Err(NameProblem::Length));
+        assert_eq!(check_name("  项目技术讨论  ", ""), Ok("项目技术讨论"));
+        assert_eq!(check_name(&"👩‍👩‍👧‍👦".repeat(50), "").map(str::len), Ok(25 * 50));
+        assert_eq!(check_name(&"👩‍👩‍👧‍👦".repeat(51), ""), Err(NameProblem::Length));
+        assert_eq!(check_name(&"名".repeat(51), ""), Err(NameProblem::Length));
     }
 
     #[test]
     fn the_three_problems_have_stable_codes() {
-        assert_eq!(check_name(" \t\u{3000}").map_err(NameProblem::code), Err("name_empty"));
-        assert_eq!(check_name(&"a".repeat(51)).map_err(NameProblem::code), Err("name_length"));
+        assert_eq!(check_name(" \t\u{3000}", "").map_err(NameProblem::code), Err("name_empty"));
+        assert_eq!(check_name(&"a".repeat(51), "").map_err(NameProblem::code), Err("name_length"));
         for forbidden in FORBIDDEN {
-            assert_eq!(check_name(&format!("a{forbidden}b")).map_err(NameProblem::code), Err("name_characters"));
+            assert_eq!(check_name(&format!("a{forbidden}b"), "").map_err(NameProblem::code), Err("name_characters"));
         }
-        assert_eq!(check_name("a\0b").map_err(NameProblem::code), Err("name_characters"));
+        assert_eq!(check_name("a\0b", "").map_err(NameProblem::code), Err("name_characters"));
+        assert_eq!(check_name("Trip 10:45", "New chat 10:30"), Ok("Trip 10:45"), "the colon was there");
+        assert_eq!(check_name("Trip/10:45", "New chat 10:30"), Err(NameProblem::Characters('/')));
+        assert_eq!(NameProblem::Characters(':').to_string(), "a conversation's name cannot contain “:”");
         assert_eq!(NameProblem::Empty.chinese(), "会话名称不能为空");
     }
 }

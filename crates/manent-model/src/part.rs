@@ -297,6 +297,19 @@ impl Body {
         Self(text.into())
     }
 
+    /// Returns the body with more words at its end: in its last part if that is text, else in a part of their own.
+    pub fn with_text(self, more: &str) -> Self {
+        if more.is_empty() {
+            return self;
+        }
+        let mut parts = self.parts();
+        match parts.last_mut() {
+            Some(Part::Text { text, .. }) => text.push_str(more),
+            _ => parts.push(Part::text(more)),
+        }
+        Self::of(&parts)
+    }
+
     /// Returns the text that the store keeps.
     pub fn text(&self) -> &str {
         &self.0
@@ -310,6 +323,12 @@ impl Body {
     /// Reads the parts as they lie, one after another.
     pub(crate) fn borrowed(&self) -> impl Iterator<Item = PartRef<'_>> {
         raw::elements(&self.0).map(PartRef::of)
+    }
+
+    /// Says whether there is nothing in it: no part, or only text parts of white space.
+    pub fn is_blank(&self) -> bool {
+        self.borrowed()
+            .all(|part| matches!(part, PartRef::Text { text, extra } if text.trim().is_empty() && extra.0.is_empty()))
     }
 
     /// Says whether there may be calls of tools or their results; most messages have none, and looking is cheaper than

@@ -32,6 +32,8 @@ pub struct Limits {
     pub import_bytes: usize,
     /// How long a request may take, streams excepted.
     pub request: Duration,
+    /// How long a stream of a message stays open without a chunk.
+    pub stream_idle: Duration,
     /// Live tails at a time.
     pub tails: usize,
     /// Imports and exports at a time.
@@ -53,6 +55,7 @@ impl Default for Limits {
             blob_bytes: 64 << 20,
             import_bytes: 4 << 30,
             request: Duration::from_secs(60),
+            stream_idle: manent::STREAM_LEASE,
             tails: 256,
             transfers: 32,
             requests: 1_024,

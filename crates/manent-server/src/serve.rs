@@ -27,6 +27,9 @@ use tokio::sync::watch;
 /// How often it is looked whether a backup is due.
 const BACKUP_LOOK: Duration = Duration::from_secs(15 * 60);
 
+/// The shortest time between two rounds that end idle streams.
+const STREAM_ROUND_MIN: Duration = Duration::from_millis(50);
+
 /// Where the numbers for whoever watches the server are.
 const METRICS: &str = "/metrics";
 
@@ -138,6 +141,7 @@ impl Server {
     /// Answers until `end` comes, then finishes what was accepted and closes the database.
     pub async fn run(self, end: impl Future<Output = ()>) -> manent::Result<()> {
         let backups = tokio::spawn(keep_backups(self.app.clone()));
+        let streams = tokio::spawn(end_idle_streams(self.app.clone()));
         let tenants = self.app.tenants.clone();
         let following = tokio::spawn(async move { tenants.follow().await });
         let stop = self.stop;
@@ -148,6 +152,7 @@ impl Server {
         };
         connections::serve(self.listener, self.router, ended).await;
         backups.abort();
+        streams.abort();
         following.abort();
         self.app.tenants.close().await
     }
@@ -170,6 +175,21 @@ async fn ready(State(app): State<App>) -> Response {
     match app.tenants.home().store().conversation_ids(None, 1).await {
         Ok(_) => "ready\n".into_response(),
         Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "not ready\n").into_response(),
+    }
+}
+
+/// Ends the streams of open stores whose writers have gone. Stores that are opened later are reached in the next round.
+async fn end_idle_streams(app: App) {
+    let idle = app.limits.stream_idle;
+    loop {
+        for (tenant, database) in app.tenants.open_databases() {
+            match database.end_idle_streams(idle).await {
+                Ok(0) => {}
+                Ok(ended) => tracing::info!(%tenant, ended, "idle streams ended as incomplete"),
+                Err(error) => tracing::error!(%tenant, code = error.code(), "idle streams could not be ended"),
+            }
+        }
+        tokio::time::sleep((idle / 4).max(STREAM_ROUND_MIN)).await;
     }
 }
 

@@ -199,6 +199,19 @@ pub enum MessagesQuery {
     External(String),
 }
 
+/// A message that is still streaming, with what an ending of it must expect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenStream {
+    /// The conversation that owns it.
+    pub conversation: ConversationId,
+    /// The version of the conversation; it grows with every chunk.
+    pub version: i64,
+    /// The message.
+    pub message: MessageId,
+    /// When it began or its last chunk came.
+    pub renewed_at: Micros,
+}
+
 /// A message and the conversation that owns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Placed {

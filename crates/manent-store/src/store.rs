@@ -43,6 +43,8 @@ pub trait Store: Send + Sync + 'static {
     async fn conversations(&self, query: ListQuery) -> Result<ConversationPage>;
     /// Counts the conversations of a list, whatever its page, up to a bound.
     async fn count_conversations(&self, query: ListQuery) -> Result<Count>;
+    /// Returns the conversation that a change touched last, whatever its status; none if that is too long ago to find.
+    async fn last_changed(&self) -> Result<Option<ConversationId>>;
     /// Returns all conversations' ids in the order they were made, trash and all, for copying.
     async fn conversation_ids(&self, after: Option<ConversationId>, limit: u32) -> Result<Vec<ConversationId>>;
     /// Returns the bytes of ids whose text begins like this, with or without its prefix, in order.
@@ -59,6 +61,8 @@ pub trait Store: Send + Sync + 'static {
     async fn state(&self, conversation: ConversationId, name: String, at: Option<MessageId>) -> Result<Option<Json>>;
     /// Returns the tool calls of all conversations that are not in a final state, oldest first.
     async fn open_tool_calls(&self, limit: u32) -> Result<Vec<(ConversationId, ToolCallTrail)>>;
+    /// Returns the streams of the whole store whose last chunk came before a time, the longest silent first.
+    async fn idle_streams(&self, before: Micros, limit: u32) -> Result<Vec<OpenStream>>;
     /// Returns events after a cursor.
     async fn events(&self, query: EventsQuery) -> Result<Events>;
     /// Returns documents.

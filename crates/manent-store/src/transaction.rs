@@ -204,8 +204,9 @@ pub struct BranchBase {
 pub struct Finish {
     /// `Complete`, `Incomplete` or `Failed`.
     pub status: MessageStatus,
-    /// Its parts.
-    pub body: manent_model::Body,
+    /// Its parts; `None` keeps what it began with and its chunks as they are.
+    #[serde(default)]
+    pub body: Option<manent_model::Body>,
     /// Its tokens, if counted.
     pub tokens: Option<u32>,
     /// The provider's usage record.
@@ -302,7 +303,7 @@ pub enum Change {
         #[serde(default)]
         origins: Vec<MessageOrigin>,
     },
-    /// Adds a delta to a streaming message; not undoable, the message is.
+    /// Adds a delta to a streaming message and renews its lease; an empty one only renews. Not undoable, the message is.
     AppendChunk { message: MessageId, delta: String },
     /// Ends a streaming message, once.
     FinishMessage { message: MessageId, finish: Finish },

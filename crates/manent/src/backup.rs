@@ -61,6 +61,9 @@ impl Database {
         match to {
             Place::File(file) => {
                 refuse_to_overwrite(file)?;
+                if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+                    make_private_folder(folder)?;
+                }
                 let partial = beside(file, ".partial");
                 // What an earlier try left is removed, and a link that somebody put there is not written through.
                 remove_file(&partial)?;
@@ -143,6 +146,15 @@ async fn restore_checked(copy: &Path, to: &Place) -> Result<()> {
         Place::File(file) => place_file(copy, file),
         Place::Server(options) => Ok(PostgresStore::restore(options, copy).await?),
     }
+}
+
+/// Creates a folder that only its owner can enter, with those above it; one that exists stays as it is.
+fn make_private_folder(folder: &Path) -> Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder).map_err(|error| Error::file("creating", folder, error))
 }
 
 /// Makes a folder for a copy that nobody else can look into, or have put something into.

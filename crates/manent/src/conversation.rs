@@ -59,9 +59,10 @@ impl Database {
         self.change(Change::EditConversation { id, patch }).await.map(drop)
     }
 
-    /// Gives a conversation the name that a person typed.
+    /// Gives a conversation the name that a person typed. Characters that its name already has are allowed to stay.
     pub async fn rename(&self, id: ConversationId, name: &str) -> Result<()> {
-        let title = Some(check_name(name)?.to_owned());
+        let current = self.conversation(id).await?.title;
+        let title = Some(check_name(name, &current)?.to_owned());
         self.patch(id, ConversationPatch { title, ..ConversationPatch::default() }).await
     }
 

@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::message_draft::MessageDraft;
 use manent_model::{BranchId, ConversationDraft, ConversationId, MessageId, MessageStatus, NewMessage, Stretch};
 use manent_store::{
-    At, BranchBase, BranchInfo, Change, Direction, Expect, Finish, HeadMove, HeadTo, MessagesQuery, Placed, SpliceAt,
-    Why, Window, WindowQuery,
+    At, BranchBase, BranchInfo, Change, Direction, Expect, HeadMove, HeadTo, MessagesQuery, Placed, SpliceAt, Why,
+    Window, WindowQuery,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,8 @@ impl Database {
         messages: Vec<MessageDraft>,
         expect: Vec<Expect>,
     ) -> Result<Vec<MessageId>> {
-        let messages: Vec<NewMessage> = messages.into_iter().map(|draft| draft.finish(&self.ids)).collect();
+        let messages: Vec<NewMessage> =
+            messages.into_iter().map(|draft| draft.finish(&self.ids)).collect::<Result<_>>()?;
         let ids = messages.iter().map(|message| message.id).collect();
         let at = At::Head { branch: self.ids.make(BranchId::new) };
         let change = Change::AppendMessages {
@@ -128,7 +129,7 @@ impl Database {
         after: MessageId,
         message: MessageDraft,
     ) -> Result<MessageId> {
-        let message = message.finish(&self.ids);
+        let message = message.finish(&self.ids)?;
         let id = message.id;
         let change = Change::AppendMessages {
             conversation,
@@ -202,7 +203,7 @@ impl Database {
         with: MessageDraft,
         tail: Tail,
     ) -> Result<MessageId> {
-        let with = with.finish(&self.ids);
+        let with = with.finish(&self.ids)?;
         let id = with.id;
         let change = match tail {
             Tail::Cut => self.instead_of(conversation, message, with, Why::Edit),
@@ -225,7 +226,7 @@ impl Database {
         answer: MessageId,
         with: MessageDraft,
     ) -> Result<MessageId> {
-        let with = with.finish(&self.ids);
+        let with = with.finish(&self.ids)?;
         let id = with.id;
         self.change(self.instead_of(conversation, answer, with, Why::Retry)).await?;
         Ok(id)
@@ -249,7 +250,8 @@ impl Database {
         after: Option<MessageId>,
         messages: Vec<MessageDraft>,
     ) -> Result<Vec<MessageId>> {
-        let messages: Vec<NewMessage> = messages.into_iter().map(|draft| draft.finish(&self.ids)).collect();
+        let messages: Vec<NewMessage> =
+            messages.into_iter().map(|draft| draft.finish(&self.ids)).collect::<Result<_>>()?;
         let ids = messages.iter().map(|message| message.id).collect();
         let branch = self.ids.make(BranchId::new);
         self.change(Change::Splice { conversation, branch, at: SpliceAt::After(after), messages, origins: Vec::new() })
@@ -269,7 +271,7 @@ impl Database {
     /// Keeps a message that could not be sent beside the path: not counted, not shown, not lost.
     pub async fn keep_failed(&self, conversation: ConversationId, message: MessageDraft) -> Result<MessageId> {
         let head = self.conversation(conversation).await?.head;
-        let message = message.with_status(MessageStatus::Failed).finish(&self.ids);
+        let message = message.with_status(MessageStatus::Failed).finish(&self.ids)?;
         let id = message.id;
         let change = Change::AppendMessages {
             conversation,
@@ -281,20 +283,5 @@ impl Database {
         };
         self.change(change).await?;
         Ok(id)
-    }
-
-    /// Begins a message whose text comes in pieces.
-    pub async fn begin_stream(&self, conversation: ConversationId, message: MessageDraft) -> Result<MessageId> {
-        self.append(conversation, message.with_status(MessageStatus::Streaming)).await
-    }
-
-    /// Adds a piece to a streaming message.
-    pub async fn stream(&self, message: MessageId, delta: impl Into<String>) -> Result<()> {
-        self.change(Change::AppendChunk { message, delta: delta.into() }).await.map(drop)
-    }
-
-    /// Ends a streaming message, once; the same ending again is a retry.
-    pub async fn finish_stream(&self, message: MessageId, finish: Finish) -> Result<()> {
-        self.change(Change::FinishMessage { message, finish }).await.map(drop)
     }
 }

@@ -1,9 +1,11 @@
 //! What a caller says when a message is to be added.
 
+use crate::error::Result;
 use crate::ids::Ids;
 use manent_model::{
     Author, Body, Content, Json, JsonProblem, Known, MessageId, MessageStatus, Micros, NewMessage, Part, Seen, Time,
 };
+use manent_store::StoreError;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -105,12 +107,17 @@ impl MessageDraft {
         self
     }
 
-    pub(crate) fn finish(self, ids: &Ids) -> NewMessage {
+    /// Returns the message to be stored. One without content is refused; a stream may begin without any.
+    pub(crate) fn finish(self, ids: &Ids) -> Result<NewMessage> {
         let mut content = self.content;
+        if content.status != MessageStatus::Streaming && content.body.is_blank() {
+            let why = "the message is empty: give it text, or parts with content";
+            return Err(StoreError::Invalid(why.to_owned()).into());
+        }
         if !self.time_given {
             content.time = Time::exact(ids.now().0);
         }
-        NewMessage { id: self.id.unwrap_or_else(|| ids.make(MessageId::new)), content }
+        Ok(NewMessage { id: self.id.unwrap_or_else(|| ids.make(MessageId::new)), content })
     }
 }
 

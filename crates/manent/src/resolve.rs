@@ -2,26 +2,26 @@
 
 use crate::database::Database;
 use crate::error::{Error, Result};
-use manent_model::{Conversation, ConversationId, MessageId, ProjectId};
+use manent_model::{ConversationId, ConversationStatus, MessageId, ProjectId};
 use manent_store::{ConversationRef, IdKind, ListQuery};
 
 /// A shorter beginning is more likely a slip than a name.
 const CHARACTERS_MIN: usize = 4;
 /// So many candidates are shown.
 const CANDIDATES: usize = 5;
-/// The conversation in which something happened last.
+/// The conversation that was used last.
 const LAST: &str = "@last";
 
 impl Database {
     /// Returns the conversation that a text names.
     ///
     /// That is its id, the external id that its creator's system gave it, at least four characters with which no other
-    /// id begins (`conv_` may be left out, and the case does not matter), or `@last` for the one that was active last.
+    /// id begins (`conv_` may be left out, and the case does not matter), or `@last` for the one that was used last: that the newest
+    /// change touched, whatever its status.
     pub async fn resolve_conversation(&self, text: &str) -> Result<ConversationId> {
         let text = text.trim();
         if text == LAST {
-            let last = self.last_active().await?;
-            return last.map(|last| last.id).ok_or_else(|| Error::not_found("conversation", text));
+            return self.last_used().await?.ok_or_else(|| Error::not_found("conversation", text));
         }
         // What is equal counts before what only begins alike: the beginning can be made longer.
         let named = ConversationRef::External(text.to_owned());
@@ -34,12 +34,12 @@ impl Database {
     }
 
     /// Returns the message that a text names: its id, its beginning as for a conversation, or `@last` for the head of
-    /// the conversation that was active last.
+    /// the conversation that was used last.
     pub async fn resolve_message(&self, text: &str) -> Result<MessageId> {
         let text = text.trim();
         if text == LAST {
-            let head = self.last_active().await?.and_then(|last| last.head);
-            return head.ok_or_else(|| Error::not_found("message", text));
+            let Some(last) = self.last_used().await? else { return Err(Error::not_found("message", text)) };
+            return self.conversation(last).await?.head.ok_or_else(|| Error::not_found("message", text));
         }
         let found = self.begins_with(IdKind::Message, "message", text, MessageId::characters(text)).await?;
         one_of(found, MessageId::from_bytes, "message", text)
@@ -52,12 +52,20 @@ impl Database {
         one_of(found, ProjectId::from_bytes, "project", text)
     }
 
-    async fn last_active(&self) -> Result<Option<Conversation>> {
-        // A list shows what is pinned first, so the last one is at the top of either half.
-        let top = |pinned| self.list(ListQuery { pinned: Some(pinned), limit: 1, ..ListQuery::default() });
+    async fn last_used(&self) -> Result<Option<ConversationId>> {
+        if let Some(last) = self.store.last_changed().await? {
+            return Ok(Some(last));
+        }
+        // The newest change is too far back in the journal: the latest active one of any status.
+        use ConversationStatus::{Active, Archived, Trashed};
+        let top = |pinned| {
+            let statuses = vec![Active, Archived, Trashed];
+            self.list(ListQuery { statuses, pinned: Some(pinned), limit: 1, ..ListQuery::default() })
+        };
+        // A list begins with what is pinned, so the latest is at the top of either half.
         let halves = [top(true).await?, top(false).await?];
         let tops = halves.into_iter().flat_map(|half| half.conversations);
-        Ok(tops.max_by_key(|top| (top.active_at, top.id)))
+        Ok(tops.max_by_key(|top| (top.active_at, top.id)).map(|top| top.id))
     }
 
     async fn begins_with(

@@ -2,9 +2,66 @@
 
 use crate::database::Database;
 use crate::error::{Error, Result};
-use manent_store::{Change, Committed, Conflict, Scope, Step, StoreError};
+use manent_model::Micros;
+use manent_store::{
+    Change, Committed, Conflict, JournalEntry, JournalKind, JournalQuery, Position, Scope, Step, StoreError,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// How many journal rows of a commit are read to say what it did.
+const COMMIT_ROWS_MAX: u32 = 100;
+
+/// What an undo or redo would do now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct UndoStep {
+    /// The first position of the commit that it is about.
+    pub position: Position,
+    /// When that was committed.
+    pub at: Micros,
+    /// What was changed, in order, each kind once.
+    pub kinds: Vec<JournalKind>,
+}
+
+/// What can be undone and redone in a scope now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct UndoSteps {
+    /// What undo would take back; none if there is nothing to undo.
+    pub undo: Option<UndoStep>,
+    /// What redo would do again; none if there is nothing to redo.
+    pub redo: Option<UndoStep>,
+}
 
 impl Database {
+    /// Returns what undo and redo would do now, without doing it.
+    pub async fn undo_steps(&self, scope: Scope) -> Result<UndoSteps> {
+        let undo = self.undo_step(&scope, Step::Undo).await?;
+        Ok(UndoSteps { undo, redo: self.undo_step(&scope, Step::Redo).await? })
+    }
+
+    async fn undo_step(&self, scope: &Scope, step: Step) -> Result<Option<UndoStep>> {
+        let Some(mut position) = self.store.undo_target(scope.clone(), step).await? else { return Ok(None) };
+        let of_commit = async |position: Position| -> Result<Vec<JournalEntry>> {
+            let query = JournalQuery { after: position - 1, conversation: None, limit: COMMIT_ROWS_MAX };
+            let page = self.store.journal(query).await?;
+            Ok(page.entries.into_iter().filter(|entry| entry.first == position).collect())
+        };
+        let mut entries = of_commit(position).await?;
+        // A redo takes an undo back: what is done again is what that had undone.
+        while let Some(undone) = entries.iter().find_map(|entry| entry.undoes) {
+            position = undone;
+            entries = of_commit(position).await?;
+        }
+        let at = entries.first().map(|entry| entry.at).unwrap_or_default();
+        let mut kinds: Vec<JournalKind> = Vec::new();
+        for entry in entries {
+            if !kinds.contains(&entry.kind) {
+                kinds.push(entry.kind);
+            }
+        }
+        Ok(Some(UndoStep { position, at, kinds }))
+    }
+
     /// Takes the last change back. Undoing again goes further back.
     pub async fn undo(&self, scope: Scope) -> Result<Committed> {
         self.step(scope, Step::Undo).await

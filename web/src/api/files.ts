@@ -52,6 +52,18 @@ export async function exportFiles(
   }
 }
 
+/** Reads our own lines: everything, or one conversation, without loss. */
+export async function exportLines(conversation: string | undefined, signal: AbortSignal): Promise<{ name: string; file: Blob; lost: Lost[] }> {
+  try {
+    const query = conversation === undefined ? {} : { conversation };
+    const response = await fetch(`/api/v1/export${search(query)}`, { credentials: 'same-origin', redirect: 'error', signal });
+    if (!response.ok) throw Problem.answered(response.status, await response.text());
+    return { name: `${conversation ?? 'manent'}.jsonl`, file: await response.blob(), lost: [] };
+  } catch (error) {
+    throw isAborted(error) ? error : Problem.thrown(error);
+  }
+}
+
 async function send(url: string, type: string, body: Blob, signal: AbortSignal): Promise<Response> {
   try {
     const headers = { 'content-type': type, accept: 'text/event-stream, application/json' };

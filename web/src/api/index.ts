@@ -1,7 +1,7 @@
 // What the rest of the page knows of the server.
 
 export { call, freshKey, onRefused } from './client';
-export { exportFiles, importFile, importLines, type Lost } from './files';
+export { exportFiles, exportLines, importFile, importLines, type Lost } from './files';
 export { follow, type LiveState } from './live';
 export { isAborted, Problem } from './problem';
 export type {
@@ -22,4 +22,6 @@ export type {
   NewMessage,
   Part,
   Snippet,
+  UndoStep,
+  UndoSteps,
 } from './schema';

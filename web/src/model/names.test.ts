@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nameProblem } from './names';
+import { forbiddenIn, nameProblem } from './names';
 
 test('a name is counted as readers count', () => {
   expect(nameProblem('  项目技术讨论  ')).toBeUndefined();
@@ -15,6 +15,12 @@ test('nothing but white space is no name', () => {
 
 test('characters that file systems refuse are refused', () => {
   for (const character of '/\\:*?"<>|\0\u0007') expect(nameProblem(`a${character}b`)).toBe('name_characters');
+});
+
+test('characters that the current name has may stay', () => {
+  expect(nameProblem('Trip 10:45', 'New conversation 10:30')).toBeUndefined();
+  expect(nameProblem('Trip/10:45', 'New conversation 10:30')).toBe('name_characters');
+  expect(forbiddenIn('Trip/10:45', 'New conversation 10:30')).toBe('/');
 });
 
 test('length is told before characters, as the server does', () => {

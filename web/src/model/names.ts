@@ -5,15 +5,20 @@ export type NameProblem = 'name_empty' | 'name_length' | 'name_characters';
 
 export const NAME_CHARACTERS_MAX = 50;
 
-const FORBIDDEN = /[/\\:*?"<>|\p{Cc}]/u;
+const FORBIDDEN = /[/\\:*?"<>|\p{Cc}]/gu;
 
-/** Checks a name and returns what is wrong with it, if anything is. */
-export function nameProblem(name: string): NameProblem | undefined {
+/** Checks a name and returns what is wrong with it, if anything is. Characters that the current name has may stay. */
+export function nameProblem(name: string, current = ''): NameProblem | undefined {
   const trimmed = name.trim();
   if (trimmed === '') return 'name_empty';
   if (charactersUpTo(trimmed, NAME_CHARACTERS_MAX + 1) > NAME_CHARACTERS_MAX) return 'name_length';
-  if (FORBIDDEN.test(trimmed)) return 'name_characters';
+  if (forbiddenIn(trimmed, current) !== undefined) return 'name_characters';
   return undefined;
+}
+
+/** Returns the first character that a name cannot have, unless the current name has it. */
+export function forbiddenIn(name: string, current: string): string | undefined {
+  return name.trim().match(FORBIDDEN)?.find((character) => !current.includes(character));
 }
 
 /** Says whether a code is one of the name rules. */

@@ -1,7 +1,7 @@
 // What people do to conversations. Each does it on the server, then shows it, then says so.
 
-import { call, Problem, type Conversation, type ConversationId, type Hit, type Message, type MessageId } from '../api';
-import { t } from '../i18n/index.svelte';
+import { call, Problem, type Conversation, type ConversationId, type Hit, type Message, type MessageId, type UndoStep } from '../api';
+import { t, type TextKey } from '../i18n/index.svelte';
 import { stamp } from '../model/dates';
 import { oneLine } from '../model/text';
 import { withWords } from '../model/messages';
@@ -138,7 +138,8 @@ export async function clear(conversation: Conversation): Promise<void> {
 /** Takes the last change back, or does it again. */
 export async function step(conversation: ConversationId, which: 'undo' | 'redo'): Promise<void> {
   await attempt(async () => {
-    await stepped(await call(`POST /conversations/{conversation}/${which}`, { path: { conversation }, body: {} }), which);
+    const what = changeName(transcript.id === conversation ? transcript.steps?.[which] : undefined);
+    await stepped(await call(`POST /conversations/{conversation}/${which}`, { path: { conversation }, body: {} }), which, what);
   });
 }
 
@@ -155,11 +156,33 @@ async function takeBack({ id, version }: Conversation): Promise<void> {
   });
 }
 
-async function stepped(conversation: Conversation, which: 'undo' | 'redo'): Promise<void> {
+async function stepped(conversation: Conversation, which: 'undo' | 'redo', what = ''): Promise<void> {
   list.put(conversation);
   await transcript.follow(conversation, new Set(['undone']));
-  toasts.say(t(which === 'undo' ? 'conversation.undone' : 'conversation.redone'));
+  if (what === '') toasts.say(t(which === 'undo' ? 'conversation.undone' : 'conversation.redone'));
+  else toasts.say(t(which === 'undo' ? 'conversation.undoneWhat' : 'conversation.redoneWhat', { what }));
 }
+
+/** Names what a commit changed, for people; the first kind that they know by name. */
+export function changeName(step: UndoStep | null | undefined): string {
+  const known = step?.kinds.map((kind) => CHANGES.get(kind)).find((name) => name !== undefined);
+  if (step == null) return '';
+  return t(known ?? 'change.other');
+}
+
+const CHANGES = new Map<string, TextKey>([
+  ['conversation_edited', 'change.conversation'],
+  ['messages_appended', 'change.message'],
+  ['branch_opened', 'change.edit'],
+  ['head_moved', 'change.branch'],
+  ['note_added', 'change.note'],
+  ['note_removed', 'change.note'],
+  ['bookmark_set', 'change.bookmark'],
+  ['bookmark_removed', 'change.bookmark'],
+  ['state_set', 'change.state'],
+  ['fold_added', 'change.fold'],
+  ['fold_switched', 'change.fold'],
+]);
 
 function undoOf({ id, version }: Conversation, act: () => void): Action {
   return { text: t('toast.undo'), act, change: { conversation: id, version } };

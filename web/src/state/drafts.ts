@@ -1,16 +1,18 @@
-// What somebody is typing, kept on the server so that a reload, a crash or another screen finds it. Until the server has
-// it, it is kept here and in this tab, so that a server that is away loses nothing.
+// Drafts: saved on the server, so that a reload, a crash or another screen finds them. Until the server has one it is kept
+// in this browser, so that a server that is away and a closed tab lose nothing.
 
 import { call, Problem, type ConversationId } from '../api';
 import { toasts } from './toasts.svelte';
 import { t } from '../i18n/index.svelte';
 
 const QUIET_MS = 400;
-const KEPT = 'manent.drafts';
+const KEPT = 'manent.draft.';
 
 class Drafts {
   /** The newest text of each conversation that the server does not have; an empty one is a draft to forget. */
   #unsaved: Map<ConversationId, string> = restored();
+  /** Those that an earlier page left; another tab may have saved them since. */
+  #left = new Set(this.#unsaved.keys());
   #timers = new Map<ConversationId, ReturnType<typeof setTimeout>>();
   /** One request at a time for each conversation, or an old text could arrive last. */
   #lines = new Map<ConversationId, Promise<void>>();
@@ -25,6 +27,7 @@ class Drafts {
 
   async read(conversation: ConversationId, signal: AbortSignal): Promise<string> {
     await this.#lines.get(conversation);
+    this.#renew(conversation);
     const unsaved = this.#unsaved.get(conversation);
     if (unsaved !== undefined) return unsaved;
     const path = { conversation };
@@ -57,11 +60,11 @@ class Drafts {
     for (const id of this.#unsaved.keys()) if (!this.#timers.has(id) && !this.#lines.has(id)) this.#queue(id, 'typing');
   }
 
-  /** Leaves nothing in this tab for whoever comes next. */
+  /** Leaves nothing in this browser for whoever comes next. */
   forget(): void {
     for (const id of this.#timers.keys()) this.#stopWaiting(id);
-    this.#unsaved.clear();
-    keepAll(this.#unsaved);
+    for (const id of [...this.#unsaved.keys()]) this.#keep(id, undefined);
+    for (const id of restored().keys()) stored(id, undefined);
   }
 
   #stopWaiting(conversation: ConversationId): void {
@@ -70,9 +73,18 @@ class Drafts {
   }
 
   #keep(conversation: ConversationId, text: string | undefined): void {
+    this.#left.delete(conversation);
     if (text === undefined) this.#unsaved.delete(conversation);
     else this.#unsaved.set(conversation, text);
-    keepAll(this.#unsaved);
+    stored(conversation, text);
+  }
+
+  /** Reads a draft of an earlier page again: another tab that wrote or saved it since knows better. */
+  #renew(conversation: ConversationId): void {
+    if (!this.#left.has(conversation)) return;
+    const text = restored().get(conversation);
+    if (text === undefined) this.#unsaved.delete(conversation);
+    else this.#unsaved.set(conversation, text);
   }
 
   #queue(conversation: ConversationId, when: 'typing' | 'leaving'): void {
@@ -86,6 +98,7 @@ class Drafts {
   }
 
   async #send(conversation: ConversationId, when: 'typing' | 'leaving'): Promise<void> {
+    this.#renew(conversation);
     const text = this.#unsaved.get(conversation);
     if (text === undefined) return;
     const path = { conversation };
@@ -112,19 +125,23 @@ function mayArriveLater(problem: Problem): boolean {
 }
 
 function restored(): Map<ConversationId, string> {
+  const found = new Map<ConversationId, string>();
   try {
-    const kept: unknown = JSON.parse(sessionStorage.getItem(KEPT) ?? '{}');
-    return new Map(Object.entries(kept as object).filter(([, text]) => typeof text === 'string'));
+    for (const [key, text] of Object.entries(localStorage)) {
+      if (key.startsWith(KEPT) && typeof text === 'string') found.set(key.slice(KEPT.length), text);
+    }
   } catch {
-    return new Map();
+    // A browser that stores nothing has them as long as the page is open.
   }
+  return found;
 }
 
-function keepAll(drafts: Map<ConversationId, string>): void {
+/** Stores a draft in this browser, or removes it. */
+function stored(conversation: ConversationId, text: string | undefined): void {
   try {
-    if (drafts.size === 0) sessionStorage.removeItem(KEPT);
-    else sessionStorage.setItem(KEPT, JSON.stringify(Object.fromEntries(drafts)));
+    if (text === undefined) localStorage.removeItem(KEPT + conversation);
+    else localStorage.setItem(KEPT + conversation, text);
   } catch {
-    // A browser that keeps nothing has them as long as the page is open.
+    // A browser that stores nothing has them as long as the page is open.
   }
 }

@@ -14,6 +14,9 @@ export interface Import {
   stage: Stage;
   records: number;
   report: ImportedReport | undefined;
+  /** How many conversations and messages came in. */
+  conversations: number;
+  messages: number;
   /** What went wrong, for people. */
   why: string;
 }
@@ -30,23 +33,49 @@ class Importing {
     return this.current?.stage === 'sending' || this.current?.stage === 'reading';
   }
 
-  /** Takes files in. Several go together, as they lay together. */
+  /** Takes files in: each file by itself, each folder as a whole. One that fails does not hide what the others came to. */
   async take(files: Named[]): Promise<void> {
-    const first = files[0];
-    if (first === undefined || this.running) return;
-    const single = files.length === 1 && !first.name.includes('/');
-    const name = single ? first.name : (first.name.split('/')[0] ?? first.name);
+    if (files.length === 0 || this.running) return;
     this.#controller = new AbortController();
-    this.current = { name, stage: 'sending', records: 0, report: undefined, why: '' };
-    try {
-      const body = single ? first.file : await pack(files);
-      const report = single && (await isOurs(first.file)) ? await this.#lines(name, body) : await this.#file(name, body);
-      this.#now({ stage: 'done', report });
-    } catch (error) {
-      if (isAborted(error)) this.current = undefined;
-      else this.#now({ stage: 'failed', why: problemText(error) });
+    const groups = grouped(files);
+    const name = groups.map((group) => group.name).join(', ');
+    this.current = { name, stage: 'sending', records: 0, report: undefined, conversations: 0, messages: 0, why: '' };
+    const wrong: string[] = [];
+    for (const group of groups) {
+      try {
+        this.#now({ stage: 'sending' });
+        this.#add(await this.#one(group));
+      } catch (error) {
+        if (isAborted(error)) break;
+        wrong.push(groups.length === 1 ? problemText(error) : `${group.name}: ${problemText(error)}`);
+      }
     }
+    if (this.current?.report === undefined && wrong.length === 0) this.current = undefined;
+    else this.#now({ stage: this.current?.report === undefined ? 'failed' : 'done', why: wrong.join('\n') });
     void list.refresh();
+  }
+
+  async #one(group: Group): Promise<ImportedReport> {
+    const [first] = group.files;
+    if (group.files.length > 1 || first === undefined || first.name.includes('/')) return this.#file(group.name, await pack(group.files));
+    return (await isOurs(first.file)) ? this.#lines(group.name, first.file) : this.#file(group.name, first.file);
+  }
+
+  /** Adds what one of several imports came to. */
+  #add(report: ImportedReport): void {
+    const before = this.current?.report;
+    const all: ImportedReport = {
+      roots: [...(before?.roots ?? []), ...report.roots],
+      records: { ...before?.records, ...report.records },
+      conversations: [...(before?.conversations ?? []), ...report.conversations],
+      library: (before?.library ?? 0) + report.library,
+      aside: [...(before?.aside ?? []), ...(report.aside ?? [])],
+      repaired: [...(before?.repaired ?? []), ...(report.repaired ?? [])],
+      skipped: [...(before?.skipped ?? []), ...(report.skipped ?? [])],
+    };
+    const added = report.conversations.reduce((sum, conversation) => sum + conversation.added, 0);
+    const { conversations = 0, messages = 0 } = this.current ?? {};
+    this.#now({ report: all, conversations: conversations + report.conversations.length, messages: messages + added });
   }
 
   /** Stops what is on its way to the server; what the server has whole, it takes in. */
@@ -72,8 +101,30 @@ class Importing {
     const skipped = said.problems.map(({ line, why }) => ({ place: `${name} line ${line}`, record: 'line', why }));
     const count = { read: said.lines, mapped: said.lines - skipped.length, aside: 0, reported: skipped.length };
     const roots = [{ format: 'manent', generation: '1', path: name }];
+    const { conversations = 0, messages = 0 } = this.current ?? {};
+    this.#now({ conversations: conversations + said.conversations, messages: messages + said.messages });
     return { roots, records: { line: count }, conversations: [], library: 0, skipped };
   }
+}
+
+/** Files that are one import. */
+interface Group {
+  name: string;
+  files: Named[];
+}
+
+/** What SQLite writes beside its file. */
+const BESIDE = /-(wal|shm|journal)$/;
+
+/** Puts the files of a folder together, and a database with what stands beside it; every other file is alone. */
+function grouped(files: Named[]): Group[] {
+  const groups = new Map<string, Named[]>();
+  for (const file of files) {
+    const [top = file.name, ...below] = file.name.split('/');
+    const key = below.length > 0 ? `${top}/` : top.replace(BESIDE, '');
+    groups.set(key, [...(groups.get(key) ?? []), file]);
+  }
+  return [...groups].map(([key, members]) => ({ name: key.replace(/\/$/, ''), files: members }));
 }
 
 async function isOurs(file: Blob): Promise<boolean> {

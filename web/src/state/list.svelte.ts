@@ -18,6 +18,7 @@ class List {
   problem: Problem | undefined = $state.raw();
   #next: string | undefined = $state();
   #controller = new AbortController();
+  #first: Promise<void> = Promise.resolve();
 
   get more(): boolean {
     return this.#next !== undefined;
@@ -31,11 +32,14 @@ class List {
   /** Reads the first page anew; what was being read for another list is stopped. */
   async open(): Promise<void> {
     this.opening = true;
-    await this.#read(undefined, PAGE);
+    this.#first = this.#read(undefined, PAGE);
+    await this.#first;
   }
 
   /** Reads as many rows as there are, in place, because changes may have been missed. */
   async refresh(): Promise<void> {
+    // Whoever opened the list waits for its first page: to stop that would leave the page without a conversation.
+    await this.#first;
     await this.#read(undefined, Math.min(1000, Math.max(PAGE, this.conversations.length)));
   }
 

@@ -43,6 +43,7 @@ class Sending {
     this.failure = undefined;
     this.pending = unsent;
     try {
+      await this.#showBranch(conversation);
       const body = { messages: [{ role, text }] };
       await call('POST /conversations/{conversation}/messages', { path: { conversation }, body }, { key: unsent.key });
       await this.#show(conversation);
@@ -54,6 +55,15 @@ class Sending {
     } finally {
       this.pending = undefined;
     }
+  }
+
+  /** Goes on where one reads: a branch that was only looked at becomes the shown one. */
+  async #showBranch(conversation: ConversationId): Promise<void> {
+    const elsewhere = transcript.id === conversation ? transcript.elsewhere : undefined;
+    if (elsewhere === undefined) return;
+    const body = { message: elsewhere.message };
+    const shown = await call('POST /conversations/{conversation}/switch', { path: { conversation }, body });
+    transcript.arrived(shown);
   }
 
   restored(): void {

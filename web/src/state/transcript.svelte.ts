@@ -11,6 +11,7 @@ import {
   type ConversationId,
   type Message,
   type MessageId,
+  type UndoSteps,
 } from '../api';
 import { atForks } from '../model/messages';
 
@@ -39,6 +40,8 @@ class Transcript {
   siblings = new SvelteMap<MessageId, Siblings>();
   /** The linked message is not on the shown path: the path of its branch is read instead, and nothing is changed. */
   elsewhere: { message: MessageId; branch: BranchId } | undefined = $state.raw();
+  /** What undo and redo would do now. */
+  steps: UndoSteps | undefined = $state.raw();
   /** There is no such message here. */
   missing = $state(false);
   placement: Placement | undefined;
@@ -63,6 +66,7 @@ class Transcript {
       this.conversation = conversation;
       this.opening = false;
       await this.#readBranches(id, signal);
+      await this.#readSteps(id, signal);
     });
   }
 
@@ -135,6 +139,9 @@ class Transcript {
     const before = this.conversation;
     if (before && before.version > conversation.version) return;
     this.conversation = conversation;
+    if ([...kinds].some((kind) => kind !== 'chunk_appended')) {
+      void this.#next((signal) => this.#readSteps(conversation.id, signal));
+    }
     await this.#next(async (signal) => {
       const elsewhere = this.elsewhere;
       if (elsewhere) {
@@ -154,6 +161,13 @@ class Transcript {
       await this.#readAnew(conversation, signal);
       await this.#readBranches(conversation.id, signal);
     });
+  }
+
+  /** The branch that is read is the shown one now. */
+  arrived(conversation: Conversation): void {
+    if (conversation.id !== this.id) return;
+    this.conversation = conversation;
+    this.elsewhere = undefined;
   }
 
   /** The conversation is gone. */
@@ -181,6 +195,7 @@ class Transcript {
     this.missing = false;
     this.problem = undefined;
     this.reading = undefined;
+    this.steps = undefined;
   }
 
   #begin(): void {
@@ -295,6 +310,16 @@ class Transcript {
       const placed = await call('GET /messages/{message}', { path: { message: streaming.id } }, { signal });
       this.messages = this.messages.map((one) => (one.id === streaming.id ? placed.message : one));
     }
+  }
+
+  /** Asks what could be undone; where that cannot be told, nothing is offered. */
+  async #readSteps(conversation: ConversationId, signal: AbortSignal): Promise<void> {
+    const asking = call('GET /conversations/{conversation}/undo', { path: { conversation } }, { signal });
+    const steps = await asking.catch((error: unknown) => {
+      if (isAborted(error)) throw error;
+      return undefined;
+    });
+    if (this.id === conversation) this.steps = steps;
   }
 
   async #readBranches(conversation: ConversationId, signal: AbortSignal): Promise<void> {

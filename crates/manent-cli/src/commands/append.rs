@@ -7,12 +7,12 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use manent::model::Time;
 use manent::{Body, Database, Finish, Json, MessageDraft, MessageId, MessageStatus, Part};
-use std::io::{BufRead, Read};
+use std::io::{BufRead, IsTerminal, Read};
 
 /// What a message says and what is known about it.
 #[derive(Args)]
 pub struct Said {
-    /// What is said; `-` reads standard input.
+    /// What is said; `-`, or nothing where something is piped in, reads standard input.
     text: Option<String>,
     /// Who speaks: user, assistant, tool, or any word; the user, or whoever spoke what is replaced, if it is not given.
     #[arg(long, short)]
@@ -58,8 +58,18 @@ impl Said {
         let mut draft = match (&self.text, &self.parts) {
             (_, Some(parts)) => MessageDraft::from_json(role, &read_text(parts)?).context("the parts")?,
             (Some(text), None) => MessageDraft::new(role, &[Part::text(said(&read_text(text)?))]),
-            (None, None) => bail!("say something, or - to read standard input"),
+            // Without a text the words come from a pipe, as for other commands that read.
+            (None, None) if !std::io::stdin().is_terminal() => {
+                MessageDraft::new(role, &[Part::text(said(&read_text("-")?))])
+            }
+            (None, None) => bail!("give a text, or pipe one in"),
         };
+        for part in draft.content.body.parts() {
+            if let Part::Opaque(json) = part {
+                let shown: String = json.text().chars().take(60).collect();
+                desk.screen.warn(&format!("unknown part, stored as it is and not shown or searched: {shown}"));
+            }
+        }
         draft.id = self.id;
         if let Some(text) = &self.time {
             draft = draft.at(Time::exact(moment::read(text, &desk.now)?.0));
@@ -150,7 +160,7 @@ async fn stream(database: &Database, id: MessageId) -> Result<()> {
         all.push_str(&delta);
         database.stream(id, delta).await?;
     };
-    let body = Body::of(&[Part::text(said(&all))]);
+    let body = Some(Body::of(&[Part::text(said(&all))]));
     database.finish_stream(id, Finish { status, body, tokens: None, usage: None }).await?;
     match status {
         MessageStatus::Complete => Ok(()),

@@ -30,6 +30,7 @@ pub struct Audit {
 
 impl Audit {
     pub async fn run(self, home: &Home, screen: &Screen) -> Result<()> {
+        home.must_exist()?;
         home.with_tenants(async |tenants| self.at(tenants, screen).await).await
     }
 

@@ -1,6 +1,6 @@
 //! Conversations: `new`, `list`, `rename`, `tag`, `pin`, `archive`, `rm` and what undoes them.
 
-use crate::desk::{Desk, read_json, title_of};
+use crate::desk::{Desk, named, read_json, title_of};
 use crate::moment;
 use crate::screen::{BOLD, Cell, DIM, ID, Table};
 use anyhow::{Result, bail};
@@ -119,7 +119,7 @@ impl List {
                 false => desk.made(&[format!("{}{}", count.n, if count.more { "+" } else { "" })]),
             };
         }
-        let conversations = all(desk, query, limit).await?;
+        let (conversations, more) = all(desk, query.clone(), limit).await?;
         if desk.screen.json {
             return desk.screen.json(&conversations);
         }
@@ -127,7 +127,14 @@ impl List {
         for conversation in &conversations {
             table.row(row(conversation, desk));
         }
-        desk.screen.table(&table)
+        desk.screen.table(&table)?;
+        if more {
+            let count = desk.database.count(query).await?;
+            let total = format!("{}{}", grouped(count.n), if count.more { "+" } else { "" });
+            desk.screen
+                .note(&format!("{} of {total} conversations; -n 0 lists all", grouped(conversations.len() as u32)));
+        }
+        Ok(())
     }
 
     async fn query(self, desk: &Desk) -> Result<ListQuery> {
@@ -162,8 +169,15 @@ impl List {
     }
 }
 
-/// Reads pages until there are enough.
-async fn all(desk: &Desk, query: ListQuery, limit: u32) -> Result<Vec<Conversation>> {
+/// Writes a number with commas between thousands.
+fn grouped(number: u32) -> String {
+    let digits = number.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
+    groups.collect::<Vec<_>>().join(",")
+}
+
+/// Reads pages until there are enough; says whether there are more.
+async fn all(desk: &Desk, query: ListQuery, limit: u32) -> Result<(Vec<Conversation>, bool)> {
     let wanted = if limit == 0 { usize::MAX } else { limit as usize };
     let (mut found, mut after): (Vec<Conversation>, Option<ListCursor>) = (Vec::new(), None);
     while found.len() < wanted {
@@ -175,7 +189,7 @@ async fn all(desk: &Desk, query: ListQuery, limit: u32) -> Result<Vec<Conversati
             break;
         }
     }
-    Ok(found)
+    Ok((found, after.is_some()))
 }
 
 fn row(conversation: &Conversation, desk: &Desk) -> Vec<Cell> {
@@ -236,7 +250,12 @@ impl Tag {
         let add: Vec<&str> = self.add.iter().map(String::as_str).collect();
         let remove: Vec<&str> = self.remove.iter().map(String::as_str).collect();
         desk.database.tag(id, &add, &remove).await?;
-        desk.changed(id, &format!("tagged {} in", words(&self.add))).await
+        let done = match (self.add.is_empty(), self.remove.is_empty()) {
+            (false, true) => format!("added the tags {} to", words(&self.add)),
+            (true, _) => format!("removed the tags {} from", words(&self.remove)),
+            (false, false) => format!("added {} and removed {} from", words(&self.add), words(&self.remove)),
+        };
+        desk.changed(id, &done).await
     }
 }
 
@@ -258,7 +277,7 @@ impl One {
             Plain::Pin => desk.database.pin(id).await.map(|()| "pinned"),
             Plain::Unpin => desk.database.unpin(id).await.map(|()| "unpinned"),
             Plain::Archive => desk.database.archive(id).await.map(|()| "archived"),
-            Plain::Trash => desk.database.trash(id).await.map(|()| "put into the trash:"),
+            Plain::Trash => desk.database.trash(id).await.map(|()| "moved to the trash:"),
             Plain::Restore => desk.database.restore(id).await.map(|()| "restored"),
             Plain::Clear => desk.database.clear(id).await.map(|()| "cleared"),
         };
@@ -280,10 +299,10 @@ impl Purge {
         if found.status != ConversationStatus::Trashed {
             bail!("only a conversation in the trash can be purged; `manent rm {id}` puts it there");
         }
-        let (title, messages) = (&found.title, found.messages);
-        desk.screen.confirm(&format!("Destroy “{title}” with {messages} messages ({id})? This cannot be undone."))?;
+        let (title, messages) = (named(&found), found.messages);
+        desk.screen.confirm(&format!("Destroy {title} with {messages} messages? This cannot be undone."))?;
         desk.database.purge(id).await?;
-        desk.screen.done(&format!("purged {id}"));
+        desk.screen.done(&format!("purged {title}"));
         Ok(())
     }
 }
@@ -308,7 +327,8 @@ impl EraseArgs {
         let (target, named) = match (self.conversation, self.message, self.author) {
             (Some(text), ..) => {
                 let id = desk.conversation(&text).await?;
-                (Erase::Conversation(id), format!("conversation {id}"))
+                let found = desk.database.conversation(id).await?;
+                (Erase::Conversation(id), format!("{} with {} messages", named(&found), found.messages))
             }
             (_, Some(text), _) => {
                 let id = desk.message(&text).await?;

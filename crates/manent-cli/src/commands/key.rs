@@ -55,6 +55,9 @@ enum What {
 
 impl Key {
     pub async fn run(self, home: &Home, screen: &Screen) -> Result<()> {
+        if matches!(self.what, What::List) {
+            home.must_exist()?;
+        }
         home.with_tenants(async |tenants| self.at(tenants, screen).await).await
     }
 

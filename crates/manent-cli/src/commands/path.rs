@@ -2,13 +2,13 @@
 
 use crate::commands::append::Said;
 use crate::commands::conversation::spelled;
-use crate::desk::Desk;
+use crate::desk::{Desk, named};
 use crate::screen::{Cell, ID, Table};
 use anyhow::Result;
 use clap::Args;
 use manent::model::{BranchId, FoldId};
 use manent::store::Scope;
-use manent::{ConversationDraft, Stretch, Tail};
+use manent::{ConversationDraft, Stretch, Tail, UndoStep};
 
 /// Shows the branches of a conversation.
 #[derive(Args)]
@@ -253,14 +253,18 @@ impl OneMessage {
     }
 }
 
-/// Which changes to look at.
+/// Whose last change is meant.
 #[derive(Args)]
+#[group(required = true, multiple = false)]
 pub struct Steps {
-    /// Only those of this conversation.
+    /// The last change of this conversation: its id, the beginning of it, its external id, or @last.
     conversation: Option<String>,
-    /// Only those that belong to no conversation: projects, documents, memories.
-    #[arg(long, conflicts_with = "conversation")]
+    /// The last change of a project, document or memory.
+    #[arg(long)]
     beside: bool,
+    /// The last change of the whole store, whatever it is.
+    #[arg(long)]
+    any: bool,
 }
 
 impl Steps {
@@ -274,23 +278,32 @@ impl Steps {
 
     /// Takes the last change back.
     pub async fn undo(self, desk: &Desk) -> Result<()> {
-        let committed = desk.database.undo(self.scope(desk).await?).await?;
-        self.done(desk, "undone", committed.position)
+        let scope = self.scope(desk).await?;
+        let step = desk.database.undo_steps(scope.clone()).await?.undo;
+        let committed = desk.database.undo(scope.clone()).await?;
+        done(desk, "undone", &scope, step, committed.position).await
     }
 
     /// Does again what was undone last.
     pub async fn redo(self, desk: &Desk) -> Result<()> {
-        let committed = desk.database.redo(self.scope(desk).await?).await?;
-        self.done(desk, "done again", committed.position)
+        let scope = self.scope(desk).await?;
+        let step = desk.database.undo_steps(scope.clone()).await?.redo;
+        let committed = desk.database.redo(scope.clone()).await?;
+        done(desk, "redone", &scope, step, committed.position).await
     }
+}
 
-    fn done(&self, desk: &Desk, word: &str, position: i64) -> Result<()> {
-        match desk.screen.json {
-            true => desk.screen.json(&serde_json::json!({ "position": position })),
-            false => {
-                desk.screen.done(&format!("{word}, at position {position}"));
-                Ok(())
-            }
-        }
+/// Says what was undone or redone, and where.
+async fn done(desk: &Desk, word: &str, scope: &Scope, step: Option<UndoStep>, position: i64) -> Result<()> {
+    let kinds = step.map(|step| step.kinds).unwrap_or_default();
+    if desk.screen.json {
+        return desk.screen.json(&serde_json::json!({ "position": position, "kinds": kinds }));
     }
+    let what = kinds.iter().map(|kind| spelled(kind).replace('_', " ")).collect::<Vec<_>>().join(", ");
+    let place = match scope {
+        Scope::Conversation(id) => format!(" in {}", named(&desk.database.conversation(*id).await?)),
+        Scope::Everything | Scope::Beside => String::new(),
+    };
+    desk.screen.done(&format!("{word}: {what}{place}"));
+    Ok(())
 }

@@ -61,6 +61,9 @@ pub fn operator() -> By {
 
 impl Tenant {
     pub async fn run(self, home: &Home, screen: &Screen) -> Result<()> {
+        if matches!(self.what, What::List) {
+            home.must_exist()?;
+        }
         home.with_tenants(async |tenants| self.at(tenants, screen).await).await
     }
 

@@ -366,7 +366,11 @@ impl Doctor {
         row("schema", report.schema.to_string());
         row("position", report.position.to_string());
         for (file, size) in &report.files {
-            row("file", format!("{file} {}", bytes(*size)));
+            let note = match file.ends_with("-wal") {
+                true => ", the write-ahead log: reused, and removed when the last program closes the store",
+                false => "",
+            };
+            row("file", format!("{file} {}{note}", bytes(*size)));
         }
         for (name, value) in &report.settings {
             row("setting", format!("{name} = {value}"));

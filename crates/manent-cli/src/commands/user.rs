@@ -41,6 +41,9 @@ enum What {
 
 impl User {
     pub async fn run(self, home: &Home, screen: &Screen) -> Result<()> {
+        if matches!(self.what, What::List) {
+            home.must_exist()?;
+        }
         home.with_tenants(async |tenants| self.at(tenants, screen).await).await
     }
 

@@ -150,12 +150,30 @@ fn a_store_that_is_not_there_is_made_only_by_what_begins_one() {
     let home = Home::new();
     let path = home.path().join("none/typo.db");
     let path = path.to_str().expect("a path");
-    for command in [&["list"][..], &["stats"], &["show"], &["verify"]] {
-        let said = home.run(&[&["--db", path], command].concat());
-        assert_eq!(said.code, 1, "{command:?}");
-        assert!(said.err.contains("there is no store at"), "{}", said.err);
+    let reads = [
+        &["list"][..],
+        &["stats"],
+        &["show", "@last"],
+        &["search", "words"],
+        &["verify"],
+        &["doctor"],
+        &["export"],
+        &["audit"],
+        &["tenant", "list"],
+        &["user", "list"],
+        &["key", "list"],
+        &["backup", "copy.backup"],
+    ];
+    for command in reads {
+        // Also where nobody named a store, as on a new machine.
+        for store in [&["--db", path][..], &[]] {
+            let said = home.run(&[store, command].concat());
+            assert_eq!(said.code, 1, "{command:?}");
+            assert!(said.err.contains("no store at"), "{}", said.err);
+        }
     }
     assert!(!home.path().join("none").exists(), "nothing was made");
+    assert!(std::fs::read_dir(home.path()).expect("a folder").next().is_none(), "nothing was made");
     home.good(&["--db", path, "new", "first"]);
     assert_eq!(home.good(&["--db", path, "list"]).lines().count(), 1);
 }
@@ -184,4 +202,78 @@ fn an_import_that_stops_in_the_middle_says_what_is_not_shown() {
     let said = other.fed(&["import", "-"], &format!("{}\n", lines[..cut].join("\n")));
     assert_eq!(said.code, 3, "{said:?}");
     assert!(said.err.contains("list --status importing"), "{}", said.err);
+}
+
+#[test]
+fn last_is_the_conversation_used_last_whatever_its_status() {
+    let home = Home::new();
+    let (first, second) = (home.good(&["new", "first"]), home.good(&["new", "second"]));
+    home.good(&["append", &second, "newer"]);
+    home.good(&["archive", &first]);
+    home.good(&["restore", "@last"]);
+    let status = |chat: &str| home.good(&["show", chat, "--json"]).replace(' ', "").contains("\"status\":\"trashed\"");
+    assert!(home.good(&["list"]).contains(&first), "the archived one came back");
+    home.good(&["rm", "@last"]);
+    home.good(&["rm", "@last"]);
+    assert!(status(&first) && !status(&second), "only the one used last is in the trash");
+    home.good(&["rename", &second, "renamed"]);
+    assert_eq!(home.good(&["list", "--title", "renamed"]).split('\t').next(), Some(second.as_str()));
+    let seen = home.on_terminal(&["pin", "@last"], &[("NO_COLOR", "1")]);
+    assert!(seen.contains("pinned “renamed”"), "{seen}");
+}
+
+#[test]
+fn undo_needs_a_scope_and_says_what_it_undid() {
+    let home = Home::new();
+    let chat = home.good(&["new", "before"]);
+    assert_eq!(home.run(&["undo"]).code, 2);
+    home.good(&["rename", &chat, "after"]);
+    home.good(&["rename", &chat, "after"]);
+    let seen = home.on_terminal(&["undo", &chat], &[("NO_COLOR", "1")]);
+    assert!(seen.contains("undone: conversation edited in “before”"), "{seen}");
+    let nothing = home.run(&["undo", &chat]);
+    assert!(nothing.code == 1 && nothing.err.contains("nothing to undo"), "{nothing:?}");
+    assert_eq!(home.good(&["list"]).lines().count(), 1, "undo in a conversation never removes it");
+    home.good(&["undo", "--any"]);
+    assert_eq!(home.good(&["list"]), "");
+}
+
+#[test]
+fn append_reads_a_pipe_and_refuses_an_empty_message() {
+    let home = Home::new();
+    let chat = home.good(&["new", "pipes"]);
+    assert_eq!(home.fed(&["append", &chat], "从管道来\n").code, 0);
+    assert!(home.good(&["show", &chat]).contains("从管道来"));
+    for empty in [&["append", &chat, ""][..], &["append", &chat, " \n"], &["append", &chat, "--parts", "[]"]] {
+        let said = home.run(empty);
+        assert!(said.code == 1 && said.err.contains("empty"), "{empty:?} {said:?}");
+    }
+    let said = home.run(&["append", &chat, "--parts", r#"[{"type":"hologram","x":1}]"#]);
+    assert!(said.code == 0 && said.err.contains("unknown part"), "{said:?}");
+}
+
+#[test]
+fn a_list_says_how_many_it_leaves_out() {
+    let home = Home::new();
+    (0..4).for_each(|number| drop(home.good(&["new", &format!("chat {number}")])));
+    assert!(home.run(&["list", "-n", "3"]).err.contains("3 of 4 conversations"));
+    assert_eq!(home.run(&["list"]).err, "");
+}
+
+#[test]
+fn a_backup_is_restored_on_a_machine_that_has_no_folder_yet() {
+    let home = Home::new();
+    let chat = home.good(&["new", "precious"]);
+    home.good(&["append", &chat, "words"]);
+    home.good(&["backup", "x.backup"]);
+    let backup = home.path().join("x.backup");
+    let fresh = home.path().join("new/machine");
+    let on_fresh = |arguments: &[&str]| {
+        let output = home.command(arguments).env("MANENT_HOME", &fresh).output().expect("the command starts");
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    assert!(!on_fresh(&["verify"]).0, "there is nothing to verify");
+    assert!(on_fresh(&["restore-backup", backup.to_str().expect("a path")]).0);
+    assert!(on_fresh(&["verify"]).0);
+    assert!(on_fresh(&["show", &chat]).1.contains("words"));
 }

@@ -9,7 +9,7 @@ use crate::view::{MessageInput, drafts};
 use axum::http::{Method, StatusCode};
 use manent::model::{BranchId, FoldId, KeyScope};
 use manent::store::{BranchInfo, Scope};
-use manent::{Conversation, ConversationDraft, ConversationId, Database, MessageId, Stretch, Tail};
+use manent::{Conversation, ConversationDraft, ConversationId, Database, MessageId, Stretch, Tail, UndoSteps};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +74,10 @@ pub(super) fn operations() -> Vec<Operation> {
             .library("hide")
             .body::<Stretch>()
             .answers::<Hidden>(201),
+        Operation::new(Method::GET, "/conversations/{conversation}/undo", "getUndoSteps", undo_steps)
+            .says("Returns what undo and redo would do in a conversation now.")
+            .library("undo_steps")
+            .answers::<UndoSteps>(200),
         Operation::new(Method::POST, "/conversations/{conversation}/undo", "undoInConversation", undo)
             .needs(KeyScope::Manage)
             .says("Takes the last change of a conversation back.")
@@ -299,6 +303,10 @@ async fn hide(
 ) -> Answer<(StatusCode, axum::Json<Hidden>)> {
     let fold = database.hide(id, stretch).await?;
     Ok((StatusCode::CREATED, axum::Json(Hidden { fold })))
+}
+
+async fn undo_steps(Here(database): Here, Id(id): Id<ConversationId>) -> Answer<axum::Json<UndoSteps>> {
+    Ok(axum::Json(database.undo_steps(Scope::Conversation(id)).await?))
 }
 
 async fn undo(Write(database): Write, Id(id): Id<ConversationId>, _: Json<Nothing>) -> Answer<Tagged> {

@@ -65,7 +65,7 @@ struct Chunk {
 struct FinishWish {
     /// `complete`, `incomplete` or `failed`.
     status: MessageStatus,
-    /// What it says, in words.
+    /// What it says, in words. Without `text` and `parts` the chunks that were stored are kept.
     text: Option<String>,
     /// What it says, in parts.
     parts: Option<Body>,
@@ -112,7 +112,7 @@ async fn chunk(Write(database): Write, Id(id): Id<MessageId>, Json(chunk): Json<
 }
 
 async fn finish(Write(database): Write, Id(id): Id<MessageId>, Json(wish): Json<FinishWish>) -> Answer<StatusCode> {
-    let body = body(wish.text, wish.parts)?.unwrap_or_else(|| Body::of(&[]));
+    let body = body(wish.text, wish.parts)?;
     database.finish_stream(id, Finish { status: wish.status, body, tokens: wish.tokens, usage: wish.usage }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

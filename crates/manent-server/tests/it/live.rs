@@ -86,3 +86,49 @@ async fn pages_of_the_journal_follow_each_other() {
     assert!(event.expect("readable").expect("a change").data.contains(&text(&made, "/id")));
     server.stop().await;
 }
+
+#[tokio::test]
+async fn finishing_a_stream_without_text_keeps_its_chunks() {
+    let server = Running::start().await;
+    let mut client = server.client().await;
+    let chat = text(&good(&mut client, "POST", "/conversations", json!({ "title": "a" })).await, "/id");
+    let begun =
+        good(&mut client, "POST", &format!("/conversations/{chat}/streams"), json!({ "role": "assistant" })).await;
+    let message = text(&begun, "/ids/0");
+    for delta in ["晴，", "25 度"] {
+        good(&mut client, "POST", &format!("/messages/{message}/chunks"), json!({ "delta": delta })).await;
+    }
+    let read = format!("/conversations/{chat}/messages");
+    let running = good(&mut client, "GET", &read, Value::Null).await;
+    assert_eq!(text(&running, "/messages/0/parts/0/text"), "晴，25 度");
+    assert_eq!(text(&running, "/messages/0/status"), "streaming");
+    let found = good(&mut client, "GET", "/search?q=%E5%BA%A6", Value::Null).await;
+    assert_eq!(text(&found, "/hits/0/message"), message);
+    good(&mut client, "POST", &format!("/messages/{message}/finish"), json!({ "status": "complete" })).await;
+    let ended = good(&mut client, "GET", &read, Value::Null).await;
+    assert_eq!(text(&ended, "/messages/0/parts/0/text"), "晴，25 度");
+    assert_eq!(text(&ended, "/messages/0/status"), "complete");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_stream_whose_writer_has_gone_ends_incomplete() {
+    let limits = manent_server::Limits { stream_idle: Duration::from_millis(200), ..manent_server::Limits::default() };
+    let server = Running::with(limits).await;
+    let mut client = server.client().await;
+    let chat = text(&good(&mut client, "POST", "/conversations", json!({ "title": "a" })).await, "/id");
+    let begun =
+        good(&mut client, "POST", &format!("/conversations/{chat}/streams"), json!({ "role": "assistant" })).await;
+    let message = text(&begun, "/ids/0");
+    good(&mut client, "POST", &format!("/messages/{message}/chunks"), json!({ "delta": "half" })).await;
+    let ended = async {
+        loop {
+            let read = good(&mut client, "GET", &format!("/messages/{message}"), Value::Null).await;
+            if text(&read, "/message/status") == "incomplete" {
+                return text(&read, "/message/parts/0/text");
+            }
+        }
+    };
+    assert_eq!(tokio::time::timeout(Duration::from_secs(60), ended).await.expect("it ends"), "half");
+    server.stop().await;
+}

@@ -206,6 +206,7 @@ pub async fn tell(story: &mut Story) {
     story.call("switch", &[&chat], "", json!({ "message": answer })).await;
     let edit = json!({ "message": question, "with": { "role": "user", "text": "上海呢？" }, "tail": "keep" });
     story.call("editMessage", &[&chat], "", edit).await;
+    story.call("getUndoSteps", &[&chat], "", Value::Null).await;
     story.call("undoInConversation", &[&chat], "", nothing()).await;
     story.call("redoInConversation", &[&chat], "", nothing()).await;
     story.call("undo", &[], "", nothing()).await;
@@ -363,10 +364,11 @@ fn the_description_is_on_record() {
 }
 
 /// What cannot be asked of a server that runs on the very store: see the reasons.
-const NOT_BY_HTTP: [(&str, &str); 14] = [
+const NOT_BY_HTTP: [(&str, &str); 15] = [
     ("begin", "the server does so when it starts"),
     ("refresh", "the server does so when something changes"),
     ("follow", "the server does so while it runs"),
+    ("end_idle_streams", "the server does so while it runs"),
     ("granted", "every request has the database of whoever sent it"),
     ("ended", "the server cuts the answers of whoever is no longer let in"),
     ("audit", "lines are written by what is done"),

@@ -208,7 +208,9 @@ fn size_of(change: &Change) -> Result<usize> {
         }
         Change::AppendMessages { origins, .. } | Change::Splice { origins, .. } => origins_size(origins)?,
         Change::AppendChunk { delta, .. } => delta.len(),
-        Change::FinishMessage { finish, .. } => finish.body.text().len() + json_size(&finish.usage),
+        Change::FinishMessage { finish, .. } => {
+            finish.body.as_ref().map_or(0, |body| body.text().len()) + json_size(&finish.usage)
+        }
         Change::AddNote { kind, value, .. } => named("a kind", kind.len())? + value.text().len(),
         Change::SetBookmark { name, metadata, .. } => named("a name", name.len())? + json_size(metadata),
         Change::RemoveBookmark { name, .. } => named("a name", name.len())?,

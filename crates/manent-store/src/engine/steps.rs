@@ -94,11 +94,15 @@ pub(crate) fn steps(tx: &mut Tx<'_>, prepared: &Prepared) -> Outcome<Committed> 
         let answer = serde_json::to_vec(&committed).map_err(|error| StoreError::Invalid(error.to_string()))?;
         let sql = "insert into request (key, digest, answer, at) values ($1, $2, $3, $4)";
         // The time of the transaction may come from a file; one in the far future would make all others look old.
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
-        execute(tx.connection, sql, (key, &digest.0[..], answer, now))?;
+        execute(tx.connection, sql, (key, &digest.0[..], answer, now()))?;
     }
     Ok(committed)
+}
+
+/// Returns the time of this machine, in microseconds.
+pub(crate) fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// Returns the first and the last position of the commit in which a message arrived.

@@ -110,6 +110,11 @@ impl<E: Engine> Store for E {
         self.read("counting conversations", move |reading| read::list::count(reading, &realm, &query)).await
     }
 
+    async fn last_changed(&self) -> Result<Option<ConversationId>> {
+        let realm = self.realm().clone();
+        self.read("reading the journal", move |reading| read::journal::last_changed(reading, &realm)).await
+    }
+
     async fn conversation_ids(&self, after: Option<ConversationId>, limit: u32) -> Result<Vec<ConversationId>> {
         let realm = self.realm().clone();
         self.read("listing conversations", move |reading| read::conversation::ids(reading, &realm, after, limit)).await
@@ -164,6 +169,11 @@ impl<E: Engine> Store for E {
     async fn open_tool_calls(&self, limit: u32) -> Result<Vec<(ConversationId, ToolCallTrail)>> {
         let realm = self.realm().clone();
         self.read("reading tool calls", move |reading| read::attached::open_tool_calls(reading, &realm, limit)).await
+    }
+
+    async fn idle_streams(&self, before: Micros, limit: u32) -> Result<Vec<OpenStream>> {
+        whole(self.realm())?;
+        self.read("reading streams", move |reading| read::stream::idle(reading, before, limit)).await
     }
 
     async fn events(&self, query: EventsQuery) -> Result<Events> {

@@ -249,7 +249,7 @@ impl Names<'_> {
             Change::FinishMessage { message, finish } => {
                 self.message(*message, On::Owner);
                 let Finish { status: _, body, tokens: _, usage: _ } = finish;
-                blobs_of(body).into_iter().for_each(|blob| self.claim(Claim::Blob(blob)));
+                body.iter().flat_map(blobs_of).for_each(|blob| self.claim(Claim::Blob(blob)));
             }
             Change::OpenBranch { conversation, branch, base, own, pieces, why: _, origins: _ } => {
                 self.conversation(*conversation);

@@ -142,6 +142,10 @@ impl Store for GrantedStore {
         self.view.count_conversations(query).await
     }
 
+    async fn last_changed(&self) -> Result<Option<ConversationId>> {
+        self.view.last_changed().await
+    }
+
     async fn conversation_ids(&self, after: Option<ConversationId>, limit: u32) -> Result<Vec<ConversationId>> {
         self.view.conversation_ids(after, limit).await
     }
@@ -172,6 +176,11 @@ impl Store for GrantedStore {
 
     async fn open_tool_calls(&self, limit: u32) -> Result<Vec<(ConversationId, ToolCallTrail)>> {
         self.view.open_tool_calls(limit).await
+    }
+
+    async fn idle_streams(&self, before: Micros, limit: u32) -> Result<Vec<OpenStream>> {
+        self.for_everything()?;
+        self.whole.idle_streams(before, limit).await
     }
 
     async fn events(&self, query: EventsQuery) -> Result<Events> {

@@ -3,13 +3,15 @@
 use super::client::Client;
 use super::options::PostgresOptions;
 use super::tenant::TABLES;
+use crate::engine::apply::stream;
 use crate::engine::connection::{EngineError, Ran, execute, maybe, one};
+use crate::engine::steps::now;
 use crate::engine::{participant, writer};
 use crate::error::{Result, StoreError};
 use crate::transaction::Position;
 use tokio_postgres::error::SqlState;
 
-const MIGRATIONS: [&str; 8] = [
+const MIGRATIONS: [&str; 9] = [
     include_str!("migrations/0001_conversations.sql"),
     include_str!("migrations/0002_attached.sql"),
     include_str!("migrations/0003_runs.sql"),
@@ -18,6 +20,7 @@ const MIGRATIONS: [&str; 8] = [
     include_str!("migrations/0006_search.sql"),
     include_str!("migrations/0007_participants.sql"),
     include_str!("migrations/0008_writers.sql"),
+    include_str!("migrations/0009_streams.sql"),
 ];
 
 /// The newest schema that this program knows.
@@ -184,13 +187,15 @@ pub(super) fn statements(sql: &str) -> impl Iterator<Item = &str> {
 const FILLED: &str = "participants";
 /// The participants of all conversations have their rows.
 const PARTICIPANTS: u8 = 1;
-/// Who wrote what is known as well: nothing is left to take in.
+/// Who wrote what is known as well.
 const WRITERS: u8 = 2;
+/// Open streams have their rows: nothing is left to take in.
+const STREAMS: u8 = 3;
 
 /// Returns the secret of a tenant and its last position; a new tenant gets its first rows.
 pub(super) fn of_tenant(client: &Client) -> Result<([u8; 32], Position)> {
     let found = known(client).and_then(|known| match known {
-        Some(Known { secret, last, filled: WRITERS.. }) => Ok((secret, last)),
+        Some(Known { secret, last, filled: STREAMS.. }) => Ok((secret, last)),
         Some(Known { secret, last, filled }) => {
             fill(client, filled)?;
             Ok((secret, last))
@@ -211,14 +216,20 @@ fn fill(client: &Client, filled: u8) -> Ran<()> {
     if filled < PARTICIPANTS {
         participant::fill(client.into())?;
     }
-    writer::fill(client.into())?;
+    if filled < WRITERS {
+        writer::fill(client.into())?;
+    }
+    // A new table gives no numbers to its rows, but every table has its counter.
+    let sql = "insert into counter (name, next) values ($1, 1) on conflict (name) do nothing";
+    execute(client, sql, ["stream"])?;
+    stream::fill(client.into(), now())?;
     mark_filled(client)?;
     client.run("commit")
 }
 
 fn mark_filled(client: &Client) -> Ran<()> {
     let sql = "insert into meta (name, value) values ($1, $2) on conflict (name) do update set value = $2";
-    execute(client, sql, (FILLED, [WRITERS]))
+    execute(client, sql, (FILLED, [STREAMS]))
 }
 
 /// What a tenant has.

@@ -5,7 +5,7 @@
 //! gets the condition, and what it inserts gets the column. So no statement can forget it.
 
 /// The tables that have rows of tenants.
-pub(super) const TABLES: [&str; 36] = [
+pub(super) const TABLES: [&str; 37] = [
     "author",
     "blob",
     "blob_piece",
@@ -38,6 +38,7 @@ pub(super) const TABLES: [&str; 36] = [
     "search_doc",
     "source",
     "state",
+    "stream",
     "tag",
     "tool_call",
     "tool_step",

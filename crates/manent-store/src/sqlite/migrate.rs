@@ -1,8 +1,9 @@
 //! Migrations: each has a number and a name, happens once, whole or not at all, and never changes after it has landed.
 
 use super::connection::{APPLICATION_ID, SqliteOptions, failed, make_private, sync_folder, user_version};
+use crate::engine::apply::stream;
 use crate::engine::connection::Ran;
-use crate::engine::{participant, writer};
+use crate::engine::{participant, steps, writer};
 use crate::error::{Result, StoreError};
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -11,7 +12,7 @@ pub(super) struct Migration {
     pub sql: &'static str,
 }
 
-pub(super) const MIGRATIONS: [Migration; 8] = [
+pub(super) const MIGRATIONS: [Migration; 9] = [
     Migration { number: 1, sql: include_str!("migrations/0001_conversations.sql") },
     Migration { number: 2, sql: include_str!("migrations/0002_attached.sql") },
     Migration { number: 3, sql: include_str!("migrations/0003_runs.sql") },
@@ -20,11 +21,13 @@ pub(super) const MIGRATIONS: [Migration; 8] = [
     Migration { number: 6, sql: include_str!("migrations/0006_search.sql") },
     Migration { number: PARTICIPANTS, sql: include_str!("migrations/0007_participants.sql") },
     Migration { number: WRITERS, sql: include_str!("migrations/0008_writers.sql") },
+    Migration { number: STREAMS, sql: include_str!("migrations/0009_streams.sql") },
 ];
 
 /// What these make is filled with what conversations and the journal say, which no statement can read.
 const PARTICIPANTS: i64 = 7;
 const WRITERS: i64 = 8;
+const STREAMS: i64 = 9;
 
 /// The newest schema that this program knows.
 pub(super) const NEWEST: i64 = MIGRATIONS.len() as i64;
@@ -52,6 +55,7 @@ pub(super) fn to_version(connection: &mut Connection, options: &SqliteOptions, w
             match migration.number {
                 PARTICIPANTS => participant::fill((&*transaction).into())?,
                 WRITERS => writer::fill((&*transaction).into())?,
+                STREAMS => stream::fill((&*transaction).into(), steps::now())?,
                 _ => {}
             }
         }

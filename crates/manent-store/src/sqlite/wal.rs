@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 /// Above this the writer itself copies the WAL, and so slows its callers down until it has.
 const ALARM_PAGES: i64 = (256 << 20) / PAGE_BYTES as i64;
 /// So much is grown ahead; writing zeros holds the lock, so the rest grows by itself, once.
-const GROW_PAGES: u64 = 4_000;
+const GROW_PAGES: i64 = 4_000;
+/// The WAL of a small store may hold this many pages before it is copied: enough for a burst, little beside the store.
+const SMALL_PAGES: i64 = (8 << 20) / PAGE_BYTES as i64;
 /// How many transactions make "real traffic".
 const GROW_AFTER: u32 = 256;
 
@@ -80,19 +82,26 @@ impl Watch {
         if !self.batches.is_multiple_of(16) {
             return;
         }
-        let Ok(frames) = count(connection) else { return };
+        let (Ok(frames), Ok(copied_at)) = (count(connection), copied_at(connection, options)) else { return };
         let waiting = frames.total - frames.copied;
         if frames.total > ALARM_PAGES {
             member.reads.pause();
             let _ = copy(connection);
             member.reads.resume();
-        } else if waiting > i64::from(options.checkpoint_pages) {
+        } else if waiting > copied_at {
             member.want_copy();
-        } else if frames.total > i64::from(options.checkpoint_pages) {
+        } else if frames.total > copied_at {
             // The keeper has copied the bulk. Copying the rest here lets the WAL begin again at its start.
             let _ = copy(connection);
         }
     }
+}
+
+/// Returns how many pages the WAL may hold before it is copied: as many as the store has, between two bounds. So a WAL is
+/// not much larger than its store, and that of a large store is copied seldom.
+fn copied_at(connection: &Connection, options: &SqliteOptions) -> rusqlite::Result<i64> {
+    let pages: i64 = connection.prepare_cached("pragma page_count")?.query_row([], |row| row.get(0))?;
+    Ok(pages.max(SMALL_PAGES).min(i64::from(options.checkpoint_pages)))
 }
 
 /// Writes zeros behind the end of the WAL. They are no frames, so recovery stops at them.
@@ -100,7 +109,7 @@ impl Watch {
 /// The WAL carries no POSIX locks (those are on the file and its `-shm`), so opening it here drops none.
 fn grow(connection: &Connection, options: &SqliteOptions) -> rusqlite::Result<()> {
     let page = u64::from(PAGE_BYTES) + 24;
-    let wanted = u64::from(options.checkpoint_pages).min(GROW_PAGES) * page;
+    let wanted = copied_at(connection, options)?.min(GROW_PAGES) as u64 * page;
     // The write lock keeps every other writer, in this process and others, away from the end of the WAL.
     connection.execute_batch("begin immediate")?;
     let grown = (|| -> std::io::Result<()> {

@@ -203,6 +203,13 @@ pub async fn undo(store: &dyn Store, scope: Scope) {
     step(store, scope, Step::Undo).await;
 }
 
+/// Undoes the commit that created a conversation, which undo inside the conversation does not.
+pub async fn uncreate(store: &dyn Store, conversation: ConversationId) {
+    let query = JournalQuery { after: 0, conversation: Some(conversation), limit: 1 };
+    let first = store.journal(query).await.expect("the journal can be read").entries[0].first;
+    commit(store, Change::Undo { position: first }).await;
+}
+
 /// Redoes what was undone last in a scope.
 pub async fn redo(store: &dyn Store, scope: Scope) {
     step(store, scope, Step::Redo).await;

@@ -298,9 +298,6 @@ impl<W: Write + Send> Exporter<'_, W> {
     async fn attached(&mut self, id: ConversationId) -> Result<()> {
         let store = self.database.store.clone();
         let attached = store.attached(id).await?;
-        for (message, text) in attached.streams {
-            self.line(Kind::Chunk, Some(id), &ChunkRecord { message, text })?;
-        }
         for note in &attached.notes {
             self.line(Kind::Note, Some(id), note)?;
         }

@@ -31,20 +31,6 @@ pub(super) fn size_of(record: &MessageRecord) -> usize {
     content.body.text().len() + json.sum::<usize>() + origin.sum::<usize>() + 256
 }
 
-/// Cuts a text into pieces that a commit can hold.
-pub(super) fn pieces_of(text: &str) -> Vec<&str> {
-    let mut pieces = Vec::new();
-    let mut rest = text;
-    while rest.len() > GROUP_BYTES {
-        let border = (0..=GROUP_BYTES).rev().find(|place| rest.is_char_boundary(*place)).unwrap_or(0);
-        let (piece, behind) = rest.split_at(border);
-        pieces.push(piece);
-        rest = behind;
-    }
-    pieces.push(rest);
-    pieces
-}
-
 pub(super) fn new_message(record: &MessageRecord) -> NewMessage {
     let mut content = record.content.clone();
     // An erased message has nothing to stream.

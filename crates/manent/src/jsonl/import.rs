@@ -356,15 +356,6 @@ impl Importer<'_> {
 
     async fn attached(&mut self, conversation: ConversationId, line: &Line) -> Result<()> {
         match line.kind {
-            Kind::Chunk => {
-                let Some(ChunkRecord { message, text }) = self.read(line) else { return Ok(()) };
-                if self.owns(conversation, message).await? {
-                    for delta in pieces_of(&text) {
-                        self.low(now(), Change::AppendChunk { message, delta: delta.to_owned() }).await?;
-                    }
-                }
-                Ok(())
-            }
             Kind::Note => {
                 let Some(Note { id, message, kind, actor, value, at }) = self.read(line) else { return Ok(()) };
                 match self.owns(conversation, message).await? {

@@ -23,7 +23,6 @@ pub(super) enum Kind {
     Conversation,
     Branch,
     Message,
-    Chunk,
     Head,
     Note,
     Bookmark,
@@ -126,12 +125,6 @@ pub(super) struct MessageRecord {
     pub erased: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<manent_store::MessageOrigin>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct ChunkRecord {
-    pub message: MessageId,
-    pub text: String,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -88,6 +88,13 @@ impl Tenants {
         &self.inner.home
     }
 
+    /// Returns the databases that are open now, for upkeep that opens none.
+    pub fn open_databases(&self) -> Vec<(TenantId, Database)> {
+        let mut open = self.inner.stores.open();
+        open.push((DEFAULT_TENANT, self.inner.home.clone()));
+        open
+    }
+
     /// Returns the database of a tenant that is in use.
     pub async fn database(&self, id: TenantId) -> Result<Database> {
         if id == DEFAULT_TENANT {

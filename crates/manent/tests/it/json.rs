@@ -174,7 +174,8 @@ fn every_change_survives_json_but_bytes() {
     let name = || "n".to_owned();
     let call =
         || ToolCall { message, part: 0, call_id: name(), name: name(), state: ToolState::Pending, record: raw() };
-    let finish = Finish { status: MessageStatus::Complete, body: Body::of(&[]), tokens: None, usage: Some(raw()) };
+    let finish =
+        Finish { status: MessageStatus::Complete, body: Some(Body::of(&[])), tokens: None, usage: Some(raw()) };
     let fold = NewFold {
         id: id(FoldId::new),
         after: message,

@@ -105,7 +105,7 @@ pub async fn fill(database: &Database) -> ConversationId {
         .with_metadata(json(r#"{"m": 1}"#));
     let media = database.append(chat, media).await.expect("added");
     database.edit(chat, ids[1], MessageDraft::user("TWO"), Tail::Keep).await.expect("edited");
-    database.insert(chat, None, vec![MessageDraft::new("system", &[])]).await.expect("inserted");
+    database.insert(chat, None, vec![MessageDraft::new("system", &[Part::text("be brief")])]).await.expect("inserted");
     database.remove(chat, Stretch { first: ids[2], last: ids[2] }).await.expect("removed");
     database.edit(chat, ids[3], MessageDraft::user("FOUR"), Tail::Cut).await.expect("edited");
     database.keep_failed(chat, MessageDraft::user("never sent")).await.expect("kept");

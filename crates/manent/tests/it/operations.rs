@@ -22,6 +22,13 @@ async fn a_person_cannot_give_a_bad_name_and_the_old_one_stays() {
         assert_eq!(database.rename(chat, name).await.expect_err("refused").code(), code);
     }
     assert_eq!(database.conversation(chat).await.expect("there").title, "old");
+    database
+        .edit_conversation(chat, ConversationPatch { title: Some("10:30".to_owned()), ..Default::default() }, None)
+        .await
+        .expect("edited");
+    database.rename(chat, "at 10:30").await.expect("the colon was there before");
+    let refused = database.rename(chat, "at 10:30?").await.expect_err("refused");
+    assert!(refused.to_string().contains("“?”"), "{refused}");
     database.rename(chat, "  项目技术讨论 ").await.expect("allowed");
     assert_eq!(database.conversation(chat).await.expect("there").title, "项目技术讨论");
 }
@@ -356,4 +363,60 @@ async fn closing_does_not_hold_up_the_worker_that_asks() {
     for append in appends {
         append.await.expect("joined").map_or_else(|error| assert_eq!(error.code(), "closed"), drop);
     }
+}
+
+#[tokio::test]
+async fn an_idle_stream_ends_incomplete_with_its_words() {
+    let database = open();
+    let chat = conversation(&database, "a").await;
+    let begin = || async { database.begin_stream(chat, MessageDraft::new("assistant", &[])).await.expect("begun") };
+    let (idle, finished) = (begin().await, begin().await);
+    database.stream(idle, "half an ").await.expect("streamed");
+    database.stream(idle, "answer").await.expect("streamed");
+    let finish = Finish { status: MessageStatus::Complete, body: None, tokens: None, usage: None };
+    database.stream(finished, "whole").await.expect("streamed");
+    database.finish_stream(finished, finish).await.expect("finished");
+    assert_eq!(database.end_idle_streams(STREAM_LEASE).await.expect("looked"), 0, "its writer was just heard of");
+    assert_eq!(database.end_idle_streams(std::time::Duration::ZERO).await.expect("ended"), 1);
+    let ended = database.message(idle).await.expect("there").message.content;
+    assert_eq!((ended.status, ended.body.words().as_str()), (MessageStatus::Incomplete, "half an answer"));
+    assert_eq!(database.end_idle_streams(std::time::Duration::ZERO).await.expect("looked"), 0);
+    assert_eq!(database.stream(idle, "late").await.expect_err("refused").code(), "not_streaming");
+    assert!(database.verify().await.expect("verified").is_sound());
+}
+
+#[tokio::test]
+async fn what_undo_would_do_is_told_before_it_is_done() {
+    use manent::store::JournalKind::{ConversationEdited, MessagesAppended};
+    let database = open();
+    let chat = conversation(&database, "a").await;
+    let scope = || Scope::Conversation(chat);
+    let steps = || async {
+        let steps = database.undo_steps(scope()).await.expect("readable");
+        (steps.undo.map(|step| step.kinds), steps.redo.map(|step| step.kinds))
+    };
+    assert_eq!(steps().await, (None, None), "the conversation itself stays");
+    database.append(chat, MessageDraft::user("hello")).await.expect("appended");
+    database.pin(chat).await.expect("pinned");
+    database.pin(chat).await.expect("pinned again, which changes nothing");
+    assert_eq!(steps().await, (Some(vec![ConversationEdited]), None));
+    database.undo(scope()).await.expect("undone");
+    assert_eq!(steps().await, (Some(vec![MessagesAppended]), Some(vec![ConversationEdited])));
+    database.undo(scope()).await.expect("undone");
+    assert_eq!(steps().await, (None, Some(vec![MessagesAppended])));
+    assert_eq!(database.undo(scope()).await.expect_err("nothing").code(), "nothing_to_undo");
+    database.redo(scope()).await.expect("redone");
+    assert_eq!(texts(&database, chat).await, ["hello"]);
+}
+
+#[tokio::test]
+async fn an_empty_message_is_refused() {
+    let database = open();
+    let chat = conversation(&database, "a").await;
+    for text in ["", " \n\t　"] {
+        let refused = database.append(chat, MessageDraft::user(text)).await.expect_err("refused");
+        assert_eq!(refused.code(), "invalid");
+    }
+    database.append(chat, MessageDraft::new("user", &[])).await.expect_err("refused");
+    assert_eq!(texts(&database, chat).await, Vec::<String>::new());
 }

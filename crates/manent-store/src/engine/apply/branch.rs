@@ -267,7 +267,8 @@ fn cut_of(tx: &mut Tx<'_>, head: Head, at: &SpliceAt) -> Outcome<Cut> {
 
 pub(crate) fn move_head(tx: &mut Tx<'_>, conversation: ConversationId, to: &HeadTo) -> Outcome<Done> {
     let mut row = tx.conversation(conversation)?;
-    let images = [row.head_image()];
+    let before = row.head_image();
+    let was = row.head;
     let head = match to {
         HeadTo::Message(message) => tx.head_at(&row, *message)?,
         HeadTo::End(branch) => {
@@ -295,6 +296,8 @@ pub(crate) fn move_head(tx: &mut Tx<'_>, conversation: ConversationId, to: &Head
     let sums = tx.sums_at(head)?;
     move_to(&mut row, head, sums);
     tx.keep(&row);
+    // A head that stays where it is makes no undo step.
+    let images = if head == was { Vec::new() } else { vec![before] };
     tx.journal(row.no, &Entry::of(Kind::HeadMoved, &images))?;
     Ok(Done::Plain)
 }

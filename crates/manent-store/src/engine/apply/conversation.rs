@@ -209,8 +209,14 @@ pub(crate) fn edit(tx: &mut Tx<'_>, id: ConversationId, patch: &ConversationPatc
     }
     after.tags.sort_unstable();
     after.body = body.bytes();
-    put_image(tx, &after)?;
-    let images = [Image::Conversation(Box::new(before))];
+    // Without a before-image there is nothing to undo: a change that changes nothing is no undo step.
+    let images = match after == before {
+        true => Vec::new(),
+        false => {
+            put_image(tx, &after)?;
+            vec![Image::Conversation(Box::new(before))]
+        }
+    };
     tx.journal(row.no, &Entry::of(Kind::ConversationEdited, &images))?;
     Ok(Done::Plain)
 }

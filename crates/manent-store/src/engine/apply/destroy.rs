@@ -12,6 +12,7 @@ use super::author::author_step;
 use super::conversation::seal_of;
 use super::message::facts_at;
 use super::scrub::{finish_scrubs, forget_tags, forget_words, set_scrub, sweep, sweep_beside};
+use super::stream;
 use super::unindex;
 use crate::error::{Conflict, StoreError};
 use crate::transaction::{Done, Erase, Receipt};
@@ -277,7 +278,7 @@ fn delete_messages(
                         if depth == Depth::Erase {
                             forget_named(tx, key, MessageId::from_bytes(id), budget)?;
                         }
-                        execute(tx.connection, "delete from chunk where key = $1", [key])?;
+                        stream::close(tx.connection, Address(key))?;
                         execute(tx.connection, "delete from message where key = $1", [key])?;
                         budget.receipt.messages += budget.spend(1);
                     }
@@ -370,6 +371,7 @@ fn empty_message(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outc
          set facts = $1, author_no = null, source_no = null, ordinal = null, external = null, raw = null, body = $2
          where key = $3";
     execute(tx.connection, sql, (facts.encode(), &b"[]"[..], address.0))?;
+    execute(tx.connection, "delete from stream where key = $1", [address.0])?;
 
     budget.receipt.messages += budget.spend(1);
     forget_named(tx, address.0, id, budget)?;

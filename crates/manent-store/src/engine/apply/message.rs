@@ -1,15 +1,15 @@
-//! Messages: appended, streamed, finished once.
+//! Messages: appended.
 
 use super::super::codes::{Flags, Kind, NameKind};
 use super::super::connection::{execute, execute_gathered, maybe, one};
 use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
-use super::super::prepare::{Facts, blobs_of};
+use super::super::prepare::Facts;
+use super::super::raw;
 use super::super::tx::{ConversationRow, Entry, Tx};
-use super::super::{raw, read};
-use super::branch;
+use super::{branch, stream};
 use crate::error::{Conflict, StoreError};
-use crate::transaction::{At, Done, Finish, HeadMove, MessageOrigin, Why};
+use crate::transaction::{At, Done, HeadMove, MessageOrigin, Why};
 use manent_model::path;
 use manent_model::{Address, Base, Branch, ConversationId, Digest, Head, MessageId, MessageStatus, NewMessage, Sums};
 
@@ -255,10 +255,13 @@ fn insert_one(
             content.body.text().as_bytes(),
         ),
     )?;
+    if streaming {
+        stream::open(tx, Address(key), &content.body)?;
+    }
     Ok(())
 }
 
-fn use_blob(tx: &mut Tx<'_>, sha256: &[u8; 32], key: i64) -> Outcome<()> {
+pub(super) fn use_blob(tx: &mut Tx<'_>, sha256: &[u8; 32], key: i64) -> Outcome<()> {
     let found: Option<i64> = maybe(tx.connection, "select no from blob where sha256 = $1", [sha256], |row| row.get(0))?;
     if let Some(no) = found {
         let sql = "insert into blob_use (blob_no, key) values ($1, $2) on conflict do nothing";
@@ -267,102 +270,9 @@ fn use_blob(tx: &mut Tx<'_>, sha256: &[u8; 32], key: i64) -> Outcome<()> {
     Ok(())
 }
 
-pub(crate) fn append_chunk(tx: &mut Tx<'_>, id: MessageId, delta: &str) -> Outcome<Done> {
-    let spot = tx.spot(id)?;
-    tx.owner(&spot, id)?;
-    streaming_facts(tx, spot.address)?;
-    let sql = "select coalesce(max(n), 0) + 1 from chunk where key = $1";
-    let n: i64 = one(tx.connection, sql, [spot.address.0], |row| row.get(0))?;
-    let sealed = super::super::seal::seal(tx.key, "chunk", &chunk_id(spot.address, n), delta.as_bytes());
-    execute(tx.connection, "insert into chunk (key, n, body) values ($1, $2, $3)", (spot.address.0, n, sealed))?;
-    let entry = Entry { key: Some(spot.address.0), ..Entry::of(Kind::ChunkAppended, &[]) };
-    tx.journal(spot.conversation_no, &entry)?;
-    Ok(Done::Plain)
-}
-
-pub(crate) fn chunk_id(address: Address, n: i64) -> [u8; 16] {
-    let mut id = [0; 16];
-    id[..8].copy_from_slice(&address.0.to_le_bytes());
-    id[8..].copy_from_slice(&n.to_le_bytes());
-    id
-}
-
-/// Returns the facts of a message that still streams.
-fn streaming_facts(tx: &Tx<'_>, address: Address) -> Outcome<MessageFacts> {
-    let facts = facts_at(tx, address)?;
-    match facts.flags.status {
-        MessageStatus::Streaming => Ok(facts),
-        _ => Err(Conflict::NotStreaming.into()),
-    }
-}
-
 /// Returns the facts of a message that exists.
 pub(crate) fn facts_at(tx: &Tx<'_>, address: Address) -> Outcome<MessageFacts> {
     let sql = "select facts from message where key = $1";
     let bytes: Vec<u8> = one(tx.connection, sql, [address.0], |row| row.get(0))?;
     MessageFacts::decode(&bytes).ok_or_else(|| StoreError::altered("message", format!("{address:?}")).into())
-}
-
-pub(crate) fn finish(tx: &mut Tx<'_>, id: MessageId, finish: &Finish) -> Outcome<Done> {
-    if finish.status == MessageStatus::Streaming {
-        return Err(StoreError::Invalid("a message is finished as complete, incomplete or failed".to_owned()).into());
-    }
-    let spot = tx.spot(id)?;
-    let mut row = tx.owner(&spot, id)?;
-    let mut message = read::message::by_address(tx.connection, tx.caches, tx.key, spot.address)?;
-    let facts = match streaming_facts(tx, spot.address) {
-        Ok(facts) => facts,
-        // The same ending again is a retry.
-        Err(conflict) => {
-            let same = message.content.body == finish.body && message.content.status == finish.status;
-            return if same { Ok(Done::Plain) } else { Err(conflict) };
-        }
-    };
-    let earlier = message.content.sums();
-    message.content.status = finish.status;
-    message.content.body = finish.body.clone();
-    message.content.tokens = finish.tokens;
-    message.content.usage = finish.usage.clone();
-    let digest = message.content.digest(tx.key, id);
-    let facts = MessageFacts {
-        flags: Flags { status: finish.status, ..facts.flags },
-        tokens: finish.tokens,
-        usage: finish.usage.as_ref().map(|json| json.text().to_owned()),
-        digest: Some(digest),
-        ..facts
-    };
-    let sql = "update message set facts = $1, body = $2 where key = $3";
-    execute(tx.connection, sql, (facts.encode(), finish.body.text().as_bytes(), spot.address.0))?;
-    execute(tx.connection, "delete from chunk where key = $1", [spot.address.0])?;
-    for sha256 in blobs_of(&finish.body) {
-        use_blob(tx, &sha256, spot.address.0)?;
-    }
-    grow_sums(tx, spot.address, message.content.sums() - earlier)?;
-    let sums = tx.sums_at(row.head)?;
-    let head = row.head;
-    move_to(&mut row, head, sums);
-    tx.keep(&row);
-    let entry = Entry {
-        key: Some(spot.address.0),
-        added: Some(tx.key.digest(&[b"added", &digest.0])),
-        ..Entry::of(Kind::MessageFinished, &[])
-    };
-    tx.journal(row.no, &entry)?;
-    Ok(Done::Plain)
-}
-
-/// A finished stream changes what is counted at its slot, and so every running sum behind it.
-///
-/// Streams end at the end of their branch but for a rare race, so this touches one row. Branches that forked behind
-/// the stream while it ran keep the sums of then; those are corrected as well.
-fn grow_sums(tx: &mut Tx<'_>, address: Address, grown: Sums) -> Outcome<()> {
-    if grown == Sums::default() {
-        return Ok(());
-    }
-    let sql = "update message
-         set visible_sum = visible_sum + $1, words_sum = words_sum + $2, tokens_sum = tokens_sum + $3
-         where key between $4 and $5";
-    let parameters = (grown.visible, grown.words, grown.tokens, address.0, address.branch().end().0);
-    execute(tx.connection, sql, parameters)?;
-    branch::grow_behind(tx, address)
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod conversation;
 pub(crate) mod message;
+pub(crate) mod stream;
 pub(crate) mod branch;
 pub(crate) mod attached;
 pub(crate) mod run;
@@ -79,8 +80,8 @@ pub(crate) fn apply(tx: &mut Tx<'_>, change: &Change, facts: &[Facts]) -> Outcom
             let append = message::Append { at, head: *head, why: *why, messages, origins, facts };
             message::append(tx, *conversation, &append)
         }
-        Change::AppendChunk { message, delta } => message::append_chunk(tx, *message, delta),
-        Change::FinishMessage { message, finish } => message::finish(tx, *message, finish),
+        Change::AppendChunk { message, delta } => stream::append_chunk(tx, *message, delta),
+        Change::FinishMessage { message, finish } => stream::finish(tx, *message, finish),
         Change::OpenBranch { conversation, branch, base, own, pieces, why, origins } => {
             let open = branch::Open { id: *branch, base: base.as_ref(), own, pieces, why: *why, facts, origins };
             branch::open_given(tx, *conversation, &open)

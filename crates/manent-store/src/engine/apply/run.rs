@@ -11,7 +11,7 @@ use crate::transaction::{Done, NewEvent};
 use manent_model::{Address, ConversationId, InputId, Json, MessageId, Micros, ToolCall, ToolState, ToolStep};
 
 pub(crate) fn tool_id(address: Address, part: i64) -> [u8; 16] {
-    super::message::chunk_id(address, part)
+    super::stream::chunk_id(address, part)
 }
 
 pub(crate) fn tool_row(tx: &Tx<'_>, key: i64, part: i64) -> Outcome<Option<ToolCallImage>> {

@@ -127,9 +127,27 @@ fn read_commit(connection: Connection<'_>, scope: ScopeNo, mut at: Position) -> 
     Ok(commit.map(|commit| (commit, at)))
 }
 
-/// Undoes or redoes what is the last change of a scope now. Nobody can come between looking and doing.
+/// Finds what a caller may undo or redo in a scope. Undo inside a conversation stops at the commit that created it: it
+/// would remove the conversation that the caller is in.
+pub(crate) fn target_for_caller(connection: Connection<'_>, scope: &Scope, step: Step) -> Outcome<Option<Position>> {
+    let scope = scope_no(connection, scope)?;
+    let found = target(connection, scope, step)?;
+    match (scope, found) {
+        (ScopeNo::Conversation(no), Some(position)) if step == Step::Undo => {
+            let sql = "select count(*)
+                 from journal
+                 where first = $1 and pos >= $1 and pos <= $1 + 5000 and conversation_no = $2 and kind = $3";
+            let created = Kind::ConversationCreated as i64;
+            let creates: i64 = one(connection, sql, (position, no, created), |row| row.get(0))?;
+            Ok(found.filter(|_| creates == 0))
+        }
+        _ => Ok(found),
+    }
+}
+
+/// Undoes or redoes what is the last change of a scope now, in the transaction that looks for it.
 pub(crate) fn step(tx: &mut Tx<'_>, scope: &Scope, step: Step) -> Outcome<Done> {
-    let found = target(tx.connection, scope_no(tx.connection, scope)?, step)?;
+    let found = target_for_caller(tx.connection, scope, step)?;
     let nothing = match step {
         Step::Undo => Conflict::NothingToUndo,
         Step::Redo => Conflict::NothingToRedo,

@@ -6,7 +6,7 @@ use super::super::read::Reading;
 use super::super::search::feed::{CURSOR, Cursor};
 use super::super::search::{Doc, DocKey, DocKind, Entry, docs};
 use super::super::tx::Tx;
-use manent_model::Address;
+use manent_model::{Address, MessageStatus};
 
 /// Takes a message out of the index.
 pub(crate) fn message(tx: &mut Tx<'_>, address: Address) -> Outcome<()> {
@@ -18,7 +18,9 @@ pub(crate) fn message(tx: &mut Tx<'_>, address: Address) -> Outcome<()> {
     }
     let mut reading = Reading { connection: tx.connection, caches: tx.caches, key: tx.key, index: None };
     let found = docs::owner_of(&reading, address).and_then(|owner| {
-        let message = docs::message(&mut reading, address)?;
+        // An open stream has no row in the index, and one that was never added cannot be deleted.
+        let message =
+            docs::message(&mut reading, address)?.filter(|message| message.content.status != MessageStatus::Streaming);
         Ok(owner.zip(message).map(|(owner, message)| docs::of_message(&message, owner)))
     });
     match found {

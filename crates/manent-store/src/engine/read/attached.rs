@@ -1,8 +1,8 @@
 //! What is attached to conversations, and the logs of runs.
 
 use super::super::apply::attached::{CallBody, FoldBody, note_id};
-use super::super::apply::message::chunk_id;
 use super::super::apply::run::tool_id;
+use super::super::apply::stream::chunk_id;
 use super::super::codes::{NameKind, fold_of, outcome_of, tool_of};
 use super::super::connection::{Found, Ran, maybe, rows};
 use super::super::fault::Outcome;

@@ -1,6 +1,6 @@
 //! The journal, for tails and for undo.
 
-use super::super::apply::undo::{scope_no, target};
+use super::super::apply::undo::target_for_caller;
 use super::super::codes::Kind;
 use super::super::connection::{Found, Ran, each, maybe, rows};
 use super::super::fault::Outcome;
@@ -190,6 +190,34 @@ pub(crate) fn request_at(reading: &mut Reading<'_>, key: &[u8]) -> Outcome<Optio
 }
 
 pub(crate) fn undo_target(reading: &mut Reading<'_>, scope: &Scope, step: Step) -> Outcome<Option<Position>> {
-    let scope = scope_no(reading.connection, scope)?;
-    target(reading.connection, scope, step)
+    target_for_caller(reading.connection, scope, step)
+}
+
+/// Returns the conversation of the newest journal row that has one within the realm. Looks at a bounded number of rows.
+pub(crate) fn last_changed(reading: &Reading<'_>, realm: &Realm) -> Outcome<Option<ConversationId>> {
+    let within = Within::of(reading.connection, realm)?;
+    let sql = "select j.pos, j.conversation_no, c.id
+         from (select pos, conversation_no from journal where pos < $1 order by pos desc limit $2) j
+         left join conversation c on c.no = j.conversation_no and c.withdrawn = 0 and c.status <> 4
+         order by j.pos desc";
+    let (mut before, mut looked_at) = (Position::MAX, 0);
+    while looked_at < LOOKED_AT_MAX {
+        let page: Vec<(Position, Option<i64>, Option<[u8; 16]>)> =
+            rows(reading.connection, sql, (before, i64::from(PAGE_MAX)), |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            })?;
+        for (_, no, id) in &page {
+            if let (Some(no), Some(id)) = (no, id)
+                && within.has(reading.connection, *no)?
+            {
+                return Ok(Some(ConversationId::from_bytes(*id)));
+            }
+        }
+        match page.last() {
+            Some((position, ..)) => before = *position,
+            None => return Ok(None),
+        }
+        looked_at += page.len();
+    }
+    Ok(None)
 }

@@ -81,9 +81,10 @@ pub(crate) fn message_of(
             }
         }
         Some(digest) if message.content.digest(key, message.id) == digest => {}
-        // While it streams, the body is what its chunks say, and each of those is sealed.
+        // While it streams there is no digest: the first body is parsed, and each chunk carries its own MAC.
         None if flags.status == MessageStatus::Streaming => {
-            message.content.body = Body::parse(message.content.body.text()).map_err(|_| altered())?;
+            let first = Body::parse(message.content.body.text()).map_err(|_| altered())?;
+            message.content.body = first.with_text(&super::stream::text(connection, key, message.address)?);
         }
         _ => return Err(altered().into()),
     }

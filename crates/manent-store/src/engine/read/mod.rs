@@ -1,6 +1,7 @@
 //! How each question is answered. Every function runs inside one short read transaction.
 
 pub(crate) mod message;
+pub(crate) mod stream;
 pub(crate) mod path;
 pub(crate) mod conversation;
 pub(crate) mod list;

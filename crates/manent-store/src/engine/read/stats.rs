@@ -39,6 +39,8 @@ fn add_path(reading: &mut Reading<'_>, head: Head, stats: &mut Stats) -> Outcome
             if !facts.flags.seen.by_reader || facts.flags.status == MessageStatus::Failed {
                 continue;
             }
+            // The words and tokens of a stream count when it ends; its words are not in the running sums either.
+            let tokens = facts.tokens.filter(|_| facts.flags.status != MessageStatus::Streaming);
             let model = facts.model_no.map(|no| reading.caches.name(reading.connection, no)).transpose()?;
             let message = Counted {
                 role: reading.caches.name(reading.connection, facts.role_no)?.to_string(),
@@ -46,7 +48,7 @@ fn add_path(reading: &mut Reading<'_>, head: Head, stats: &mut Stats) -> Outcome
                 at: (facts.flags.known == Known::Exact).then_some(Micros(facts.at)),
                 day: Micros(facts.at).day(),
                 words: words_sum - before_words,
-                tokens: facts.tokens.map_or(0, i64::from),
+                tokens: tokens.map_or(0, i64::from),
             };
 
             counter.add(stats, &message);

@@ -166,7 +166,7 @@ impl<'a, 'r> Checker<'a, 'r> {
             for row in page {
                 let (address, arrival) = (Address(row.key), row.arrival);
                 let Some(owner) = docs::owner_of(self.reading, address)? else { continue };
-                let message = match docs::searchable(self.reading, row) {
+                let message = match docs::indexable(self.reading, row) {
                     Ok(message) => message,
                     // What cannot be read is told by whoever checks the messages.
                     Err(Fault::Refused(_)) => continue,

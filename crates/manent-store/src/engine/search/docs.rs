@@ -16,7 +16,7 @@ pub(crate) fn owner_token(conversation_no: i64) -> String {
 /// Stands in the rows of a message that has several, because one cannot hold all of its words.
 pub(crate) const SPLIT: &str = "\u{E000}split";
 
-/// Reads a message that can be searched; none if it is gone, erased, or still being written.
+/// Reads a message that can be searched; none if it is gone or erased.
 pub(crate) fn message(reading: &mut Reading<'_>, address: Address) -> Outcome<Option<Message>> {
     let sql = "select key, id, arrival, facts, body from message where key = $1";
     let Some(row) = maybe(reading.connection, sql, [address.0], read_row)? else { return Ok(None) };
@@ -26,8 +26,14 @@ pub(crate) fn message(reading: &mut Reading<'_>, address: Address) -> Outcome<Op
 /// Turns a row into a message, if that can be searched.
 pub(crate) fn searchable(reading: &mut Reading<'_>, row: MessageRow) -> Outcome<Option<Message>> {
     let message = message_of(reading.connection, reading.caches, reading.key, row)?;
-    let is_whole = !message.erased && message.content.status != MessageStatus::Streaming;
-    Ok(is_whole.then_some(message))
+    Ok((!message.erased).then_some(message))
+}
+
+/// Turns a row into a message, if that belongs into the index. A stream does when it has ended: until then its text
+/// changes, and searches read it from the store.
+pub(crate) fn indexable(reading: &mut Reading<'_>, row: MessageRow) -> Outcome<Option<Message>> {
+    let message = searchable(reading, row)?;
+    Ok(message.filter(|message| message.content.status != MessageStatus::Streaming))
 }
 
 /// Returns the passages of a message that belong into a row of the index.

@@ -164,7 +164,7 @@ pub(crate) fn message_docs(reading: &mut Reading<'_>, runs: &[Range]) -> Outcome
             }
         };
         let Some(owner) = owner else { continue };
-        match docs::searchable(reading, row) {
+        match docs::indexable(reading, row) {
             Ok(message) => all.extend(message.iter().flat_map(|message| docs::of_message(message, owner))),
             // One that is damaged keeps nobody from finding the others.
             Err(Fault::Refused(_)) => {}

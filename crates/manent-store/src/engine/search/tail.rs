@@ -1,4 +1,5 @@
-//! The tail: what came since the index last looked, and what waits to be indexed. It is looked through as it is.
+//! The tail: what is searched without the index. These are changes behind its cursor, messages that wait to be indexed,
+//! and open streams, whose text still grows.
 
 use super::super::connection::{Connection, maybe, one, rows};
 use super::super::fault::Outcome;
@@ -111,6 +112,7 @@ pub(crate) fn tail(reading: &mut Reading<'_>, until: Instant) -> Outcome<Tail> {
         reach.waiting += found.messages.iter().map(|run| run.len() as i64).sum::<i64>();
     }
     reach.complete &= at.position >= reach.last;
+    entries.extend(open_streams(reading)?);
     let thoughts: Vec<Entry> = entries
         .iter()
         .filter(|entry| entry.key.kind() == DocKind::Message)
@@ -140,6 +142,14 @@ fn unsure(reading: &mut Reading<'_>) -> Outcome<Vec<Entry>> {
         }
     }
     Ok(entries)
+}
+
+/// Reads the messages that are still being written, those with the latest chunks first.
+fn open_streams(reading: &Reading<'_>) -> Outcome<Vec<Entry>> {
+    let sql = "select key from stream order by renewed_at desc limit $1";
+    let keys: Vec<i64> = rows(reading.connection, sql, [TAIL_MAX as i64], |row| row.get(0))?;
+    let runs: Vec<Range> = keys.into_iter().map(|key| Range::one(Address(key))).collect();
+    feed::entries(reading, &runs)
 }
 
 /// Reads what waits in a file, the newest of it.

@@ -181,8 +181,12 @@ pub async fn an_erased_stream_is_over(store: &dyn Store) {
     erase(store, Erase::Message(message_id)).await;
     assert_eq!(store.attached(conversation).await.expect("readable").streams, []);
     refused(store, Change::AppendChunk { message: message_id, delta: "more".to_owned() }, "not_streaming").await;
-    let finish =
-        Finish { status: MessageStatus::Complete, body: Body::of(&[Part::text("secret")]), tokens: None, usage: None };
+    let finish = Finish {
+        status: MessageStatus::Complete,
+        body: Some(Body::of(&[Part::text("secret")])),
+        tokens: None,
+        usage: None,
+    };
     refused(store, Change::FinishMessage { message: message_id, finish }, "not_streaming").await;
     assert_eq!(texts(store, conversation).await, [""]);
     assert_eq!(sound(store).await.erased, 1);

@@ -427,7 +427,7 @@ pub async fn the_origin_of_a_stream_outlives_its_first_body(store: &dyn Store) {
     };
     commit(store, append).await;
     let body = Body::of(&[Part::text("other words")]);
-    let finish = Finish { status: MessageStatus::Complete, body, tokens: None, usage: None };
+    let finish = Finish { status: MessageStatus::Complete, body: Some(body), tokens: None, usage: None };
     commit(store, Change::FinishMessage { message: stream.id, finish }).await;
     assert_eq!(store.message_origins(vec![stream.id]).await.expect("readable"), [origin]);
 }

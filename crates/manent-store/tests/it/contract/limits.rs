@@ -44,7 +44,7 @@ pub async fn a_transaction_holds_four_mebibytes(store: &dyn Store) {
     let tags = (0..4_200).map(|n| format!("{n:04}{}", "t".repeat(1_000))).collect();
     let member = || Author { id: "m".to_owned(), name: "m".repeat(1_000) };
     let body = Body::of(&[]);
-    let finish = Finish { status: MessageStatus::Complete, body, tokens: None, usage: Some(value()) };
+    let finish = Finish { status: MessageStatus::Complete, body: Some(body), tokens: None, usage: Some(value()) };
     let fold = NewFold {
         id: id(FoldId::new),
         after: message_id,

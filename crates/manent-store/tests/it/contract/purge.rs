@@ -307,8 +307,12 @@ pub async fn a_stream_ends_where_a_purged_conversation_forked_behind_it(store: &
     let (c, _) = forked(store, between, taken, "y").await;
     trash(store, b).await;
     purge(store, b).await;
-    let finish =
-        Finish { status: MessageStatus::Complete, body: Body::of(&[Part::text("told")]), tokens: Some(9), usage: None };
+    let finish = Finish {
+        status: MessageStatus::Complete,
+        body: Some(Body::of(&[Part::text("told")])),
+        tokens: Some(9),
+        usage: None,
+    };
     commit(store, Change::FinishMessage { message: told, finish }).await;
     assert_eq!(texts(store, c).await, ["told", "x", "y"]);
     for conversation in [a, c] {

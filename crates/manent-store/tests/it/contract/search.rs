@@ -306,7 +306,7 @@ pub async fn what_changes_is_found_as_it_is_now(store: &dyn Store) {
     assert_eq!(words(store, "edited").await, ["edited"]);
 }
 
-pub async fn a_stream_is_found_when_it_ends(store: &dyn Store) {
+pub async fn a_stream_is_found_while_it_runs_and_when_it_ends(store: &dyn Store) {
     let conversation = conversation(store, "").await;
     let mut streaming = message("assistant", "");
     streaming.content.status = MessageStatus::Streaming;
@@ -314,9 +314,13 @@ pub async fn a_stream_is_found_when_it_ends(store: &dyn Store) {
     commit(store, append(conversation, vec![streaming])).await;
     indexed(store).await;
     commit(store, Change::AppendChunk { message: id, delta: "flowing water".to_owned() }).await;
+    assert_eq!(words(store, "water").await, ["flowing water"]);
+    indexed(store).await;
+    commit(store, Change::AppendChunk { message: id, delta: "falls".to_owned() }).await;
+    assert_eq!(words(store, "waterfalls").await, ["flowing waterfalls"]);
     assert_eq!(words(store, "water").await, Vec::<String>::new());
     let body = Body::of(&[Part::text("flowing water")]);
-    let finish = Finish { status: MessageStatus::Complete, body, tokens: None, usage: None };
+    let finish = Finish { status: MessageStatus::Complete, body: Some(body), tokens: None, usage: None };
     commit(store, Change::FinishMessage { message: id, finish }).await;
     assert_eq!(words(store, "water").await, ["flowing water"]);
 }

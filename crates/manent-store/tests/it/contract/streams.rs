@@ -13,7 +13,7 @@ fn stream() -> NewMessage {
 
 fn finish(message: MessageId, status: MessageStatus, text: &str) -> Change {
     let body = Body::of(&[Part::text(text)]);
-    let finish = Finish { status, body, tokens: Some(9), usage: Some(json("{ \"out\":9}")) };
+    let finish = Finish { status, body: Some(body), tokens: Some(9), usage: Some(json("{ \"out\":9}")) };
     Change::FinishMessage { message, finish }
 }
 
@@ -45,6 +45,87 @@ pub async fn a_stream_grows_in_chunks_and_ends_once(store: &dyn Store) {
     assert!(commit(store, append(conversation, vec![message])).await.repeated, "the append of the stream again");
     counts_hold(store, conversation).await;
     sound(store).await;
+}
+
+fn chunk(message: MessageId, delta: &str) -> Change {
+    Change::AppendChunk { message, delta: delta.to_owned() }
+}
+
+fn finish_as_it_is(message: MessageId, status: MessageStatus) -> Change {
+    Change::FinishMessage { message, finish: Finish { status, body: None, tokens: None, usage: None } }
+}
+
+pub async fn a_stream_finished_without_a_body_keeps_its_chunks(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let (empty, mut begun, mut thinking) = (stream(), stream(), stream());
+    begun.content.body = Body::of(&[Part::text("It was ")]);
+    thinking.content.body = Body::of(&[Part::Reasoning { text: "hm".to_owned(), extra: Vec::new() }]);
+    for message in [&empty, &begun, &thinking] {
+        commit(store, append(conversation, vec![message.clone()])).await;
+        commit(store, chunk(message.id, "从前有座山，")).await;
+        commit(store, chunk(message.id, "long ago")).await;
+        commit(store, finish_as_it_is(message.id, MessageStatus::Complete)).await;
+        assert_eq!(commit(store, finish_as_it_is(message.id, MessageStatus::Complete)).await.done, [Done::Plain]);
+        refused(store, finish_as_it_is(message.id, MessageStatus::Failed), "not_streaming").await;
+    }
+    let told = "从前有座山，long ago";
+    assert_eq!(texts(store, conversation).await, [told, &format!("It was {told}"), told]);
+    assert_eq!(path(store, conversation, None).await[2].content.body.parts().len(), 2);
+    counts_hold(store, conversation).await;
+    sound(store).await;
+}
+
+pub async fn the_words_of_a_running_stream_are_read(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    say(store, conversation, &["tell me"]).await;
+    let message = stream();
+    commit(store, append(conversation, vec![message.clone()])).await;
+    assert_eq!(texts(store, conversation).await, ["tell me", ""]);
+    for (delta, so_far) in [("Once ", "Once "), ("", "Once "), ("upon", "Once upon")] {
+        commit(store, chunk(message.id, delta)).await;
+        assert_eq!(texts(store, conversation).await, ["tell me", so_far]);
+        let alone = store.messages(MessagesQuery::Ids(vec![message.id])).await.expect("readable");
+        assert_eq!(alone[0].message.content.body.words(), so_far);
+        assert_eq!(alone[0].message.content.status, MessageStatus::Streaming);
+        counts_hold(store, conversation).await;
+    }
+    sound(store).await;
+}
+
+pub async fn an_idle_stream_is_listed_until_it_is_renewed_or_ends(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let (first, second) = (stream(), stream());
+    let idle = |before: i64| async move {
+        let idle = store.idle_streams(at(before), 10).await.expect("readable");
+        idle.into_iter().map(|stream| (stream.conversation, stream.message, stream.renewed_at)).collect::<Vec<_>>()
+    };
+    for (time, message) in [(10, &first), (20, &second)] {
+        let transaction = Transaction::of(at(time), append(conversation, vec![message.clone()]));
+        store.commit(transaction).await.expect("appended");
+    }
+    assert_eq!(idle(10).await, []);
+    assert_eq!(idle(11).await, [(conversation, first.id, at(10))]);
+    assert_eq!(idle(99).await, [(conversation, first.id, at(10)), (conversation, second.id, at(20))]);
+    store.commit(Transaction::of(at(30), chunk(first.id, ""))).await.expect("renewed");
+    assert_eq!(idle(30).await, [(conversation, second.id, at(20))]);
+    let found = store.idle_streams(at(30), 10).await.expect("readable").remove(0);
+    assert_eq!(found.version, shown(store, conversation).await.version);
+    commit(store, finish_as_it_is(second.id, MessageStatus::Incomplete)).await;
+    assert_eq!(idle(99).await, [(conversation, first.id, at(30))]);
+    commit(store, Change::Erase { target: Erase::Message(first.id) }).await;
+    assert_eq!(idle(99).await, []);
+}
+
+pub async fn a_stream_larger_than_a_commit_is_refused(store: &dyn Store) {
+    let conversation = conversation(store, "a").await;
+    let message = stream();
+    commit(store, append(conversation, vec![message.clone()])).await;
+    let quotes = "\"".repeat(1 << 20);
+    commit(store, chunk(message.id, &quotes)).await;
+    refused(store, chunk(message.id, &quotes), "too_large").await;
+    commit(store, chunk(message.id, "end")).await;
+    commit(store, finish_as_it_is(message.id, MessageStatus::Complete)).await;
+    assert_eq!(texts(store, conversation).await, [format!("{quotes}end")]);
 }
 
 pub async fn a_stream_that_fails_is_not_counted(store: &dyn Store) {

@@ -414,7 +414,7 @@ pub async fn what_leaves_no_old_value_is_stepped_over(store: &dyn Store) {
     commit(store, Change::AppendChunk { message, delta: "x".to_owned() }).await;
     commit(store, Change::TakeLease { conversation, owner: "o".to_owned(), until: at(9) }).await;
     let finish =
-        Finish { status: MessageStatus::Complete, body: Body::of(&[Part::text("x")]), tokens: None, usage: None };
+        Finish { status: MessageStatus::Complete, body: Some(Body::of(&[Part::text("x")])), tokens: None, usage: None };
     let finished = commit(store, Change::FinishMessage { message, finish }).await;
     refused(store, Change::Undo { position: finished.first }, "cannot_undo").await;
     assert_eq!(store.undo_target(scope.clone(), Step::Undo).await.expect("readable"), Some(appended.first));

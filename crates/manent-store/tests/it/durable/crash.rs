@@ -207,7 +207,7 @@ impl Work {
             }
             Some((message, said)) => {
                 let body = Body::of(&[Part::text(said.as_str())]);
-                let finish = Finish { status: MessageStatus::Complete, body, tokens: Some(3), usage: None };
+                let finish = Finish { status: MessageStatus::Complete, body: Some(body), tokens: Some(3), usage: None };
                 let effect = (*message.as_bytes(), Some(body_of(&said)));
                 self.send(Change::FinishMessage { message, finish }, vec![effect]).await;
             }

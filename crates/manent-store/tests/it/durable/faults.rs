@@ -250,7 +250,7 @@ fn chunk(message: MessageId) -> Plan {
 fn finish(message: MessageId) -> Plan {
     let body = Body::of(&[Part::text("finished")]);
     let after = Some(body.text().to_owned());
-    let finish = Finish { status: MessageStatus::Complete, body, tokens: None, usage: None };
+    let finish = Finish { status: MessageStatus::Complete, body: Some(body), tokens: None, usage: None };
     let transaction = Transaction::of(at(1), Change::FinishMessage { message, finish });
     Plan { transaction, thing: *message.as_bytes(), before: Some(streaming("")), after }
 }

@@ -23,6 +23,7 @@ mod erase;
 mod index;
 mod backup;
 mod migrate;
+mod wal;
 mod participants;
 mod writers;
 mod postgres;

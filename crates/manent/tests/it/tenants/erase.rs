@@ -2,7 +2,7 @@
 
 use super::{Opened, by, draft, person, talk};
 use manent::model::{KeyDraft, KeyScope, TenantStatus};
-use manent::store::{MemoriesQuery, Scope};
+use manent::store::{Change, JournalQuery, MemoriesQuery, Scope};
 use manent::{ConversationDraft, Json, MemoryDraft, MessageDraft, Place, Refusal, Tenants};
 use std::path::Path;
 use std::time::Duration;
@@ -360,9 +360,10 @@ async fn an_erased_user_leaves_what_others_wrote(opened: Opened) {
     let undone = ConversationDraft { title: "undone-canary".to_owned(), ..ConversationDraft::default() };
     let undone = hers.create(undone).await.expect("made").id;
     hers.append(undone, MessageDraft::assistant("withdrawn-canary")).await.expect("kept");
-    for _ in 0..2 {
-        hers.undo(Scope::Conversation(undone)).await.expect("taken back");
-    }
+    hers.undo(Scope::Conversation(undone)).await.expect("taken back");
+    let of_hers = JournalQuery { conversation: Some(undone), ..JournalQuery::default() };
+    let created = hers.journal(of_hers).await.expect("readable").entries[0].first;
+    hers.change(Change::Undo { position: created }).await.expect("taken back");
     hers.set_state(shared, "state-canary", None, Some(Json::of(&"set-canary"))).await.expect("set");
     hers.put_input(shared, Json::of(&"input-canary")).await.expect("put");
     let his = database.acting_as(person("bob"));

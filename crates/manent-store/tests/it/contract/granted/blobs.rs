@@ -82,7 +82,7 @@ pub async fn a_hash_alone_shows_nothing(whole: &Whole) {
     };
     let ways = |bytes: &[u8]| {
         let body = showing(bytes).content.body;
-        let finish = Finish { status: MessageStatus::Complete, body, tokens: None, usage: None };
+        let finish = Finish { status: MessageStatus::Complete, body: Some(body), tokens: None, usage: None };
         let (branch, at) = (id(BranchId::new), SpliceAt::After(None));
         vec![
             append(own, vec![showing(bytes)]),

@@ -112,7 +112,7 @@ const NAMING: &[(&str, Naming)] = &[
     ("chunk", |_, named| Change::AppendChunk { message: named.stream, delta: "more".to_owned() }),
     ("finish", |_, named| {
         let body = Body::of(&[Part::text("done")]);
-        let finish = Finish { status: MessageStatus::Complete, body, tokens: None, usage: None };
+        let finish = Finish { status: MessageStatus::Complete, body: Some(body), tokens: None, usage: None };
         Change::FinishMessage { message: named.stream, finish }
     }),
     ("open", |_, named| open(named, None, Vec::new(), vec![message("user", "own")])),

@@ -58,7 +58,7 @@ pub async fn memories_are_those_of_conversations_and_projects_within(whole: &Who
     commit(&**whole, Change::PutMemory { memory: memory(Some(gone), None) }).await;
     let count = async || granted(whole, user("ann")).memories(MemoriesQuery::default()).await.expect("readable").len();
     assert_eq!(count().await, 3);
-    undo(&**whole, Scope::Conversation(gone)).await;
+    uncreate(&**whole, gone).await;
     assert_eq!(count().await, 2);
 }
 

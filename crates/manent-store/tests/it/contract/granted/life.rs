@@ -35,7 +35,7 @@ pub async fn a_membership_counts_from_the_moment_it_is_given_to_that_it_is_taken
 
 pub async fn what_was_taken_back_is_reached_again_when_it_comes_again(whole: &Whole) {
     let conversation = talk(whole, "ann", &["bob"], None).await;
-    undo(&**whole, Scope::Conversation(conversation)).await;
+    uncreate(&**whole, conversation).await;
     assert!(!reaches(whole, "ann", conversation).await && !reaches(whole, "bob", conversation).await);
     sound(&**whole).await;
     redo(&**whole, Scope::Conversation(conversation)).await;

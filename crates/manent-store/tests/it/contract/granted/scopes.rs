@@ -74,7 +74,7 @@ fn changes() -> Vec<(KeyScope, Change)> {
         version: 1,
     };
     let scratch = Scratch { kind: text(), id: text(), actor: text(), body: json("1"), at: at(1) };
-    let finish = Finish { status: MessageStatus::Complete, body: Body::of(&[]), tokens: None, usage: None };
+    let finish = Finish { status: MessageStatus::Complete, body: Some(Body::of(&[])), tokens: None, usage: None };
     let mut from_elsewhere = append(conversation, vec![message("user", "x")]);
     if let Change::AppendMessages { origins, messages, .. } = &mut from_elsewhere {
         let message = messages[0].id;

@@ -118,7 +118,12 @@ pub async fn an_id_that_is_taken_makes_nothing_ones_own(whole: &Whole) {
             append(conversation, vec![stolen]),
             Change::FinishMessage {
                 message: other.first,
-                finish: Finish { status: MessageStatus::Complete, body: Body::of(&[]), tokens: None, usage: None },
+                finish: Finish {
+                    status: MessageStatus::Complete,
+                    body: Some(Body::of(&[])),
+                    tokens: None,
+                    usage: None,
+                },
             },
         ),
     ];
@@ -165,8 +170,9 @@ pub async fn one_takes_back_and_does_again_what_is_ones_own(whole: &Whole) {
     let edited = commit(&ann, edit(conversation)).await;
     commit(&ann, Change::Undo { position: edited.first }).await;
     assert_eq!(shown(&ann, conversation).await.title, "of ann");
-    // To the last: the conversation itself is taken back, and comes again.
-    commit(&ann, step(Step::Undo)).await;
+    // The conversation itself is taken back only by its position, and comes again.
+    refused(&ann, step(Step::Undo), "nothing_to_undo").await;
+    uncreate(&ann, conversation).await;
     assert_eq!(ann.conversation(ConversationRef::Id(conversation)).await.expect("readable"), None);
     refused(&ann, step(Step::Undo), "nothing_to_undo").await;
     let scope = Scope::Conversation(conversation);

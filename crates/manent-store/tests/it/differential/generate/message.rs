@@ -128,7 +128,7 @@ impl Generator {
         let message = self.streaming(model);
         let finish = Finish {
             status: self.chance.of([Complete, Complete, Complete, Incomplete, Failed, Failed, Streaming]),
-            body: self.body(),
+            body: self.chance.maybe(|_| ()).map(|()| self.body()),
             tokens: self.chance.maybe(|chance| chance.number(..90) as u32),
             usage: self.chance.maybe(Chance::json),
         };

@@ -15,6 +15,7 @@ impl Generator {
             2..8 => Question::Conversation(ConversationRef::Id(conversation)),
             8..13 => Question::List(self.list_query(model)),
             13 => Question::Count(self.list_query(model)),
+            14 if self.chance.once_in(2) => Question::LastChanged,
             14 => Question::Ids { after: self.chance.once_in(2).then_some(conversation), limit: self.chance.limit() },
             15 => self.prefix(model),
             16..18 => Question::Branches(conversation),

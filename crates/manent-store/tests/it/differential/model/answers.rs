@@ -21,6 +21,12 @@ impl Model {
             Question::Messages(query) => data.messages(query).map(Answer::Messages),
             Question::Attached(conversation) => data.attached(*conversation).map(Answer::Attached),
             Question::State { conversation, name, at } => data.state(*conversation, name, *at).map(Answer::State),
+            Question::LastChanged => {
+                let seen = |row: &Arc<Row>| {
+                    data.threads.iter().find(|thread| Some(thread.serial) == row.thread && thread.is_seen())
+                };
+                Ok(Answer::Ids(data.journal.iter().rev().find_map(seen).map(|thread| thread.id).into_iter().collect()))
+            }
             Question::OpenToolCalls(limit) => Ok(Answer::ToolCalls(data.open_tool_calls(*limit))),
             Question::Events(query) => data.events(query).map(Answer::Events),
             Question::Documents(query) => Ok(Answer::Documents(data.documents(query))),
@@ -50,7 +56,7 @@ impl Model {
             Question::Quarantined(source) => data.quarantined(*source).map(Answer::Quarantined),
             Question::Journal(query) => data.journal_page(query).map(Answer::Journal),
             Question::UndoTarget(scope, step) => {
-                data.scope(scope).map(|scope| Answer::Position(data.target(scope, *step)))
+                data.scope(scope).map(|scope| Answer::Position(data.target_for_caller(scope, *step)))
             }
             Question::Stats(query) => data.stats(query).map(Answer::Stats),
         })

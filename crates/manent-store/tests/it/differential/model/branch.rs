@@ -248,7 +248,7 @@ impl Tx<'_> {
 
     pub(super) fn move_head(&mut self, conversation: ConversationId, to: &HeadTo) -> Result<Done> {
         let thread = self.data.seen(conversation)?;
-        let (serial, old) = (thread.serial, thread.old_head());
+        let (serial, was, old) = (thread.serial, thread.head, thread.old_head());
         let own = |id: BranchId| thread.branch(id).ok_or_else(|| not_found("branch", id));
         let head = match to {
             HeadTo::Message(message) => self.data.place_at(thread, *message)?,
@@ -269,8 +269,10 @@ impl Tx<'_> {
                 Place { branch: *id, at: None }
             }
         };
+        let moved = was != head;
         self.data.thread_mut(serial).head = head;
-        self.journal(Some(serial), JournalKind::HeadMoved, vec![old]);
+        let olds = if moved { vec![old] } else { Vec::new() };
+        self.journal(Some(serial), JournalKind::HeadMoved, olds);
         Ok(Done::Plain)
     }
 }

@@ -154,7 +154,7 @@ impl Data {
             for id in self.path(thread.head) {
                 let (_, kept) = self.message(id)?;
                 // What was erased is counted as it was.
-                if let Some(counted) = Counted::of(&kept.content) {
+                if let Some(counted) = Counted::of(&kept.shown().content) {
                     counter.add(&mut stats, &Counted { words: kept.sums.words, ..counted });
                 }
             }

@@ -28,8 +28,13 @@ impl Kept {
             address: Address(self.slot as i64),
             arrival: self.arrival,
             erased: self.erased,
-            content: self.content.clone(),
+            content: Content { body: self.body(), ..self.content.clone() },
         }
+    }
+
+    /// Returns what it says now, with the chunks that have come.
+    pub fn body(&self) -> Body {
+        self.content.body.clone().with_text(&self.chunks.concat())
     }
 }
 
@@ -176,14 +181,16 @@ impl Tx<'_> {
         let (thread, kept) = self.owned(message)?;
         let serial = thread.serial;
         if kept.content.status != MessageStatus::Streaming {
-            let same = kept.content.body == finish.body && kept.content.status == finish.status;
+            let same_body = finish.body.as_ref().is_none_or(|body| kept.content.body == *body);
+            let same = same_body && kept.content.status == finish.status;
             return if same { Ok(Done::Plain) } else { Err(Conflict::NotStreaming.into()) };
         }
-        self.use_blobs(message, &finish.body);
+        let body = finish.body.clone().unwrap_or_else(|| kept.body());
+        self.use_blobs(message, &body);
         let before = kept_sums(self.data, message);
         let kept = self.data.thread_mut(serial).message_mut(message);
         kept.content.status = finish.status;
-        kept.content.body = finish.body.clone();
+        kept.content.body = body;
         kept.content.tokens = finish.tokens;
         kept.content.usage = finish.usage.clone();
         kept.sums = kept.content.sums();

@@ -211,8 +211,11 @@ impl Tx<'_> {
         for tag in &patch.remove_tags {
             about.tags.retain(|number| self.data.tags[*number] != *tag);
         }
+        let olds = match about == before {
+            true => Vec::new(),
+            false => vec![Old::About { thread: serial, about: Box::new(before) }],
+        };
         self.data.thread_mut(serial).about = about;
-        let olds = vec![Old::About { thread: serial, about: Box::new(before) }];
         self.journal(Some(serial), JournalKind::ConversationEdited, olds);
         Ok(Done::Plain)
     }

@@ -90,6 +90,14 @@ impl Data {
         None
     }
 
+    /// Finds what a caller may undo or redo: inside a conversation never the commit that made it.
+    pub fn target_for_caller(&self, scope: ScopeOf, step: Step) -> Option<Position> {
+        let found = self.target(scope, step)?;
+        let makes = |row: &&Arc<Row>| row.first == found && row.kind == JournalKind::ConversationCreated;
+        let is_made = || self.journal.iter().filter(makes).any(|row| scope == ScopeOf::Rows(row.thread));
+        (step == Step::Redo || !is_made()).then_some(found)
+    }
+
     pub fn scope(&self, scope: &Scope) -> Result<ScopeOf> {
         Ok(match scope {
             Scope::Everything => ScopeOf::Everything,
@@ -179,7 +187,7 @@ impl ScopeOf {
 
 impl Tx<'_> {
     pub(super) fn step(&mut self, scope: &Scope, step: Step) -> Result<Done> {
-        let target = self.data.target(self.data.scope(scope)?, step);
+        let target = self.data.target_for_caller(self.data.scope(scope)?, step);
         let nothing = match step {
             Step::Undo => Conflict::NothingToUndo,
             Step::Redo => Conflict::NothingToRedo,
