@@ -64,6 +64,8 @@ pub struct Operation {
     pub library: Vec<&'static str>,
     /// It is not held to the time that other requests have.
     pub long: bool,
+    /// Its answer may be as large as a page; a few of these run at a time.
+    pub is_large: bool,
     /// What somebody must have to call it.
     pub need: Need,
     /// What the audit log says when it is called, if anything.
@@ -92,6 +94,7 @@ impl Operation {
             says: "",
             library: Vec::new(),
             long: false,
+            is_large: false,
             need,
             audited: None,
             group: "",
@@ -147,6 +150,12 @@ impl Operation {
     /// Says that it may take as long as it takes.
     pub fn may_take_long(mut self) -> Self {
         self.long = true;
+        self
+    }
+
+    /// Says that its answer may be as large as a page.
+    pub fn reads_much(mut self) -> Self {
+        self.is_large = true;
         self
     }
 
@@ -215,6 +224,10 @@ pub struct Rule {
     pub audited: Option<&'static str>,
     /// It may take as long as it takes.
     pub long: bool,
+    /// Its body is JSON, or it has none.
+    pub takes_json: bool,
+    /// Its answer may be as large as a page.
+    pub is_large: bool,
 }
 
 /// What each route needs, by method and path.
@@ -225,8 +238,10 @@ impl Rules {
     /// Reads them off the operations.
     pub fn of(operations: &[Operation]) -> Self {
         let rule = |operation: &Operation| {
-            let Operation { id, need, audited, long, .. } = *operation;
-            ((operation.method.clone(), format!("{BASE}{}", operation.path)), Rule { id, need, audited, long })
+            let Operation { id, need, audited, long, is_large, .. } = *operation;
+            let takes_json = operation.body.as_ref().is_none_or(|(media_type, _)| *media_type == "application/json");
+            let rule = Rule { id, need, audited, long, takes_json, is_large };
+            ((operation.method.clone(), format!("{BASE}{}", operation.path)), rule)
         };
         Self(operations.iter().map(rule).collect())
     }

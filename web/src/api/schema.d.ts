@@ -10,13 +10,36 @@ export type Append = { after?: MessageId | null; messages: (MessageInput)[] };
 export type Appended = { ids: (MessageId)[] };
 
 /** Where messages are appended. */
-export type At2 = { head: { branch: BranchId } } | { after: { branch: BranchId; message?: MessageId | null } } | { instead_of: { branch: BranchId; message: MessageId } } | { branch: { branch: BranchId } };
+export type At2 = At2Head | At2After | At2InsteadOf | At2Branch;
+
+/** On a new branch, after this message of the path; `None` for the start. */
+export type At2After = { after: At2AfterValue };
+
+export type At2AfterValue = { branch: BranchId; message?: MessageId | null };
+
+/** At the end of a branch that exists. */
+export type At2Branch = { branch: At2BranchValue };
+
+export type At2BranchValue = { branch: BranchId };
+
+/** After the head; `branch` is opened if the head is not at the end of its branch. */
+export type At2Head = { head: At2HeadValue };
+
+export type At2HeadValue = { branch: BranchId };
+
+/** On a new branch, in place of this message of the path. */
+export type At2InsteadOf = { instead_of: At2InsteadOfValue };
+
+export type At2InsteadOfValue = { branch: BranchId; message: MessageId };
 
 /** What is attached to a conversation. */
 export type Attached = { bookmarks: (Bookmark)[]; calls: (Call)[]; folds: (Fold)[]; inputs: (Input)[]; lease: Lease | null; notes: (Note)[]; states: (State)[]; streams: ([MessageId, string])[]; tool_calls: (ToolCallTrail)[] };
 
 /** Who did something that the audit log tells of. */
-export type AuditActor = "operator" | "token" | { key: KeyId } | "stranger" | "server";
+export type AuditActor = "operator" | "token" | AuditActorKey | "stranger" | "server";
+
+/** A key. */
+export type AuditActorKey = { key: KeyId };
 
 /** A line of the audit log. */
 export type AuditEntry = { action: string; actor: AuditActor; at: Moment; digest: string; no: number; payload?: Json | null; tenant?: TenantId | null };
@@ -25,7 +48,17 @@ export type AuditEntry = { action: string; actor: AuditActor; at: Moment; digest
 export type AuditPage = { entries: (AuditEntry)[]; next?: number | null };
 
 /** What was found wrong with the audit log. */
-export type AuditProblem = { altered: { no: number } } | { lost: { no: number } };
+export type AuditProblem = AuditProblemAltered | AuditProblemLost;
+
+/** A line does not say what it said. */
+export type AuditProblemAltered = { altered: AuditProblemAlteredValue };
+
+export type AuditProblemAlteredValue = { no: number };
+
+/** A line is missing. */
+export type AuditProblemLost = { lost: AuditProblemLostValue };
+
+export type AuditProblemLostValue = { no: number };
 
 /** What was found when the audit log was checked. */
 export type AuditReport = { digest: string; erased: number; lines: number; problems: (AuditProblem)[] };
@@ -59,7 +92,207 @@ export type CallInput = { after?: MessageId | null; at: Moment; cost_micros?: nu
 export type CallOutcome = "answered" | "failed" | "stopped";
 
 /** One change. Every kind that the design knows exists; each is journalled unless it says otherwise.  In JSON the kind is the only member and holds the rest: what was written as JSON inside stays as it was written. The pieces of a blob are bytes and are not read from JSON. */
-export type Change = { create_conversation: { branch: BranchId; draft: ConversationDraft; id: ConversationId; importing?: boolean } } | { edit_conversation: { id: ConversationId; patch: ConversationPatch } } | { append_messages: { at: At2; conversation: ConversationId; head: HeadMove; messages: (NewMessage)[]; origins?: (MessageOrigin)[]; why: Why } } | { append_chunk: { delta: string; message: MessageId } } | { finish_message: { finish: Finish; message: MessageId } } | { open_branch: { base?: BranchBase | null; branch: BranchId; conversation: ConversationId; origins?: (MessageOrigin)[]; own?: (NewMessage)[]; pieces?: (Stretch)[]; why: Why } } | { splice: { at: SpliceAt; branch: BranchId; conversation: ConversationId; messages: (NewMessage)[]; origins?: (MessageOrigin)[] } } | { move_head: { conversation: ConversationId; to: HeadTo } } | { add_note: { id: NoteId; kind: string; message: MessageId; value: Json } } | { remove_note: { id: NoteId } } | { set_bookmark: { conversation: ConversationId; head?: MessageId | null; metadata?: Json | null; name: string } } | { remove_bookmark: { conversation: ConversationId; name: string } } | { set_state: { after?: MessageId | null; conversation: ConversationId; name: string; value?: Json | null } } | { add_fold: { conversation: ConversationId; fold: NewFold } } | { set_fold_active: { active: boolean; fold: FoldId } } | { put_tool_call: { call: ToolCall; note: string } } | { put_tool_trail: { call: ToolCall; steps: (ToolStep)[] } } | { move_tool_call: { message: MessageId; note: string; part: number; record?: Json | null; to: ToolState } } | { append_events: { conversation: ConversationId; events: (NewEvent)[] } } | { put_input: { body: Json; conversation: ConversationId; id: InputId } } | { take_inputs: { conversation: ConversationId; ids: (InputId)[] } } | { take_lease: { conversation: ConversationId; owner: string; until: Moment } } | { renew_lease: { conversation: ConversationId; token: number; until: Moment } } | { release_lease: { conversation: ConversationId; token: number } } | { put_document: { body?: Json | null; id: string; kind: string; project?: ProjectId | null } } | { record_call: { call: CallInput; conversation: ConversationId } } | { put_source: { source: Source } } | { put_origin: { origin: Origin } } | { quarantine: { quarantined: Quarantined } } | { put_memory: { memory: Memory } } | { remove_memory: { id: MemoryId } } | { put_scratch: { scratch: Scratch } } | { remove_scratch: { actor: string; id: string; kind: string } } | { create_project: { project: Project } } | { edit_project: { id: ProjectId; patch: ProjectPatch } } | { remove_project: { id: ProjectId } } | { undo: { position: number } } | { step: { scope: Scope; step: Step } } | { purge: { conversation: ConversationId } } | { erase: { target: Erase } };
+export type Change = ChangeCreateConversation | ChangeEditConversation | ChangeAppendMessages | ChangeAppendChunk | ChangeFinishMessage | ChangeOpenBranch | ChangeSplice | ChangeMoveHead | ChangeAddNote | ChangeRemoveNote | ChangeSetBookmark | ChangeRemoveBookmark | ChangeSetState | ChangeAddFold | ChangeSetFoldActive | ChangePutToolCall | ChangePutToolTrail | ChangeMoveToolCall | ChangeAppendEvents | ChangePutInput | ChangeTakeInputs | ChangeTakeLease | ChangeRenewLease | ChangeReleaseLease | ChangePutDocument | ChangeRecordCall | ChangePutSource | ChangePutOrigin | ChangeQuarantine | ChangePutMemory | ChangeRemoveMemory | ChangePutScratch | ChangeRemoveScratch | ChangeCreateProject | ChangeEditProject | ChangeRemoveProject | ChangeUndo | ChangeStep | ChangePurge | ChangeErase;
+
+/** Folds messages. */
+export type ChangeAddFold = { add_fold: ChangeAddFoldValue };
+
+export type ChangeAddFoldValue = { conversation: ConversationId; fold: NewFold };
+
+/** Says something about a message. */
+export type ChangeAddNote = { add_note: ChangeAddNoteValue };
+
+export type ChangeAddNoteValue = { id: NoteId; kind: string; message: MessageId; value: Json };
+
+/** Adds a delta to a streaming message; not undoable, the message is. */
+export type ChangeAppendChunk = { append_chunk: ChangeAppendChunkValue };
+
+export type ChangeAppendChunkValue = { delta: string; message: MessageId };
+
+/** Logs events. */
+export type ChangeAppendEvents = { append_events: ChangeAppendEventsValue };
+
+export type ChangeAppendEventsValue = { conversation: ConversationId; events: (NewEvent)[] };
+
+/** Adds messages. `origins` belong to some of them by id. */
+export type ChangeAppendMessages = { append_messages: ChangeAppendMessagesValue };
+
+export type ChangeAppendMessagesValue = { at: At2; conversation: ConversationId; head: HeadMove; messages: (NewMessage)[]; origins?: (MessageOrigin)[]; why: Why };
+
+/** Makes a conversation with its first branch. The same external id again is a retry. */
+export type ChangeCreateConversation = { create_conversation: ChangeCreateConversationValue };
+
+export type ChangeCreateConversationValue = { branch: BranchId; draft: ConversationDraft; id: ConversationId; importing?: boolean };
+
+/** Makes a project. */
+export type ChangeCreateProject = { create_project: ChangeCreateProjectValue };
+
+export type ChangeCreateProjectValue = { project: Project };
+
+/** Changes what is said about a conversation. */
+export type ChangeEditConversation = { edit_conversation: ChangeEditConversationValue };
+
+export type ChangeEditConversationValue = { id: ConversationId; patch: ConversationPatch };
+
+/** Changes a project. */
+export type ChangeEditProject = { edit_project: ChangeEditProjectValue };
+
+export type ChangeEditProjectValue = { id: ProjectId; patch: ProjectPatch };
+
+/** Destroys one step's worth of content everywhere, with a receipt; not undoable. Send it until it is finished. */
+export type ChangeErase = { erase: ChangeEraseValue };
+
+export type ChangeEraseValue = { target: Erase };
+
+/** Ends a streaming message, once. */
+export type ChangeFinishMessage = { finish_message: ChangeFinishMessageValue };
+
+export type ChangeFinishMessageValue = { finish: Finish; message: MessageId };
+
+/** Moves the head: rewind, switch, clear. */
+export type ChangeMoveHead = { move_head: ChangeMoveHeadValue };
+
+export type ChangeMoveHeadValue = { conversation: ConversationId; to: HeadTo };
+
+/** Moves a tool call along an allowed transition. */
+export type ChangeMoveToolCall = { move_tool_call: ChangeMoveToolCallValue };
+
+export type ChangeMoveToolCallValue = { message: MessageId; note: string; part: number; record?: Json | null; to: ToolState };
+
+/** Opens a branch that comes from elsewhere: base, own messages, pieces by their first and last message. */
+export type ChangeOpenBranch = { open_branch: ChangeOpenBranchValue };
+
+export type ChangeOpenBranchValue = { base?: BranchBase | null; branch: BranchId; conversation: ConversationId; origins?: (MessageOrigin)[]; own?: (NewMessage)[]; pieces?: (Stretch)[]; why: Why };
+
+/** Destroys one step's worth of a conversation in the trash; not undoable. Answers whether it is done. */
+export type ChangePurge = { purge: ChangePurgeValue };
+
+export type ChangePurgeValue = { conversation: ConversationId };
+
+/** Writes the next version of a document; no body deletes it. */
+export type ChangePutDocument = { put_document: ChangePutDocumentValue };
+
+export type ChangePutDocumentValue = { body?: Json | null; id: string; kind: string; project?: ProjectId | null };
+
+/** Queues an input for a run. */
+export type ChangePutInput = { put_input: ChangePutInputValue };
+
+export type ChangePutInputValue = { body: Json; conversation: ConversationId; id: InputId };
+
+/** Remembers a text; the same id again replaces it. */
+export type ChangePutMemory = { put_memory: ChangePutMemoryValue };
+
+export type ChangePutMemoryValue = { memory: Memory };
+
+/** Records where an object came from. */
+export type ChangePutOrigin = { put_origin: ChangePutOriginValue };
+
+export type ChangePutOriginValue = { origin: Origin };
+
+/** Overwrites a draft, read mark or pointer; not journalled. */
+export type ChangePutScratch = { put_scratch: ChangePutScratchValue };
+
+export type ChangePutScratchValue = { scratch: Scratch };
+
+/** Records an imported file. */
+export type ChangePutSource = { put_source: ChangePutSourceValue };
+
+export type ChangePutSourceValue = { source: Source };
+
+/** Records a tool call; the first step of its trail is the state it begins in. */
+export type ChangePutToolCall = { put_tool_call: ChangePutToolCallValue };
+
+export type ChangePutToolCallValue = { call: ToolCall; note: string };
+
+/** Records a tool call with the trail that another program kept; its transitions are taken as they were. */
+export type ChangePutToolTrail = { put_tool_trail: ChangePutToolTrailValue };
+
+export type ChangePutToolTrailValue = { call: ToolCall; steps: (ToolStep)[] };
+
+/** Keeps bytes that nobody could read. */
+export type ChangeQuarantine = { quarantine: ChangeQuarantineValue };
+
+export type ChangeQuarantineValue = { quarantined: Quarantined };
+
+/** Records a request to a model. */
+export type ChangeRecordCall = { record_call: ChangeRecordCallValue };
+
+export type ChangeRecordCallValue = { call: CallInput; conversation: ConversationId };
+
+/** Gives a lease back; not undoable. */
+export type ChangeReleaseLease = { release_lease: ChangeReleaseLeaseValue };
+
+export type ChangeReleaseLeaseValue = { conversation: ConversationId; token: number };
+
+/** Forgets a named place. */
+export type ChangeRemoveBookmark = { remove_bookmark: ChangeRemoveBookmarkValue };
+
+export type ChangeRemoveBookmarkValue = { conversation: ConversationId; name: string };
+
+/** Forgets a memory. */
+export type ChangeRemoveMemory = { remove_memory: ChangeRemoveMemoryValue };
+
+export type ChangeRemoveMemoryValue = { id: MemoryId };
+
+/** Takes a note back. */
+export type ChangeRemoveNote = { remove_note: ChangeRemoveNoteValue };
+
+export type ChangeRemoveNoteValue = { id: NoteId };
+
+/** Removes a project from the list; its conversations stay. */
+export type ChangeRemoveProject = { remove_project: ChangeRemoveProjectValue };
+
+export type ChangeRemoveProjectValue = { id: ProjectId };
+
+/** Removes one; not journalled. */
+export type ChangeRemoveScratch = { remove_scratch: ChangeRemoveScratchValue };
+
+export type ChangeRemoveScratchValue = { actor: string; id: string; kind: string };
+
+/** Extends a lease that the token still holds; not undoable. */
+export type ChangeRenewLease = { renew_lease: ChangeRenewLeaseValue };
+
+export type ChangeRenewLeaseValue = { conversation: ConversationId; token: number; until: Moment };
+
+/** Names a place; the same name again moves it. */
+export type ChangeSetBookmark = { set_bookmark: ChangeSetBookmarkValue };
+
+export type ChangeSetBookmarkValue = { conversation: ConversationId; head?: MessageId | null; metadata?: Json | null; name: string };
+
+/** Puts a fold in or out of force. */
+export type ChangeSetFoldActive = { set_fold_active: ChangeSetFoldActiveValue };
+
+export type ChangeSetFoldActiveValue = { active: boolean; fold: FoldId };
+
+/** Sets a named value after a message; `None` for the start; no value unsets it. */
+export type ChangeSetState = { set_state: ChangeSetStateValue };
+
+export type ChangeSetStateValue = { after?: MessageId | null; conversation: ConversationId; name: string; value?: Json | null };
+
+/** Puts messages into the middle of the shown path, or takes some out; the tail is kept by reference. */
+export type ChangeSplice = { splice: ChangeSpliceValue };
+
+export type ChangeSpliceValue = { at: SpliceAt; branch: BranchId; conversation: ConversationId; messages: (NewMessage)[]; origins?: (MessageOrigin)[] };
+
+/** Undoes or redoes the last change of a scope, whichever that is when the transaction has its turn. */
+export type ChangeStep = { step: ChangeStepValue };
+
+export type ChangeStepValue = { scope: Scope; step: Step };
+
+/** Takes inputs out of the queue, in the commit that uses them. */
+export type ChangeTakeInputs = { take_inputs: ChangeTakeInputsValue };
+
+export type ChangeTakeInputsValue = { conversation: ConversationId; ids: (InputId)[] };
+
+/** Takes the lease of a run if it is free or has run out; not undoable. */
+export type ChangeTakeLease = { take_lease: ChangeTakeLeaseValue };
+
+export type ChangeTakeLeaseValue = { conversation: ConversationId; owner: string; until: Moment };
+
+/** Undoes the commit that begins at this position; undoing an undo is a redo. */
+export type ChangeUndo = { undo: ChangeUndoValue };
+
+export type ChangeUndoValue = { position: number };
 
 /** Some more words. */
 export type Chunk = { delta: string };
@@ -115,7 +348,28 @@ export type DoctorReport = { engine: string; files: ([string, number])[]; larges
 export type Document = { at: Moment; body: Json | null; id: string; kind: string; project?: ProjectId | null; version: number };
 
 /** What one change did. */
-export type Done = "plain" | { conversation: ConversationId } | { messages: MessageId | null } | { events: number } | { lease: number } | { version: number } | { purged: boolean } | { erased: Receipt };
+export type Done = "plain" | DoneConversation | DoneMessages | DoneEvents | DoneLease | DoneVersion | DonePurged | DoneErased;
+
+/** The conversation that now exists, perhaps since before. */
+export type DoneConversation = { conversation: ConversationId };
+
+/** What was erased. */
+export type DoneErased = { erased: Receipt };
+
+/** The cursor of the last event that was logged. */
+export type DoneEvents = { events: number };
+
+/** The fencing token. */
+export type DoneLease = { lease: number };
+
+/** The last message that was added. */
+export type DoneMessages = { messages: MessageId | null };
+
+/** Whether nothing is left to purge. */
+export type DonePurged = { purged: boolean };
+
+/** The new version of a document. */
+export type DoneVersion = { version: number };
 
 /** What somebody was typing. */
 export type Draft = { text: string };
@@ -125,11 +379,32 @@ export type Edit = { message: MessageId; tail?: TailWish; with: MessageInput };
 
 export type End = "end";
 
+/** A session that has begun. */
+export type Entrance = { secret: string };
+
 /** What is to be erased. */
-export type Erase = { message: MessageId } | { conversation: ConversationId } | { author: string };
+export type Erase = EraseMessage | EraseConversation | EraseAuthor;
+
+/** Everything that this author wrote, by external id. */
+export type EraseAuthor = { author: string };
+
+/** A conversation with everything in it. */
+export type EraseConversation = { conversation: ConversationId };
+
+/** One message, on every path that reaches it. */
+export type EraseMessage = { message: MessageId };
 
 /** What is to be erased: one of these. */
-export type ErasePlan = { message: MessageId } | { conversation: ConversationId } | { author: string };
+export type ErasePlan = ErasePlanMessage | ErasePlanConversation | ErasePlanAuthor;
+
+/** Everything that this author wrote, by external id. */
+export type ErasePlanAuthor = { author: string };
+
+/** A conversation with everything in it. */
+export type ErasePlanConversation = { conversation: ConversationId };
+
+/** One message, on every path that reaches it. */
+export type ErasePlanMessage = { message: MessageId };
 
 /** What an erasure removed. */
 export type Erasure = { at: Moment; attached: number; audit: number; backups: number; bytes: number; conversations: number; files: number; keys: number; messages: number; rows: number; tenant: string; users: number };
@@ -176,7 +451,21 @@ export type Grouping = "flat" | "conversations";
 export type HeadMove = "follow" | "stay";
 
 /** Where the head goes. */
-export type HeadTo = { message: MessageId } | { end: BranchId } | { on: { branch: BranchId; message?: MessageId | null } } | { empty: BranchId };
+export type HeadTo = HeadToMessage | HeadToEnd | HeadToOn | HeadToEmpty;
+
+/** To a new, empty branch with this id. */
+export type HeadToEmpty = { empty: BranchId };
+
+/** To the end of this branch. */
+export type HeadToEnd = { end: BranchId };
+
+/** To this message: on the shown path if it lies there, else on its own branch. */
+export type HeadToMessage = { message: MessageId };
+
+/** To this message of the path of this branch; `None` for its start. */
+export type HeadToOn = { on: HeadToOnValue };
+
+export type HeadToOnValue = { branch: BranchId; message?: MessageId | null };
 
 /** A lease that is held. */
 export type Held = { token: number };
@@ -360,7 +649,25 @@ export type OpenCall = { conversation: ConversationId; tool_call: ToolCallTrail 
 export type Origin = { external?: string | null; object: OriginObject; ordinal: number; raw?: string | null; source: SourceId };
 
 /** What an origin belongs to. */
-export type OriginObject = { id: ConversationId; kind: "conversation" } | { id: MessageId; kind: "message" } | { id: ProjectId; kind: "project" } | { id: FoldId; kind: "fold" } | { id: MemoryId; kind: "memory" } | { id: string; kind: "document" };
+export type OriginObject = OriginObjectConversation | OriginObjectMessage | OriginObjectProject | OriginObjectFold | OriginObjectMemory | OriginObjectDocument;
+
+/** A conversation. */
+export type OriginObjectConversation = { id: ConversationId; kind: "conversation" };
+
+/** A document, as `kind/id`. */
+export type OriginObjectDocument = { id: string; kind: "document" };
+
+/** A fold. */
+export type OriginObjectFold = { id: FoldId; kind: "fold" };
+
+/** A memory. */
+export type OriginObjectMemory = { id: MemoryId; kind: "memory" };
+
+/** A message. */
+export type OriginObjectMessage = { id: MessageId; kind: "message" };
+
+/** A project. */
+export type OriginObjectProject = { id: ProjectId; kind: "project" };
 
 /** One piece of a message. A type that is not known here, and members that a type does not name, are kept as they were written. Known: text, reasoning, summary and error with `text`; tool_call with `id`, `name`, `input`; tool_result with `call`, `content`; media with `mime` and perhaps `blob`; source with `title`. */
 export type Part = { text?: unknown; type?: string; [name: string]: unknown };
@@ -409,7 +716,10 @@ export type Repaired = { place: string; what: string; why: string };
 export type Resolved = { id: string };
 
 /** What an undo or redo is about. */
-export type Scope = "everything" | { conversation: ConversationId } | "beside";
+export type Scope = "everything" | ScopeConversation | "beside";
+
+/** The last change of this conversation. */
+export type ScopeConversation = { conversation: ConversationId };
 
 /** Something that is overwritten and not journalled: a draft, a read mark, a "current" pointer. */
 export type Scratch = { actor?: string; at: Moment; body: Json; id: string; kind: string };
@@ -441,7 +751,13 @@ export type Source = { at: Moment; format: string; generation: string; id: Sourc
 export type SourceId = string & { readonly kind?: 'SourceId' };
 
 /** What a splice takes out of the shown path. */
-export type SpliceAt = { after: MessageId | null } | { replace: Stretch };
+export type SpliceAt = SpliceAtAfter | SpliceAtReplace;
+
+/** Nothing: the new messages stand after this one; `None` for the start. */
+export type SpliceAtAfter = { after: MessageId | null };
+
+/** These messages, both ends included. */
+export type SpliceAtReplace = { replace: Stretch };
 
 /** A named value that follows the branch. */
 export type State = { after: MessageId | null; at: Moment; name: string; value: Json | null };
@@ -459,7 +775,13 @@ export type Stepped = { position: number };
 export type Stretch = { first: MessageId; last: MessageId };
 
 /** What to show: one of these. */
-export type SwitchTo = { message: MessageId } | { branch: BranchId };
+export type SwitchTo = SwitchToMessage | SwitchToBranch;
+
+/** This branch. */
+export type SwitchToBranch = { branch: BranchId };
+
+/** The branch that this message belongs to. */
+export type SwitchToMessage = { message: MessageId };
 
 /** What becomes of the messages behind an edited one. */
 export type TailWish = "cut" | "keep";
@@ -521,7 +843,28 @@ export type User = { created_at: Moment; id: string; name: string };
 export type Users = { users: (User)[] };
 
 /** One thing that is not as it was written. */
-export type VerifyProblem = { conversation: ConversationId | null; message: MessageId | null; position: number; problem: "altered" } | { conversation: ConversationId | null; position: number; problem: "lost" } | { conversation: ConversationId | null; message: MessageId | null; problem: "doubled" } | { conversation: ConversationId | null; position: number; problem: "chain" } | { problem: "beside"; what: string } | { problem: "index"; what: string } | { problem: "file"; what: string };
+export type VerifyProblem = VerifyProblemAltered | VerifyProblemLost | VerifyProblemDoubled | VerifyProblemChain | VerifyProblemBeside | VerifyProblemIndex | VerifyProblemFile;
+
+/** The content of a message is not what was written. */
+export type VerifyProblemAltered = { conversation: ConversationId | null; message: MessageId | null; position: number; problem: "altered" };
+
+/** Something beside the messages is not what was written. */
+export type VerifyProblemBeside = { problem: "beside"; what: string };
+
+/** The chain of a conversation does not hold at this journal row. */
+export type VerifyProblemChain = { conversation: ConversationId | null; position: number; problem: "chain" };
+
+/** A message stands where the journal knows none, or twice. */
+export type VerifyProblemDoubled = { conversation: ConversationId | null; message: MessageId | null; problem: "doubled" };
+
+/** The file itself is damaged. */
+export type VerifyProblemFile = { problem: "file"; what: string };
+
+/** The index does not hold what the store says; `reindex` makes it anew. */
+export type VerifyProblemIndex = { problem: "index"; what: string };
+
+/** A message that the journal knows is gone. */
+export type VerifyProblemLost = { conversation: ConversationId | null; position: number; problem: "lost" };
 
 /** What `verify` found. */
 export type VerifyReport = { blobs: number; conversations: number; erased: number; indexed: number; journal: number; messages: number; problems: (VerifyProblem)[] };
@@ -551,7 +894,7 @@ export interface Routes {
     body: Nothing;
     answer: AuditReport;
   };
-  /** Takes a backup now, restores and checks it, and only then calls it done. */
+  /** Takes a backup now, restores and checks it, and only then calls it done. Others stay: it counts apart from the scheduled ones, and while as many stand as are kept there is no other. */
   'POST /backups': {
     path: undefined;
     query: undefined;
@@ -1146,7 +1489,7 @@ export interface Routes {
     body: undefined;
     answer: Indexed;
   };
-  /** Ends the session. */
+  /** Ends the session and the streams that were opened in it. */
   'DELETE /session': {
     path: undefined;
     query: undefined;
@@ -1160,12 +1503,12 @@ export interface Routes {
     body: undefined;
     answer: Session;
   };
-  /** Begins a session of the page with the token or a key; the answer sets its cookie. */
+  /** Begins a session of the page with the token or a key. The answer sets its cookie; requests with the cookie count only with the secret as `Manent-Session`. */
   'POST /session': {
     path: undefined;
     query: undefined;
     body: Login;
-    answer: undefined;
+    answer: Entrance;
   };
   /** Returns all imported files. */
   'GET /sources': {
