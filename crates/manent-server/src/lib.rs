@@ -17,6 +17,7 @@ mod guard;
 mod idempotency;
 mod pipe;
 mod view;
+mod variants;
 mod operation;
 mod api;
 mod reference;

@@ -36,7 +36,7 @@ export type At2InsteadOfValue = { branch: BranchId; message: MessageId };
 export type Attached = { bookmarks: (Bookmark)[]; calls: (Call)[]; folds: (Fold)[]; inputs: (Input)[]; lease: Lease | null; notes: (Note)[]; states: (State)[]; streams: ([MessageId, string])[]; tool_calls: (ToolCallTrail)[] };
 
 /** Who did something that the audit log tells of. */
-export type AuditActor = "operator" | "token" | AuditActorKey | "stranger" | "server";
+export type AuditActor = "operator" | "token" | "stranger" | "server" | AuditActorKey;
 
 /** A key. */
 export type AuditActorKey = { key: KeyId };
@@ -88,7 +88,7 @@ export type CallId = string & { readonly kind?: 'CallId' };
 /** One request to a model. */
 export type CallInput = { after?: MessageId | null; at: Moment; cost_micros?: number | null; id: CallId; manifest?: Json | null; model?: string | null; outcome: CallOutcome; sent: (Stretch)[]; tokens_in?: number | null; tokens_out?: number | null };
 
-/** How one request to a model ended. */
+/** How one request to a model ended.  - `answered`: Answered. - `failed`: The provider or the way to it failed. - `stopped`: Stopped by somebody. */
 export type CallOutcome = "answered" | "failed" | "stopped";
 
 /** One change. Every kind that the design knows exists; each is journalled unless it says otherwise.  In JSON the kind is the only member and holds the rest: what was written as JSON inside stays as it was written. The pieces of a blob are bytes and are not read from JSON. */
@@ -317,13 +317,13 @@ export type ConversationDraft = { continued_from?: ConversationId | null; creato
 
 export type ConversationId = string & { readonly kind?: 'ConversationId' };
 
-/** What a conversation is for. */
+/** What a conversation is for.  - `chat`: One person and a model; some call it private. - `agent`: A run of an agent with tools. - `roleplay`: A story with characters. - `group`: Several people. - `channel`: One speaks, many read. */
 export type ConversationKind = "chat" | "agent" | "roleplay" | "group" | "channel";
 
 /** What to change of a conversation; what is `None` stays. */
 export type ConversationPatch = { add_tags?: (string)[]; members?: (Author)[] | null; metadata?: Json | null; pinned?: boolean | null; project?: ProjectId | null; remove_tags?: (string)[]; status?: ConversationStatus | null; times?: ConversationTimes | null; title?: string | null };
 
-/** Where a conversation is in its life. */
+/** Where a conversation is in its life.  - `active`: In use. - `archived`: Put away; listed only when asked for. - `trashed`: In the trash; can be restored or purged. - `importing`: Its import has not finished yet. */
 export type ConversationStatus = "active" | "archived" | "trashed" | "importing";
 
 /** The times of a conversation that comes from elsewhere. */
@@ -335,7 +335,7 @@ export type Conversations = { conversations: (Conversation)[]; next?: string | n
 /** How many there are, as far as was counted. */
 export type Count = { more: boolean; n: number };
 
-/** How far hits are counted. */
+/** How far hits are counted.  - `shown`: Those that are shown, and whether there are more. - `all`: All of them, up to a thousand. */
 export type Counting = "shown" | "all";
 
 /** What became of the records of a kind. */
@@ -412,7 +412,7 @@ export type Erasure = { at: Moment; attached: number; audit: number; backups: nu
 /** An entry of a run's log. */
 export type Event = { at: Moment; body: Json; channel: string; cursor: number };
 
-/** Where a text stands. */
+/** Where a text stands.  - `title`: The name of a conversation. - `tags`: A tag of a conversation. - `text`: Words for the reader. - `reasoning`: What the model thought. - `tool_call`: The name and the arguments of a tool call. - `tool_result`: What a tool answered. - `media`: The name of a file. - `source`: The title of a source. - `summary`: A summary of earlier messages. - `error`: What went wrong. */
 export type Field = "title" | "tags" | "text" | "reasoning" | "tool_call" | "tool_result" | "media" | "source" | "summary" | "error";
 
 /** How a streaming message ends. */
@@ -429,7 +429,7 @@ export type FoldId = string & { readonly kind?: 'FoldId' };
 /** A fold that is to be added. */
 export type FoldInput = { after?: MessageId | null; covers: (Stretch)[]; kind: FoldKind; made_by?: Json | null; parent?: FoldId | null; summary?: string | null };
 
-/** What a fold does to the messages it covers. */
+/** What a fold does to the messages it covers.  - `summary`: A summary stands for them. - `tool_clear`: Tool results are left out. - `media_clear`: Media are left out. - `drop`: They are not sent to the model. */
 export type FoldKind = "summary" | "tool_clear" | "media_clear" | "drop";
 
 /** A fold that was made. */
@@ -444,10 +444,10 @@ export type FormatView = { about: string; generations: (string)[]; name: string 
 /** A page of hits. */
 export type Found = { cut_short: boolean; hits: (Hit)[]; micros: number; next: SearchCursor | null; reach: Reach; total: Count };
 
-/** How hits are put together. */
+/** How hits are put together.  - `flat`: One after another. - `conversations`: The first one of each conversation. */
 export type Grouping = "flat" | "conversations";
 
-/** What happens to the head when messages are appended. */
+/** What happens to the head when messages are appended.  - `follow`: It goes to the last of them. - `stay`: It stays where it is. */
 export type HeadMove = "follow" | "stay";
 
 /** Where the head goes. */
@@ -505,7 +505,7 @@ export type Insert = { after?: MessageId | null; messages: (MessageInput)[] };
 /** A row of the journal as readers of the tail see it. */
 export type JournalEntry = { actor?: Author | null; at: Moment; conversation: ConversationId | null; count: number; first: number; kind: JournalKind; position: number; undoes?: number | null };
 
-/** What kind of change a row of the journal records. The numbers live on disk: one once given keeps its meaning. */
+/** What kind of change a row of the journal records. The numbers live on disk: one once given keeps its meaning.  - `conversation_created`: A conversation was made. - `conversation_edited`: What is said about a conversation was changed. - `messages_appended`: Messages were added. - `message_finished`: A streaming message ended. - `branch_opened`: A branch was opened. - `head_moved`: The head went elsewhere. - `note_added`: Something was said about a message. - `note_removed`: A note was taken back. - `bookmark_set`: A place was named. - `bookmark_removed`: A named place was forgotten. - `state_set`: A named value was set or unset. - `fold_added`: Messages were folded. - `fold_switched`: A fold was put in or out of force. - `tool_call_put`: A tool call was recorded. - `tool_call_moved`: A tool call went to another state. - `events_appended`: Events were logged. - `input_put`: An input was queued. - `inputs_taken`: Inputs were taken. - `lease_changed`: A lease was taken, extended or given back. - `document_put`: A version of a document was written. - `call_recorded`: A request to a model was recorded. - `blob_put`: A blob is complete. - `source_put`: An imported file was recorded. - `origin_put`: Where an object came from was recorded. - `quarantined`: Bytes that nobody could read were kept. - `memory_put`: A text was remembered. - `memory_removed`: A memory was forgotten. - `project_created`: A project was made. - `project_edited`: A project was changed. - `project_removed`: A project was removed. - `undone`: A commit was undone. - `redone`: A commit was redone. - `purged`: A conversation was destroyed. - `erased`: Content was destroyed. - `chunk_appended`: A streaming message grew. */
 export type JournalKind = "conversation_created" | "conversation_edited" | "messages_appended" | "message_finished" | "branch_opened" | "head_moved" | "note_added" | "note_removed" | "bookmark_set" | "bookmark_removed" | "state_set" | "fold_added" | "fold_switched" | "tool_call_put" | "tool_call_moved" | "events_appended" | "input_put" | "inputs_taken" | "lease_changed" | "document_put" | "call_recorded" | "blob_put" | "source_put" | "origin_put" | "quarantined" | "memory_put" | "memory_removed" | "project_created" | "project_edited" | "project_removed" | "undone" | "redone" | "purged" | "erased" | "chunk_appended";
 
 /** A page of the journal, oldest first. */
@@ -525,7 +525,7 @@ export type KeyDraft = { expires_at?: Moment | null; name: string; projects?: (P
 
 export type KeyId = string & { readonly kind?: 'KeyId' };
 
-/** What somebody may do. */
+/** What somebody may do.  - `read`: See what is there. - `append`: Add to it; what is there stays as it is. - `manage`: Change it in ways that can be undone. - `admin`: Destroy, and look after the whole. */
 export type KeyScope = "read" | "append" | "manage" | "admin";
 
 /** The scopes that somebody was given; a list of words in JSON. */
@@ -534,7 +534,7 @@ export type KeyScopes = (KeyScope)[];
 /** A page of keys. */
 export type Keys = { keys: (Key)[] };
 
-/** How a time is known. Order never depends on it: order is by position. */
+/** How a time is known. Order never depends on it: order is by position.  - `exact`: Recorded when it happened. - `inherited`: Taken from a neighbour or from the conversation. - `file`: Taken from the file that held it. - `unknown`: Nobody knows; the value is a place holder. */
 export type Known = "exact" | "inherited" | "file" | "unknown";
 
 /** Who owns a run, until when, with the token that fences off an earlier owner. */
@@ -571,13 +571,13 @@ export type MessageInput = { author?: Author | null; id?: MessageId | null; meta
 /** Where an imported message came from. */
 export type MessageOrigin = { external?: string | null; message: MessageId; ordinal: number; raw?: string | null; source: SourceId };
 
-/** The life of a message. */
+/** The life of a message.  - `complete`: Whole. - `streaming`: Still being written; its text grows in chunks. - `incomplete`: Ended early; what came is kept. - `failed`: Could not be sent; not counted. */
 export type MessageStatus = "complete" | "streaming" | "incomplete" | "failed";
 
 /** A time as RFC 3339 text. Microseconds since 1970 are read as well, and are the answer for moments beyond the years that such a text can name. */
 export type Moment = string | number;
 
-/** What a text names. */
+/** What a text names.  - `conversation`: A conversation. - `message`: A message. - `project`: A project. */
 export type Named = "conversation" | "message" | "project";
 
 /** A message beside a hit. */
@@ -716,7 +716,7 @@ export type Repaired = { place: string; what: string; why: string };
 export type Resolved = { id: string };
 
 /** What an undo or redo is about. */
-export type Scope = "everything" | ScopeConversation | "beside";
+export type Scope = "everything" | "beside" | ScopeConversation;
 
 /** The last change of this conversation. */
 export type ScopeConversation = { conversation: ConversationId };
@@ -727,7 +727,7 @@ export type Scratch = { actor?: string; at: Moment; body: Json; id: string; kind
 /** Where a page ends; hand it back to get the next one. */
 export type SearchCursor = string;
 
-/** The order of hits. */
+/** The order of hits.  - `newest`: The newest first, by the time of the message itself. - `relevance`: The best first, among the newest [`RANKED_MAX`]. */
 export type SearchOrder = "newest" | "relevance";
 
 /** Who sees a message from the start. Hiding it later is a fold or a splice. */
@@ -765,7 +765,7 @@ export type State = { after: MessageId | null; at: Moment; name: string; value: 
 /** Statistics of a conversation or of many. */
 export type Stats = { by_day: { [name: string]: unknown }; by_model: { [name: string]: Tally }; by_role: { [name: string]: Tally }; conversations: number; total: Tally };
 
-/** Back or forth. */
+/** Back or forth.  - `undo`: Undo. - `redo`: Redo. */
 export type Step = "undo" | "redo";
 
 /** What was taken back or done again. */
@@ -783,7 +783,7 @@ export type SwitchToBranch = { branch: BranchId };
 /** The branch that this message belongs to. */
 export type SwitchToMessage = { message: MessageId };
 
-/** What becomes of the messages behind an edited one. */
+/** What becomes of the messages behind an edited one.  - `cut`: The path ends at the edited message. - `keep`: They follow the edited message. */
 export type TailWish = "cut" | "keep";
 
 /** Inputs that a run takes in. */
@@ -797,7 +797,7 @@ export type Tenant = { created_at: Moment; id: TenantId; name: string; status: T
 
 export type TenantId = string & { readonly kind?: 'TenantId' };
 
-/** Where a tenant is in its life. */
+/** Where a tenant is in its life.  - `making`: Its store is being made. - `active`: In use. - `suspended`: Nobody is let in; everything is kept. - `erasing`: Everything is being destroyed. - `erased`: Everything is gone; what was removed is on its receipt. */
 export type TenantStatus = "making" | "active" | "suspended" | "erasing" | "erased";
 
 /** A tenant. */
@@ -824,13 +824,13 @@ export type ToolCallTrail = { call: ToolCall; steps: (ToolStep)[] };
 /** Where a tool call goes. */
 export type ToolMove = { message: MessageId; note?: string; part: number; record?: Json | null; to: ToolState };
 
-/** Where a tool call is. */
+/** Where a tool call is.  - `PENDING`: Asked for by the model. - `APPROVAL_REQUIRED`: A person or a policy must decide. - `APPROVED`: Allowed, not begun. - `EXECUTING`: Running. - `COMPLETED`: Done. - `FAILED`: Went wrong. - `DENIED`: Not allowed. - `SEALED`: Interrupted and closed, so that the conversation stays valid. */
 export type ToolState = "PENDING" | "APPROVAL_REQUIRED" | "APPROVED" | "EXECUTING" | "COMPLETED" | "FAILED" | "DENIED" | "SEALED";
 
 /** One step of the audit trail. */
 export type ToolStep = { actor?: Author | null; at: Moment; note?: string; state: ToolState };
 
-/** Which way a page reaches. */
+/** Which way a page reaches.  - `backward`: Towards the start. - `forward`: Towards the head. */
 export type Towards = "backward" | "forward";
 
 /** Which changes to look at. */
@@ -872,7 +872,7 @@ export type VerifyReport = { blobs: number; conversations: number; erased: numbe
 /** A version that was written. */
 export type Versioned = { version: number };
 
-/** Why a branch was opened. */
+/** Why a branch was opened.  - `start`: The conversation began. - `fork`: Somebody went on from an earlier message. - `retry`: The model was asked again. - `edit`: A message was edited, inserted or removed. - `withdrawn`: A message could not be sent and was taken back. - `clear`: The path was cleared. - `import`: It came from another program. */
 export type Why = "start" | "fork" | "retry" | "edit" | "withdrawn" | "clear" | "import";
 
 /** Messages of a path, always in reading order. */
