@@ -113,7 +113,7 @@ pub(crate) fn in_ranges_cut(connection: Connection<'_>, ranges: &[Range], order:
             (Connection::Postgres(_), order) => {
                 let sql = if order == Order::Ascending { ASCENDING_SENT } else { DESCENDING_SENT };
                 let (room, is_first) = (cut.room(), cut.rows.is_empty());
-                each(connection, sql, (from, to, left, room, is_first), |row| cut.take(row))?;
+                each(connection, sql, (room, is_first, from, to, left), |row| cut.take(row))?;
             }
         }
     }
@@ -131,26 +131,26 @@ const ASCENDING_SENT: &str = "select key, id, arrival,
             case when fits then facts end,
             case when fits then body end
      from (select key, id, arrival, facts, body,
-                  sum(octet_length(facts) + octet_length(body)) over page <= $4
-                  or $5 = 1 and row_number() over page = 1 as fits
+                  sum(octet_length(facts) + octet_length(body)) over page <= $1
+                  or $2 = 1 and row_number() over page = 1 as fits
            from message
-           where key between $1 and $2
+           where key between $3 and $4
            window page as (order by key)
            order by key
-           limit $3) m
+           limit $5) m
      order by key";
 
 const DESCENDING_SENT: &str = "select key, id, arrival,
             case when fits then facts end,
             case when fits then body end
      from (select key, id, arrival, facts, body,
-                  sum(octet_length(facts) + octet_length(body)) over page <= $4
-                  or $5 = 1 and row_number() over page = 1 as fits
+                  sum(octet_length(facts) + octet_length(body)) over page <= $1
+                  or $2 = 1 and row_number() over page = 1 as fits
            from message
-           where key between $1 and $2
+           where key between $3 and $4
            window page as (order by key desc)
            order by key desc
-           limit $3) m
+           limit $5) m
      order by key desc";
 
 /// Turns a row into a message, if it is what was written.
