@@ -15,6 +15,18 @@ describe('the way in', () => {
     await page.getByTestId('rail').waitFor();
   });
 
+  inPage('the cookie alone, as every port of the host gets it, lets nobody in', {}, async (page) => {
+    await enter(page, server);
+    const cookies = await page.context().cookies(server.origin);
+    assert.ok(cookies.length > 0, 'the session has a cookie');
+    const cookie = cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
+    const response = await fetch(`${server.origin}/api/v1/conversations`, { headers: { cookie } });
+    assert.equal(response.status, 401);
+    const secret = await page.evaluate(() => localStorage.getItem('manent-session'));
+    const both = await fetch(`${server.origin}/api/v1/conversations`, { headers: { cookie, 'manent-session': secret } });
+    assert.equal(both.status, 200);
+  });
+
   inPage('without a session the page asks for the token and says how to get it', { allow: REFUSED }, async (page) => {
     await page.goto(server.origin);
     await page.getByTestId('login').waitFor();

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -20,17 +20,19 @@ export async function startServer(home = mkdtempSync(join(tmpdir(), 'manent-web-
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let said = '';
-  const link = await new Promise((resolve, reject) => {
+  const origin = await new Promise((resolve, reject) => {
     const listen = (chunk) => {
       said += chunk;
-      const found = /http:\/\/\S+#token=\w+/.exec(said);
-      if (found) resolve(found[0]);
+      const found = /^Open (http:\/\/[^/\s]+)\//m.exec(said);
+      if (found) resolve(found[1]);
     };
     child.stdout.on('data', listen);
     child.stderr.on('data', listen);
     child.on('exit', (code) => reject(new Error(`the server ended with ${code}: ${said}`)));
   });
-  const [origin, token] = [new URL(link).origin, link.split('#token=')[1]];
+  // The link with the token is for terminals; here the token is read where the server keeps it.
+  const token = readFileSync(join(home, 'token'), 'utf8').trim();
+  const link = `${origin}/#token=${token}`;
   const gone = new Promise((resolve) => child.on('exit', resolve));
   return {
     link,

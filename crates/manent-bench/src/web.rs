@@ -29,7 +29,7 @@ pub const FASTAPI: &str = "FastAPI, SQLAlchemy, SQLite";
 /// The argument with which this program is the server that does nothing.
 pub const SERVE_NOTHING: &str = "--serve-nothing";
 
-const TOKEN: &str = "mnt_0000000000000000000000000000000000000000000000000000000000000000";
+const TOKEN: &str = "mnt_bench_6b1f0d94c8e2a57368140f9d2b7ce5a3";
 const FASTAPI_REQUIREMENTS: [&str; 3] = ["fastapi==0.162.4", "uvicorn[standard]==0.54.0", "sqlalchemy==2.1.8"];
 /// Messages of each conversation whose last ones are read.
 const LENGTH: u64 = 1_000;

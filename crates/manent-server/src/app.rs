@@ -1,6 +1,8 @@
 //! What every handler can reach.
 
 use crate::auth::Auth;
+use crate::budget::Budget;
+use crate::idempotency::InFlight;
 use crate::lines::Lines;
 use crate::metrics::Metrics;
 use crate::operation::Rules;
@@ -11,6 +13,7 @@ use crate::witness::Witness;
 use axum::http::StatusCode;
 use manent::model::TenantId;
 use manent::{BackupPlan, Tenants};
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -37,10 +40,18 @@ pub struct App {
     pub reference: Arc<str>,
     /// What happened.
     pub metrics: Arc<Metrics>,
+    /// Writes under way, by their idempotency keys.
+    pub in_flight: Arc<InFlight>,
     /// Places for requests.
     pub requests: Arc<Places>,
     /// Lines before the handlers.
     pub lines: Arc<Lines>,
+    /// Lines before the handlers whose answers may be large.
+    pub large_reads: Arc<Lines>,
+    /// What the bodies of requests and answers hold.
+    pub budget: Arc<Budget>,
+    /// The folder in which uploads lie until they are stored.
+    pub spool: PathBuf,
     /// Places for imports and exports, which take a thread each until their last byte.
     pub transfers: Arc<Places>,
     /// Places for live tails.

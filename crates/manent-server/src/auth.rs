@@ -1,9 +1,12 @@
-//! Who may come in: whoever has the token or a key, or a session that was begun with one of them.
+//! Authentication: the token, a key, or a session of the page that was begun with one of them.
+//!
+//! A session has two secrets. A cookie carries one; the page keeps the other in the storage of its origin and sends it as a
+//! header. The cookie alone is not enough, because a browser sends it to every port of the host.
 
 use crate::principal::Who;
 use crate::problem::Problem;
 use crate::secret::{Secret, write_private};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use manent::model::{KeyId, KeyWord};
 use manent::{Refusal, Tenants};
 use serde::{Deserialize, Serialize};
@@ -12,9 +15,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::watch;
 
-/// How long a session of the page lasts.
-pub const SESSION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// How long a session of the page lasts behind its last renewal.
+pub const SESSION: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A session is renewed when the page asks for it and so much of its time is over.
+const RENEWAL: Duration = Duration::from_secs(60 * 60);
+
+/// Carries the secret that the page keeps.
+pub const SESSION_HEADER: HeaderName = HeaderName::from_static("manent-session");
 
 const TOKEN_FILE: &str = "token";
 const SESSIONS_FILE: &str = "sessions.json";
@@ -27,11 +37,27 @@ pub struct Auth {
     token: blake3::Hash,
     sessions_file: PathBuf,
     sessions: Mutex<Sessions>,
+    /// Wakes those who wait for the end of a session whenever one has ended.
+    ended: watch::Sender<()>,
     /// Sessions of several servers on one machine meet in one jar, because cookies do not know ports.
     cookie: String,
 }
 
-/// Sessions by the digest of their secret.
+/// What a request has shown.
+pub struct Admitted {
+    pub who: Who,
+    /// The session that it came with, by the digest of its cookie.
+    pub session: Option<String>,
+}
+
+/// A session that has begun: what the browser keeps.
+pub struct Begun {
+    pub cookie: String,
+    /// For the page, which sends it with every request.
+    pub secret: Secret,
+}
+
+/// Sessions by the digest of the secret in their cookie.
 #[derive(Default, Serialize, Deserialize)]
 struct Sessions(BTreeMap<String, Session>);
 
@@ -44,6 +70,9 @@ struct Session {
     /// The digest of the token, if it was begun with that: it ends when there is another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     token: Option<String>,
+    /// The digest of the secret that the page keeps. A session from before there was one lets nobody in.
+    #[serde(default)]
+    page: String,
 }
 
 impl Sessions {
@@ -73,27 +102,30 @@ impl Auth {
             Err(error) => return Err(error),
         };
         let cookie = format!("manent-{port}");
-        Ok(Self { token: token.digest(), sessions_file, sessions: Mutex::new(sessions), cookie })
+        let ended = watch::Sender::new(());
+        Ok(Self { token: token.digest(), sessions_file, sessions: Mutex::new(sessions), ended, cookie })
     }
 
     /// Finds out who sent a request. This is the only place that looks at what they show.
-    pub fn admit(&self, tenants: &Tenants, headers: &HeaderMap) -> Result<Who, Refused> {
+    pub fn admit(&self, tenants: &Tenants, headers: &HeaderMap) -> Result<Admitted, Refused> {
         if let Some(value) = headers.get(header::AUTHORIZATION) {
             let shown = value.to_str().ok().and_then(|text| text.split_once(' '));
             return match shown {
-                Some((scheme, shown)) if scheme.eq_ignore_ascii_case("bearer") => self.know(tenants, shown.trim()),
+                Some((scheme, shown)) if scheme.eq_ignore_ascii_case("bearer") => {
+                    Ok(Admitted { who: self.know(tenants, shown.trim())?, session: None })
+                }
                 _ => Err(Refused::Unknown),
             };
         }
-        let session = self.session_of(headers).ok_or(Refused::Nothing)?;
-        let session = self.lock().0.get(&session.digest().to_string()).cloned();
-        match session.filter(|session| session.end > seconds()) {
-            Some(Session { key: Some(key), .. }) => {
-                tenants.admit_again(key).map(Who::Key).map_err(|why| Refused::Key(why, Some(key)))
+        let (digest, session) = self.session_of(headers).ok_or(Refused::Nothing)?;
+        let who = match session {
+            Session { key: Some(key), .. } => {
+                tenants.admit_again(key).map(Who::Key).map_err(|why| Refused::Key(why, Some(key)))?
             }
-            Some(Session { token: Some(token), .. }) if token == self.mark() => Ok(Who::Token),
-            Some(_) | None => Err(Refused::Nothing),
-        }
+            Session { token: Some(token), .. } if token == self.mark() => Who::Token,
+            Session { .. } => return Err(Refused::Nothing),
+        };
+        Ok(Admitted { who, session: Some(digest) })
     }
 
     /// Finds out whose token or key this is.
@@ -108,9 +140,9 @@ impl Auth {
         }
     }
 
-    /// Begins a session and returns the cookie that carries it.
-    pub fn begin(&self, who: &Who) -> io::Result<String> {
-        let session = Secret::random("");
+    /// Begins a session. Where it cannot be kept, on a full disk, it lasts until the server stops.
+    pub fn begin(&self, who: &Who) -> Begun {
+        let (session, page) = (Secret::random(""), Secret::random(""));
         let now = seconds();
         let mut sessions = self.lock();
         sessions.0.retain(|_, session| session.end > now);
@@ -120,20 +152,60 @@ impl Auth {
         };
         sessions.make_room(key);
         let token = key.is_none().then(|| self.mark());
-        sessions.0.insert(session.digest().to_string(), Session { end: now + SESSION.as_secs(), key, token });
-        self.save(&sessions)?;
-        let (name, age) = (&self.cookie, SESSION.as_secs());
-        Ok(format!("{name}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age={age}", session.reveal()))
+        let kept = Session { end: now + SESSION.as_secs(), key, token, page: page.digest().to_string() };
+        sessions.0.insert(session.digest().to_string(), kept);
+        if let Err(error) = self.save(&sessions) {
+            tracing::warn!(%error, "a session could not be kept; it ends with the server");
+        }
+        drop(sessions);
+        self.ended.send_replace(());
+        Begun { cookie: self.cookie(session.reveal(), SESSION), secret: page }
     }
 
-    /// Ends the session of a request and returns the cookie that forgets it.
-    pub fn end(&self, headers: &HeaderMap) -> io::Result<String> {
-        if let Some(session) = self.session_of(headers) {
-            let mut sessions = self.lock();
-            sessions.0.remove(&session.digest().to_string());
-            self.save(&sessions)?;
+    /// Lengthens the session of a request, and returns the cookie that says so, if that is worth it.
+    pub fn renew(&self, headers: &HeaderMap) -> Option<String> {
+        let (digest, session) = self.session_of(headers)?;
+        let end = seconds() + SESSION.as_secs();
+        if end.saturating_sub(session.end) < RENEWAL.as_secs() {
+            return None;
         }
-        Ok(format!("{}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0", self.cookie))
+        let mut sessions = self.lock();
+        sessions.0.get_mut(&digest)?.end = end;
+        // One that could not be kept ends when it would have ended.
+        self.save(&sessions).ok()?;
+        Some(self.cookie(self.cookie_of(headers)?.reveal(), SESSION))
+    }
+
+    /// Ends the session of a request, cuts the answers that go on in it, and returns the cookie that forgets it.
+    pub fn end(&self, headers: &HeaderMap) -> io::Result<String> {
+        if let Some((digest, _)) = self.session_of(headers) {
+            let mut sessions = self.lock();
+            sessions.0.remove(&digest);
+            // On a full disk the file can only be removed. That ends all sessions with the server, but none goes on.
+            let saved = self.save(&sessions).or_else(|_| self.forget_all());
+            drop(sessions);
+            self.ended.send_replace(());
+            saved?;
+        }
+        Ok(self.cookie("", Duration::ZERO))
+    }
+
+    /// Waits until a session is over: it was ended, gave way to a newer one, or its time has come.
+    pub async fn ended(&self, session: &str) {
+        let mut ended = self.ended.subscribe();
+        loop {
+            let end = self.lock().0.get(session).map(|session| session.end);
+            let left = end.and_then(|end| end.checked_sub(seconds())).filter(|left| *left > 0);
+            let Some(left) = left else { return };
+            tokio::select! {
+                _ = ended.changed() => {}
+                () = tokio::time::sleep(Duration::from_secs(left)) => {}
+            }
+        }
+    }
+
+    fn cookie(&self, value: &str, age: Duration) -> String {
+        format!("{}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}", self.cookie, age.as_secs())
     }
 
     /// Tells this token from another in the file of the sessions, and says nothing else of it.
@@ -141,7 +213,16 @@ impl Auth {
         manent::model::hex::encode(&blake3::derive_key("manent 2026 session of a token", self.token.as_bytes()))
     }
 
-    fn session_of(&self, headers: &HeaderMap) -> Option<Secret> {
+    /// Finds the session of a request by both of its secrets.
+    fn session_of(&self, headers: &HeaderMap) -> Option<(String, Session)> {
+        let digest = self.cookie_of(headers)?.digest().to_string();
+        let session = self.lock().0.get(&digest).cloned()?;
+        let page = headers.get(SESSION_HEADER)?.to_str().ok()?;
+        let is_own = Secret::given(page).digest() == blake3::Hash::from_hex(&session.page).ok()?;
+        (is_own && session.end > seconds()).then_some((digest, session))
+    }
+
+    fn cookie_of(&self, headers: &HeaderMap) -> Option<Secret> {
         let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         cookies
             .flat_map(|line| line.split(';'))
@@ -152,6 +233,14 @@ impl Auth {
 
     fn save(&self, sessions: &Sessions) -> io::Result<()> {
         write_private(&self.sessions_file, &serde_json::to_string(sessions)?)
+    }
+
+    /// Removes the file of the sessions; those of a running server go on.
+    fn forget_all(&self) -> io::Result<()> {
+        match std::fs::remove_file(&self.sessions_file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Sessions> {
@@ -227,9 +316,10 @@ mod tests {
         let home = tempfile::tempdir().expect("a temporary folder");
         let tenants = Tenants::open(&Place::File(home.path().join("manent.db")), None).expect("an empty folder");
         let open = |token: &str| Auth::open(home.path(), &Secret::given(token), 80).expect("readable");
-        let cookie = open("one").begin(&Who::Token).expect("kept");
-        let cookie = cookie.split(';').next().expect("a cookie").parse().expect("a header");
-        let headers = HeaderMap::from_iter([(header::COOKIE, cookie)]);
+        let begun = open("one").begin(&Who::Token);
+        let cookie = begun.cookie.split(';').next().expect("a cookie").parse().expect("a header");
+        let secret = begun.secret.reveal().parse().expect("a header");
+        let headers = HeaderMap::from_iter([(header::COOKIE, cookie), (SESSION_HEADER, secret)]);
         assert!(open("one").admit(&tenants, &headers).is_ok());
         assert!(open("two").admit(&tenants, &headers).is_err(), "the token that began it is no longer one");
         let kept = std::fs::read_to_string(home.path().join(SESSIONS_FILE)).expect("there");

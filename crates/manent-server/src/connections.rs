@@ -16,6 +16,8 @@ use tower::Service;
 
 /// Connections at a time; more wait to be accepted.
 const CONNECTIONS: usize = 4_096;
+/// What one connection reads ahead, and so the most that the headers of a request may take.
+const BUFFER_BYTES: usize = 64 << 10;
 /// How long a caller may take to say what it wants.
 const HEADERS: Duration = Duration::from_secs(15);
 /// How long the last requests may take once the server is to stop.
@@ -54,6 +56,7 @@ pub async fn serve(listener: TcpListener, router: Router, end: impl Future<Outpu
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEADERS)
+            .max_buf_size(BUFFER_BYTES)
             .serve_connection(TokioIo::new(stream), service);
         let watched = graceful.watch(connection);
         tokio::spawn(async move {

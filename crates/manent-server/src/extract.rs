@@ -1,6 +1,7 @@
 //! What handlers read from a request. Whatever does not fit is a problem that says what and where.
 
 use crate::app::App;
+use crate::budget::Reservation;
 use crate::guard::Key;
 use crate::principal::Principal;
 use crate::problem::{Answer, Problem};
@@ -8,8 +9,8 @@ use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
-use bytes::Bytes;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
 use manent::store::Expect;
 use manent::{ConversationId, Database};
 use serde::de::DeserializeOwned;
@@ -22,8 +23,9 @@ pub struct Json<T>(pub T);
 impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, app: &App) -> Answer<Self> {
-        let bytes = read_body(request.into_body(), app.limits.body_bytes).await?;
+    async fn from_request(request: Request, _: &App) -> Answer<Self> {
+        // The guard has read it within its limit and within the byte budget.
+        let bytes = request.into_body().collect().await.map_err(|_| ended_early())?.to_bytes();
         // A list would be read as the members of an object in their order.
         if bytes.trim_ascii_start().starts_with(b"[") {
             return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_body", "the body is an object"));
@@ -47,8 +49,12 @@ pub(crate) fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Answer<T> {
     Ok(value)
 }
 
-/// Reads a body up to a limit. What says beforehand that it is larger is refused unread.
-pub(crate) async fn read_body(body: Body, limit: usize) -> Answer<Bytes> {
+/// How much memory a JSON body takes while its request is worked on: its text, what is read from it, and what is stored.
+const BODY_COST: usize = 4;
+
+/// Reads a body up to a limit, and reserves the memory that it takes as it arrives. What says beforehand that it is larger
+/// is refused unread.
+pub(crate) async fn read_body(mut body: Body, limit: usize, reservation: &mut Reservation) -> Answer<Bytes> {
     let too_large = || {
         let why = format!("the body is larger than {limit} bytes");
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", why)
@@ -56,11 +62,20 @@ pub(crate) async fn read_body(body: Body, limit: usize) -> Answer<Bytes> {
     if http_body::Body::size_hint(&body).lower() > limit as u64 {
         return Err(too_large());
     }
-    let collected = Limited::new(body, limit).collect().await;
-    collected.map(http_body_util::Collected::to_bytes).map_err(|error| match error.is::<LengthLimitError>() {
-        true => too_large(),
-        false => Problem::invalid("the body ended early"),
-    })
+    let mut bytes = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(piece) = frame.map_err(|_| ended_early())?.into_data() else { continue };
+        if bytes.len() + piece.len() > limit {
+            return Err(too_large());
+        }
+        reservation.grow(piece.len() * BODY_COST)?;
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(bytes.freeze())
+}
+
+fn ended_early() -> Problem {
+    Problem::invalid("the body ended early")
 }
 
 /// Reads the parameters after the question mark.
@@ -191,7 +206,7 @@ impl FromRequestParts<App> for Write {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Answer<Self> {
         let own = principal(parts)?.database.clone();
         let mut database = match parts.extensions.get::<Key>() {
-            Some(Key(key)) => own.once(key).await?,
+            Some(key) => own.once(&key.text).await?,
             None => own,
         };
         if let Some(version) = expected_version(parts)? {

@@ -1,8 +1,11 @@
 //! What stands before every handler: names, origins, keys, limits, and what is said about each request in the log.
 
 use crate::app::App;
-use crate::auth::Refused;
+use crate::auth::{Admitted, Refused};
+use crate::budget::Reservation;
 use crate::connections::Peer;
+use crate::extract::read_body;
+use crate::idempotency;
 use crate::operation::{Need, Rule};
 use crate::places::Share;
 use crate::principal::{Principal, Who};
@@ -14,8 +17,10 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::{FutureExt, StreamExt};
+use manent::model::TenantId;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Names this request in the log and in the answer.
@@ -24,6 +29,9 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 const KEY_MAX: usize = 200;
+
+/// The largest body of a caller that is not known yet.
+const STRANGER_BYTES: usize = 4 << 10;
 
 /// How long a request of somebody may take who is not known yet.
 const STRANGER: Duration = Duration::from_secs(10);
@@ -63,16 +71,16 @@ fn is_loopback(host: &str) -> bool {
     matches!(host, "127.0.0.1" | "localhost" | "[::1]")
 }
 
-/// The key of a change: given by the caller, or made here.
+/// The idempotency key of a write.
 #[derive(Debug, Clone)]
-pub struct Key(pub String);
+pub struct Key {
+    pub text: String,
+    /// The caller sent it, so the same request may arrive again; otherwise it was made here.
+    pub is_given: bool,
+}
 
 /// Lets in what may come in, and answers for what breaks behind it.
-pub async fn guard(
-    State((app, hosts)): State<(App, std::sync::Arc<Hosts>)>,
-    mut request: Request,
-    next: Next,
-) -> Response {
+pub async fn guard(State((app, hosts)): State<(App, Arc<Hosts>)>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let id = crate::secret::Secret::random("").reveal()[..16].to_owned();
     let (method, path) = (request.method().clone(), path_of(&request));
@@ -89,7 +97,7 @@ pub async fn guard(
                 Ok(key) => {
                     key.clone().map(|key| request.extensions_mut().insert(key));
                     let mut response = run(&app, rule, entered.clone(), request, next).await;
-                    if let Some(key) = key.and_then(|key| HeaderValue::from_str(&key.0).ok()) {
+                    if let Some(key) = key.and_then(|key| HeaderValue::from_str(&key.text).ok()) {
                         response.headers_mut().insert(IDEMPOTENCY_KEY, key);
                     }
                     response
@@ -125,7 +133,7 @@ struct Shown {
     path: String,
     address: Option<IpAddr>,
     /// None where nobody needs to be known.
-    who: Option<Result<Who, Refused>>,
+    who: Option<Result<Admitted, Refused>>,
     need: Need,
 }
 
@@ -146,9 +154,9 @@ fn shown(app: &App, hosts: &Hosts, rule: Option<Rule>, request: &Request) -> Ans
 /// Finds out whether whoever sent a request may send it; nobody where nobody needs to be known.
 async fn enter(app: &App, rule: Option<Rule>, shown: Answer<Shown>) -> Answer<Option<Principal>> {
     let Shown { path, address, who, need } = shown?;
-    let who = match who {
+    let Admitted { who, session } = match who {
         None => return Ok(None),
-        Some(Ok(who)) => who,
+        Some(Ok(admitted)) => admitted,
         Some(Err(refused)) => return Err(app.witness.refuse(app, refused, address).await),
     };
     let tenant = who.tenant();
@@ -157,7 +165,8 @@ async fn enter(app: &App, rule: Option<Rule>, shown: Answer<Shown>) -> Answer<Op
         app.metrics.count(tenant, problem.status, Duration::ZERO);
         return Err(problem);
     }
-    let principal = principal(app, who, address).await?;
+    let session = session.map(Arc::from);
+    let principal = Principal { session, ..principal(app, who, address).await? };
     if let Some(rule) = rule {
         app.witness.tell(&app.tenants, &principal, rule, &path).await?;
     }
@@ -171,7 +180,7 @@ async fn principal(app: &App, who: Who, address: Option<IpAddr>) -> Answer<Princ
         Who::Token => app.tenants.home().clone(),
         Who::Key(pass) => app.tenants.granted(pass).await?,
     };
-    Ok(Principal { who, tenant, database, by })
+    Ok(Principal { who, tenant, database, by, session: None })
 }
 
 /// Reads the key of a change, and refuses what a form of another site could send.
@@ -191,6 +200,10 @@ fn admitted(is_write: bool, request: &Request) -> Answer<Option<Key>> {
 fn check(hosts: &Hosts, request: &Request) -> Answer<()> {
     let headers = request.headers();
     let refused = |code, why: &str| Problem::new(StatusCode::FORBIDDEN, code, why);
+    // A proxy may have looked at another one of several.
+    if headers.get_all(header::HOST).iter().count() > 1 {
+        return Err(Problem::invalid("a request has one Host header"));
+    }
     let host = request.uri().authority().map(Authority::as_str).or_else(|| text(headers, header::HOST));
     let Some(host) = host.filter(|host| hosts.allows(host)) else {
         return Err(refused("host", "this server does not answer to that name; allow it with --host"));
@@ -221,11 +234,11 @@ fn is_accepted(content_type: &str) -> bool {
 
 fn key_of(headers: &HeaderMap) -> Result<Key, Problem> {
     let Some(value) = headers.get(IDEMPOTENCY_KEY) else {
-        return Ok(Key(manent::request_key()));
+        return Ok(Key { text: manent::request_key(), is_given: false });
     };
     match value.to_str() {
         Ok(text) if (1..=KEY_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()) => {
-            Ok(Key(text.to_owned()))
+            Ok(Key { text: text.to_owned(), is_given: true })
         }
         _ => Err(Problem::invalid("an Idempotency-Key has 1 to 200 visible ASCII characters")),
     }
@@ -248,24 +261,42 @@ async fn run(
         let why = "too many requests at a time";
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", why).into_response();
     }
+    // It is held until the handler has answered.
+    let mut reservation = app.budget.begin(tenant, share);
     let ended = {
         let who = principal.as_ref().map(|principal| principal.who.clone());
+        let session = principal.as_ref().and_then(|principal| principal.session.clone());
+        let auth = app.auth.clone();
         move || async move {
-            match who {
-                Some(who) => who.ended().await,
-                None => std::future::pending().await,
+            let key_ended = async {
+                match who {
+                    Some(who) => who.ended().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let session_ended = async {
+                match session {
+                    Some(session) => auth.ended(&session).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = key_ended => {}
+                () = session_ended => {}
             }
         }
     };
     principal.map(|principal| request.extensions_mut().insert(principal));
     let answered = async {
-        let answered = within_time(app, rule, tenant.is_some(), request, next);
+        let answered = within_time(app, rule, tenant, &mut reservation, request, next);
         match tenant.filter(|_| app.tenants.are_several()) {
             Some(tenant) => app.lines.work(tenant, answered).await,
             None => answered.await,
         }
     };
     tokio::select! {
+        // The request that ends its own session is answered.
+        biased;
         response = answered => until(response, ended),
         () = ended.clone()() => {
             key_ended().into_response()
@@ -304,11 +335,18 @@ where
     Response::from_parts(parts, Body::from_stream(pieces))
 }
 
-async fn within_time(app: &App, rule: Option<Rule>, is_known: bool, request: Request, next: Next) -> Response {
-    let answered = AssertUnwindSafe(next.run(request)).catch_unwind();
+async fn within_time(
+    app: &App,
+    rule: Option<Rule>,
+    tenant: Option<TenantId>,
+    reservation: &mut Reservation,
+    request: Request,
+    next: Next,
+) -> Response {
+    let answered = AssertUnwindSafe(answered(app, rule, tenant, reservation, request, next)).catch_unwind();
     let time = match rule.is_some_and(|rule| rule.long) {
         true => Duration::MAX,
-        false if is_known => app.limits.request,
+        false if tenant.is_some() => app.limits.request,
         false => app.limits.request.min(STRANGER),
     };
     match tokio::time::timeout(time, answered).await {
@@ -318,6 +356,51 @@ async fn within_time(app: &App, rule: Option<Rule>, is_known: bool, request: Req
             Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "defect", why).into_response()
         }
         Err(_) => took_too_long().into_response(),
+    }
+}
+
+/// Runs a handler within the byte budget: JSON bodies are reserved as they arrive, large reads run a few at a time, and
+/// their answers are reserved until they are sent.
+async fn answered(
+    app: &App,
+    rule: Option<Rule>,
+    tenant: Option<TenantId>,
+    reservation: &mut Reservation,
+    request: Request,
+    next: Next,
+) -> Response {
+    let Some(rule) = rule else { return next.run(request).await };
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    if !is_read && rule.takes_json {
+        let limit = if rule.need == Need::Nothing { STRANGER_BYTES } else { app.limits.body_bytes };
+        let (parts, body) = request.into_parts();
+        return match read_body(body, limit, reservation).await {
+            Ok(body) => idempotency::run(app, parts, body, next).await,
+            Err(problem) => problem.into_response(),
+        };
+    }
+    let response = match tenant.filter(|_| rule.is_large) {
+        Some(tenant) => app.large_reads.work(tenant, next.run(request)).await,
+        None => next.run(request).await,
+    };
+    match is_read {
+        true => within_budget(app, tenant, response).await,
+        false => response,
+    }
+}
+
+/// Reserves the bytes of an answer until the last of them is sent; an answer in pieces is small at any time.
+async fn within_budget(app: &App, tenant: Option<TenantId>, response: Response) -> Response {
+    let Some(size) = http_body::Body::size_hint(response.body()).exact() else { return response };
+    let share = if tenant.is_some() { app.share() } else { Share::Half };
+    let mut reservation = app.budget.begin(tenant, share);
+    if let Err(problem) = reservation.grow(usize::try_from(size).unwrap_or(usize::MAX)) {
+        return problem.into_response();
+    }
+    let (parts, body) = response.into_parts();
+    match axum::body::to_bytes(body, usize::MAX).await {
+        Ok(bytes) => Response::from_parts(parts, Body::from(reservation.tie(bytes))),
+        Err(_) => Problem::invalid("the answer could not be written").into_response(),
     }
 }
 

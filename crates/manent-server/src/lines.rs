@@ -1,5 +1,5 @@
-//! Lines before the handlers. While one tenant is served alone, everything it asks is worked on at once; while there are
-//! several, each has a few requests at work, and its others wait in its own line. So nobody waits behind all that another asks.
+//! Fair queues before the handlers, one for each tenant: a few requests of each are at work at a time, and its others wait
+//! in its own queue. So no tenant waits behind all that another asks. [`Plan`] says how many.
 
 use manent::model::TenantId;
 use std::collections::{HashMap, VecDeque};
@@ -7,11 +7,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// So many requests are at work at a time, over all tenants that were there lately.
-const AT_WORK: usize = 8;
+/// How many requests are at work at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// Shared by the tenants that were there lately.
+    at_work: usize,
+    /// A tenant has at least so many of them, however many tenants there are.
+    at_least: usize,
+    /// A tenant that is served alone has so many.
+    alone: usize,
+    /// Over all tenants, whatever the share of each.
+    in_all: usize,
+    /// A request that takes longer waits for something, and keeps no other of its tenant from being worked on.
+    long: Option<Duration>,
+}
 
-/// A tenant has at least so many of them, however many tenants there are.
-const AT_LEAST: usize = 2;
+impl Plan {
+    /// Any request: a tenant that is alone waits for nothing.
+    pub const REQUESTS: Self =
+        Self { at_work: 8, at_least: 2, alone: usize::MAX, in_all: usize::MAX, long: Some(LONG) };
+
+    /// Reads whose answers may be as large as a page: what they hold while they are made is bounded by their number.
+    pub const LARGE_READS: Self = Self { at_work: 8, at_least: 1, alone: 8, in_all: 8, long: None };
+}
 
 /// Who was not there for so long counts no more.
 const LATELY: Duration = Duration::from_secs(1);
@@ -19,11 +37,11 @@ const LATELY: Duration = Duration::from_secs(1);
 /// How often those who count no more are looked for.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A request that takes longer waits for something, and keeps no other of its tenant from being worked on.
 const LONG: Duration = Duration::from_millis(50);
 
 /// The lines of all tenants.
 pub struct Lines {
+    plan: Plan,
     state: Mutex<State>,
 }
 
@@ -57,11 +75,15 @@ impl Line {
 
 impl State {
     /// How many requests of one tenant may be at work.
-    fn most(&self) -> usize {
+    fn most(&self, plan: &Plan) -> usize {
         match self.lines.len() {
-            0 | 1 => usize::MAX,
-            several => (AT_WORK / several).max(AT_LEAST),
+            0 | 1 => plan.alone,
+            several => (plan.at_work / several).max(plan.at_least),
         }
+    }
+
+    fn at_work(&self) -> usize {
+        self.lines.values().map(|line| line.at_work).sum()
     }
 
     fn look(&mut self) {
@@ -74,18 +96,19 @@ impl State {
 
 impl Lines {
     /// Makes lines in which nobody waits.
-    pub fn new() -> Arc<Self> {
-        Arc::new(Self { state: Mutex::new(State { lines: HashMap::new(), looked: Instant::now() }) })
+    pub fn new(plan: Plan) -> Arc<Self> {
+        Arc::new(Self { plan, state: Mutex::new(State { lines: HashMap::new(), looked: Instant::now() }) })
     }
 
     /// Does a piece of work when it is its tenant's turn.
     pub async fn work<T>(self: &Arc<Self>, tenant: TenantId, work: impl Future<Output = T>) -> T {
         let turn = self.turn(tenant).await;
+        let Some(long) = self.plan.long else { return work.await };
         let mut work = std::pin::pin!(work);
         tokio::select! {
             biased;
             done = &mut work => return done,
-            () = tokio::time::sleep(LONG) => {}
+            () = tokio::time::sleep(long) => {}
         }
         drop(turn);
         work.await
@@ -117,7 +140,10 @@ impl Lines {
 
     fn next(&self, tenant: TenantId) -> Option<oneshot::Sender<Turn>> {
         let mut state = self.lock();
-        let most = state.most();
+        let most = state.most(&self.plan);
+        if self.plan.in_all != usize::MAX && state.at_work() >= self.plan.in_all {
+            return None;
+        }
         let line = state.lines.get_mut(&tenant).filter(|line| line.at_work < most)?;
         let next = std::iter::from_fn(|| line.waiting.pop_front()).find(|next| !next.is_closed())?;
         line.at_work += 1;
@@ -136,6 +162,11 @@ impl Drop for Turn {
             line.last = Instant::now();
         }
         self.lines.call(self.tenant);
+        if self.lines.plan.in_all != usize::MAX {
+            // The first of another line may have waited for one of all.
+            let others: Vec<TenantId> = self.lines.lock().lines.keys().copied().collect();
+            others.into_iter().for_each(|tenant| self.lines.call(tenant));
+        }
     }
 }
 
@@ -143,6 +174,8 @@ impl Drop for Turn {
 mod tests {
     use super::*;
     use futures_util::FutureExt;
+
+    const AT_WORK: usize = Plan::REQUESTS.at_work;
 
     fn tenant(number: u8) -> TenantId {
         TenantId::new(1, [number; 10])
@@ -164,14 +197,14 @@ mod tests {
 
     #[test]
     fn a_tenant_alone_waits_for_nobody() {
-        let lines = Lines::new();
+        let lines = Lines::new(Plan::REQUESTS);
         let (served, waiting) = come(&lines, tenant(1), 100);
         assert_eq!((served.len(), waiting.len()), (100, 0));
     }
 
     #[test]
     fn beside_another_each_has_its_share_and_its_line_moves_on() {
-        let lines = Lines::new();
+        let lines = Lines::new(Plan::REQUESTS);
         let (one, _) = come(&lines, tenant(1), 1);
         let (mut busy, mut waiting) = come(&lines, tenant(2), 100);
         assert_eq!((busy.len(), waiting.len()), (AT_WORK / 2, 100 - AT_WORK / 2));
@@ -186,7 +219,7 @@ mod tests {
 
     #[test]
     fn who_went_away_takes_no_turn() {
-        let lines = Lines::new();
+        let lines = Lines::new(Plan::REQUESTS);
         let (_one, _) = come(&lines, tenant(1), 1);
         let (mut busy, mut waiting) = come(&lines, tenant(2), AT_WORK / 2 + 3);
         // The first is gone before its turn, the second after it was given one.
@@ -199,7 +232,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_takes_long_keeps_no_other_waiting() {
-        let lines = Lines::new();
+        let lines = Lines::new(Plan::REQUESTS);
         let (_one, _) = come(&lines, tenant(1), 1);
         let slow = futures_util::future::join_all((0..20).map(|_| lines.work(tenant(2), std::future::pending::<()>())));
         let quick = lines.work(tenant(2), async {});
@@ -214,7 +247,7 @@ mod tests {
 
     #[test]
     fn who_was_not_there_lately_counts_no_more() {
-        let lines = Lines::new();
+        let lines = Lines::new(Plan::REQUESTS);
         drop(come(&lines, tenant(1), 1));
         {
             let mut state = lines.lock();

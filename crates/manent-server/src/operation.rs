@@ -64,6 +64,10 @@ pub struct Operation {
     pub library: Vec<&'static str>,
     /// It is not held to the time that other requests have.
     pub long: bool,
+    /// Its answer may be as large as a page; a few of these run at a time.
+    pub is_large: bool,
+    /// What its events are, where it answers `Accept: text/event-stream`.
+    pub events: Option<&'static str>,
     /// What somebody must have to call it.
     pub need: Need,
     /// What the audit log says when it is called, if anything.
@@ -92,6 +96,8 @@ impl Operation {
             says: "",
             library: Vec::new(),
             long: false,
+            is_large: false,
+            events: None,
             need,
             audited: None,
             group: "",
@@ -144,9 +150,21 @@ impl Operation {
         self
     }
 
+    /// Answers with events as well, and says what they are.
+    pub fn streams(mut self, events: &'static str) -> Self {
+        self.events = Some(events);
+        self
+    }
+
     /// Says that it may take as long as it takes.
     pub fn may_take_long(mut self) -> Self {
         self.long = true;
+        self
+    }
+
+    /// Says that its answer may be as large as a page.
+    pub fn reads_much(mut self) -> Self {
+        self.is_large = true;
         self
     }
 
@@ -181,8 +199,11 @@ impl Operation {
         let (status, answer) = &self.answer;
         let mut good = json!({ "description": "Done." });
         if let Some((media_type, schema)) = answer {
-            good["description"] = json!("The answer.");
+            good["description"] = json!(described_answer(media_type));
             good["content"] = json!({ *media_type: { "schema": schema(schemas) } });
+        }
+        if let Some(events) = self.events {
+            good["content"]["text/event-stream"] = json!({ "schema": { "type": "string", "description": events } });
         }
         let mut described = json!({
             "operationId": self.id,
@@ -215,6 +236,10 @@ pub struct Rule {
     pub audited: Option<&'static str>,
     /// It may take as long as it takes.
     pub long: bool,
+    /// Its body is JSON, or it has none.
+    pub takes_json: bool,
+    /// Its answer may be as large as a page.
+    pub is_large: bool,
 }
 
 /// What each route needs, by method and path.
@@ -225,8 +250,10 @@ impl Rules {
     /// Reads them off the operations.
     pub fn of(operations: &[Operation]) -> Self {
         let rule = |operation: &Operation| {
-            let Operation { id, need, audited, long, .. } = *operation;
-            ((operation.method.clone(), format!("{BASE}{}", operation.path)), Rule { id, need, audited, long })
+            let Operation { id, need, audited, long, is_large, .. } = *operation;
+            let takes_json = operation.body.as_ref().is_none_or(|(media_type, _)| *media_type == "application/json");
+            let rule = Rule { id, need, audited, long, takes_json, is_large };
+            ((operation.method.clone(), format!("{BASE}{}", operation.path)), rule)
         };
         Self(operations.iter().map(rule).collect())
     }
@@ -269,7 +296,8 @@ pub fn description(operations: &[Operation]) -> Value {
         path[operation.method.as_str().to_ascii_lowercase()] = described;
     }
     let problem = schemas.output::<crate::problem::Problem>();
-    let (schemas, apart) = schemas.components();
+    let (mut schemas, apart) = schemas.components();
+    crate::variants::name_variants(&mut schemas);
     for operation in paths.values_mut().flat_map(|methods| methods.as_object_mut().into_iter().flatten()) {
         rename(&mut operation.1["parameters"], &apart);
         if let Some(body) = operation.1.get_mut("requestBody") {
@@ -287,6 +315,7 @@ pub fn description(operations: &[Operation]) -> Value {
                             Nothing is rewritten: edits make branches, deletion makes trash, and each can be undone.",
             "license": { "name": "MIT OR Apache-2.0" },
         },
+        "servers": [{ "url": "http://127.0.0.1:7317", "description": "`manent serve` where nothing else is said." }],
         "security": [{ "token": [] }],
         "tags": tags,
         "paths": paths,
@@ -314,6 +343,15 @@ pub fn description(operations: &[Operation]) -> Value {
             "schemas": schemas,
         },
     })
+}
+
+/// Says what an answer of a kind is.
+fn described_answer(media_type: &str) -> &'static str {
+    match media_type {
+        "application/x-ndjson" => "JSON lines: one value a line, `{\"type\", \"conversation\", \"value\"}`.",
+        "application/octet-stream" => "The bytes.",
+        _ => "The answer.",
+    }
 }
 
 /// Returns the names between braces in a path.

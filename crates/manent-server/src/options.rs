@@ -30,6 +30,8 @@ pub struct Limits {
     pub blob_bytes: usize,
     /// Bytes of an import.
     pub import_bytes: usize,
+    /// Bytes of memory that the bodies of requests and answers may hold together.
+    pub held_bytes: usize,
     /// How long a request may take, streams excepted.
     pub request: Duration,
     /// How long a stream of a message stays open without a chunk.
@@ -54,6 +56,7 @@ impl Default for Limits {
             body_bytes: 8 << 20,
             blob_bytes: 64 << 20,
             import_bytes: 4 << 30,
+            held_bytes: 160 << 20,
             request: Duration::from_secs(60),
             stream_idle: manent::STREAM_LEASE,
             tails: 256,

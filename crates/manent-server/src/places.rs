@@ -25,6 +25,16 @@ pub enum Share {
     Half,
 }
 
+impl Share {
+    /// Returns how many of all that is.
+    pub fn of(self, all: usize) -> usize {
+        match self {
+            Self::All => all,
+            Self::Half => all.div_ceil(2),
+        }
+    }
+}
+
 impl Places {
     /// Makes so many.
     pub fn new(all: usize) -> Arc<Self> {
@@ -34,10 +44,7 @@ impl Places {
     /// Takes a place; none if all are held, or this tenant holds its share.
     pub fn take(self: &Arc<Self>, tenant: Option<TenantId>, share: Share) -> Option<Place> {
         let mut held = self.lock();
-        let most = match share {
-            Share::All => self.all,
-            Share::Half => self.all.div_ceil(2),
-        };
+        let most = share.of(self.all);
         let own = held.get(&tenant).copied().unwrap_or(0);
         if own >= most || held.values().sum::<usize>() >= self.all {
             return None;

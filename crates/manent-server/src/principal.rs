@@ -7,6 +7,8 @@ use manent::model::{AuditActor, DEFAULT_TENANT, KeyScope, Micros, TenantId};
 use manent::store::system::By;
 use manent::{Database, Pass};
 use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// What somebody showed.
@@ -104,9 +106,20 @@ pub struct Principal {
     pub database: Database,
     /// How the audit log names them.
     pub by: By,
+    /// The session of the page that they came with.
+    pub session: Option<Arc<str>>,
 }
 
 impl Principal {
+    /// Returns a path of the server as they may see it: where files lie is for whoever has the token.
+    pub fn shown_path(&self, path: &str) -> String {
+        let name = || Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
+        match self.who {
+            Who::Token => path.to_owned(),
+            Who::Key(_) => name().unwrap_or_default(),
+        }
+    }
+
     /// Returns the user that they act for.
     pub fn user(&self) -> Option<&str> {
         self.by.user.as_deref()

@@ -133,9 +133,11 @@ impl From<manent::Error> for Problem {
             manent::Error::File { ref source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
                 StoreError::DiskFull.into()
             }
-            manent::Error::File { doing, ref source, .. } => {
-                tracing::error!(doing, %source, "a file failed");
-                Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.code(), error.to_string())
+            // Where files lie on the server is not for everybody who asks; the log has it.
+            manent::Error::File { doing, ref path, ref source } => {
+                tracing::error!(doing, path, %source, "a file failed");
+                let why = format!("{doing} a file of the server failed; its log says which");
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.code(), why)
             }
         }
     }

@@ -2,9 +2,10 @@
 
 use crate::app::App;
 use crate::auth::{self, Auth};
+use crate::budget::Budget;
 use crate::connections;
 use crate::guard::{Hosts, guard};
-use crate::lines::Lines;
+use crate::lines::{Lines, Plan};
 use crate::operation::{BASE, Need, Rule, Rules, description, routes};
 use crate::options::ServeOptions;
 use crate::places::Places;
@@ -17,6 +18,7 @@ use axum::routing::get;
 use axum::{Router, middleware};
 use manent::model::TenantId;
 use manent::{BackupPlan, Tenants};
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -32,6 +34,16 @@ const STREAM_ROUND_MIN: Duration = Duration::from_millis(50);
 
 /// Where the numbers for whoever watches the server are.
 const METRICS: &str = "/metrics";
+
+/// The shortest token that somebody may choose, and how many of its characters differ at least. It opens everything, and one
+/// that people remember is guessed.
+const TOKEN_LENGTH: usize = 20;
+const TOKEN_DIFFERENT: usize = 8;
+
+fn is_weak(token: &Secret) -> bool {
+    let different: BTreeSet<char> = token.reveal().chars().collect();
+    token.reveal().chars().count() < TOKEN_LENGTH || different.len() < TOKEN_DIFFERENT
+}
 
 /// Why a server does not start.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +63,11 @@ pub enum StartProblem {
         /// Where it was to listen.
         listen: SocketAddr,
     },
+    /// Somebody chose a token that can be guessed.
+    #[error(
+        "MANENT_TOKEN is too easy to guess: take at least {TOKEN_LENGTH} characters, {TOKEN_DIFFERENT} of them different"
+    )]
+    WeakToken,
     /// The tenants cannot be read.
     #[error("the tenants cannot be read")]
     Tenants(#[source] manent::Error),
@@ -83,6 +100,9 @@ impl Server {
     /// Listens. `token` is one that somebody chose; without it, the one that was made at the first start counts.
     pub async fn bind(tenants: Tenants, options: ServeOptions, token: Option<Secret>) -> Result<Self, StartProblem> {
         let listen = options.listen;
+        if token.as_ref().is_some_and(is_weak) {
+            return Err(StartProblem::WeakToken);
+        }
         if token.is_none() && !listen.ip().is_loopback() {
             return Err(StartProblem::Exposed { listen });
         }
@@ -96,7 +116,8 @@ impl Server {
         for (tenant, error) in tenants.begin().await.map_err(StartProblem::Tenants)? {
             tracing::error!(%tenant, code = error.code(), "a tenant that was being made or erased could not be finished");
         }
-        let metrics_rule = Rule { id: "metrics", need: Need::Tenant, audited: None, long: false };
+        let metrics_rule =
+            Rule { id: "metrics", need: Need::Tenant, audited: None, long: false, takes_json: true, is_large: false };
         let app = App {
             tenants,
             witness: Arc::default(),
@@ -107,8 +128,12 @@ impl Server {
             backups: options.backups.map(Arc::new),
             reference: reference::page(&description).into(),
             description: description.to_string().into(),
+            in_flight: Arc::default(),
             requests: Places::new(options.limits.requests),
-            lines: Lines::new(),
+            lines: Lines::new(Plan::REQUESTS),
+            large_reads: Lines::new(Plan::LARGE_READS),
+            budget: Budget::new(options.limits.held_bytes),
+            spool: options.home.clone(),
             transfers: Places::new(options.limits.transfers),
             tails: Places::new(options.limits.tails),
             stopping,

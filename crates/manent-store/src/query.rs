@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize};
 /// The most that one page holds.
 pub const PAGE_MAX: u32 = 1_000;
 
+/// The most bytes of messages that one page holds; a single message may be larger.
+pub const PAGE_BYTES: usize = 4 << 20;
+
 /// What one page holds when nobody says how much.
 pub const PAGE_DEFAULT: u32 = 50;
 
@@ -164,7 +167,7 @@ pub struct WindowQuery {
     pub from: Option<MessageId>,
     /// Which way.
     pub direction: Direction,
-    /// How many; at most [`PAGE_MAX`].
+    /// How many; at most [`PAGE_MAX`], and no more than [`PAGE_BYTES`] hold.
     pub limit: u32,
 }
 
@@ -173,7 +176,8 @@ pub struct WindowQuery {
 pub struct Window {
     /// The messages.
     pub messages: Vec<Message>,
-    /// There is more in the direction that was asked.
+    /// There is more in the direction that was asked. A page may hold fewer messages than asked for and still have more
+    /// behind it, because it is cut by bytes as well; the next one begins from its last message in that direction.
     pub more: bool,
 }
 
@@ -188,7 +192,7 @@ pub enum MessagesQuery {
         branch: BranchId,
         /// After this message; `None` begins at the first.
         after: Option<MessageId>,
-        /// How many.
+        /// How many, and no more than [`PAGE_BYTES`] hold; the last page is the empty one.
         limit: u32,
     },
     /// The alternatives at the place of this message, itself included, in the order they were made.

@@ -8,12 +8,15 @@ use manent_store::BackupReport;
 use manent_store::postgres::PostgresStore;
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
 use manent_store::{Store, StoreError};
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 const PREFIX: &str = "manent-";
 const SUFFIX: &str = ".backup";
+/// What stands before the suffix of a backup that was asked for; the schedule neither counts nor replaces it.
+const ON_DEMAND: &str = "-on-demand";
 /// What stands in the name of a backup that is not done, and of what belongs to it.
 const UNFINISHED: &str = ".backup.";
 
@@ -34,11 +37,23 @@ impl BackupPlan {
         Self { folder: folder.into(), every: Duration::from_secs(86_400), keep: 7 }
     }
 
-    /// Says whether the next one is due.
+    /// Says whether the next one is due. Those that were taken on demand do not count.
     pub fn is_due(&self) -> Result<bool> {
-        let newest = backups(&self.folder)?.pop();
+        let newest = of_kind(&self.folder, Kind::Scheduled)?.pop();
         Ok(newest.is_none_or(|(_, made)| made.elapsed().unwrap_or_default() >= self.every))
     }
+
+    /// How long a backup that was taken on demand stays: as long as a scheduled one.
+    fn on_demand_stays(&self) -> Duration {
+        self.every.saturating_mul(u32::try_from(self.keep.max(1)).unwrap_or(u32::MAX))
+    }
+}
+
+/// Why a backup was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Scheduled,
+    OnDemand,
 }
 
 impl Database {
@@ -50,6 +65,16 @@ impl Database {
     /// Makes a backup if one is due, then removes those beyond the number that stays. Call it as often as you like.
     pub async fn backup_if_due(&self, plan: &BackupPlan) -> Result<Option<BackupReport>> {
         keep(plan, async |path| self.backup(path).await).await
+    }
+
+    /// Makes a backup now, beside the scheduled ones, and removes none. It stays as long as a scheduled one does; while as many
+    /// of them stand as the plan keeps, there is no other: returns `None`.
+    pub async fn backup_on_demand(&self, plan: &BackupPlan) -> Result<Option<BackupReport>> {
+        let _lock = folder_lock(&plan.folder).await?;
+        if of_kind(&plan.folder, Kind::OnDemand)?.len() >= plan.keep.max(1) {
+            return Ok(None);
+        }
+        self.backup(plan.folder.join(name_of(Kind::OnDemand))).await.map(Some)
     }
 
     /// Puts a backup in the place of a store that is not there, after checking it. Never overwrites.
@@ -89,17 +114,46 @@ pub(crate) fn refuse_half(from: &Path) -> Result<()> {
     }
 }
 
-/// Writes a backup if one is due, then removes those beyond the number that stays.
+/// Writes a backup if one is due, then removes those beyond the number that stays, and those on demand that are old.
 pub(crate) async fn keep<T>(plan: &BackupPlan, write: impl AsyncFnOnce(&Path) -> Result<T>) -> Result<Option<T>> {
-    std::fs::create_dir_all(&plan.folder).map_err(|error| Error::file("making", &plan.folder, error))?;
     if !plan.is_due()? {
         return Ok(None);
     }
-    let made_ms = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
-    let written = write(&plan.folder.join(format!("{PREFIX}{made_ms:015}{SUFFIX}"))).await?;
-    let all = backups(&plan.folder)?;
-    remove(&all[..all.len().saturating_sub(plan.keep.max(1))])?;
+    let _lock = folder_lock(&plan.folder).await?;
+    // Another process may have taken one meanwhile.
+    if !plan.is_due()? {
+        return Ok(None);
+    }
+    let written = write(&plan.folder.join(name_of(Kind::Scheduled))).await?;
+    let scheduled = of_kind(&plan.folder, Kind::Scheduled)?;
+    remove(&scheduled[..scheduled.len().saturating_sub(plan.keep.max(1))])?;
+    let mut old = of_kind(&plan.folder, Kind::OnDemand)?;
+    old.retain(|(_, made)| made.elapsed().unwrap_or_default() > plan.on_demand_stays());
+    remove(&old)?;
     Ok(Some(written))
+}
+
+/// Makes the folder of backups, waits for its lock, and removes what a crash left of backups that were being written:
+/// whoever writes one has the lock.
+async fn folder_lock(folder: &Path) -> Result<File> {
+    std::fs::create_dir_all(folder).map_err(|error| Error::file("making", folder, error))?;
+    let opened = File::open(folder).map_err(|error| Error::file("opening", folder, error))?;
+    let locking = tokio::task::spawn_blocking(move || opened.lock().map(|()| opened));
+    let lock = locking.await.map_err(std::io::Error::other).and_then(|locked| locked);
+    let lock = lock.map_err(|error| Error::file("locking", folder, error))?;
+    remove(&unfinished(folder)?)?;
+    Ok(lock)
+}
+
+fn name_of(kind: Kind) -> String {
+    let made_ms = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
+    let kind = if kind == Kind::OnDemand { ON_DEMAND } else { "" };
+    format!("{PREFIX}{made_ms:015}{kind}{SUFFIX}")
+}
+
+/// Returns the files of backups that are not done.
+fn unfinished(folder: &Path) -> Result<Vec<(PathBuf, SystemTime)>> {
+    listed(folder, |name| name.contains(UNFINISHED).then_some(SystemTime::UNIX_EPOCH))
 }
 
 /// Removes backups; returns how many went. Whoever keeps a number of them may remove one at the same time.
@@ -120,8 +174,7 @@ pub(crate) fn remove(backups: &[(PathBuf, SystemTime)]) -> Result<i64> {
 pub(crate) fn of_before(folder: &Path) -> Result<Vec<(PathBuf, SystemTime)>> {
     // What one of them is made from goes first. If it was done by then, the second look finds what it was made into.
     for _ in 0..2 {
-        let unfinished = listed(folder, |name| name.contains(UNFINISHED).then_some(SystemTime::UNIX_EPOCH))?;
-        remove(&unfinished)?;
+        remove(&unfinished(folder)?)?;
     }
     backups(folder)
 }
@@ -219,7 +272,14 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 /// Returns the backups in a folder with the times they were made, oldest first.
 pub(crate) fn backups(folder: &Path) -> Result<Vec<(PathBuf, SystemTime)>> {
-    let mut found = listed(folder, made_at)?;
+    let mut found = listed(folder, |name| made_at(name).map(|(made, _)| made))?;
+    found.sort_by_key(|(_, made)| *made);
+    Ok(found)
+}
+
+/// Returns the backups of one kind, oldest first.
+fn of_kind(folder: &Path, wanted: Kind) -> Result<Vec<(PathBuf, SystemTime)>> {
+    let mut found = listed(folder, |name| made_at(name).filter(|(_, kind)| *kind == wanted).map(|(made, _)| made))?;
     found.sort_by_key(|(_, made)| *made);
     Ok(found)
 }
@@ -242,7 +302,11 @@ fn listed(folder: &Path, made: impl Fn(&str) -> Option<SystemTime>) -> Result<Ve
 }
 
 /// Reads the time out of a backup's name: copying a folder may change the files' own times.
-fn made_at(name: &str) -> Option<SystemTime> {
-    let made_ms = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.parse().ok()?;
-    SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(made_ms))
+fn made_at(name: &str) -> Option<(SystemTime, Kind)> {
+    let name = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
+    let (made_ms, kind) = match name.strip_suffix(ON_DEMAND) {
+        Some(made_ms) => (made_ms, Kind::OnDemand),
+        None => (name, Kind::Scheduled),
+    };
+    Some((SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(made_ms.parse().ok()?))?, kind))
 }

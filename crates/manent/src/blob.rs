@@ -3,26 +3,40 @@
 use crate::database::Database;
 use crate::error::{Error, Result};
 use manent_model::hex;
-use manent_store::Change;
+use manent_store::{Change, StoreError};
 use sha2::{Digest, Sha256};
+use std::io::{self, Read, Seek};
 
 /// A blob travels in pieces of this size.
 const PIECE: usize = 1 << 20;
 
+/// A blob that is read piece by piece, so that it never lies in memory whole.
+pub struct BlobReader {
+    database: Database,
+    digest: [u8; 32],
+    hasher: Sha256,
+    next: i64,
+}
+
 impl Database {
     /// Keeps bytes once, however often they are given, and returns their SHA-256 in hexadecimal.
     pub async fn put_blob(&self, bytes: &[u8]) -> Result<String> {
-        let sha256: [u8; 32] = Sha256::digest(bytes).into();
-        let pieces: Vec<&[u8]> = if bytes.is_empty() { vec![bytes] } else { bytes.chunks(PIECE).collect() };
-        for (n, piece) in pieces.iter().enumerate() {
-            let change = Change::PutBlobPiece {
-                sha256,
-                size: bytes.len() as i64,
-                n: n as i64,
-                last: n + 1 == pieces.len(),
-                bytes: piece.to_vec(),
-            };
-            self.change(change).await?;
+        self.put_blob_from(io::Cursor::new(bytes)).await
+    }
+
+    /// Keeps the bytes of a file once, and returns their SHA-256 in hexadecimal. The file is read twice, a piece at a time.
+    ///
+    /// Reading it must not wait for long; for a file on disk it does not.
+    pub async fn put_blob_from(&self, mut file: impl Read + Seek + Send) -> Result<String> {
+        let unreadable = |source| Error::File { doing: "reading", path: "a blob".to_owned(), source };
+        let (sha256, size) = digest_and_size(&mut file).map_err(unreadable)?;
+        let pieces = size.div_ceil(PIECE as u64).max(1);
+        for n in 0..pieces {
+            let left = size - n * PIECE as u64;
+            let mut bytes = vec![0; left.min(PIECE as u64) as usize];
+            file.read_exact(&mut bytes).map_err(unreadable)?;
+            let (size, last) = (size as i64, n + 1 == pieces);
+            self.change(Change::PutBlobPiece { sha256, size, n: n as i64, last, bytes }).await?;
         }
         Ok(hex::encode(&sha256))
     }
@@ -30,7 +44,54 @@ impl Database {
     /// Returns the bytes of a blob.
     pub async fn blob(&self, sha256: &str) -> Result<Vec<u8>> {
         let missing = || Error::not_found("blob", sha256);
-        let digest: [u8; 32] = hex::decode(sha256).and_then(|bytes| bytes.try_into().ok()).ok_or_else(missing)?;
-        self.store.blob(digest).await?.ok_or_else(missing)
+        self.store.blob(digest_of(sha256)?).await?.ok_or_else(missing)
     }
+
+    /// Returns a reader of the bytes of a blob.
+    pub fn blob_reader(&self, sha256: &str) -> Result<BlobReader> {
+        Ok(BlobReader { database: self.clone(), digest: digest_of(sha256)?, hasher: Sha256::new(), next: 0 })
+    }
+}
+
+impl BlobReader {
+    /// Returns the next piece, at most 1 MiB; none behind the last. A blob that is not there is an error, and so is one whose
+    /// bytes are no longer what they were, once the last of them is read.
+    pub async fn next_piece(&mut self) -> Result<Option<Vec<u8>>> {
+        let name = || hex::encode(&self.digest);
+        match self.database.store.blob_piece(self.digest, self.next).await? {
+            Some((n, bytes)) => {
+                self.next = n + 1;
+                self.hasher.update(&bytes);
+                Ok(Some(bytes))
+            }
+            None if self.next == 0 => Err(Error::not_found("blob", name())),
+            None => match self.hasher.clone().finalize()[..] == self.digest {
+                true => Ok(None),
+                false => Err(StoreError::Altered { what: "blob", id: name() }.into()),
+            },
+        }
+    }
+}
+
+fn digest_of(sha256: &str) -> Result<[u8; 32]> {
+    let digest = hex::decode(sha256).and_then(|bytes| bytes.try_into().ok());
+    digest.ok_or_else(|| Error::not_found("blob", sha256))
+}
+
+/// Reads a file from its start to its end, and puts it back to its start.
+fn digest_and_size(file: &mut (impl Read + Seek)) -> io::Result<([u8; 32], u64)> {
+    let (mut hasher, mut buffer, mut size) = (Sha256::new(), vec![0; 1 << 16], 0);
+    file.rewind()?;
+    loop {
+        let length = match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        hasher.update(&buffer[..length]);
+        size += length as u64;
+    }
+    file.rewind()?;
+    Ok((hasher.finalize().into(), size))
 }

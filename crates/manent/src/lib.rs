@@ -56,6 +56,7 @@ mod tenants;
 
 pub use attached::FoldDraft;
 pub use backup::BackupPlan;
+pub use blob::BlobReader;
 pub use database::Database;
 pub use error::{Error, Result};
 pub use export::{DiskOut, ExportPlan, Exported, Lost, Parcel, Replace};

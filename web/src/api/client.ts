@@ -1,5 +1,6 @@
 // The one way to the server. Routes, parameters and answers are those of openapi.json.
 
+import { pass } from './pass';
 import { isAborted, Problem } from './problem';
 import type { Routes } from './schema';
 
@@ -41,7 +42,7 @@ export async function call<R extends keyof Routes>(
 ): Promise<Routes[R]['answer']> {
   const [method = 'GET', template = ''] = route.split(' ');
   const url = BASE + fill(template, given.path) + search(given.query);
-  const headers: Record<string, string> = { accept: 'application/json' };
+  const headers: Record<string, string> = { ...pass(), accept: 'application/json' };
   if (given.body !== undefined) headers['content-type'] = 'application/json';
   if (manner.key !== undefined) headers['idempotency-key'] = manner.key;
   if (manner.version !== undefined) headers['if-match'] = `"${manner.version}"`;

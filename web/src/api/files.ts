@@ -2,6 +2,8 @@
 
 import { isAborted, Problem } from './problem';
 import { search } from './client';
+import { events } from './events';
+import { pass } from './pass';
 import type { ImportedReport, ImportReport } from './schema';
 
 /** Something that a format cannot hold. */
@@ -42,7 +44,12 @@ export async function exportFiles(
   signal: AbortSignal,
 ): Promise<{ name: string; file: Blob; lost: Lost[] }> {
   try {
-    const response = await fetch(`/api/v1/export/files${search(query)}`, { credentials: 'same-origin', redirect: 'error', signal });
+    const response = await fetch(`/api/v1/export/files${search(query)}`, {
+      headers: pass(),
+      credentials: 'same-origin',
+      redirect: 'error',
+      signal,
+    });
     if (!response.ok) throw Problem.answered(response.status, await response.text());
     const said = /filename\*=UTF-8''([^;]+)/.exec(response.headers.get('content-disposition') ?? '')?.[1];
     const lost = JSON.parse(response.headers.get('manent-losses') ?? '[]') as Lost[];
@@ -56,7 +63,7 @@ export async function exportFiles(
 export async function exportLines(conversation: string | undefined, signal: AbortSignal): Promise<{ name: string; file: Blob; lost: Lost[] }> {
   try {
     const query = conversation === undefined ? {} : { conversation };
-    const response = await fetch(`/api/v1/export${search(query)}`, { credentials: 'same-origin', redirect: 'error', signal });
+    const response = await fetch(`/api/v1/export${search(query)}`, { headers: pass(), credentials: 'same-origin', redirect: 'error', signal });
     if (!response.ok) throw Problem.answered(response.status, await response.text());
     return { name: `${conversation ?? 'manent'}.jsonl`, file: await response.blob(), lost: [] };
   } catch (error) {
@@ -66,26 +73,11 @@ export async function exportLines(conversation: string | undefined, signal: Abor
 
 async function send(url: string, type: string, body: Blob, signal: AbortSignal): Promise<Response> {
   try {
-    const headers = { 'content-type': type, accept: 'text/event-stream, application/json' };
+    const headers = { ...pass(), 'content-type': type, accept: 'text/event-stream, application/json' };
     const response = await fetch(url, { method: 'POST', headers, credentials: 'same-origin', redirect: 'error', body, signal });
     if (!response.ok) throw Problem.answered(response.status, await response.text());
     return response;
   } catch (error) {
     throw isAborted(error) ? error : Problem.thrown(error);
-  }
-}
-
-async function* events(response: Response): AsyncGenerator<{ event: string; data: string }> {
-  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-  let waiting = '';
-  while (reader) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    const blocks = (waiting + value).split('\n\n');
-    waiting = blocks.pop() ?? '';
-    for (const block of blocks) {
-      const line = (name: string): string => new RegExp(`^${name}: ?(.*)$`, 'm').exec(block)?.[1] ?? '';
-      yield { event: line('event'), data: line('data') };
-    }
   }
 }

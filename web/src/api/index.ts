@@ -3,6 +3,7 @@
 export { call, freshKey, onRefused } from './client';
 export { exportFiles, exportLines, importFile, importLines, type Lost } from './files';
 export { follow, type LiveState } from './live';
+export { forgetPass, keepPass } from './pass';
 export { isAborted, Problem } from './problem';
 export type {
   Author,

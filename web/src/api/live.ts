@@ -1,6 +1,8 @@
 // The live tail of the journal: what the CLI, a program or another tab changes appears by itself.
 
 import { call } from './client';
+import { events } from './events';
+import { pass } from './pass';
 import type { JournalEntry } from './schema';
 
 /** Whether changes arrive. */
@@ -18,7 +20,7 @@ const RETRY_MS = [500, 1000, 2000, 5000, 10_000];
 
 /** Follows the journal from its end on, and returns how to stop. */
 export function follow(listener: Listener): () => void {
-  let source: EventSource | undefined;
+  let source: AbortController | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let position: number | undefined;
   let tries = 0;
@@ -36,21 +38,31 @@ export function follow(listener: Listener): () => void {
       return again();
     }
     if (stopped || document.hidden) return;
-    source = new EventSource(`/api/v1/journal?after=${position}`);
-    source.onopen = () => {
-      tries = 0;
-      listener.state('open');
-    };
-    source.addEventListener('change', (event) => {
-      const entry = JSON.parse(event.data as string) as JournalEntry;
-      position = entry.position;
-      listener.changed(entry);
-    });
-    // The browser's own retry gives up on an error status, so each break begins anew from the last position.
-    source.onerror = () => {
-      close();
-      again();
-    };
+    const own = new AbortController();
+    source = own;
+    try {
+      const response = await fetch(`/api/v1/journal?after=${position}`, {
+        headers: { ...pass(), accept: 'text/event-stream' },
+        credentials: 'same-origin',
+        redirect: 'error',
+        signal: own.signal,
+      });
+      if (response.ok) {
+        tries = 0;
+        listener.state('open');
+        for await (const { event, data } of events(response)) {
+          if (event !== 'change') continue;
+          const entry = JSON.parse(data) as JournalEntry;
+          position = entry.position;
+          listener.changed(entry);
+        }
+      }
+    } catch {
+      // Broken off or cut: it begins anew below, from the last position.
+    }
+    if (own.signal.aborted) return;
+    close();
+    again();
   }
 
   function again(): void {
@@ -63,7 +75,7 @@ export function follow(listener: Listener): () => void {
 
   function close(): void {
     clearTimeout(timer);
-    source?.close();
+    source?.abort();
     source = undefined;
   }
 

@@ -10,13 +10,36 @@ export type Append = { after?: MessageId | null; messages: (MessageInput)[] };
 export type Appended = { ids: (MessageId)[] };
 
 /** Where messages are appended. */
-export type At2 = { head: { branch: BranchId } } | { after: { branch: BranchId; message?: MessageId | null } } | { instead_of: { branch: BranchId; message: MessageId } } | { branch: { branch: BranchId } };
+export type At2 = At2Head | At2After | At2InsteadOf | At2Branch;
+
+/** On a new branch, after this message of the path; `None` for the start. */
+export type At2After = { after: At2AfterValue };
+
+export type At2AfterValue = { branch: BranchId; message?: MessageId | null };
+
+/** At the end of a branch that exists. */
+export type At2Branch = { branch: At2BranchValue };
+
+export type At2BranchValue = { branch: BranchId };
+
+/** After the head; `branch` is opened if the head is not at the end of its branch. */
+export type At2Head = { head: At2HeadValue };
+
+export type At2HeadValue = { branch: BranchId };
+
+/** On a new branch, in place of this message of the path. */
+export type At2InsteadOf = { instead_of: At2InsteadOfValue };
+
+export type At2InsteadOfValue = { branch: BranchId; message: MessageId };
 
 /** What is attached to a conversation. */
 export type Attached = { bookmarks: (Bookmark)[]; calls: (Call)[]; folds: (Fold)[]; inputs: (Input)[]; lease: Lease | null; notes: (Note)[]; states: (State)[]; streams: ([MessageId, string])[]; tool_calls: (ToolCallTrail)[] };
 
 /** Who did something that the audit log tells of. */
-export type AuditActor = "operator" | "token" | { key: KeyId } | "stranger" | "server";
+export type AuditActor = "operator" | "token" | "stranger" | "server" | AuditActorKey;
+
+/** A key. */
+export type AuditActorKey = { key: KeyId };
 
 /** A line of the audit log. */
 export type AuditEntry = { action: string; actor: AuditActor; at: Moment; digest: string; no: number; payload?: Json | null; tenant?: TenantId | null };
@@ -25,7 +48,17 @@ export type AuditEntry = { action: string; actor: AuditActor; at: Moment; digest
 export type AuditPage = { entries: (AuditEntry)[]; next?: number | null };
 
 /** What was found wrong with the audit log. */
-export type AuditProblem = { altered: { no: number } } | { lost: { no: number } };
+export type AuditProblem = AuditProblemAltered | AuditProblemLost;
+
+/** A line does not say what it said. */
+export type AuditProblemAltered = { altered: AuditProblemAlteredValue };
+
+export type AuditProblemAlteredValue = { no: number };
+
+/** A line is missing. */
+export type AuditProblemLost = { lost: AuditProblemLostValue };
+
+export type AuditProblemLostValue = { no: number };
 
 /** What was found when the audit log was checked. */
 export type AuditReport = { digest: string; erased: number; lines: number; problems: (AuditProblem)[] };
@@ -55,11 +88,211 @@ export type CallId = string & { readonly kind?: 'CallId' };
 /** One request to a model. */
 export type CallInput = { after?: MessageId | null; at: Moment; cost_micros?: number | null; id: CallId; manifest?: Json | null; model?: string | null; outcome: CallOutcome; sent: (Stretch)[]; tokens_in?: number | null; tokens_out?: number | null };
 
-/** How one request to a model ended. */
+/** How one request to a model ended.  - `answered`: Answered. - `failed`: The provider or the way to it failed. - `stopped`: Stopped by somebody. */
 export type CallOutcome = "answered" | "failed" | "stopped";
 
 /** One change. Every kind that the design knows exists; each is journalled unless it says otherwise.  In JSON the kind is the only member and holds the rest: what was written as JSON inside stays as it was written. The pieces of a blob are bytes and are not read from JSON. */
-export type Change = { create_conversation: { branch: BranchId; draft: ConversationDraft; id: ConversationId; importing?: boolean } } | { edit_conversation: { id: ConversationId; patch: ConversationPatch } } | { append_messages: { at: At2; conversation: ConversationId; head: HeadMove; messages: (NewMessage)[]; origins?: (MessageOrigin)[]; why: Why } } | { append_chunk: { delta: string; message: MessageId } } | { finish_message: { finish: Finish; message: MessageId } } | { open_branch: { base?: BranchBase | null; branch: BranchId; conversation: ConversationId; origins?: (MessageOrigin)[]; own?: (NewMessage)[]; pieces?: (Stretch)[]; why: Why } } | { splice: { at: SpliceAt; branch: BranchId; conversation: ConversationId; messages: (NewMessage)[]; origins?: (MessageOrigin)[] } } | { move_head: { conversation: ConversationId; to: HeadTo } } | { add_note: { id: NoteId; kind: string; message: MessageId; value: Json } } | { remove_note: { id: NoteId } } | { set_bookmark: { conversation: ConversationId; head?: MessageId | null; metadata?: Json | null; name: string } } | { remove_bookmark: { conversation: ConversationId; name: string } } | { set_state: { after?: MessageId | null; conversation: ConversationId; name: string; value?: Json | null } } | { add_fold: { conversation: ConversationId; fold: NewFold } } | { set_fold_active: { active: boolean; fold: FoldId } } | { put_tool_call: { call: ToolCall; note: string } } | { put_tool_trail: { call: ToolCall; steps: (ToolStep)[] } } | { move_tool_call: { message: MessageId; note: string; part: number; record?: Json | null; to: ToolState } } | { append_events: { conversation: ConversationId; events: (NewEvent)[] } } | { put_input: { body: Json; conversation: ConversationId; id: InputId } } | { take_inputs: { conversation: ConversationId; ids: (InputId)[] } } | { take_lease: { conversation: ConversationId; owner: string; until: Moment } } | { renew_lease: { conversation: ConversationId; token: number; until: Moment } } | { release_lease: { conversation: ConversationId; token: number } } | { put_document: { body?: Json | null; id: string; kind: string; project?: ProjectId | null } } | { record_call: { call: CallInput; conversation: ConversationId } } | { put_source: { source: Source } } | { put_origin: { origin: Origin } } | { quarantine: { quarantined: Quarantined } } | { put_memory: { memory: Memory } } | { remove_memory: { id: MemoryId } } | { put_scratch: { scratch: Scratch } } | { remove_scratch: { actor: string; id: string; kind: string } } | { create_project: { project: Project } } | { edit_project: { id: ProjectId; patch: ProjectPatch } } | { remove_project: { id: ProjectId } } | { undo: { position: number } } | { step: { scope: Scope; step: Step } } | { purge: { conversation: ConversationId } } | { erase: { target: Erase } };
+export type Change = ChangeCreateConversation | ChangeEditConversation | ChangeAppendMessages | ChangeAppendChunk | ChangeFinishMessage | ChangeOpenBranch | ChangeSplice | ChangeMoveHead | ChangeAddNote | ChangeRemoveNote | ChangeSetBookmark | ChangeRemoveBookmark | ChangeSetState | ChangeAddFold | ChangeSetFoldActive | ChangePutToolCall | ChangePutToolTrail | ChangeMoveToolCall | ChangeAppendEvents | ChangePutInput | ChangeTakeInputs | ChangeTakeLease | ChangeRenewLease | ChangeReleaseLease | ChangePutDocument | ChangeRecordCall | ChangePutSource | ChangePutOrigin | ChangeQuarantine | ChangePutMemory | ChangeRemoveMemory | ChangePutScratch | ChangeRemoveScratch | ChangeCreateProject | ChangeEditProject | ChangeRemoveProject | ChangeUndo | ChangeStep | ChangePurge | ChangeErase;
+
+/** Folds messages. */
+export type ChangeAddFold = { add_fold: ChangeAddFoldValue };
+
+export type ChangeAddFoldValue = { conversation: ConversationId; fold: NewFold };
+
+/** Says something about a message. */
+export type ChangeAddNote = { add_note: ChangeAddNoteValue };
+
+export type ChangeAddNoteValue = { id: NoteId; kind: string; message: MessageId; value: Json };
+
+/** Adds a delta to a streaming message; not undoable, the message is. */
+export type ChangeAppendChunk = { append_chunk: ChangeAppendChunkValue };
+
+export type ChangeAppendChunkValue = { delta: string; message: MessageId };
+
+/** Logs events. */
+export type ChangeAppendEvents = { append_events: ChangeAppendEventsValue };
+
+export type ChangeAppendEventsValue = { conversation: ConversationId; events: (NewEvent)[] };
+
+/** Adds messages. `origins` belong to some of them by id. */
+export type ChangeAppendMessages = { append_messages: ChangeAppendMessagesValue };
+
+export type ChangeAppendMessagesValue = { at: At2; conversation: ConversationId; head: HeadMove; messages: (NewMessage)[]; origins?: (MessageOrigin)[]; why: Why };
+
+/** Makes a conversation with its first branch. The same external id again is a retry. */
+export type ChangeCreateConversation = { create_conversation: ChangeCreateConversationValue };
+
+export type ChangeCreateConversationValue = { branch: BranchId; draft: ConversationDraft; id: ConversationId; importing?: boolean };
+
+/** Makes a project. */
+export type ChangeCreateProject = { create_project: ChangeCreateProjectValue };
+
+export type ChangeCreateProjectValue = { project: Project };
+
+/** Changes what is said about a conversation. */
+export type ChangeEditConversation = { edit_conversation: ChangeEditConversationValue };
+
+export type ChangeEditConversationValue = { id: ConversationId; patch: ConversationPatch };
+
+/** Changes a project. */
+export type ChangeEditProject = { edit_project: ChangeEditProjectValue };
+
+export type ChangeEditProjectValue = { id: ProjectId; patch: ProjectPatch };
+
+/** Destroys one step's worth of content everywhere, with a receipt; not undoable. Send it until it is finished. */
+export type ChangeErase = { erase: ChangeEraseValue };
+
+export type ChangeEraseValue = { target: Erase };
+
+/** Ends a streaming message, once. */
+export type ChangeFinishMessage = { finish_message: ChangeFinishMessageValue };
+
+export type ChangeFinishMessageValue = { finish: Finish; message: MessageId };
+
+/** Moves the head: rewind, switch, clear. */
+export type ChangeMoveHead = { move_head: ChangeMoveHeadValue };
+
+export type ChangeMoveHeadValue = { conversation: ConversationId; to: HeadTo };
+
+/** Moves a tool call along an allowed transition. */
+export type ChangeMoveToolCall = { move_tool_call: ChangeMoveToolCallValue };
+
+export type ChangeMoveToolCallValue = { message: MessageId; note: string; part: number; record?: Json | null; to: ToolState };
+
+/** Opens a branch that comes from elsewhere: base, own messages, pieces by their first and last message. */
+export type ChangeOpenBranch = { open_branch: ChangeOpenBranchValue };
+
+export type ChangeOpenBranchValue = { base?: BranchBase | null; branch: BranchId; conversation: ConversationId; origins?: (MessageOrigin)[]; own?: (NewMessage)[]; pieces?: (Stretch)[]; why: Why };
+
+/** Destroys one step's worth of a conversation in the trash; not undoable. Answers whether it is done. */
+export type ChangePurge = { purge: ChangePurgeValue };
+
+export type ChangePurgeValue = { conversation: ConversationId };
+
+/** Writes the next version of a document; no body deletes it. */
+export type ChangePutDocument = { put_document: ChangePutDocumentValue };
+
+export type ChangePutDocumentValue = { body?: Json | null; id: string; kind: string; project?: ProjectId | null };
+
+/** Queues an input for a run. */
+export type ChangePutInput = { put_input: ChangePutInputValue };
+
+export type ChangePutInputValue = { body: Json; conversation: ConversationId; id: InputId };
+
+/** Remembers a text; the same id again replaces it. */
+export type ChangePutMemory = { put_memory: ChangePutMemoryValue };
+
+export type ChangePutMemoryValue = { memory: Memory };
+
+/** Records where an object came from. */
+export type ChangePutOrigin = { put_origin: ChangePutOriginValue };
+
+export type ChangePutOriginValue = { origin: Origin };
+
+/** Overwrites a draft, read mark or pointer; not journalled. */
+export type ChangePutScratch = { put_scratch: ChangePutScratchValue };
+
+export type ChangePutScratchValue = { scratch: Scratch };
+
+/** Records an imported file. */
+export type ChangePutSource = { put_source: ChangePutSourceValue };
+
+export type ChangePutSourceValue = { source: Source };
+
+/** Records a tool call; the first step of its trail is the state it begins in. */
+export type ChangePutToolCall = { put_tool_call: ChangePutToolCallValue };
+
+export type ChangePutToolCallValue = { call: ToolCall; note: string };
+
+/** Records a tool call with the trail that another program kept; its transitions are taken as they were. */
+export type ChangePutToolTrail = { put_tool_trail: ChangePutToolTrailValue };
+
+export type ChangePutToolTrailValue = { call: ToolCall; steps: (ToolStep)[] };
+
+/** Keeps bytes that nobody could read. */
+export type ChangeQuarantine = { quarantine: ChangeQuarantineValue };
+
+export type ChangeQuarantineValue = { quarantined: Quarantined };
+
+/** Records a request to a model. */
+export type ChangeRecordCall = { record_call: ChangeRecordCallValue };
+
+export type ChangeRecordCallValue = { call: CallInput; conversation: ConversationId };
+
+/** Gives a lease back; not undoable. */
+export type ChangeReleaseLease = { release_lease: ChangeReleaseLeaseValue };
+
+export type ChangeReleaseLeaseValue = { conversation: ConversationId; token: number };
+
+/** Forgets a named place. */
+export type ChangeRemoveBookmark = { remove_bookmark: ChangeRemoveBookmarkValue };
+
+export type ChangeRemoveBookmarkValue = { conversation: ConversationId; name: string };
+
+/** Forgets a memory. */
+export type ChangeRemoveMemory = { remove_memory: ChangeRemoveMemoryValue };
+
+export type ChangeRemoveMemoryValue = { id: MemoryId };
+
+/** Takes a note back. */
+export type ChangeRemoveNote = { remove_note: ChangeRemoveNoteValue };
+
+export type ChangeRemoveNoteValue = { id: NoteId };
+
+/** Removes a project from the list; its conversations stay. */
+export type ChangeRemoveProject = { remove_project: ChangeRemoveProjectValue };
+
+export type ChangeRemoveProjectValue = { id: ProjectId };
+
+/** Removes one; not journalled. */
+export type ChangeRemoveScratch = { remove_scratch: ChangeRemoveScratchValue };
+
+export type ChangeRemoveScratchValue = { actor: string; id: string; kind: string };
+
+/** Extends a lease that the token still holds; not undoable. */
+export type ChangeRenewLease = { renew_lease: ChangeRenewLeaseValue };
+
+export type ChangeRenewLeaseValue = { conversation: ConversationId; token: number; until: Moment };
+
+/** Names a place; the same name again moves it. */
+export type ChangeSetBookmark = { set_bookmark: ChangeSetBookmarkValue };
+
+export type ChangeSetBookmarkValue = { conversation: ConversationId; head?: MessageId | null; metadata?: Json | null; name: string };
+
+/** Puts a fold in or out of force. */
+export type ChangeSetFoldActive = { set_fold_active: ChangeSetFoldActiveValue };
+
+export type ChangeSetFoldActiveValue = { active: boolean; fold: FoldId };
+
+/** Sets a named value after a message; `None` for the start; no value unsets it. */
+export type ChangeSetState = { set_state: ChangeSetStateValue };
+
+export type ChangeSetStateValue = { after?: MessageId | null; conversation: ConversationId; name: string; value?: Json | null };
+
+/** Puts messages into the middle of the shown path, or takes some out; the tail is kept by reference. */
+export type ChangeSplice = { splice: ChangeSpliceValue };
+
+export type ChangeSpliceValue = { at: SpliceAt; branch: BranchId; conversation: ConversationId; messages: (NewMessage)[]; origins?: (MessageOrigin)[] };
+
+/** Undoes or redoes the last change of a scope, whichever that is when the transaction has its turn. */
+export type ChangeStep = { step: ChangeStepValue };
+
+export type ChangeStepValue = { scope: Scope; step: Step };
+
+/** Takes inputs out of the queue, in the commit that uses them. */
+export type ChangeTakeInputs = { take_inputs: ChangeTakeInputsValue };
+
+export type ChangeTakeInputsValue = { conversation: ConversationId; ids: (InputId)[] };
+
+/** Takes the lease of a run if it is free or has run out; not undoable. */
+export type ChangeTakeLease = { take_lease: ChangeTakeLeaseValue };
+
+export type ChangeTakeLeaseValue = { conversation: ConversationId; owner: string; until: Moment };
+
+/** Undoes the commit that begins at this position; undoing an undo is a redo. */
+export type ChangeUndo = { undo: ChangeUndoValue };
+
+export type ChangeUndoValue = { position: number };
 
 /** Some more words. */
 export type Chunk = { delta: string };
@@ -84,13 +317,13 @@ export type ConversationDraft = { continued_from?: ConversationId | null; creato
 
 export type ConversationId = string & { readonly kind?: 'ConversationId' };
 
-/** What a conversation is for. */
+/** What a conversation is for.  - `chat`: One person and a model; some call it private. - `agent`: A run of an agent with tools. - `roleplay`: A story with characters. - `group`: Several people. - `channel`: One speaks, many read. */
 export type ConversationKind = "chat" | "agent" | "roleplay" | "group" | "channel";
 
 /** What to change of a conversation; what is `None` stays. */
 export type ConversationPatch = { add_tags?: (string)[]; members?: (Author)[] | null; metadata?: Json | null; pinned?: boolean | null; project?: ProjectId | null; remove_tags?: (string)[]; status?: ConversationStatus | null; times?: ConversationTimes | null; title?: string | null };
 
-/** Where a conversation is in its life. */
+/** Where a conversation is in its life.  - `active`: In use. - `archived`: Put away; listed only when asked for. - `trashed`: In the trash; can be restored or purged. - `importing`: Its import has not finished yet. */
 export type ConversationStatus = "active" | "archived" | "trashed" | "importing";
 
 /** The times of a conversation that comes from elsewhere. */
@@ -102,7 +335,7 @@ export type Conversations = { conversations: (Conversation)[]; next?: string | n
 /** How many there are, as far as was counted. */
 export type Count = { more: boolean; n: number };
 
-/** How far hits are counted. */
+/** How far hits are counted.  - `shown`: Those that are shown, and whether there are more. - `all`: All of them, up to a thousand. */
 export type Counting = "shown" | "all";
 
 /** What became of the records of a kind. */
@@ -115,7 +348,28 @@ export type DoctorReport = { engine: string; files: ([string, number])[]; larges
 export type Document = { at: Moment; body: Json | null; id: string; kind: string; project?: ProjectId | null; version: number };
 
 /** What one change did. */
-export type Done = "plain" | { conversation: ConversationId } | { messages: MessageId | null } | { events: number } | { lease: number } | { version: number } | { purged: boolean } | { erased: Receipt };
+export type Done = "plain" | DoneConversation | DoneMessages | DoneEvents | DoneLease | DoneVersion | DonePurged | DoneErased;
+
+/** The conversation that now exists, perhaps since before. */
+export type DoneConversation = { conversation: ConversationId };
+
+/** What was erased. */
+export type DoneErased = { erased: Receipt };
+
+/** The cursor of the last event that was logged. */
+export type DoneEvents = { events: number };
+
+/** The fencing token. */
+export type DoneLease = { lease: number };
+
+/** The last message that was added. */
+export type DoneMessages = { messages: MessageId | null };
+
+/** Whether nothing is left to purge. */
+export type DonePurged = { purged: boolean };
+
+/** The new version of a document. */
+export type DoneVersion = { version: number };
 
 /** What somebody was typing. */
 export type Draft = { text: string };
@@ -125,11 +379,32 @@ export type Edit = { message: MessageId; tail?: TailWish; with: MessageInput };
 
 export type End = "end";
 
+/** A session that has begun. */
+export type Entrance = { secret: string };
+
 /** What is to be erased. */
-export type Erase = { message: MessageId } | { conversation: ConversationId } | { author: string };
+export type Erase = EraseMessage | EraseConversation | EraseAuthor;
+
+/** Everything that this author wrote, by external id. */
+export type EraseAuthor = { author: string };
+
+/** A conversation with everything in it. */
+export type EraseConversation = { conversation: ConversationId };
+
+/** One message, on every path that reaches it. */
+export type EraseMessage = { message: MessageId };
 
 /** What is to be erased: one of these. */
-export type ErasePlan = { message: MessageId } | { conversation: ConversationId } | { author: string };
+export type ErasePlan = ErasePlanMessage | ErasePlanConversation | ErasePlanAuthor;
+
+/** Everything that this author wrote, by external id. */
+export type ErasePlanAuthor = { author: string };
+
+/** A conversation with everything in it. */
+export type ErasePlanConversation = { conversation: ConversationId };
+
+/** One message, on every path that reaches it. */
+export type ErasePlanMessage = { message: MessageId };
 
 /** What an erasure removed. */
 export type Erasure = { at: Moment; attached: number; audit: number; backups: number; bytes: number; conversations: number; files: number; keys: number; messages: number; rows: number; tenant: string; users: number };
@@ -137,7 +412,7 @@ export type Erasure = { at: Moment; attached: number; audit: number; backups: nu
 /** An entry of a run's log. */
 export type Event = { at: Moment; body: Json; channel: string; cursor: number };
 
-/** Where a text stands. */
+/** Where a text stands.  - `title`: The name of a conversation. - `tags`: A tag of a conversation. - `text`: Words for the reader. - `reasoning`: What the model thought. - `tool_call`: The name and the arguments of a tool call. - `tool_result`: What a tool answered. - `media`: The name of a file. - `source`: The title of a source. - `summary`: A summary of earlier messages. - `error`: What went wrong. */
 export type Field = "title" | "tags" | "text" | "reasoning" | "tool_call" | "tool_result" | "media" | "source" | "summary" | "error";
 
 /** How a streaming message ends. */
@@ -154,7 +429,7 @@ export type FoldId = string & { readonly kind?: 'FoldId' };
 /** A fold that is to be added. */
 export type FoldInput = { after?: MessageId | null; covers: (Stretch)[]; kind: FoldKind; made_by?: Json | null; parent?: FoldId | null; summary?: string | null };
 
-/** What a fold does to the messages it covers. */
+/** What a fold does to the messages it covers.  - `summary`: A summary stands for them. - `tool_clear`: Tool results are left out. - `media_clear`: Media are left out. - `drop`: They are not sent to the model. */
 export type FoldKind = "summary" | "tool_clear" | "media_clear" | "drop";
 
 /** A fold that was made. */
@@ -169,14 +444,28 @@ export type FormatView = { about: string; generations: (string)[]; name: string 
 /** A page of hits. */
 export type Found = { cut_short: boolean; hits: (Hit)[]; micros: number; next: SearchCursor | null; reach: Reach; total: Count };
 
-/** How hits are put together. */
+/** How hits are put together.  - `flat`: One after another. - `conversations`: The first one of each conversation. */
 export type Grouping = "flat" | "conversations";
 
-/** What happens to the head when messages are appended. */
+/** What happens to the head when messages are appended.  - `follow`: It goes to the last of them. - `stay`: It stays where it is. */
 export type HeadMove = "follow" | "stay";
 
 /** Where the head goes. */
-export type HeadTo = { message: MessageId } | { end: BranchId } | { on: { branch: BranchId; message?: MessageId | null } } | { empty: BranchId };
+export type HeadTo = HeadToMessage | HeadToEnd | HeadToOn | HeadToEmpty;
+
+/** To a new, empty branch with this id. */
+export type HeadToEmpty = { empty: BranchId };
+
+/** To the end of this branch. */
+export type HeadToEnd = { end: BranchId };
+
+/** To this message: on the shown path if it lies there, else on its own branch. */
+export type HeadToMessage = { message: MessageId };
+
+/** To this message of the path of this branch; `None` for its start. */
+export type HeadToOn = { on: HeadToOnValue };
+
+export type HeadToOnValue = { branch: BranchId; message?: MessageId | null };
 
 /** A lease that is held. */
 export type Held = { token: number };
@@ -216,7 +505,7 @@ export type Insert = { after?: MessageId | null; messages: (MessageInput)[] };
 /** A row of the journal as readers of the tail see it. */
 export type JournalEntry = { actor?: Author | null; at: Moment; conversation: ConversationId | null; count: number; first: number; kind: JournalKind; position: number; undoes?: number | null };
 
-/** What kind of change a row of the journal records. The numbers live on disk: one once given keeps its meaning. */
+/** What kind of change a row of the journal records. The numbers live on disk: one once given keeps its meaning.  - `conversation_created`: A conversation was made. - `conversation_edited`: What is said about a conversation was changed. - `messages_appended`: Messages were added. - `message_finished`: A streaming message ended. - `branch_opened`: A branch was opened. - `head_moved`: The head went elsewhere. - `note_added`: Something was said about a message. - `note_removed`: A note was taken back. - `bookmark_set`: A place was named. - `bookmark_removed`: A named place was forgotten. - `state_set`: A named value was set or unset. - `fold_added`: Messages were folded. - `fold_switched`: A fold was put in or out of force. - `tool_call_put`: A tool call was recorded. - `tool_call_moved`: A tool call went to another state. - `events_appended`: Events were logged. - `input_put`: An input was queued. - `inputs_taken`: Inputs were taken. - `lease_changed`: A lease was taken, extended or given back. - `document_put`: A version of a document was written. - `call_recorded`: A request to a model was recorded. - `blob_put`: A blob is complete. - `source_put`: An imported file was recorded. - `origin_put`: Where an object came from was recorded. - `quarantined`: Bytes that nobody could read were kept. - `memory_put`: A text was remembered. - `memory_removed`: A memory was forgotten. - `project_created`: A project was made. - `project_edited`: A project was changed. - `project_removed`: A project was removed. - `undone`: A commit was undone. - `redone`: A commit was redone. - `purged`: A conversation was destroyed. - `erased`: Content was destroyed. - `chunk_appended`: A streaming message grew. */
 export type JournalKind = "conversation_created" | "conversation_edited" | "messages_appended" | "message_finished" | "branch_opened" | "head_moved" | "note_added" | "note_removed" | "bookmark_set" | "bookmark_removed" | "state_set" | "fold_added" | "fold_switched" | "tool_call_put" | "tool_call_moved" | "events_appended" | "input_put" | "inputs_taken" | "lease_changed" | "document_put" | "call_recorded" | "blob_put" | "source_put" | "origin_put" | "quarantined" | "memory_put" | "memory_removed" | "project_created" | "project_edited" | "project_removed" | "undone" | "redone" | "purged" | "erased" | "chunk_appended";
 
 /** A page of the journal, oldest first. */
@@ -236,7 +525,7 @@ export type KeyDraft = { expires_at?: Moment | null; name: string; projects?: (P
 
 export type KeyId = string & { readonly kind?: 'KeyId' };
 
-/** What somebody may do. */
+/** What somebody may do.  - `read`: See what is there. - `append`: Add to it; what is there stays as it is. - `manage`: Change it in ways that can be undone. - `admin`: Destroy, and look after the whole. */
 export type KeyScope = "read" | "append" | "manage" | "admin";
 
 /** The scopes that somebody was given; a list of words in JSON. */
@@ -245,7 +534,7 @@ export type KeyScopes = (KeyScope)[];
 /** A page of keys. */
 export type Keys = { keys: (Key)[] };
 
-/** How a time is known. Order never depends on it: order is by position. */
+/** How a time is known. Order never depends on it: order is by position.  - `exact`: Recorded when it happened. - `inherited`: Taken from a neighbour or from the conversation. - `file`: Taken from the file that held it. - `unknown`: Nobody knows; the value is a place holder. */
 export type Known = "exact" | "inherited" | "file" | "unknown";
 
 /** Who owns a run, until when, with the token that fences off an earlier owner. */
@@ -282,13 +571,13 @@ export type MessageInput = { author?: Author | null; id?: MessageId | null; meta
 /** Where an imported message came from. */
 export type MessageOrigin = { external?: string | null; message: MessageId; ordinal: number; raw?: string | null; source: SourceId };
 
-/** The life of a message. */
+/** The life of a message.  - `complete`: Whole. - `streaming`: Still being written; its text grows in chunks. - `incomplete`: Ended early; what came is kept. - `failed`: Could not be sent; not counted. */
 export type MessageStatus = "complete" | "streaming" | "incomplete" | "failed";
 
 /** A time as RFC 3339 text. Microseconds since 1970 are read as well, and are the answer for moments beyond the years that such a text can name. */
 export type Moment = string | number;
 
-/** What a text names. */
+/** What a text names.  - `conversation`: A conversation. - `message`: A message. - `project`: A project. */
 export type Named = "conversation" | "message" | "project";
 
 /** A message beside a hit. */
@@ -360,7 +649,25 @@ export type OpenCall = { conversation: ConversationId; tool_call: ToolCallTrail 
 export type Origin = { external?: string | null; object: OriginObject; ordinal: number; raw?: string | null; source: SourceId };
 
 /** What an origin belongs to. */
-export type OriginObject = { id: ConversationId; kind: "conversation" } | { id: MessageId; kind: "message" } | { id: ProjectId; kind: "project" } | { id: FoldId; kind: "fold" } | { id: MemoryId; kind: "memory" } | { id: string; kind: "document" };
+export type OriginObject = OriginObjectConversation | OriginObjectMessage | OriginObjectProject | OriginObjectFold | OriginObjectMemory | OriginObjectDocument;
+
+/** A conversation. */
+export type OriginObjectConversation = { id: ConversationId; kind: "conversation" };
+
+/** A document, as `kind/id`. */
+export type OriginObjectDocument = { id: string; kind: "document" };
+
+/** A fold. */
+export type OriginObjectFold = { id: FoldId; kind: "fold" };
+
+/** A memory. */
+export type OriginObjectMemory = { id: MemoryId; kind: "memory" };
+
+/** A message. */
+export type OriginObjectMessage = { id: MessageId; kind: "message" };
+
+/** A project. */
+export type OriginObjectProject = { id: ProjectId; kind: "project" };
 
 /** One piece of a message. A type that is not known here, and members that a type does not name, are kept as they were written. Known: text, reasoning, summary and error with `text`; tool_call with `id`, `name`, `input`; tool_result with `call`, `content`; media with `mime` and perhaps `blob`; source with `title`. */
 export type Part = { text?: unknown; type?: string; [name: string]: unknown };
@@ -409,7 +716,10 @@ export type Repaired = { place: string; what: string; why: string };
 export type Resolved = { id: string };
 
 /** What an undo or redo is about. */
-export type Scope = "everything" | { conversation: ConversationId } | "beside";
+export type Scope = "everything" | "beside" | ScopeConversation;
+
+/** The last change of this conversation. */
+export type ScopeConversation = { conversation: ConversationId };
 
 /** Something that is overwritten and not journalled: a draft, a read mark, a "current" pointer. */
 export type Scratch = { actor?: string; at: Moment; body: Json; id: string; kind: string };
@@ -417,7 +727,7 @@ export type Scratch = { actor?: string; at: Moment; body: Json; id: string; kind
 /** Where a page ends; hand it back to get the next one. */
 export type SearchCursor = string;
 
-/** The order of hits. */
+/** The order of hits.  - `newest`: The newest first, by the time of the message itself. - `relevance`: The best first, among the newest [`RANKED_MAX`]. */
 export type SearchOrder = "newest" | "relevance";
 
 /** Who sees a message from the start. Hiding it later is a fold or a splice. */
@@ -441,7 +751,13 @@ export type Source = { at: Moment; format: string; generation: string; id: Sourc
 export type SourceId = string & { readonly kind?: 'SourceId' };
 
 /** What a splice takes out of the shown path. */
-export type SpliceAt = { after: MessageId | null } | { replace: Stretch };
+export type SpliceAt = SpliceAtAfter | SpliceAtReplace;
+
+/** Nothing: the new messages stand after this one; `None` for the start. */
+export type SpliceAtAfter = { after: MessageId | null };
+
+/** These messages, both ends included. */
+export type SpliceAtReplace = { replace: Stretch };
 
 /** A named value that follows the branch. */
 export type State = { after: MessageId | null; at: Moment; name: string; value: Json | null };
@@ -449,7 +765,7 @@ export type State = { after: MessageId | null; at: Moment; name: string; value: 
 /** Statistics of a conversation or of many. */
 export type Stats = { by_day: { [name: string]: unknown }; by_model: { [name: string]: Tally }; by_role: { [name: string]: Tally }; conversations: number; total: Tally };
 
-/** Back or forth. */
+/** Back or forth.  - `undo`: Undo. - `redo`: Redo. */
 export type Step = "undo" | "redo";
 
 /** What was taken back or done again. */
@@ -459,9 +775,15 @@ export type Stepped = { position: number };
 export type Stretch = { first: MessageId; last: MessageId };
 
 /** What to show: one of these. */
-export type SwitchTo = { message: MessageId } | { branch: BranchId };
+export type SwitchTo = SwitchToMessage | SwitchToBranch;
 
-/** What becomes of the messages behind an edited one. */
+/** This branch. */
+export type SwitchToBranch = { branch: BranchId };
+
+/** The branch that this message belongs to. */
+export type SwitchToMessage = { message: MessageId };
+
+/** What becomes of the messages behind an edited one.  - `cut`: The path ends at the edited message. - `keep`: They follow the edited message. */
 export type TailWish = "cut" | "keep";
 
 /** Inputs that a run takes in. */
@@ -475,7 +797,7 @@ export type Tenant = { created_at: Moment; id: TenantId; name: string; status: T
 
 export type TenantId = string & { readonly kind?: 'TenantId' };
 
-/** Where a tenant is in its life. */
+/** Where a tenant is in its life.  - `making`: Its store is being made. - `active`: In use. - `suspended`: Nobody is let in; everything is kept. - `erasing`: Everything is being destroyed. - `erased`: Everything is gone; what was removed is on its receipt. */
 export type TenantStatus = "making" | "active" | "suspended" | "erasing" | "erased";
 
 /** A tenant. */
@@ -502,13 +824,13 @@ export type ToolCallTrail = { call: ToolCall; steps: (ToolStep)[] };
 /** Where a tool call goes. */
 export type ToolMove = { message: MessageId; note?: string; part: number; record?: Json | null; to: ToolState };
 
-/** Where a tool call is. */
+/** Where a tool call is.  - `PENDING`: Asked for by the model. - `APPROVAL_REQUIRED`: A person or a policy must decide. - `APPROVED`: Allowed, not begun. - `EXECUTING`: Running. - `COMPLETED`: Done. - `FAILED`: Went wrong. - `DENIED`: Not allowed. - `SEALED`: Interrupted and closed, so that the conversation stays valid. */
 export type ToolState = "PENDING" | "APPROVAL_REQUIRED" | "APPROVED" | "EXECUTING" | "COMPLETED" | "FAILED" | "DENIED" | "SEALED";
 
 /** One step of the audit trail. */
 export type ToolStep = { actor?: Author | null; at: Moment; note?: string; state: ToolState };
 
-/** Which way a page reaches. */
+/** Which way a page reaches.  - `backward`: Towards the start. - `forward`: Towards the head. */
 export type Towards = "backward" | "forward";
 
 /** Which changes to look at. */
@@ -521,7 +843,28 @@ export type User = { created_at: Moment; id: string; name: string };
 export type Users = { users: (User)[] };
 
 /** One thing that is not as it was written. */
-export type VerifyProblem = { conversation: ConversationId | null; message: MessageId | null; position: number; problem: "altered" } | { conversation: ConversationId | null; position: number; problem: "lost" } | { conversation: ConversationId | null; message: MessageId | null; problem: "doubled" } | { conversation: ConversationId | null; position: number; problem: "chain" } | { problem: "beside"; what: string } | { problem: "index"; what: string } | { problem: "file"; what: string };
+export type VerifyProblem = VerifyProblemAltered | VerifyProblemLost | VerifyProblemDoubled | VerifyProblemChain | VerifyProblemBeside | VerifyProblemIndex | VerifyProblemFile;
+
+/** The content of a message is not what was written. */
+export type VerifyProblemAltered = { conversation: ConversationId | null; message: MessageId | null; position: number; problem: "altered" };
+
+/** Something beside the messages is not what was written. */
+export type VerifyProblemBeside = { problem: "beside"; what: string };
+
+/** The chain of a conversation does not hold at this journal row. */
+export type VerifyProblemChain = { conversation: ConversationId | null; position: number; problem: "chain" };
+
+/** A message stands where the journal knows none, or twice. */
+export type VerifyProblemDoubled = { conversation: ConversationId | null; message: MessageId | null; problem: "doubled" };
+
+/** The file itself is damaged. */
+export type VerifyProblemFile = { problem: "file"; what: string };
+
+/** The index does not hold what the store says; `reindex` makes it anew. */
+export type VerifyProblemIndex = { problem: "index"; what: string };
+
+/** A message that the journal knows is gone. */
+export type VerifyProblemLost = { conversation: ConversationId | null; position: number; problem: "lost" };
 
 /** What `verify` found. */
 export type VerifyReport = { blobs: number; conversations: number; erased: number; indexed: number; journal: number; messages: number; problems: (VerifyProblem)[] };
@@ -529,7 +872,7 @@ export type VerifyReport = { blobs: number; conversations: number; erased: numbe
 /** A version that was written. */
 export type Versioned = { version: number };
 
-/** Why a branch was opened. */
+/** Why a branch was opened.  - `start`: The conversation began. - `fork`: Somebody went on from an earlier message. - `retry`: The model was asked again. - `edit`: A message was edited, inserted or removed. - `withdrawn`: A message could not be sent and was taken back. - `clear`: The path was cleared. - `import`: It came from another program. */
 export type Why = "start" | "fork" | "retry" | "edit" | "withdrawn" | "clear" | "import";
 
 /** Messages of a path, always in reading order. */
@@ -551,7 +894,7 @@ export interface Routes {
     body: Nothing;
     answer: AuditReport;
   };
-  /** Takes a backup now, restores and checks it, and only then calls it done. */
+  /** Takes a backup now, restores and checks it, and only then calls it done. Others stay: it counts apart from the scheduled ones, and while as many stand as are kept there is no other. */
   'POST /backups': {
     path: undefined;
     query: undefined;
@@ -1146,7 +1489,7 @@ export interface Routes {
     body: undefined;
     answer: Indexed;
   };
-  /** Ends the session. */
+  /** Ends the session and the streams that were opened in it. */
   'DELETE /session': {
     path: undefined;
     query: undefined;
@@ -1160,12 +1503,12 @@ export interface Routes {
     body: undefined;
     answer: Session;
   };
-  /** Begins a session of the page with the token or a key; the answer sets its cookie. */
+  /** Begins a session of the page with the token or a key. The answer sets its cookie; requests with the cookie count only with the secret as `Manent-Session`. */
   'POST /session': {
     path: undefined;
     query: undefined;
     body: Login;
-    answer: undefined;
+    answer: Entrance;
   };
   /** Returns all imported files. */
   'GET /sources': {

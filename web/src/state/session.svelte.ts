@@ -1,6 +1,7 @@
-// Whether one is in. The token comes once, in the link or by hand, and is never kept by the page.
+// Whether one is in. The token comes once, in the link or by hand, and is never kept by the page; what is kept is the
+// secret of the session.
 
-import { call, onRefused, Problem } from '../api';
+import { call, forgetPass, keepPass, onRefused, Problem } from '../api';
 import { drafts } from './drafts';
 import { search } from './search.svelte';
 
@@ -56,7 +57,7 @@ class Session {
   /** Says whether the token was the right one. */
   async enter(token: string): Promise<boolean> {
     try {
-      await call('POST /session', { body: { token } });
+      keepPass((await call('POST /session', { body: { token } })).secret);
       this.#scopes = (await call('GET /session', {})).scopes;
       this.ended = false;
       this.problem = undefined;
@@ -72,6 +73,7 @@ class Session {
     try {
       await call('DELETE /session', {});
     } finally {
+      forgetPass();
       drafts.forget();
       search.close();
       this.ended = false;

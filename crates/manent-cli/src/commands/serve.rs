@@ -8,7 +8,7 @@ use manent::BackupPlan;
 use manent_server::{Limits, Rate, Secret, ServeOptions, Server};
 use std::io::IsTerminal;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 
@@ -71,14 +71,16 @@ impl Serve {
         let is_chosen = token.is_some();
         let server = Server::bind(tenants, options, token).await?;
         let (store, link, address) = (&home.store, server.login_link(), server.address());
-        // Whoever chose the token knows it, and what is printed may be kept in a log.
-        let shown = if is_chosen { format!("http://{address}/") } else { link.clone() };
+        // Whoever chose the token knows it. Without a terminal, what is printed is kept in a log: a service manager's, mostly.
+        let shown = match is_chosen || !std::io::stdout().is_terminal() {
+            true => format!("http://{address}/"),
+            false => link.clone(),
+        };
         print(&format!("Manent keeps {store}\nOpen {shown}\nAPI  http://{address}/docs/api\n"))?;
-        if self.open {
-            open_browser(&link);
-        }
-        server.run(ended()).await?;
-        Ok(())
+        let opened = self.open.then(|| open_browser(&home.folder, &link)).transpose()?;
+        let ran = server.run(ended()).await;
+        drop(opened);
+        Ok(ran?)
     }
 }
 
@@ -86,12 +88,40 @@ fn rate(per_second: u32) -> Rate {
     Rate { per_second, burst: per_second.saturating_mul(2) }
 }
 
-/// The link holds the token, so it goes to the browser alone and never into the log.
-fn open_browser(link: &str) {
+/// A file that sends a browser on to the login link; it is removed when this is dropped.
+struct LoginFile(PathBuf);
+
+impl Drop for LoginFile {
+    fn drop(&mut self) {
+        // It may be gone already, and the next start writes over it.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// How long a browser has to read the file.
+const LOGIN_FILE: Duration = Duration::from_secs(60);
+
+/// Opens a browser. The link holds the token, and arguments of a process can be read by every user of the machine: so the
+/// browser gets the name of a file that only its owner can read, and the link is in there.
+fn open_browser(folder: &Path, link: &str) -> Result<LoginFile> {
+    let file = LoginFile(folder.join("open.html"));
+    // The token is letters, digits, `_` and `-` where we made it; one that was chosen may hold anything.
+    let target = link.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
+    let text = format!(
+        "<!doctype html><meta charset=\"utf-8\"><title>Manent</title>\
+         <meta http-equiv=\"refresh\" content=\"0;url={target}\">\n"
+    );
+    manent_server::write_private(&file.0, &text)?;
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let quiet = std::process::Stdio::null;
     // A machine without a browser is no error: the link stands above.
-    let _ = std::process::Command::new(program).arg(link).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn();
+    let _ = std::process::Command::new(program).arg(&file.0).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn();
+    let written = LoginFile(file.0.clone());
+    tokio::spawn(async move {
+        tokio::time::sleep(LOGIN_FILE).await;
+        drop(written);
+    });
+    Ok(file)
 }
 
 fn start_log(json: bool) {

@@ -30,6 +30,7 @@ struct Secrets {
     token: String,
     keys: Vec<String>,
     cookie: String,
+    page: String,
 }
 
 async fn keeps_to_itself(home: &Home, db: Option<&str>) {
@@ -79,7 +80,7 @@ async fn keeps_to_itself(home: &Home, db: Option<&str>) {
 /// Whole, and the part that is the secret: a key is as good without its name.
 fn secret_parts(secrets: &Secrets) -> Vec<String> {
     let parts = secrets.keys.iter().flat_map(|key| [key.clone(), key[33..85].to_owned()]);
-    [secrets.token.clone(), secrets.cookie.clone()].into_iter().chain(parts).collect()
+    [secrets.token.clone(), secrets.cookie.clone(), secrets.page.clone()].into_iter().chain(parts).collect()
 }
 
 async fn send(client: &mut Client, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Value {
@@ -106,6 +107,8 @@ async fn try_everything(served: &Served) -> Secrets {
     let begun = visitor.send("POST", "/api/v1/session", &[], login).await.expect("an answer");
     let cookie = begun.header("set-cookie").split(';').next().expect("a cookie").to_owned();
     let cookie_secret = cookie.split('=').nth(1).expect("a value").to_owned();
+    let entrance: Value = serde_json::from_slice(&begun.body).expect("JSON");
+    let page_secret = entrance["secret"].as_str().expect("a secret").to_owned();
     let made = send(&mut owner, "POST", "/api/v1/conversations", &[], &format!(r#"{{"title":"{WORD}"}}"#)).await;
     let chat = made["id"].as_str().expect("an id").to_owned();
     let said = format!(r#"{{"messages":[{{"role":"user","text":"{WORD} 天气"}}]}}"#);
@@ -133,8 +136,9 @@ async fn try_everything(served: &Served) -> Secrets {
         }
         let path = operation.path.replace(['{', '}'], "");
         let path = format!("/api/v1{path}?token={}&q={STRAY}", keys[0]);
-        let strange: [(&str, &str); 8] = [
+        let strange: [(&str, &str); 9] = [
             ("cookie", &cookie),
+            ("manent-session", &page_secret),
             ("idempotency-key", STRAY),
             ("if-match", STRAY),
             ("last-event-id", STRAY),
@@ -151,7 +155,7 @@ async fn try_everything(served: &Served) -> Secrets {
         let json = [("content-type", "application/json")];
         visitor = Client::connect(served.address, &json).await.expect("it answers");
     }
-    Secrets { token: served.token.clone(), keys, cookie: cookie_secret }
+    Secrets { token: served.token.clone(), keys, cookie: cookie_secret, page: page_secret }
 }
 
 /// A route with strange things wherever something can be said.

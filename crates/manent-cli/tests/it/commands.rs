@@ -289,13 +289,14 @@ fn the_commands_are_documented() {
 }
 
 /// What commands reach by another name.
-const BY_ANOTHER_NAME: [(&str, &str); 19] = [
+const BY_ANOTHER_NAME: [(&str, &str); 22] = [
     ("set_project", "`manent set --project`"),
     ("set_members", "`manent set --member`"),
     ("set_metadata", "`manent set --metadata`"),
     ("last", "`manent show` pages backward from the end"),
     ("conversation_by_external_id", "an external id names a conversation in every command"),
     ("backup_if_due", "`manent serve` takes scheduled backups"),
+    ("backup_on_demand", "`manent backup` writes where it is told"),
     ("backup_system_if_due", "`manent serve` takes scheduled backups"),
     ("restore_system", "`manent restore-backup` sees what it is given"),
     ("begin", "`manent serve` finishes what a crash left"),
@@ -304,6 +305,8 @@ const BY_ANOTHER_NAME: [(&str, &str); 19] = [
     ("receipt", "`manent tenant erase` prints it"),
     ("user", "`manent user list` shows them"),
     ("tenants_in_use", "`manent serve` backs them up"),
+    ("put_blob_from", "`manent blob put`"),
+    ("next_piece", "`manent blob get`"),
     ("refresh", "every command reads who may come in when it begins"),
     ("follow", "`manent serve` does while it runs"),
     ("end_idle_streams", "`manent serve` does while it runs"),

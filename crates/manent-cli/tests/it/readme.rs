@@ -103,6 +103,9 @@ fn the_examples_of_the_api_work() {
     assert!(!out.contains("\"code\""), "{out}");
     assert!(out.contains("晴") && out.contains("Weather") && out.contains("messages_appended"), "{out}");
     assert_eq!(out.matches("\"highlights\":[[").count(), 2, "a hit, and the second one of two: {out}");
+    for said in ["Nearly three kilometres.", "the highest in Germany", "A mountain."] {
+        assert!(out.contains(said), "{said}: {out}");
+    }
     served.kill();
 }
 

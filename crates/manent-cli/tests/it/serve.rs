@@ -1,12 +1,14 @@
 //! `manent serve`, and commands beside it on the same file.
 
 use crate::kit::Home;
+use bytes::Bytes;
 use manent_testing::http::{Client, Events};
 use manent_testing::{SmallDisk, not_run};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -45,9 +47,17 @@ impl Served {
         let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         let link = lines.map_while(Result::ok).find_map(|line| line.strip_prefix("Open ").map(str::to_owned));
         let link = link.expect("a link");
-        let (address, token) =
-            link.strip_prefix("http://").and_then(|rest| rest.split_once("/#token=")).expect("a link");
-        Self { address: address.parse().expect("an address"), token: token.to_owned(), child }
+        let address = link.strip_prefix("http://").and_then(|rest| rest.strip_suffix('/'));
+        let address = address.unwrap_or_else(|| panic!("a link without the token: {link}"));
+        let variable = |name: &str| command.get_envs().find(|(own, _)| *own == name).and_then(|(_, value)| value);
+        let token = match variable("MANENT_TOKEN") {
+            Some(token) => token.to_string_lossy().into_owned(),
+            None => {
+                let home = PathBuf::from(variable("MANENT_HOME").expect("a home of its own"));
+                std::fs::read_to_string(home.join("token")).expect("made at the first start").trim().to_owned()
+            }
+        };
+        Self { address: address.parse().expect("an address"), token, child }
     }
 
     pub async fn client(&self) -> Option<Client> {
@@ -151,6 +161,139 @@ fn a_gigabyte_is_refused_and_costs_no_memory() {
     assert_eq!(served.terminate(), Some(0));
 }
 
+/// Sends a request with a large body of no use and ignores what comes of it.
+async fn throw(address: SocketAddr, path: &str, bytes: Bytes) {
+    let Ok(mut client) = Client::connect(address, &[("content-type", "application/json")]).await else { return };
+    let _ = client.send("POST", path, &[], bytes).await;
+}
+
+/// Makes a tenant with a key, and returns a way to connect as it.
+async fn tenant(served: &Served, name: &str) -> String {
+    let mut owner = served.client().await.expect("listening");
+    let made = owner.send("POST", "/api/v1/tenants", &[], format!(r#"{{"name":"{name}"}}"#)).await.expect("an answer");
+    let made: Value = serde_json::from_slice(&made.body).expect("JSON");
+    let path = format!("/api/v1/tenants/{}/keys", made["id"].as_str().expect("an id"));
+    let key = owner.send("POST", &path, &[], r#"{"name":"k","scopes":["admin"]}"#).await.expect("an answer");
+    let key: Value = serde_json::from_slice(&key.body).expect("JSON");
+    format!("Bearer {}", key["word"].as_str().expect("a key"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn memory_is_bounded_by_bytes_under_large_pages_uploads_and_logins() {
+    let home = Home::new();
+    let served = Served::start(&home);
+    let (busy, quiet) = (tenant(&served, "busy").await, tenant(&served, "quiet").await);
+    let address = served.address;
+    let connect = async |key: &str, kind: &str| {
+        Client::connect(address, &[("authorization", key), ("content-type", kind)]).await.expect("listening")
+    };
+    let mut writer = connect(&busy, "application/json").await;
+    let made = writer.send("POST", "/api/v1/conversations", &[], "{}").await.expect("an answer");
+    let chat: Value = serde_json::from_slice(&made.body).expect("JSON");
+    let path = format!("/api/v1/conversations/{}/messages", chat["id"].as_str().expect("an id"));
+    let text = "x".repeat(4_000_000);
+    for _ in 0..16 {
+        let body = format!(r#"{{"messages":[{{"role":"user","text":"{text}"}}]}}"#);
+        assert_eq!(writer.send("POST", &path, &[], body).await.expect("an answer").status.as_u16(), 201);
+    }
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..16 {
+        let (mut reader, path) = (connect(&busy, "application/json").await, format!("{path}?limit=1000"));
+        tasks.spawn(async move {
+            let page = reader.send("GET", &path, &[], "").await.expect("an answer");
+            let status = page.status.as_u16();
+            assert!(matches!(status, 200 | 429 | 503), "{status}");
+            assert!(page.body.len() < 8 << 20, "a page of {} bytes", page.body.len());
+        });
+    }
+    for number in 0..8u8 {
+        let mut writer = connect(&busy, "application/octet-stream").await;
+        tasks.spawn(async move {
+            let blob = Bytes::from(vec![number; 40_000_000]);
+            let status = writer.send("POST", "/api/v1/blobs", &[], blob).await.expect("an answer").status.as_u16();
+            assert!(matches!(status, 201 | 429 | 503), "{status}");
+        });
+    }
+    let large = Bytes::from(vec![b'a'; 8 << 20]);
+    for _ in 0..250 {
+        tasks.spawn(throw(address, "/api/v1/session", large.clone()));
+    }
+    // Another tenant is served meanwhile.
+    let mut other = connect(&quiet, "application/json").await;
+    for _ in 0..20 {
+        let seen = other.send("GET", "/api/v1/conversations", &[], "").await.expect("an answer");
+        assert_eq!(seen.status.as_u16(), 200);
+    }
+    while let Some(done) = tasks.join_next().await {
+        done.expect("no task fails");
+    }
+    let memory = most_memory_mib(served.child.id());
+    println!("{memory} MiB");
+    assert!(memory < 512, "{memory} MiB");
+    assert_eq!(served.terminate(), Some(0));
+}
+
+#[test]
+fn login_link_with_the_token_is_printed_to_a_terminal_only() {
+    let home = Home::new();
+    let mut child = home
+        .command(&["serve", "--listen", "127.0.0.1:0", "--no-backups"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the server starts");
+    let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let mut said: Vec<String> = Vec::new();
+    for line in lines.map_while(Result::ok) {
+        let is_last = line.starts_with("API");
+        said.push(line);
+        if is_last {
+            break;
+        }
+    }
+    child.kill().expect("killed");
+    let mut log = String::new();
+    child.stderr.take().expect("a pipe").read_to_string(&mut log).expect("text");
+    child.wait().expect("gone");
+    let token = std::fs::read_to_string(home.path().join("token")).expect("made");
+    assert!(said.iter().any(|line| line.starts_with("Open http://127.0.0.1:")), "{said:?}");
+    assert!(!said.concat().contains(token.trim()) && !log.contains(token.trim()), "{said:?} {log}");
+}
+
+#[cfg(unix)]
+#[test]
+fn open_shows_no_token_in_the_process_list() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let tools = tempfile::tempdir().expect("a temporary folder");
+    // Stands in for the program that opens a browser: says how it was called and what it was given to read.
+    let script = tools.path().join("xdg-open");
+    let (called, read) = (tools.path().join("called"), tools.path().join("read"));
+    let text = format!(
+        "#!/bin/sh\ncat \"$1\" > {read}.part\nstat -c %a \"$1\" >> {read}.part\nmv {read}.part {read}\n\
+         echo \"$@\" > {called}.part\nmv {called}.part {called}\n",
+        read = read.display(),
+        called = called.display()
+    );
+    std::fs::write(&script, text).expect("written");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("made a program");
+    let mut command = home.command(&["serve", "--open", "--listen", "127.0.0.1:0", "--no-backups"]);
+    command.env("PATH", format!("{}:/usr/bin:/bin", tools.path().display()));
+    let served = Served::of(command, "error", Stdio::null());
+    let begun = std::time::Instant::now();
+    while !called.exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "nothing was opened");
+        std::thread::yield_now();
+    }
+    let (called, read) = (std::fs::read_to_string(called).expect("text"), std::fs::read_to_string(read).expect("text"));
+    assert!(!called.contains(&served.token), "{called}");
+    assert!(read.contains(&format!("http://{}/#token={}", served.address, served.token)), "{read}");
+    assert!(read.trim_end().ends_with("600"), "{read}");
+    assert_eq!(served.terminate(), Some(0));
+    assert!(!home.path().join("open.html").exists(), "the file stays");
+}
+
 #[tokio::test]
 async fn a_full_disk_is_told_and_overcome() {
     let Some(disk) = SmallDisk::mount(48) else {
@@ -178,6 +321,22 @@ async fn a_full_disk_is_told_and_overcome() {
     assert_eq!(refused.header("content-type"), "application/problem+json");
     let read = client.send("GET", &path, &[], "").await.expect("an answer");
     assert_eq!(read.status.as_u16(), 200, "reads go on");
+    // So do logins: the session lasts until the server stops.
+    let mut last = std::fs::File::create(disk.path().join("more")).expect("a name fits");
+    while last.write_all(&[7; 4_096]).is_ok() {}
+    let json = [("content-type", "application/json")];
+    let mut visitor = Client::connect(served.address, &json).await.expect("listening");
+    let login = format!(r#"{{"token":"{}"}}"#, served.token);
+    let begun = visitor.send("POST", "/api/v1/session", &[], login).await.expect("an answer");
+    assert_eq!(begun.status.as_u16(), 201, "{}", begun.text());
+    let cookie = begun.header("set-cookie").split(';').next().expect("a cookie").to_owned();
+    let entrance: Value = serde_json::from_slice(&begun.body).expect("JSON");
+    let session = [("cookie", cookie.as_str()), ("manent-session", entrance["secret"].as_str().expect("a secret"))];
+    let seen = visitor.send("GET", "/api/v1/session", &session, "").await.expect("an answer");
+    assert_eq!(seen.status.as_u16(), 200, "{}", seen.text());
+    let ended = visitor.send("DELETE", "/api/v1/session", &session, "").await.expect("an answer");
+    assert_eq!(ended.status.as_u16(), 204, "{}", ended.text());
+    std::fs::remove_file(disk.path().join("more")).expect("removed");
     std::fs::remove_file(&filler).expect("removed");
     let freed = std::time::Instant::now();
     while client.send("POST", &path, &[], body.clone()).await.expect("an answer").status.as_u16() != 201 {

@@ -15,6 +15,7 @@ pub(super) fn operations() -> Vec<Operation> {
     const BOOKMARK: &str = "/conversations/{conversation}/bookmarks/{name}";
     let operations = vec![
         Operation::new(Method::GET, "/conversations/{conversation}/attached", "getAttached", attached)
+            .reads_much()
             .says("Returns everything attached to a conversation: notes, bookmarks, state, folds, calls, inputs, streams.")
             .library("attached")
             .answers::<Attached>(200),
@@ -34,6 +35,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .says("Forgets a named place.")
             .library("remove_bookmark"),
         Operation::new(Method::GET, STATE, "getState", state)
+            .reads_much()
             .says("Returns the value that a name has at the end of the shown path, or at a message.")
             .library("state")
             .query::<At>()

@@ -1,15 +1,23 @@
 //! Blobs: pictures and files, kept once by their SHA-256.
 
 use crate::app::App;
-use crate::extract::{Here, Write, in_path, read_body};
+use crate::extract::{Asker, Here, Write, in_path};
 use crate::operation::{Operation, group};
-use crate::problem::Answer;
+use crate::pipe;
+use crate::problem::{Answer, Problem};
+use axum::body::Body;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::{HeaderName, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
 use manent::model::KeyScope;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::fs::File;
+
+/// The memory that an upload takes while it is stored: a few pieces of 1 MiB on their way.
+const UPLOAD_COST: usize = 4 << 20;
 
 pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
@@ -17,11 +25,13 @@ pub(super) fn operations() -> Vec<Operation> {
             .needs(KeyScope::Append)
             .says("Keeps bytes; the same bytes again are kept once.")
             .library("put_blob")
+            .library("put_blob_from")
             .body_of("application/octet-stream")
             .answers::<Kept>(201),
         Operation::new(Method::GET, "/blobs/{sha256}", "getBlob", get)
             .says("Returns bytes, never to be shown as a page of this site.")
             .library("blob")
+            .library("next_piece")
             .answers_with("application/octet-stream"),
     ];
     group("Blobs", operations)
@@ -37,20 +47,58 @@ struct Kept {
 async fn put(State(app): State<App>, request: Request) -> Answer<(StatusCode, axum::Json<Kept>)> {
     let (mut parts, body) = request.into_parts();
     let Write(database) = Write::from_request_parts(&mut parts, &app).await?;
-    let bytes = read_body(body, app.limits.blob_bytes).await?;
-    let sha256 = database.put_blob(&bytes).await?;
+    let Asker(asker) = Asker::from_request_parts(&mut parts, &app).await?;
+    let mut reservation = app.budget.begin(Some(asker.tenant), app.share());
+    reservation.grow(UPLOAD_COST)?;
+    let file = spooled(&app, body).await?;
+    let sha256 = database.put_blob_from(file).await?;
     Ok((StatusCode::CREATED, axum::Json(Kept { sha256 })))
+}
+
+/// Lays a body down in a file without a name, which is gone with its handle.
+async fn spooled(app: &App, body: Body) -> Answer<File> {
+    let limit = app.limits.blob_bytes;
+    let too_large = || {
+        let why = format!("the blob is larger than {limit} bytes");
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", why)
+    };
+    if http_body::Body::size_hint(&body).lower() > limit as u64 {
+        return Err(too_large());
+    }
+    let (feed, mut reader) = pipe::into(body, limit);
+    let folder = app.spool.clone();
+    let writing = tokio::task::spawn_blocking(move || {
+        let mut file = tempfile::tempfile_in(folder)?;
+        std::io::copy(&mut reader, &mut file)?;
+        Ok(file)
+    });
+    let fed = feed.await;
+    let file = writing.await.map_err(|_| Problem::invalid("the upload met a defect of the server"))?;
+    // Nothing of it is stored, unlike of an import that is cut off.
+    fed.map_err(|problem| if problem.code == "too_large" { too_large() } else { problem })?;
+    file.map_err(|source| manent::Error::File { doing: "keeping", path: "an upload".to_owned(), source }.into())
 }
 
 async fn get(State(app): State<App>, Here(database): Here, request: Request) -> Answer<Response> {
     let (mut parts, _) = request.into_parts();
     let sha256 = in_path(&mut parts, &app, "sha256").await?;
-    let bytes = database.blob(&sha256).await?;
+    let mut reader = database.blob_reader(&sha256)?;
     let headers = [
         (header::CONTENT_TYPE, "application/octet-stream"),
         (header::CONTENT_DISPOSITION, "attachment"),
         (header::CACHE_CONTROL, "private, max-age=31536000, immutable"),
         (HeaderName::from_static("content-security-policy"), "default-src 'none'; sandbox"),
     ];
-    Ok((headers, bytes).into_response())
+    let first = reader.next_piece().await?.unwrap_or_default();
+    let Some(second) = reader.next_piece().await? else { return Ok((headers, first).into_response()) };
+    let begun = stream::iter([first, second].map(|piece| Ok::<_, std::io::Error>(Bytes::from(piece))));
+    // The answer has begun: a blob that turns out to be damaged is cut, so that half is not taken for the whole.
+    let rest = stream::try_unfold(reader, |mut reader| async move {
+        let next = reader.next_piece().await.map_err(|error| {
+            tracing::error!(code = error.code(), "a blob could not be read to its end");
+            std::io::Error::other(error)
+        })?;
+        Ok(next.map(|piece| (Bytes::from(piece), reader)))
+    });
+    Ok((headers, Body::from_stream(begun.chain(rest))).into_response())
 }

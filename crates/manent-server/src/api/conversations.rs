@@ -21,6 +21,7 @@ pub(super) fn operations() -> Vec<Operation> {
     const ONE: &str = "/conversations/{conversation}";
     let operations = vec![
         Operation::new(Method::GET, "/conversations", "listConversations", list)
+            .reads_much()
             .says("Lists conversations, pinned first, then the latest active.")
             .library("list")
             .library("conversation_by_external_id")

@@ -40,6 +40,7 @@ pub(super) fn operations() -> Vec<Operation> {
                 "Takes in what another program wrote: a file, or a zip of several. With `Accept: text/event-stream` the \
                  answer is `progress` now and then, and a `report` or a `problem` at the end.",
             )
+            .streams("`progress` with the number of records now and then, then `report` or `problem`; each as JSON in `data`.")
             .library("import_tree")
             .query::<ImportParameters>()
             .body_of(BYTES)

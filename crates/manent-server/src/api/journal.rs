@@ -24,6 +24,9 @@ use std::time::Duration;
 pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::GET, "/journal", "readJournal", read)
+            .streams(
+                "Events named `change`, each with a row of the journal as JSON in `data` and its position as `id`.",
+            )
             .says(
                 "Returns changes after a position, oldest first; with `Accept: text/event-stream` they come live, and \
                  `Last-Event-ID` goes on where a reader stopped.",

@@ -19,10 +19,12 @@ pub(super) fn operations() -> Vec<Operation> {
     const DOCUMENT: &str = "/documents/{kind}/{name}";
     let operations = vec![
         Operation::new(Method::GET, "/documents/{kind}", "listDocuments", documents)
+            .reads_much()
             .says("Returns the newest version of each document of a kind.")
             .library("documents")
             .answers::<Vec<Document>>(200),
         Operation::new(Method::GET, DOCUMENT, "getDocument", document)
+            .reads_much()
             .says("Returns the newest version of a document.")
             .library("document")
             .answers::<Document>(200),
@@ -37,10 +39,12 @@ pub(super) fn operations() -> Vec<Operation> {
             .says("Removes a document; its versions stay.")
             .library("remove_document"),
         Operation::new(Method::GET, "/documents/{kind}/{name}/versions", "listDocumentVersions", versions)
+            .reads_much()
             .says("Returns every version of a document, oldest first.")
             .library("document_versions")
             .answers::<Vec<Document>>(200),
         Operation::new(Method::GET, "/memories", "listMemories", memories)
+            .reads_much()
             .says("Returns memories in the order they were kept.")
             .library("memories")
             .query::<MemoryParameters>()
@@ -60,10 +64,12 @@ pub(super) fn operations() -> Vec<Operation> {
             .library("sources")
             .answers::<Vec<Source>>(200),
         Operation::new(Method::GET, "/sources/{source}/origins", "listOrigins", origins)
+            .reads_much()
             .says("Returns where the objects of a file came from.")
             .library("origins")
             .answers::<Vec<Origin>>(200),
         Operation::new(Method::GET, "/sources/{source}/quarantined", "listQuarantined", quarantined)
+            .reads_much()
             .says("Returns what of a file nobody could read.")
             .library("quarantined")
             .answers::<Vec<Quarantined>>(200),

@@ -16,6 +16,7 @@ pub(super) fn operations() -> Vec<Operation> {
     const ALL: &str = "/conversations/{conversation}/messages";
     let operations = vec![
         Operation::new(Method::GET, ALL, "listMessages", page)
+            .reads_much()
             .says("Returns a page of the shown path, or of the path of a branch, in reading order.")
             .library("page")
             .library("last")
@@ -37,14 +38,17 @@ pub(super) fn operations() -> Vec<Operation> {
             .body::<MessageInput>()
             .answers::<Appended>(201),
         Operation::new(Method::GET, "/messages/{message}", "getMessage", get)
+            .reads_much()
             .says("Returns a message with its place.")
             .library("message")
             .answers::<Placed>(200),
         Operation::new(Method::GET, "/messages/{message}/siblings", "listSiblings", siblings)
+            .reads_much()
             .says("Returns the alternatives at the place of a message, itself included.")
             .library("siblings")
             .answers::<Vec<Placed>>(200),
         Operation::new(Method::GET, "/messages/{message}/thread", "getThread", thread)
+            .reads_much()
             .says("Returns the thread of replies that a message belongs to.")
             .library("thread")
             .answers::<Vec<Placed>>(200),

@@ -12,6 +12,7 @@ use serde::Deserialize;
 pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::GET, "/projects", "listProjects", list)
+            .reads_much()
             .says("Returns all projects.")
             .library("projects")
             .answers::<Vec<Project>>(200),

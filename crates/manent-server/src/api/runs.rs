@@ -16,6 +16,7 @@ pub(super) fn operations() -> Vec<Operation> {
     const LEASE: &str = "/conversations/{conversation}/lease";
     let operations = vec![
         Operation::new(Method::GET, "/tool-calls", "listOpenToolCalls", open_tool_calls)
+            .reads_much()
             .says("Returns the tool calls of all conversations that are not in a final state, oldest first.")
             .library("open_tool_calls")
             .query::<HowMany>()
@@ -31,6 +32,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .library("move_tool_call")
             .body::<ToolMove>(),
         Operation::new(Method::GET, EVENTS, "listEvents", events)
+            .reads_much()
             .says("Returns events after a cursor.")
             .library("events")
             .query::<EventParameters>()

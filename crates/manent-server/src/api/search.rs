@@ -25,6 +25,7 @@ const OFFSET_MAX: i32 = 86_400;
 pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::GET, "/search", "search", search)
+            .reads_much()
             .says(
                 "Finds messages, and conversations by their names and tags; also what was just appended. A query that \
                  cannot be read is a problem with the code `query`, and `at` is the place.",

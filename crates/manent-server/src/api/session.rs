@@ -1,4 +1,5 @@
-//! Sessions of the page: begun with the token or a key, carried by a cookie that scripts cannot read.
+//! Sessions of the page: begun with the token or a key, carried by a cookie that scripts cannot read and by a secret that
+//! the page keeps for its origin.
 
 use crate::app::App;
 use crate::connections::Peer;
@@ -19,13 +20,17 @@ pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::POST, "/session", "beginSession", begin)
             .needs(Need::Nothing)
-            .says("Begins a session of the page with the token or a key; the answer sets its cookie.")
-            .body::<Login>(),
+            .says(
+                "Begins a session of the page with the token or a key. The answer sets its cookie; requests with the cookie \
+                 count only with the secret as `Manent-Session`.",
+            )
+            .body::<Login>()
+            .answers::<Entrance>(201),
         Operation::new(Method::GET, "/session", "getSession", get)
             .needs(Need::Entry)
             .says("Says whether one is in, and what this server is.")
             .answers::<Session>(200),
-        Operation::new(Method::DELETE, "/session", "endSession", end).needs(Need::Entry).says("Ends the session."),
+        Operation::new(Method::DELETE, "/session", "endSession", end).needs(Need::Entry).says("Ends the session and the streams that were opened in it."),
     ];
     group("Sessions", operations)
 }
@@ -36,6 +41,13 @@ pub(super) fn operations() -> Vec<Operation> {
 struct Login {
     /// The token of the server, or a key.
     token: String,
+}
+
+/// A session that has begun.
+#[derive(Serialize, JsonSchema)]
+struct Entrance {
+    /// What a request of the session sends as `Manent-Session`, beside the cookie.
+    secret: String,
 }
 
 /// What this server is.
@@ -57,22 +69,28 @@ struct Session {
     token: bool,
 }
 
-type Cookie = (StatusCode, AppendHeaders<[(header::HeaderName, String); 1]>);
+type Cookie = AppendHeaders<Option<(header::HeaderName, String)>>;
 
-async fn begin(State(app): State<App>, peer: Option<Extension<Peer>>, Json(login): Json<Login>) -> Answer<Cookie> {
+async fn begin(
+    State(app): State<App>,
+    peer: Option<Extension<Peer>>,
+    Json(login): Json<Login>,
+) -> Answer<(StatusCode, Cookie, axum::Json<Entrance>)> {
     let address = peer.map(|Extension(peer)| peer.0);
     match app.auth.know(&app.tenants, &login.token) {
         Ok(who) => {
             app.witness.count(&app.limits, &who, address)?;
-            Ok(cookie(app.auth.begin(&who).map_err(kept)?))
+            let begun = app.auth.begin(&who);
+            let entrance = Entrance { secret: begun.secret.reveal().to_owned() };
+            Ok((StatusCode::CREATED, cookie(Some(begun.cookie)), axum::Json(entrance)))
         }
         Err(refused) => Err(app.witness.refuse(&app, refused, address).await),
     }
 }
 
-async fn get(Asker(asker): Asker) -> axum::Json<Session> {
+async fn get(State(app): State<App>, Asker(asker): Asker, headers: HeaderMap) -> (Cookie, axum::Json<Session>) {
     let (version, tenant) = (env!("CARGO_PKG_VERSION").to_owned(), asker.tenant);
-    axum::Json(match &asker.who {
+    let session = match &asker.who {
         Who::Token => {
             let scopes = [KeyScope::Admin].into_iter().collect();
             Session { version, tenant, scopes, user: None, projects: None, token: true }
@@ -81,15 +99,16 @@ async fn get(Asker(asker): Asker) -> axum::Json<Session> {
             let (scopes, user, projects) = (pass.key.scopes.clone(), pass.key.user.clone(), pass.key.projects.clone());
             Session { version, tenant, scopes, user, projects, token: false }
         }
-    })
+    };
+    (cookie(app.auth.renew(&headers)), axum::Json(session))
 }
 
-async fn end(State(app): State<App>, headers: HeaderMap) -> Answer<Cookie> {
-    Ok(cookie(app.auth.end(&headers).map_err(kept)?))
+async fn end(State(app): State<App>, headers: HeaderMap) -> Answer<(StatusCode, Cookie)> {
+    Ok((StatusCode::NO_CONTENT, cookie(Some(app.auth.end(&headers).map_err(kept)?))))
 }
 
-fn cookie(cookie: String) -> Cookie {
-    (StatusCode::NO_CONTENT, AppendHeaders([(header::SET_COOKIE, cookie)]))
+fn cookie(cookie: Option<String>) -> Cookie {
+    AppendHeaders(cookie.map(|cookie| (header::SET_COOKIE, cookie)))
 }
 
 fn kept(error: std::io::Error) -> Problem {

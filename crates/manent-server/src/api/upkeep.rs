@@ -12,7 +12,6 @@ use manent::store::{BackupReport, DoctorReport, StatsQuery, VerifyReport};
 use manent::{BackupPlan, ConversationId};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::time::Duration;
 
 pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
@@ -37,9 +36,12 @@ pub(super) fn operations() -> Vec<Operation> {
             .may_take_long(),
         Operation::new(Method::POST, "/backups", "backup", backup)
             .needs(Need::Tenant)
-            .says("Takes a backup now, restores and checks it, and only then calls it done.")
+            .says(
+                "Takes a backup now, restores and checks it, and only then calls it done. Others stay: it counts apart from the \
+                 scheduled ones, and while as many stand as are kept there is no other.",
+            )
             .library("backup")
-            .library("backup_if_due")
+            .library("backup_on_demand")
             .audited("backup")
             .body::<Nothing>()
             .answers::<BackupReport>(201)
@@ -72,8 +74,12 @@ async fn verify(Here(database): Here, _: Json<Nothing>) -> Answer<axum::Json<Ver
     Ok(axum::Json(database.verify().await?))
 }
 
-async fn doctor(Here(database): Here) -> Answer<axum::Json<DoctorReport>> {
-    Ok(axum::Json(database.doctor().await?))
+async fn doctor(Asker(asker): Asker) -> Answer<axum::Json<DoctorReport>> {
+    let mut report = asker.database.doctor().await?;
+    for (path, _) in &mut report.files {
+        *path = asker.shown_path(path);
+    }
+    Ok(axum::Json(report))
 }
 
 async fn backup(
@@ -89,9 +95,15 @@ async fn backup(
         ));
     };
     let folder = app.tenants.backups_of(asker.tenant).unwrap_or_else(|| plan.folder.clone());
-    let now = BackupPlan { every: Duration::ZERO, folder, keep: plan.keep };
-    match asker.database.backup_if_due(&now).await? {
-        Some(report) => Ok((StatusCode::CREATED, axum::Json(report))),
-        None => Err(Problem::new(StatusCode::CONFLICT, "no_backups", "the clock stands before the last backup")),
+    let own = BackupPlan { folder, ..BackupPlan::clone(plan) };
+    match asker.database.backup_on_demand(&own).await? {
+        Some(report) => {
+            let path = asker.shown_path(&report.path);
+            Ok((StatusCode::CREATED, axum::Json(BackupReport { path, ..report })))
+        }
+        None => {
+            let why = format!("{} backups on demand stand already; each goes in its time", plan.keep.max(1));
+            Err(Problem::new(StatusCode::CONFLICT, "too_many_backups", why))
+        }
     }
 }

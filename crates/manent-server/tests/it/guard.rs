@@ -1,7 +1,9 @@
 //! Who gets in, and by which name.
 
-use crate::kit::{Running, TOKEN};
-use manent_testing::http::Answer;
+use crate::kit::{PageSession, Running, TOKEN};
+use manent::{Place, Tenants};
+use manent_server::{Limits, Secret, ServeOptions, Server, StartProblem};
+use manent_testing::http::{Answer, Events};
 use serde_json::Value;
 
 fn code(answer: &Answer) -> String {
@@ -21,11 +23,19 @@ async fn list(server: &Running, headers: &[(&str, &str)]) -> (u16, String) {
 async fn only_the_token_lets_in() {
     let server = Running::start().await;
     assert_eq!(list(&server, &[]).await, (401, "unauthorized".to_owned()));
-    for wrong in ["Bearer mnt_tes", "Bearer mnt_testx", "Bearer ", "Bearer", "Basic mnt_test", "mnt_test", ""] {
+    for wrong in [
+        "Bearer mnt_tes",
+        "Bearer mnt_test_4f1c9a72e6b805d3x",
+        "Bearer ",
+        "Bearer",
+        "Basic mnt_test_4f1c9a72e6b805d3",
+        "mnt_test_4f1c9a72e6b805d3",
+        "",
+    ] {
         assert_eq!(list(&server, &[("authorization", wrong)]).await, (401, "unauthorized".to_owned()), "{wrong}");
     }
-    assert_eq!(list(&server, &[("authorization", "Bearer mnt_test")]).await.0, 200);
-    assert_eq!(list(&server, &[("authorization", "bearer mnt_test")]).await.0, 200);
+    assert_eq!(list(&server, &[("authorization", "Bearer mnt_test_4f1c9a72e6b805d3")]).await.0, 200);
+    assert_eq!(list(&server, &[("authorization", "bearer mnt_test_4f1c9a72e6b805d3")]).await.0, 200);
     server.stop().await;
 }
 
@@ -48,7 +58,7 @@ async fn every_operation_needs_the_token() {
 #[tokio::test]
 async fn an_unknown_name_is_refused_before_anything_else() {
     let server = Running::start().await;
-    let token = ("authorization", "Bearer mnt_test");
+    let token = ("authorization", "Bearer mnt_test_4f1c9a72e6b805d3");
     let port = server.address.port();
     for (host, status) in [
         ("evil.test".to_owned(), 403),
@@ -69,7 +79,7 @@ async fn an_unknown_name_is_refused_before_anything_else() {
 #[tokio::test]
 async fn other_sites_are_refused() {
     let server = Running::start().await;
-    let token = ("authorization", "Bearer mnt_test");
+    let token = ("authorization", "Bearer mnt_test_4f1c9a72e6b805d3");
     let own = format!("http://{}", server.address);
     assert_eq!(list(&server, &[token, ("origin", &own)]).await.0, 200);
     for origin in ["http://evil.test", "null", "http://127.0.0.1:1", "https://127.0.0.1", ""] {
@@ -86,7 +96,7 @@ async fn a_form_of_another_site_cannot_write() {
     let server = Running::start().await;
     let mut client = server.stranger().await;
     for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""] {
-        let headers = [("authorization", "Bearer mnt_test"), ("content-type", kind)];
+        let headers = [("authorization", "Bearer mnt_test_4f1c9a72e6b805d3"), ("content-type", kind)];
         let answer = client.send("POST", "/api/v1/conversations", &headers, "{}").await.expect("an answer");
         assert_eq!((answer.status.as_u16(), code(&answer)), (415, "content_type".to_owned()), "{kind}");
     }
@@ -100,20 +110,78 @@ async fn a_session_begins_with_the_token_and_ends_for_good() {
     let json = ("content-type", "application/json");
     let wrong = client.send("POST", "/api/v1/session", &[json], r#"{"token":"x"}"#).await.expect("an answer");
     assert_eq!(wrong.status.as_u16(), 401);
-    let body = format!(r#"{{"token":"{TOKEN}"}}"#);
-    let begun = client.send("POST", "/api/v1/session", &[json], body).await.expect("an answer");
-    assert_eq!(begun.status.as_u16(), 204);
-    let cookie = begun.header("set-cookie").to_owned();
+    let session = PageSession::begin(&server, TOKEN).await;
+    let cookie = &session.set_cookie;
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict") && cookie.contains("Path=/"), "{cookie}");
-    let pair = cookie.split(';').next().expect("a cookie").to_owned();
-    assert_eq!(list(&server, &[("cookie", &pair)]).await.0, 200);
+    assert!(cookie.contains("Max-Age=86400"), "{cookie}");
+    assert_eq!(list(&server, &session.headers()).await.0, 200);
     let kept = std::fs::read_to_string(server.path("sessions.json")).expect("kept");
-    let secret = pair.split('=').nth(1).expect("a value");
-    assert!(!kept.contains(secret), "the secret itself is nowhere on disk");
-    let ended = client.send("DELETE", "/api/v1/session", &[("cookie", &pair)], "").await.expect("an answer");
+    let secret = session.cookie.split('=').nth(1).expect("a value");
+    assert!(!kept.contains(secret) && !kept.contains(&session.secret), "the secrets themselves are nowhere on disk");
+    let ended = client.send("DELETE", "/api/v1/session", &session.headers(), "").await.expect("an answer");
     assert_eq!(ended.status.as_u16(), 204);
-    assert_eq!(list(&server, &[("cookie", &pair)]).await.0, 401);
+    assert_eq!(list(&server, &session.headers()).await.0, 401);
     server.stop().await;
+}
+
+#[tokio::test]
+async fn session_cookie_without_the_secret_of_the_page_is_refused() {
+    let server = Running::start().await;
+    let (session, other) = (PageSession::begin(&server, TOKEN).await, PageSession::begin(&server, TOKEN).await);
+    let cookie = ("cookie", session.cookie.as_str());
+    assert_eq!(list(&server, &[cookie]).await, (401, "unauthorized".to_owned()));
+    for wrong in ["", "x", &other.secret, &session.cookie] {
+        assert_eq!(list(&server, &[cookie, ("manent-session", wrong)]).await.0, 401, "{wrong}");
+    }
+    assert_eq!(list(&server, &[("manent-session", &session.secret)]).await.0, 401);
+    assert_eq!(list(&server, &session.headers()).await.0, 200);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn session_end_cuts_its_open_streams() {
+    let server = Running::start().await;
+    let session = PageSession::begin(&server, TOKEN).await;
+    let (mut reader, mut client) = (server.stranger().await, server.stranger().await);
+    let mut headers = session.headers().to_vec();
+    headers.push(("accept", "text/event-stream"));
+    let response = reader.begin("GET", "/api/v1/journal?after=end", &headers, "").await.expect("an answer");
+    assert_eq!(response.status().as_u16(), 200);
+    let mut events = Events::of(response);
+    let ended = client.send("DELETE", "/api/v1/session", &session.headers(), "").await.expect("an answer");
+    assert_eq!(ended.status.as_u16(), 204);
+    let cut = tokio::time::timeout(std::time::Duration::from_secs(60), events.next()).await;
+    assert!(matches!(cut, Ok(Err(_) | Ok(None))), "the stream goes on: {cut:?}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn two_host_headers_are_refused() {
+    let server = Running::start().await;
+    let own = server.address.to_string();
+    let token = ("authorization", "Bearer mnt_test_4f1c9a72e6b805d3");
+    for hosts in [[own.as_str(), "evil.test"], ["evil.test", own.as_str()], [own.as_str(), own.as_str()]] {
+        let (status, code) = list(&server, &[token, ("host", hosts[0]), ("host", hosts[1])]).await;
+        assert_eq!((status, code.as_str()), (400, "invalid"), "{hosts:?}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_weak_token_is_refused_at_the_start() {
+    for weak in ["secret", "mnt_test", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "1234512345123451234512345"] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let tenants = Tenants::open(&Place::of(folder.path().join("manent.db")), None).expect("a new store");
+        let options = ServeOptions {
+            listen: "127.0.0.1:0".parse().expect("an address"),
+            hosts: Vec::new(),
+            home: folder.path().to_owned(),
+            backups: None,
+            limits: Limits::default(),
+        };
+        let started = Server::bind(tenants, options, Some(Secret::given(weak))).await;
+        assert!(matches!(started, Err(StartProblem::WeakToken)), "{weak}");
+    }
 }
 
 #[tokio::test]

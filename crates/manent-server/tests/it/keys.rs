@@ -1,6 +1,6 @@
 //! Keys: what they open, how often, and that they close again at once.
 
-use crate::kit::{HOME, Running, ask, good, text};
+use crate::kit::{HOME, PageSession, Running, ask, good, text};
 use manent_server::{Limits, Rate};
 use manent_testing::http::Events;
 use serde_json::{Value, json};
@@ -72,10 +72,8 @@ async fn a_revoked_key_ends_streams_sessions_and_requests() {
     let (_reader, events) = tail(&server, &word).await;
     let (_other, mut kept) = tail(&server, &stays).await;
     let mut visitor = server.stranger().await;
-    let login = json!({ "token": word }).to_string();
-    let begun = visitor.send("POST", "/api/v1/session", &[("content-type", "application/json")], login).await;
-    let cookie = begun.expect("an answer").header("set-cookie").split(';').next().expect("a cookie").to_owned();
-    let look = [("cookie", cookie.as_str())];
+    let session = PageSession::begin(&server, &word).await;
+    let look = session.headers();
     let seen = visitor.send("GET", "/api/v1/conversations", &look, "").await.expect("an answer");
     assert_eq!(seen.status.as_u16(), 200);
     good(&mut server.client().await, "DELETE", &format!("/keys/{id}"), Value::Null).await;
@@ -285,18 +283,13 @@ async fn nobody_is_sent_out_by_the_sessions_of_another() {
     let server = Running::start().await;
     let (_, word) = server.key(HOME, json!({ "scopes": ["read"], "rate": 1_000 })).await;
     let mut visitor = server.stranger().await;
-    let mut begin = async |token: &str| {
-        let login = json!({ "token": token }).to_string();
-        let begun = visitor.send("POST", "/api/v1/session", &[("content-type", "application/json")], login).await;
-        begun.expect("an answer").header("set-cookie").split(';').next().expect("a cookie").to_owned()
-    };
-    let owner = begin(crate::kit::TOKEN).await;
+    let owner = PageSession::begin(&server, crate::kit::TOKEN).await;
     let mut others = Vec::new();
     for _ in 0..65 {
-        others.push(begin(&word).await);
+        others.push(PageSession::begin(&server, &word).await);
     }
-    let mut look = async |cookie: &str| {
-        let seen = visitor.send("GET", "/api/v1/conversations", &[("cookie", cookie)], "").await;
+    let mut look = async |session: &PageSession| {
+        let seen = visitor.send("GET", "/api/v1/conversations", &session.headers(), "").await;
         seen.expect("an answer").status.as_u16()
     };
     assert_eq!(look(&owner).await, 200);

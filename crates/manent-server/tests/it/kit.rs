@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 /// The first tenant.
 pub const HOME: &str = "ten_00000000000000000000000000";
 
-pub const TOKEN: &str = "mnt_test";
+pub const TOKEN: &str = "mnt_test_4f1c9a72e6b805d3";
 
 /// A running server.
 pub struct Running {
@@ -42,8 +42,18 @@ impl Running {
         };
         let file = folder.path().join("manent.db");
         let place = scratch.as_ref().map_or_else(|| Place::of(&file), |scratch| Place::of(&scratch.url));
+        Self::over(folder, place, scratch, limits).await
+    }
+
+    /// Starts another server on the same store, as on a second machine.
+    pub async fn second(&self) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        Self::over(folder, self.place.clone(), None, Limits::default()).await
+    }
+
+    async fn over(folder: TempDir, place: Place, scratch: Option<Scratch>, limits: Limits) -> Self {
         let backups = folder.path().join("backups");
-        let tenants = Tenants::open(&place, Some(backups.clone())).expect("a new store");
+        let tenants = Tenants::open(&place, Some(backups.clone())).expect("a store that opens");
         let options = ServeOptions {
             listen: "127.0.0.1:0".parse().expect("an address"),
             hosts: vec!["manent.test".to_owned()],
@@ -64,7 +74,7 @@ impl Running {
 
     /// Connects as a program that has the token.
     pub async fn client(&self) -> Client {
-        let headers = [("authorization", "Bearer mnt_test"), ("content-type", "application/json")];
+        let headers = [("authorization", "Bearer mnt_test_4f1c9a72e6b805d3"), ("content-type", "application/json")];
         Client::connect(self.address, &headers).await.expect("a server that listens")
     }
 
@@ -129,4 +139,28 @@ pub async fn good(client: &mut Client, method: &str, path: &str, body: Value) ->
 /// Returns a text of an answer.
 pub fn text(answer: &Value, pointer: &str) -> String {
     answer.pointer(pointer).and_then(Value::as_str).unwrap_or_else(|| panic!("no {pointer} in {answer}")).to_owned()
+}
+
+/// A session of the page: what a browser keeps of it.
+pub struct PageSession {
+    pub set_cookie: String,
+    pub cookie: String,
+    pub secret: String,
+}
+
+impl PageSession {
+    pub async fn begin(server: &Running, token: &str) -> Self {
+        let json = ("content-type", "application/json");
+        let body = serde_json::json!({ "token": token }).to_string();
+        let begun = server.stranger().await.send("POST", "/api/v1/session", &[json], body).await.expect("an answer");
+        assert_eq!(begun.status.as_u16(), 201, "{}", begun.text());
+        let set_cookie = begun.header("set-cookie").to_owned();
+        let cookie = set_cookie.split(';').next().expect("a cookie").to_owned();
+        let secret = text(&serde_json::from_slice(&begun.body).expect("JSON"), "/secret");
+        Self { set_cookie, cookie, secret }
+    }
+
+    pub fn headers(&self) -> [(&str, &str); 2] {
+        [("cookie", self.cookie.as_str()), ("manent-session", self.secret.as_str())]
+    }
 }

@@ -1,7 +1,74 @@
 //! Requests that are sent twice, and requests that came too late.
 
 use crate::kit::{Running, good, text};
+use manent_testing::http::{Answer, Client};
 use serde_json::{Value, json};
+
+/// Pairs of one request that are under way at the same time.
+const PAIRS: usize = 60;
+
+/// Sends the same request on two connections at once.
+async fn twice(one: &mut Client, other: &mut Client, path: &str, key: &str, body: &Value) -> (Answer, Answer) {
+    let (headers, body) = ([("idempotency-key", key)], body.to_string());
+    let first = one.send("POST", path, &headers, body.clone());
+    let second = other.send("POST", path, &headers, body);
+    let (first, second) = tokio::join!(first, second);
+    (first.expect("an answer"), second.expect("an answer"))
+}
+
+/// Every kind of write that makes ids, changes something or takes a change back answers both requests alike.
+async fn retries_under_way(one: &mut Client, other: &mut Client) {
+    let chat = text(&good(one, "POST", "/conversations", json!({ "title": "a" })).await, "/id");
+    let messages = json!({ "messages": [{ "role": "user", "text": "once" }] });
+    let writes = [
+        (format!("/conversations/{chat}/messages"), messages),
+        ("/conversations".to_owned(), json!({ "title": "made" })),
+        (format!("/conversations/{chat}/rename"), json!({ "title": "renamed" })),
+        (format!("/conversations/{chat}/undo"), json!({})),
+    ];
+    for number in 0..PAIRS {
+        let (path, body) = &writes[number % writes.len()];
+        let key = format!("pair-{number}");
+        let (first, second) = twice(one, other, &format!("/api/v1{path}"), &key, body).await;
+        assert!(first.status.is_success(), "{path}: {}", first.text());
+        assert_eq!((first.status, first.text()), (second.status, second.text()), "{path}");
+    }
+    let appends = PAIRS.div_ceil(writes.len());
+    let shown = good(one, "GET", &format!("/conversations/{chat}/messages"), Value::Null).await;
+    // Each undo takes back the rename before it, so every append is still there, once.
+    assert_eq!(shown["messages"].as_array().map(Vec::len), Some(appends), "{shown}");
+}
+
+#[tokio::test]
+async fn idempotency_key_retry_under_way_gives_the_same_answer() {
+    let server = Running::start().await;
+    retries_under_way(&mut server.client().await, &mut server.client().await).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn idempotency_key_retry_under_way_on_another_server_gives_the_same_answer() {
+    let server = Running::start().await;
+    let second = server.second().await;
+    retries_under_way(&mut server.client().await, &mut second.client().await).await;
+    second.stop().await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn idempotency_key_another_body_under_way_is_a_conflict() {
+    let server = Running::start().await;
+    let (mut one, mut other) = (server.client().await, server.client().await);
+    let headers = [("idempotency-key", "k")];
+    let body = |title: &str| json!({ "title": title }).to_string();
+    let first = one.send("POST", "/api/v1/conversations", &headers, body("one"));
+    let second = other.send("POST", "/api/v1/conversations", &headers, body("two"));
+    let (first, second) = tokio::join!(first, second);
+    let mut statuses = [first.expect("an answer").status.as_u16(), second.expect("an answer").status.as_u16()];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [201, 422]);
+    server.stop().await;
+}
 
 #[tokio::test]
 async fn the_same_key_answers_what_it_answered() {

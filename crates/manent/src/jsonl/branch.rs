@@ -152,20 +152,23 @@ impl Importer<'_> {
     async fn is_a_path(&self) -> Result<bool> {
         let Some(branch) = self.open.as_ref().and_then(|open| open.branch.as_ref()) else { return Ok(false) };
         let Some(last) = branch.here.last() else { return Ok(false) };
-        let mut from = None;
-        for part in branch.here.chunks(PAGE_MAX as usize) {
+        let (mut from, mut rest) = (None, branch.here.as_slice());
+        while !rest.is_empty() {
             let query = WindowQuery {
                 conversation: last.conversation,
                 branch: Some(last.branch),
                 from,
                 direction: Direction::Forward,
-                limit: part.len() as u32,
+                limit: rest.len().min(PAGE_MAX as usize) as u32,
             };
+            // A page is cut by bytes as well, so it may be shorter than what was asked for.
             let page = self.database.store.window(query).await?.messages;
-            if !page.iter().map(|message| message.id).eq(part.iter().map(|placed| placed.message.id)) {
+            let (part, behind) = rest.split_at(page.len().min(rest.len()));
+            if page.is_empty() || !page.iter().map(|message| message.id).eq(part.iter().map(|one| one.message.id)) {
                 return Ok(false);
             }
-            from = part.last().map(|placed| placed.message.id);
+            from = page.last().map(|message| message.id);
+            rest = behind;
         }
         Ok(true)
     }

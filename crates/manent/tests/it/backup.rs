@@ -48,6 +48,60 @@ async fn the_age_of_a_backup_is_in_its_name() {
     assert!(database.backup_if_due(&daily).await.expect("looked").is_none());
 }
 
+fn names_in(folder: &std::path::Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8")).collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn backup_removes_what_a_crashed_one_left() {
+    let database = open();
+    let folder = database.folder.path().join("backups");
+    std::fs::create_dir(&folder).expect("made");
+    let left = ["partial", "restored.partial", "restored.partial-wal", "copying", "copying-shm"];
+    for suffix in left {
+        std::fs::write(folder.join(format!("manent-000000000000001.backup.{suffix}")), "half").expect("written");
+    }
+    std::fs::write(folder.join("notes.partial"), "not ours").expect("written");
+    database.backup_if_due(&BackupPlan::daily(&folder)).await.expect("made").expect("due");
+    let names = names_in(&folder);
+    assert_eq!(names.len(), 2, "{names:?}");
+    assert!(names.contains(&"notes.partial".to_owned()), "{names:?}");
+}
+
+#[tokio::test]
+async fn backup_on_demand_removes_none() {
+    let database = open();
+    let folder = database.folder.path().join("backups");
+    std::fs::create_dir(&folder).expect("made");
+    let plan = BackupPlan { keep: 3, ..BackupPlan::daily(&folder) };
+    let scheduled: Vec<String> = (1..=3).map(|day| format!("manent-{day:015}.backup")).collect();
+    for name in &scheduled {
+        std::fs::write(folder.join(name), "a backup of another day").expect("written");
+    }
+    for _ in 0..3 {
+        let report = database.backup_on_demand(&plan).await.expect("taken").expect("there is room");
+        assert!(report.path.ends_with("-on-demand.backup"), "{}", report.path);
+    }
+    assert!(database.backup_on_demand(&plan).await.expect("looked").is_none(), "as many as are kept");
+    let names = names_in(&folder);
+    assert_eq!(names.len(), 6, "{names:?}");
+    assert!(scheduled.iter().all(|name| names.contains(name)), "{names:?}");
+    // They do not stand for a scheduled one either, which then removes the oldest of its own kind.
+    assert!(plan.is_due().expect("readable"));
+    database.backup_if_due(&plan).await.expect("taken").expect("due");
+    let names = names_in(&folder);
+    assert_eq!(names.iter().filter(|name| name.contains("on-demand")).count(), 3, "{names:?}");
+    assert!(!names.contains(&scheduled[0]) && names.contains(&scheduled[1]), "{names:?}");
+    // Old ones on demand go with the schedule.
+    std::fs::write(folder.join("manent-000000000000009-on-demand.backup"), "old").expect("written");
+    database.backup_if_due(&BackupPlan { every: Duration::ZERO, ..plan.clone() }).await.expect("taken").expect("due");
+    assert!(!names_in(&folder).contains(&"manent-000000000000009-on-demand.backup".to_owned()));
+}
+
 #[tokio::test]
 async fn a_damaged_backup_is_not_restored() {
     let database = open();

@@ -2,14 +2,14 @@
 
 use super::super::cache::Caches;
 
-use super::super::connection::{Connection, Found, Ran, further, maybe, one, rows};
+use super::super::connection::{Connection, Found, Ran, each, further, maybe, one, rows};
 use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
 use super::super::tx::{Spot, spot};
 use super::super::within::Within;
 use super::Reading;
 use crate::error::StoreError;
-use crate::query::{MessagesQuery, PAGE_MAX, Placed};
+use crate::query::{MessagesQuery, PAGE_BYTES, PAGE_MAX, Placed};
 use manent_model::path;
 use manent_model::{
     Address, Author, Body, BranchId, Content, ConversationId, DigestKey, Head, Json, Message, MessageId, MessageStatus,
@@ -42,6 +42,116 @@ pub(crate) fn in_ranges(connection: Connection<'_>, ranges: &[Range], limit: usi
     }
     Ok(found)
 }
+
+/// In which order the messages of runs are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// From the first one on.
+    Ascending,
+    /// From the last one back.
+    Descending,
+}
+
+/// Rows of a page in the order they were read.
+pub(crate) struct Cut {
+    pub rows: Vec<MessageRow>,
+    bytes: usize,
+    /// A row did not fit into the page any more.
+    pub is_cut: bool,
+}
+
+impl Cut {
+    pub(crate) fn new() -> Self {
+        Self { rows: Vec::new(), bytes: 0, is_cut: false }
+    }
+
+    /// Takes a row if the page has room for its bytes; the first row always has. Says whether another may follow.
+    ///
+    /// A server sends the bytes of a row only if they fit, so that it does not send what is thrown away.
+    pub(crate) fn take(&mut self, row: &Found<'_>) -> Ran<bool> {
+        let (facts, body): (Option<Vec<u8>>, Option<Vec<u8>>) = (row.get(3)?, row.get(4)?);
+        let (Some(facts), Some(body)) = (facts, body) else {
+            self.is_cut = true;
+            return Ok(false);
+        };
+        self.bytes += facts.len() + body.len();
+        if self.bytes > PAGE_BYTES && !self.rows.is_empty() {
+            self.is_cut = true;
+            return Ok(false);
+        }
+        self.rows.push(MessageRow { key: row.get(0)?, id: row.get(1)?, arrival: row.get(2)?, facts, body });
+        Ok(true)
+    }
+
+    /// How many bytes still fit.
+    pub(crate) fn room(&self) -> i64 {
+        PAGE_BYTES.saturating_sub(self.bytes) as i64
+    }
+}
+
+/// Reads the messages of runs until there are so many, or until the next one would make the page larger than [`PAGE_BYTES`].
+///
+/// Runs are given in reading order, and walked in the order that is asked for.
+pub(crate) fn in_ranges_cut(connection: Connection<'_>, ranges: &[Range], order: Order, limit: usize) -> Ran<Cut> {
+    let mut cut = Cut::new();
+    let ranges: Vec<&Range> = match order {
+        Order::Ascending => ranges.iter().collect(),
+        Order::Descending => ranges.iter().rev().collect(),
+    };
+    for range in ranges {
+        if cut.rows.len() >= limit || cut.is_cut {
+            break;
+        }
+        let (from, to, left) = (range.from.0, range.to.0, (limit - cut.rows.len()) as i64);
+        match (connection, order) {
+            (Connection::Sqlite(_), Order::Ascending) => {
+                each(connection, ASCENDING, (from, to, left), |row| cut.take(row))?;
+            }
+            (Connection::Sqlite(_), Order::Descending) => {
+                each(connection, DESCENDING, (from, to, left), |row| cut.take(row))?;
+            }
+            (Connection::Postgres(_), order) => {
+                let sql = if order == Order::Ascending { ASCENDING_SENT } else { DESCENDING_SENT };
+                let (room, is_first) = (cut.room(), cut.rows.is_empty());
+                each(connection, sql, (room, is_first, from, to, left), |row| cut.take(row))?;
+            }
+        }
+    }
+    Ok(cut)
+}
+
+const ASCENDING: &str =
+    "select key, id, arrival, facts, body from message where key between $1 and $2 order by key limit $3";
+
+const DESCENDING: &str =
+    "select key, id, arrival, facts, body from message where key between $1 and $2 order by key desc limit $3";
+
+// `octet_length` reads the size of a value without the value.
+const ASCENDING_SENT: &str = "select key, id, arrival,
+            case when fits then facts end,
+            case when fits then body end
+     from (select key, id, arrival, facts, body,
+                  sum(octet_length(facts) + octet_length(body)) over page <= $1
+                  or $2 = 1 and row_number() over page = 1 as fits
+           from message
+           where key between $3 and $4
+           window page as (order by key)
+           order by key
+           limit $5) m
+     order by key";
+
+const DESCENDING_SENT: &str = "select key, id, arrival,
+            case when fits then facts end,
+            case when fits then body end
+     from (select key, id, arrival, facts, body,
+                  sum(octet_length(facts) + octet_length(body)) over page <= $1
+                  or $2 = 1 and row_number() over page = 1 as fits
+           from message
+           where key between $3 and $4
+           window page as (order by key desc)
+           order by key desc
+           limit $5) m
+     order by key desc";
 
 /// Turns a row into a message, if it is what was written.
 pub(crate) fn message_of(
@@ -124,9 +234,16 @@ pub(crate) fn messages(reading: &mut Reading<'_>, realm: &Realm, query: &Message
         MessagesQuery::Thread(id) => thread(reading, within, *id)?,
         MessagesQuery::External(external) => from_elsewhere(reading, within, external)?,
     };
-    let mut placed = Vec::with_capacity(addresses.len());
+    // Whoever copies a branch asks for the next page behind the last message until there is none.
+    let is_page = matches!(query, MessagesQuery::Branch { .. });
+    let (mut placed, mut bytes) = (Vec::with_capacity(addresses.len()), 0);
     for address in addresses {
-        placed.extend(place(reading, within, address)?);
+        let Some(next) = place(reading, within, address)? else { continue };
+        bytes += next.message.content.body.text().len();
+        if is_page && bytes > PAGE_BYTES && !placed.is_empty() {
+            break;
+        }
+        placed.push(next);
     }
     Ok(placed)
 }

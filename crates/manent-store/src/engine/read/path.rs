@@ -1,13 +1,13 @@
 //! Pages of paths, branches, and the state along them.
 
 use super::super::codes::{NameKind, why_of};
-use super::super::connection::{Connection, maybe, one, rows};
+use super::super::connection::{Connection, each, maybe, one, rows};
 use super::super::fault::Outcome;
 use super::super::seal;
 use super::super::tx::{Spot, spot};
 use super::super::within::Within;
 use super::Reading;
-use super::message::{MessageRow, in_ranges, message_of, read_row};
+use super::message::{Cut, MessageRow, Order, in_ranges_cut, message_of};
 use crate::error::StoreError;
 use crate::query::{BranchInfo, Direction, PAGE_MAX, Window, WindowQuery};
 use manent_model::path::{self, Backward};
@@ -109,16 +109,19 @@ fn end_of_plain(
               join branch b on b.no = c.head_branch_no
               where c.id = $2 and c.withdrawn = 0 and c.status <> 4 and b.parent_no is null and b.open_from = 1
                 and not exists (select 1 from piece p where p.branch_no = b.no))
-         select m.key, m.id, m.arrival, m.facts, m.body
-         from h
-         join message m on m.key between h.first and h.last and m.key > h.before
-         order by m.key";
-    let mut found = rows(connection, sql, (limit as i64, id.as_bytes()), read_row)?;
-    let more = found.len() > limit;
-    if more {
-        found.remove(0);
-    }
-    Ok((!found.is_empty()).then_some((found, more)))
+         select key, id, arrival,
+                case when fits then facts end,
+                case when fits then body end
+         from (select m.key, m.id, m.arrival, m.facts, m.body,
+                      sum(octet_length(m.facts) + octet_length(m.body)) over page <= $3
+                      or row_number() over page = 1 as fits
+               from h
+               join message m on m.key between h.first and h.last and m.key > h.before
+               window page as (order by m.key desc)) p
+         order by key desc";
+    let mut cut = Cut::new();
+    each(connection, sql, (limit as i64, id.as_bytes(), cut.room()), |row| cut.take(row))?;
+    Ok((!cut.rows.is_empty()).then(|| page_of(cut, Order::Descending, limit)))
 }
 
 /// Refuses a message that neither belongs to a conversation nor lies on the path it was asked for with.
@@ -169,12 +172,21 @@ fn backward(
         runs.push(Range::new(from, range.to));
     }
     runs.reverse();
-    let mut found = in_ranges(reading.connection, &runs, limit + 1)?;
-    let more = found.len() > limit;
-    if more {
-        found.remove(0);
+    let cut = in_ranges_cut(reading.connection, &runs, Order::Descending, limit + 1)?;
+    Ok(page_of(cut, Order::Descending, limit))
+}
+
+/// Puts what was read into reading order, and says whether there is more: one message too many was asked for.
+fn page_of(cut: Cut, order: Order, limit: usize) -> (Vec<MessageRow>, bool) {
+    let (mut found, mut more) = (cut.rows, cut.is_cut);
+    if found.len() > limit {
+        found.truncate(limit);
+        more = true;
     }
-    Ok((found, more))
+    if order == Order::Descending {
+        found.reverse();
+    }
+    (found, more)
 }
 
 fn forward(
@@ -202,10 +214,8 @@ fn forward(
             runs
         }
     };
-    let mut found = in_ranges(reading.connection, &runs, limit + 1)?;
-    let more = found.len() > limit;
-    found.truncate(limit);
-    Ok((found, more))
+    let cut = in_ranges_cut(reading.connection, &runs, Order::Ascending, limit + 1)?;
+    Ok(page_of(cut, Order::Ascending, limit))
 }
 
 /// Returns the id of the message at an address; none for a start.

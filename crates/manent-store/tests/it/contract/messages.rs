@@ -259,6 +259,64 @@ pub async fn pages_go_both_ways_from_any_message(store: &dyn Store) {
     assert_eq!((own[0].message.content.body.words(), rest.len()), ("x".to_owned(), 1));
 }
 
+/// Walks a path in pages, checks that each is small, and returns the ids in reading order.
+async fn pages_by_bytes(store: &dyn Store, conversation: ConversationId, direction: Direction) -> Vec<Vec<MessageId>> {
+    let (mut pages, mut from) = (Vec::new(), None);
+    loop {
+        let query = WindowQuery { conversation, branch: None, from, direction, limit: PAGE_MAX };
+        let window = store.window(query).await.expect("readable");
+        let bytes: usize = window.messages.iter().map(|message| message.content.body.text().len()).sum();
+        assert!(bytes <= PAGE_BYTES || window.messages.len() == 1, "{bytes} bytes on one page");
+        let ids: Vec<MessageId> = window.messages.iter().map(|message| message.id).collect();
+        from = match direction {
+            Direction::Forward => ids.last().copied(),
+            Direction::Backward => ids.first().copied(),
+        };
+        pages.push(ids);
+        if !window.more {
+            break;
+        }
+    }
+    if direction == Direction::Backward {
+        pages.reverse();
+    }
+    pages
+}
+
+pub async fn a_page_is_cut_by_bytes_and_goes_on_behind_the_cut(store: &dyn Store) {
+    let conversation = conversation(store, "large").await;
+    let mut ids = Vec::new();
+    // Three of the larger ones do not fit onto a page, and the largest is a page of its own.
+    for (size, count) in [(1_500_000, 5), (4_190_000, 2), (10, 30), (2_000_000, 3)] {
+        for _ in 0..count {
+            ids.extend(say(store, conversation, &[&"x".repeat(size)]).await);
+        }
+    }
+    for direction in [Direction::Forward, Direction::Backward] {
+        let pages = pages_by_bytes(store, conversation, direction).await;
+        assert_eq!(pages.concat(), ids);
+        assert!(pages.len() > 5, "{direction:?}: {} pages", pages.len());
+    }
+    let branch = store.branches(conversation).await.expect("readable")[0].id;
+    let (mut copied, mut after) = (Vec::new(), None);
+    loop {
+        let query = MessagesQuery::Branch { branch, after, limit: PAGE_MAX };
+        let page = store.messages(query).await.expect("readable");
+        let bytes: usize = page.iter().map(|placed| placed.message.content.body.text().len()).sum();
+        assert!(bytes <= PAGE_BYTES || page.len() == 1, "{bytes} bytes on one page");
+        let Some(last) = page.last() else { break };
+        after = Some(last.message.id);
+        copied.extend(page.iter().map(|placed| placed.message.id));
+    }
+    assert_eq!(copied, ids);
+    // A path of several runs is cut in the same way.
+    commit(store, splice(conversation, instead_of(ids[2], ids[2]), &[&"y".repeat(3_000_000)])).await;
+    let forward = pages_by_bytes(store, conversation, Direction::Forward).await.concat();
+    assert_eq!(forward.len(), ids.len());
+    assert_eq!((&forward[..2], &forward[3..]), (&ids[..2], &ids[3..]));
+    assert_eq!(pages_by_bytes(store, conversation, Direction::Backward).await.concat(), forward);
+}
+
 pub async fn a_page_of_something_unknown_is_refused(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
     say(store, conversation, &["one"]).await;

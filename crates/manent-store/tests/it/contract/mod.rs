@@ -69,6 +69,7 @@ contract! {
     messages::a_refused_request_does_not_use_its_key_up,
     messages::a_key_is_known_since_it_was_first_used,
     messages::pages_go_both_ways_from_any_message,
+    messages::a_page_is_cut_by_bytes_and_goes_on_behind_the_cut,
     messages::a_page_of_something_unknown_is_refused,
     messages::a_thread_is_what_answers_and_what_is_answered,
     streams::a_stream_grows_in_chunks_and_ends_once,

@@ -1,0 +1,120 @@
+//! Byte budget: how much memory the bodies of requests and answers may hold, over all tenants and for one of them.
+
+use crate::places::Share;
+use crate::problem::{Answer, Problem};
+use axum::http::StatusCode;
+use bytes::Bytes;
+use manent::model::TenantId;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A number of bytes, and who has reserved how many of them.
+pub struct Budget {
+    all: usize,
+    held: Mutex<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    sum: usize,
+    /// `None` are those who are not known.
+    by_tenant: HashMap<Option<TenantId>, usize>,
+}
+
+/// Bytes that are reserved; they are free again when this is dropped.
+pub struct Reservation {
+    budget: Arc<Budget>,
+    tenant: Option<TenantId>,
+    share: Share,
+    bytes: usize,
+}
+
+impl Budget {
+    pub fn new(all: usize) -> Arc<Self> {
+        Arc::new(Self { all, held: Mutex::default() })
+    }
+
+    /// Begins a reservation for a tenant, of no bytes yet.
+    pub fn begin(self: &Arc<Self>, tenant: Option<TenantId>, share: Share) -> Reservation {
+        Reservation { budget: self.clone(), tenant, share, bytes: 0 }
+    }
+
+    /// Returns how many bytes are reserved.
+    pub fn held(&self) -> usize {
+        self.lock().sum
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reservation {
+    /// Reserves more bytes, or refuses: 429 if the tenant holds its share, 503 if the server has no more.
+    pub fn grow(&mut self, bytes: usize) -> Answer<()> {
+        let mut held = self.budget.lock();
+        let own = held.by_tenant.get(&self.tenant).copied().unwrap_or(0);
+        if own.saturating_add(bytes) > self.share.of(self.budget.all) {
+            let why = "the requests and answers of this tenant that are under way hold too many bytes; try again";
+            return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_bytes", why));
+        }
+        if held.sum.saturating_add(bytes) > self.budget.all {
+            let why = "the requests and answers that are under way hold too many bytes; try again";
+            return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", why));
+        }
+        held.sum += bytes;
+        held.by_tenant.insert(self.tenant, own + bytes);
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Ties the reservation to bytes: it ends when the last copy of them is gone, be it in the buffer of a connection.
+    pub fn tie(self, bytes: Bytes) -> Bytes {
+        struct Tied(Bytes, #[expect(dead_code, reason = "it is dropped with the bytes")] Reservation);
+        impl AsRef<[u8]> for Tied {
+            fn as_ref(&self) -> &[u8] {
+                &self.0
+            }
+        }
+        Bytes::from_owner(Tied(bytes, self))
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let mut held = self.budget.lock();
+        held.sum -= self.bytes;
+        if let Some(own) = held.by_tenant.get_mut(&self.tenant) {
+            *own -= self.bytes;
+            if *own == 0 {
+                held.by_tenant.remove(&self.tenant);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budget_one_tenant_is_refused_while_another_is_served() {
+        let budget = Budget::new(100);
+        let tenant = |number| Some(TenantId::new(1, [number; 10]));
+        let mut one = budget.begin(tenant(1), Share::Half);
+        one.grow(50).expect("its share");
+        assert_eq!(one.grow(1).expect_err("more than its share").status, 429);
+        let mut other = budget.begin(tenant(2), Share::Half);
+        other.grow(50).expect("its share");
+        let third = budget.begin(tenant(3), Share::Half).grow(1);
+        assert_eq!(third.expect_err("nothing is left").status, 503);
+        // The bytes are held as long as anybody has them.
+        let bytes = other.tie(Bytes::from_static(b"answer"));
+        let copy = bytes.clone();
+        drop((bytes, one));
+        assert_eq!((&copy[..], budget.held()), (&b"answer"[..], 50));
+        drop(copy);
+        assert_eq!(budget.held(), 0);
+        assert!(budget.lock().by_tenant.is_empty());
+    }
+}

@@ -1,0 +1,114 @@
+//! Retries of a write that is still under way: they wait for the first request with their idempotency key and get its
+//! answer.
+//!
+//! Within one process a lock per key makes the retry wait. Two processes on one store may still both begin before either
+//! has committed; then the store refuses the second one, whose ids and time differ, and running the handler once more
+//! reads the time of the first and builds its transaction.
+
+use crate::app::App;
+use crate::guard::Key;
+use crate::principal::{Principal, Who};
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::Response;
+use bytes::Bytes;
+use manent::model::{KeyId, TenantId};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::OwnedMutexGuard;
+
+/// Whose key it is: two keys of one tenant may use the same text for two requests.
+type Name = (TenantId, Option<KeyId>, String);
+
+type Lock = Arc<tokio::sync::Mutex<()>>;
+
+/// A lock for each idempotency key that is in use.
+#[derive(Default)]
+pub struct InFlight {
+    locks: Mutex<HashMap<Name, Lock>>,
+}
+
+/// The right to run a request with a key; the next one with the same key runs when this is dropped.
+struct Turn {
+    in_flight: Arc<InFlight>,
+    name: Name,
+    lock: Lock,
+    held: Option<OwnedMutexGuard<()>>,
+}
+
+impl InFlight {
+    async fn turn(self: &Arc<Self>, name: Name) -> Turn {
+        let lock = self.locks().entry(name.clone()).or_default().clone();
+        // It exists before it waits, so that a caller that leaves meanwhile takes the lock out of the table as well.
+        let mut turn = Turn { in_flight: self.clone(), name, lock: lock.clone(), held: None };
+        turn.held = Some(lock.lock_owned().await);
+        turn
+    }
+
+    fn locks(&self) -> std::sync::MutexGuard<'_, HashMap<Name, Lock>> {
+        self.locks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.held = None;
+        let mut locks = self.in_flight.locks();
+        // The table has one and this has one: nobody else waits.
+        if Arc::strong_count(&self.lock) <= 2 {
+            locks.remove(&self.name);
+        }
+    }
+}
+
+/// Runs a handler; a request that may be a retry is run when no other with its key is, and once more if the store says
+/// that another process was first.
+pub async fn run(app: &App, parts: Parts, body: Bytes, next: Next) -> Response {
+    let key = parts.extensions.get::<Key>().filter(|key| key.is_given).map(|key| key.text.clone());
+    let principal = parts.extensions.get::<Principal>().cloned();
+    let request = || Request::from_parts(parts.clone(), Body::from(body.clone()));
+    let (Some(key), Some(principal)) = (key, principal) else {
+        return next.run(request()).await;
+    };
+    let holder = match &principal.who {
+        Who::Token => None,
+        Who::Key(pass) => Some(pass.key.id),
+    };
+    let _turn = app.in_flight.turn((principal.tenant, holder, key.clone())).await;
+    let response = next.clone().run(request()).await;
+    if !response.status().is_client_error() {
+        return response;
+    }
+    match principal.database.store().request_at(key.into_bytes()).await {
+        Ok(Some(_)) => next.clone().run(request()).await,
+        // What the first run says is as good when the store cannot be asked.
+        Ok(None) | Err(_) => response,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+    use manent::model::DEFAULT_TENANT;
+
+    #[test]
+    fn in_flight_same_key_waits_and_table_is_emptied() {
+        let in_flight = Arc::<InFlight>::default();
+        let name = |key: &str| (DEFAULT_TENANT, None, key.to_owned());
+        let first = in_flight.turn(name("a")).now_or_never().expect("nobody else has it");
+        let mut second = Box::pin(in_flight.turn(name("a")));
+        assert!((&mut second).now_or_never().is_none());
+        assert!(in_flight.turn(name("b")).now_or_never().is_some());
+        // One that leaves while it waits does not let a third one in beside the first.
+        let third = Box::pin(in_flight.turn(name("a")));
+        drop(third);
+        drop(first);
+        let second = second.now_or_never().expect("the first is done");
+        assert!(in_flight.turn(name("a")).now_or_never().is_none());
+        drop(second);
+        assert!(in_flight.locks().is_empty());
+    }
+}

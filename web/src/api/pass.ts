@@ -1,0 +1,40 @@
+// The secret of a session. A cookie goes to every port of a host, so the server also wants this, which only pages of this
+// origin can read. All tabs share it.
+
+const NAME = 'manent-session';
+const HEADER = 'manent-session';
+
+/** The headers that say who asks. */
+export function pass(): Record<string, string> {
+  const secret = kept();
+  return secret === null ? {} : { [HEADER]: secret };
+}
+
+/** Keeps the secret of a session that has begun. */
+export function keepPass(secret: string): void {
+  memory = secret;
+  try {
+    localStorage.setItem(NAME, secret);
+  } catch {
+    // A browser that keeps nothing for us still knows it until the page is left.
+  }
+}
+
+export function forgetPass(): void {
+  memory = null;
+  try {
+    localStorage.removeItem(NAME);
+  } catch {
+    // Then there is nothing to forget.
+  }
+}
+
+let memory: string | null = null;
+
+function kept(): string | null {
+  try {
+    return localStorage.getItem(NAME) ?? memory;
+  } catch {
+    return memory;
+  }
+}
