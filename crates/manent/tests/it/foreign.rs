@@ -4,6 +4,7 @@ mod comes_back;
 mod changes;
 mod grows;
 mod touched;
+mod unreadable;
 mod reports;
 mod pairs;
 mod race;
