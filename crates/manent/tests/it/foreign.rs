@@ -4,6 +4,8 @@ mod comes_back;
 mod changes;
 mod grows;
 mod touched;
+mod several;
+mod unreadable;
 mod unreadable;
 mod reports;
 mod pairs;
