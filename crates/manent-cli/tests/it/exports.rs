@@ -131,3 +131,23 @@ fn export_over_a_file_needs_force() {
     home.good(&["export", "--force", "-o", "all.jsonl"]);
     assert!(std::fs::read_to_string(home.path().join("all.jsonl")).expect("there").contains("Hello first"));
 }
+
+#[test]
+fn import_of_a_good_and_a_bad_path_reports_the_good_one() {
+    let home = Home::new();
+    let sessions = r#"{"sessions":[{"session_id":"s1","name":"good","status":0,"create_at":"2024-01-01T00:00:00.000Z"}],
+        "entries":[{"entry_id":"e1","session_id":"s1","message":"hi","role":"assistant","create_at":"2024-01-01T00:00:00.000Z"}],
+        "compacted_dialogues":[]}"#;
+    std::fs::create_dir(home.path().join("good")).expect("made");
+    std::fs::write(home.path().join("good/veloca-storage.json"), sessions).expect("written");
+    std::fs::write(home.path().join("good/notes.md"), "milk").expect("written");
+    symlink("/etc/hostname", home.path().join("good/link")).expect("linked");
+    std::fs::write(home.path().join("bad.txt"), "nothing that is known").expect("written");
+    let said = home.run(&["import", "bad.txt", "good"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.out.contains("good") && said.err.contains("bad.txt"), "{said:?}");
+    for left in ["left out notes.md", "left out link: a symbolic link"] {
+        assert!(said.err.contains(left), "{said:?}");
+    }
+    assert_eq!(home.good(&["list"]).lines().count(), 1);
+}

@@ -40,7 +40,7 @@ pub(super) fn operations() -> Vec<Operation> {
                 "Takes in what another program wrote: a file, or a zip of several. With `Accept: text/event-stream` the \
                  answer is `progress` now and then, and a `report` or a `problem` at the end.",
             )
-            .library("import_tree")
+            .library("import_everything")
             .query::<ImportParameters>()
             .body_of(BYTES)
             .answers::<ImportedReport>(200)
