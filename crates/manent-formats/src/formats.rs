@@ -15,6 +15,11 @@ pub struct Format {
     pub about: &'static str,
     /// Its generations, oldest first.
     pub generations: &'static [&'static str],
+    /// Endings of an output path that ask for one file; with any other the export is a folder.
+    pub file_endings: &'static [&'static str],
+    /// Its program tells deleted conversations from others. Where it does not, those in the trash are written only if they are
+    /// asked for by their ids.
+    pub holds_trash: bool,
     /// Says whether something of it lies in a tree.
     pub finds: fn(&dyn Tree) -> bool,
     /// Reads all of it.
@@ -29,6 +34,8 @@ pub static FORMATS: &[Format] = &[
         name: veloca::NAME,
         about: "Veloca and otherone: sessions in one JSON file",
         generations: &veloca::GENERATIONS,
+        file_endings: &["json"],
+        holds_trash: true,
         finds: |tree| !veloca::finds(tree).is_empty(),
         read: veloca::read,
         write: veloca::write,
@@ -37,6 +44,8 @@ pub static FORMATS: &[Format] = &[
         name: obsidian::NAME,
         about: "RAG assistant for Obsidian: a file for each session, and an index",
         generations: &obsidian::GENERATIONS,
+        file_endings: &["json"],
+        holds_trash: true,
         finds: obsidian::finds,
         read: obsidian::read,
         write: obsidian::write,
@@ -45,6 +54,8 @@ pub static FORMATS: &[Format] = &[
         name: personalab::NAME,
         about: "PersonaLab: role-plays as JSON lines, with characters and plots",
         generations: &personalab::GENERATIONS,
+        file_endings: &[],
+        holds_trash: false,
         finds: personalab::finds,
         read: personalab::read,
         write: personalab::write,
@@ -53,6 +64,8 @@ pub static FORMATS: &[Format] = &[
         name: kode::NAME,
         about: "Kode agent SDK: a folder for each agent",
         generations: &kode::GENERATIONS,
+        file_endings: &[],
+        holds_trash: false,
         finds: kode::finds,
         read: kode::read,
         write: kode::write,
@@ -61,6 +74,8 @@ pub static FORMATS: &[Format] = &[
         name: tables::NAME,
         about: "Conversation tables: a table of conversations and one of messages in a SQLite file",
         generations: &tables::GENERATIONS,
+        file_endings: &["sqlite", "sqlite3", "db"],
+        holds_trash: true,
         finds: tables::finds,
         read: tables::read,
         write: tables::write,
@@ -69,6 +84,8 @@ pub static FORMATS: &[Format] = &[
         name: paper::MARKDOWN,
         about: "Markdown for people: a file for each conversation (written only)",
         generations: &[],
+        file_endings: &["md", "markdown"],
+        holds_trash: false,
         finds: paper::finds,
         read: paper::read,
         write: paper::write_markdown,
@@ -77,6 +94,8 @@ pub static FORMATS: &[Format] = &[
         name: paper::HTML,
         about: "one page of HTML for people (written only)",
         generations: &[],
+        file_endings: &["html", "htm"],
+        holds_trash: false,
         finds: paper::finds,
         read: paper::read,
         write: paper::write_html,
@@ -91,6 +110,11 @@ pub fn format(name: &str) -> Option<&'static Format> {
 /// Returns the formats that are read; the others are for people.
 pub fn readable() -> impl Iterator<Item = &'static Format> {
     FORMATS.iter().filter(|format| ![paper::MARKDOWN, paper::HTML].contains(&format.name))
+}
+
+/// The names of the formats that are read, for people.
+pub fn known_formats() -> String {
+    readable().map(|format| format.name).collect::<Vec<_>>().join(", ")
 }
 
 /// Finds out what lies in a tree.

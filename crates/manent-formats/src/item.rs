@@ -62,6 +62,13 @@ pub enum Item {
     Problem(Problem),
     /// Something was repaired.
     Repair(Repair),
+    /// A file of the tree that belongs to nothing that was read.
+    LeftOut {
+        /// Its name.
+        name: String,
+        /// Why.
+        why: &'static str,
+    },
 }
 
 impl Item {
@@ -83,7 +90,8 @@ impl Item {
             | Self::Blob(_)
             | Self::End { .. }
             | Self::Problem(_)
-            | Self::Repair(_) => "",
+            | Self::Repair(_)
+            | Self::LeftOut { .. } => "",
         };
         Some(record).filter(|record| !record.is_empty())
     }

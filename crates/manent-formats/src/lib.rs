@@ -3,6 +3,7 @@
 pub mod json;
 pub mod tree;
 mod aside;
+mod everything;
 mod formats;
 mod item;
 pub mod lines;
@@ -22,7 +23,8 @@ pub mod obsidian;
 pub mod personalab;
 pub mod tables;
 
-pub use formats::{FORMATS, Format, format, readable, recognise, sniff};
+pub use everything::read_everything;
+pub use formats::{FORMATS, Format, format, known_formats, readable, recognise, sniff};
 pub use item::*;
 pub use out::*;
 pub use problem::{At, Broken, Place, Problem, ReadError, Repair};

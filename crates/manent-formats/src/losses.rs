@@ -1,7 +1,28 @@
 //! What a target cannot hold, counted so that it is said once.
 
-use crate::out::{Library, Loss, WriteError};
+use crate::out::{Library, Loss, MessageOut, WriteError};
 use manent_model::ConversationId;
+
+/// Counts the messages of the file behind the end of the shown path, in a format that cannot mark them as removed.
+#[derive(Debug, Default)]
+pub(crate) struct LeftTail(usize);
+
+impl LeftTail {
+    /// Looks at the next message of a conversation.
+    pub(crate) fn look(&mut self, message: &MessageOut) {
+        match (message.is_removed, &message.record) {
+            (true, _) => self.0 += 1,
+            // What was taken out of the middle was taken out on purpose.
+            (false, Some(_)) => self.0 = 0,
+            (false, None) => {}
+        }
+    }
+
+    /// Adds what was counted to the losses.
+    pub(crate) fn tell(self, losses: &mut Losses, conversation: ConversationId) {
+        losses.add(conversation, "messages behind the end of the shown path", self.0);
+    }
+}
 
 /// Losses of a writer.
 #[derive(Debug, Default)]

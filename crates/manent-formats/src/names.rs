@@ -12,6 +12,17 @@ pub fn is_safe(name: &str) -> bool {
         && name.split('/').all(|piece| !piece.is_empty() && piece != "." && piece != ".." && !is_drive(piece))
 }
 
+/// Makes a name from outside one that is safe: what leads outside is taken out of it.
+pub fn safe(name: &str) -> String {
+    if is_safe(name) {
+        return name.to_owned();
+    }
+    let pieces = name.split(['/', '\\']).map(|piece| piece.replace(|letter: char| letter.is_control(), "_"));
+    let pieces: Vec<String> = pieces.filter(|piece| is_safe(piece)).collect();
+    let safe = pieces.join("/");
+    if is_safe(&safe) { safe } else { "file".to_owned() }
+}
+
 /// Says whether a name is that of one file, with no folder before it.
 pub fn is_safe_piece(name: &str) -> bool {
     name.len() <= 200 && !name.contains('/') && is_safe(name)
@@ -54,6 +65,8 @@ mod tests {
             assert!(!is_safe(name), "{name}");
         }
         assert!(!is_safe_piece("a/b"));
+        let safe = ["a/b", "/tmp/x", "../../x.json", "C:\\x\\y", "..", "", "a\0b"].map(safe);
+        assert_eq!(safe, ["a/b", "tmp/x", "x.json", "x/y", "file", "file", "a_b"]);
     }
 
     #[test]

@@ -172,6 +172,12 @@ pub enum ReadError {
         #[source]
         source: std::io::Error,
     },
+    /// Nothing in it is of any format.
+    #[error("{file} is of no format that is known here: manent, {}; choose one with --as", crate::known_formats())]
+    Unrecognised {
+        /// Which.
+        file: String,
+    },
     /// Nothing in it is of this format.
     #[error("{file} holds nothing of {format}: {why}")]
     Foreign {

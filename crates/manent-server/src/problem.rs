@@ -123,6 +123,10 @@ impl From<manent::Error> for Problem {
                 Self::new(StatusCode::CONFLICT, error.code(), error.to_string())
             }
             manent::Error::Ambiguous { .. } => Self::new(StatusCode::CONFLICT, error.code(), error.to_string()),
+            manent::Error::Unreadable { source: manent::formats::ReadError::Unrecognised { .. } } => {
+                let known = manent::formats::known_formats();
+                Self::invalid(format!("this is of no format that is known here: {known}; `as` says which it is"))
+            }
             // What was sent is of no use; why is in the cause, and names only what was sent.
             manent::Error::Unreadable { ref source } => {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.code(), with_causes(source))

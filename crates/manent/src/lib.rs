@@ -59,7 +59,7 @@ pub use backup::BackupPlan;
 pub use blob::BlobReader;
 pub use database::Database;
 pub use error::{Error, Result};
-pub use export::{DiskOut, ExportPlan, Exported, Lost, Parcel, Replace};
+pub use export::{DiskOut, ExportPlan, Exported, Lost, Parcel, Replace, StagedFile};
 pub use ids::request_key;
 pub use import::{ImportMode, ImportedReport};
 pub use jsonl::{ExportSelection, ImportProblem, ImportReport};

@@ -486,7 +486,7 @@ export type ImportReport = { conversations: number; lines: number; messages: num
 export type ImportedConversation = { added: number; attached: number; external: string; id?: ConversationId | null; is_new: boolean; repaired?: (Repaired)[]; skipped?: (Skipped)[]; title: string; unchanged: number; updated: number };
 
 /** What an import did. Every record that was read is counted: as a noun, as kept aside, or as reported. */
-export type ImportedReport = { aside?: (SetAside)[]; conversations: (ImportedConversation)[]; library: number; records: { [name: string]: Counts }; repaired?: (Repaired)[]; roots: (ImportedRoot)[]; skipped?: (Skipped)[] };
+export type ImportedReport = { aside?: (SetAside)[]; conversations: (ImportedConversation)[]; left_out?: (LeftOut)[]; left_out_more?: number; library: number; records: { [name: string]: Counts }; repaired?: (Repaired)[]; roots: (ImportedRoot)[]; skipped?: (Skipped)[] };
 
 /** A file or folder that was read. */
 export type ImportedRoot = { format: string; generation: string; path: string };
@@ -545,6 +545,9 @@ export type LeaseRenewal = { token: number; until: Moment };
 
 /** Who wants a lease. */
 export type LeaseWish = { owner: string; until: Moment };
+
+/** A file that was not read. */
+export type LeftOut = { name: string; why: string };
 
 /** Where the log ends. */
 export type Logged = { cursor: number };

@@ -256,6 +256,7 @@ export const en = {
   'import.unchanged': 'Unchanged',
   'import.more': { one: 'and {n} more', other: 'and {n} more' },
   'import.repaired': { one: '{n} thing repaired', other: '{n} things repaired' },
+  'import.leftOut': { one: '{n} file left out', other: '{n} files left out' },
   'import.skipped': { one: '{n} record skipped', other: '{n} records skipped' },
 
   'export.title': 'Export',

@@ -258,6 +258,7 @@ export const zh: Texts = {
   'import.unchanged': '未变',
   'import.more': { other: '另有 {n} 个' },
   'import.repaired': { other: '修复了 {n} 处' },
+  'import.leftOut': { other: '未读取 {n} 个文件' },
   'import.skipped': { other: '跳过了 {n} 条记录' },
 
   'export.title': '导出',

@@ -36,7 +36,8 @@ pub fn all(folder: &Path, wanted: &[&str], bytes: u64) -> Result<Vec<PathBuf>> {
         if *name != "veloca" {
             let plan = ExportPlan::everything(formats::format(name).context("a format")?);
             std::fs::create_dir_all(&path)?;
-            let exported = runtime.block_on(database.export_tree(&plan, DiskOut::new(&path, Replace::Never)))?;
+            let out = DiskOut::new(&path, plan.format, Replace::Never)?;
+            let exported = runtime.block_on(database.export_tree(&plan, out))?;
             exported.out.finish()?;
         }
         made.push(path);

@@ -3,20 +3,23 @@
 use crate::desk::Desk;
 use crate::progress::Spinner;
 use crate::screen::{Cell, Screen, Table};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
-use manent::export::{DiskOut, ExportPlan, Lost, Replace};
+use manent::export::{DiskOut, ExportPlan, Exported, Lost, Parcel, Replace};
 use manent::formats::redact::Secrets;
 use manent::formats::tree::{self, Tree};
 use manent::formats::{self, FORMATS, Format};
 use manent::import::ImportedReport;
 use manent::{Database, ImportMode};
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 /// What standard input may hold when it is no stream of ours.
 const STDIN_MAX: u64 = 4 << 30;
+
+/// So many files that were left out are shown.
+const LEFT_OUT_SHOWN: usize = 10;
 
 /// Reads the name of a format.
 pub fn format_named(name: &str) -> Result<&'static Format, String> {
@@ -24,16 +27,12 @@ pub fn format_named(name: &str) -> Result<&'static Format, String> {
     formats::format(name).ok_or_else(|| format!("there is no format {name}; there are {}", known()))
 }
 
-/// Opens what lies at a path, and finds out what it is.
-pub fn tree_at(path: &Path, format: Option<&'static Format>) -> Result<(Box<dyn Tree + Send>, &'static Format)> {
-    let tree = match path.as_os_str() == "-" {
-        true => tree::of("standard input", vec![("standard input".to_owned(), standard_input()?)])?,
-        false => tree::at(path).with_context(|| format!("opening {}", path.display()))?,
-    };
-    formats::recognise(tree, format).map_err(|_| {
-        let known = formats::readable().map(|format| format.name).collect::<Vec<_>>().join(", ");
-        anyhow!("{} is of no format that is known here: manent, {known}; --as says which it is", path.display())
-    })
+/// Opens what lies at a path.
+fn tree_at(path: &Path) -> Result<Box<dyn Tree + Send>> {
+    match path.as_os_str() == "-" {
+        true => Ok(tree::of("standard input", vec![("standard input".to_owned(), standard_input()?)])?),
+        false => tree::at(path).with_context(|| format!("opening {}", path.display())),
+    }
 }
 
 /// Lays standard input down in a file that goes with the program.
@@ -54,9 +53,9 @@ pub async fn import(
     format: Option<&'static Format>,
     mode: ImportMode,
 ) -> Result<ImportedReport> {
-    let (tree, format) = tree_at(path, format)?;
-    let spinner = Spinner::start(screen, &format!("reading {} as {}", path.display(), format.name));
-    let report = database.import_tree(tree, format, mode, |records| spinner.tell(records)).await;
+    let tree = tree_at(path)?;
+    let spinner = Spinner::start(screen, &format!("reading {}", path.display()));
+    let report = database.import_everything(tree, format, mode, |records| spinner.tell(records)).await;
     spinner.end();
     report.with_context(|| format!("importing {}", path.display()))
 }
@@ -88,6 +87,13 @@ pub fn show(screen: &Screen, report: &ImportedReport, explains: bool) -> Result<
     for skip in skipped {
         screen.warn(&format!("skipped {}: {}: {}", skip.place, skip.record, skip.why));
     }
+    for left in report.left_out.iter().take(LEFT_OUT_SHOWN) {
+        screen.warn(&format!("left out {}: {}", left.name, left.why));
+    }
+    let more = report.left_out.len().saturating_sub(LEFT_OUT_SHOWN) as u64 + report.left_out_more;
+    if more > 0 {
+        screen.warn(&format!("left out {more} more files; --json names them"));
+    }
     Ok(())
 }
 
@@ -110,20 +116,20 @@ fn explain(screen: &Screen, report: &ImportedReport) -> Result<()> {
     screen.table(&table)
 }
 
-/// Writes conversations in a format to a path.
+/// Writes conversations in a format to a path; `-` is standard output.
 pub async fn export(database: &Database, screen: &Screen, plan: &ExportPlan, to: (&Path, Replace)) -> Result<()> {
     let ((path, replace), format) = (to, plan.format.name);
+    let failed = || format!("writing {}", path.display());
     let spinner = Spinner::start(screen, &format!("writing {format}"));
-    let written = database.export_tree(plan, DiskOut::new(path, replace)).await;
+    let written = match path.as_os_str() == "-" {
+        true => to_standard_output(database, plan).await,
+        false => to_disk(database, plan, path, replace).await.with_context(failed),
+    };
     spinner.end();
-    let exported = written.with_context(|| format!("writing {}", path.display()))?;
-    let (files, left_out) = exported.out.finish().with_context(|| format!("writing {}", path.display()))?;
+    let (exported, files) = written?;
     for lost in &exported.losses {
         let Lost { what, count, conversations } = lost;
         screen.warn(&format!("{format} cannot hold {what}: {count} in {conversations} conversations"));
-    }
-    for name in left_out {
-        screen.warn(&format!("one file cannot hold {name}; give a folder"));
     }
     if plan.secrets == Secrets::Remove {
         tell_redacted(screen, exported.redacted);
@@ -133,12 +139,35 @@ pub async fn export(database: &Database, screen: &Screen, plan: &ExportPlan, to:
     Ok(())
 }
 
+async fn to_disk(
+    database: &Database,
+    plan: &ExportPlan,
+    path: &Path,
+    replace: Replace,
+) -> Result<(Exported<()>, Vec<PathBuf>)> {
+    let exported = database.export_tree(plan, DiskOut::new(path, plan.format, replace)?).await?;
+    let (out, exported) = exported.split();
+    Ok((exported, out.finish()?))
+}
+
+/// Writes the one file of an export to standard output; Markdown files follow each other there.
+async fn to_standard_output(database: &Database, plan: &ExportPlan) -> Result<(Exported<()>, Vec<PathBuf>)> {
+    let (out, exported) = database.export_tree(plan, Parcel::new()?).await?.split();
+    let (files, mut bytes) = out.joined().context("keeping the export in a temporary file")?;
+    if files > 1 && plan.format.name != formats::paper::MARKDOWN {
+        bail!("this export has {files} files; choose a folder or a zip with --output PATH");
+    }
+    let mut out = std::io::stdout().lock();
+    std::io::copy(&mut bytes, &mut out).and_then(|_| out.flush()).context("writing to standard output")?;
+    Ok((exported, vec![PathBuf::from("-"); files]))
+}
+
 /// Turns one program's files into another's, without a store.
 #[derive(Args)]
 pub struct Convert {
     /// A file or folder.
     from: PathBuf,
-    /// A file or folder that is not there yet.
+    /// A file, a folder, or a zip if the name ends in .zip; `-` writes one file to standard output.
     to: PathBuf,
     /// What to write.
     #[arg(long, short, value_parser = format_named)]
@@ -194,17 +223,27 @@ pub async fn import_all(
     dry: Option<bool>,
 ) -> Result<usize> {
     let mode = if dry.is_some() { ImportMode::DryRun } else { ImportMode::Store };
-    let mut reports = Vec::new();
+    let (mut reports, mut failed) = (Vec::new(), None);
     for path in paths {
-        reports.push(import(&desk.database, &desk.screen, path, format, mode).await?);
-    }
-    match desk.screen.json {
-        true => desk.screen.json(&reports)?,
-        false => {
-            for report in &reports {
-                show(&desk.screen, report, dry == Some(true))?;
+        match import(&desk.database, &desk.screen, path, format, mode).await {
+            Ok(report) => {
+                if !desk.screen.json {
+                    show(&desk.screen, &report, dry == Some(true))?;
+                }
+                reports.push(report);
             }
+            // What was taken in from the others is said before this is.
+            Err(error) => match &failed {
+                None => failed = Some(error),
+                Some(_) => desk.screen.warn(&format!("{error:#}")),
+            },
         }
     }
-    Ok(reports.iter().map(ImportedReport::skipped).sum())
+    if desk.screen.json {
+        desk.screen.json(&reports)?;
+    }
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(reports.iter().map(ImportedReport::skipped).sum()),
+    }
 }

@@ -3,14 +3,13 @@
 use crate::home::Home;
 use crate::progress::Spinner;
 use crate::screen::{BOLD, Cell, DIM, ID, Screen, Table, print};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use manent::export::Replace;
 use manent::model::AuditActor;
 use manent::store::PAGE_MAX;
 use manent::store::system::{AuditDraft, By};
 use manent::{Erasure, ExportSelection, Tenants};
-use std::io::Write;
 use std::path::PathBuf;
 
 /// Tenants: each has a store, users and keys of its own, and nobody sees another's words.
@@ -91,12 +90,13 @@ impl Tenant {
                 let tenant = tenants.tenant(&tenant).await?;
                 tenants.audit(AuditDraft::new("tenant.export", Some(tenant.id), operator())).await?;
                 let database = tenants.database(tenant.id).await?;
-                let out: Box<dyn Write + Send> = match &output {
-                    Some(path) => Box::new(super::transfer::private_file(path, Replace::Never)?),
-                    None => Box::new(std::io::stdout()),
+                let Some(path) = output.filter(|path| path.as_os_str() != "-") else {
+                    database.export_jsonl(&ExportSelection::Everything, std::io::stdout()).await?;
+                    return Ok(());
                 };
-                database.export_jsonl(&ExportSelection::Everything, out).await?;
-                Ok(())
+                let (staged, file) = super::transfer::staged_file(&path, Replace::Never)?;
+                database.export_jsonl(&ExportSelection::Everything, file).await?;
+                staged.place().with_context(|| format!("writing {}", path.display()))
             }
             What::Erase { tenant } => {
                 let tenant = tenants.tenant(&tenant).await?;

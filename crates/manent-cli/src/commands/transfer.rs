@@ -5,9 +5,9 @@ use crate::desk::Desk;
 use crate::progress::{Reading, Spinner, when_indexed};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use manent::export::{ExportPlan, Replace};
-use manent::formats::Format;
+use manent::export::{ExportPlan, Replace, StagedFile};
 use manent::formats::redact::RedactedLines;
+use manent::formats::{self, Format};
 use manent::{ConversationId, ConversationStatus, ExportSelection, ListQuery};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -47,7 +47,8 @@ pub struct Export {
     /// In which generation of the format; else as it was imported, else as the format is today.
     #[arg(long, requires = "format")]
     generation: Option<String>,
-    /// A file or folder that is not there yet; standard output if it is not given.
+    /// A file, a folder, or a zip if the name ends in .zip; `-` is standard output, as it is for lines, Markdown and HTML if
+    /// no path is given.
     #[arg(long, short, value_name = "PATH")]
     output: Option<PathBuf>,
     /// Take out what looks like a key or a password; read the result before you show it.
@@ -64,7 +65,11 @@ impl Export {
         match self.format {
             Wanted::Ours => self.lines(desk, chosen).await,
             Wanted::Theirs(format) => {
-                let Some(path) = &self.output else { bail!("say where {} is written: --output PATH", format.name) };
+                let path = match &self.output {
+                    Some(path) => path.as_path(),
+                    None if formats::readable().all(|other| other.name != format.name) => Path::new("-"),
+                    None => bail!("choose where {} is written: --output PATH", format.name),
+                };
                 let replace = if self.force { Replace::Files } else { Replace::Never };
                 let plan = ExportPlan {
                     selection: chosen.map_or(ExportSelection::Everything, ExportSelection::Conversations),
@@ -91,13 +96,13 @@ impl Export {
 
     async fn lines(self, desk: &Desk, chosen: Option<Vec<ConversationId>>) -> Result<()> {
         let selection = chosen.map_or(ExportSelection::Everything, ExportSelection::Conversations);
-        let Some(path) = &self.output else {
+        let Some(path) = self.output.as_ref().filter(|path| path.as_os_str() != "-") else {
             let mut out = BufWriter::new(std::io::stdout());
             self.write_lines(desk, &selection, &mut out).await?;
             return out.flush().context("writing to standard output");
         };
         let replace = if self.force { Replace::Files } else { Replace::Never };
-        let file = private_file(path, replace)?;
+        let (staged, file) = staged_file(path, replace)?;
         let spinner = Spinner::start(&desk.screen, "exporting");
         let mut out = BufWriter::new(file);
         let exported = self.write_lines(desk, &selection, &mut out).await;
@@ -105,8 +110,8 @@ impl Export {
         let lines = exported?;
         out.into_inner()
             .map_err(|error| error.into_error())
-            .and_then(|file| file.sync_all())
-            .context("writing the file")?;
+            .and_then(|_| staged.place())
+            .with_context(|| format!("writing {}", path.display()))?;
         desk.screen.done(&format!("wrote {lines} lines to {}", path.display()));
         Ok(())
     }
@@ -171,12 +176,14 @@ impl Import {
             bail!("our own lines are taken in as they are; --dry-run is for other programs' files");
         }
         let taken_in = async {
+            // A file that cannot be taken in does not keep the others out.
+            let mut outcome = Ok(());
             for path in ours {
-                lines_in(desk, &path).await?;
+                outcome = outcome.and(lines_in(desk, &path).await);
             }
             match theirs.is_empty() {
-                true => Ok(()),
-                false => in_part(foreign::import_all(desk, &theirs, format, dry).await?),
+                true => outcome,
+                false => outcome.and(foreign::import_all(desk, &theirs, format, dry).await.and_then(in_part)),
             }
         };
         let outcome = taken_in.await;
@@ -244,15 +251,7 @@ async fn lines_in(desk: &Desk, path: &Path) -> Result<()> {
     }
 }
 
-/// Makes a file that only its owner reads: what people said is in it. One that is written over stays readable for whom it was.
-pub(super) fn private_file(path: &Path, replace: Replace) -> Result<File> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true);
-    match replace {
-        Replace::Files => options.create(true).truncate(true),
-        Replace::Never => options.create_new(true),
-    };
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).with_context(|| format!("making {}", path.display()))
+/// Begins a file that only its owner reads: what people said is in it. It is in place when it is whole.
+pub(super) fn staged_file(path: &Path, replace: Replace) -> Result<(StagedFile, File)> {
+    StagedFile::create(path, replace).with_context(|| format!("writing {}", path.display()))
 }

@@ -289,12 +289,13 @@ fn the_commands_are_documented() {
 }
 
 /// What commands reach by another name.
-const BY_ANOTHER_NAME: [(&str, &str); 22] = [
+const BY_ANOTHER_NAME: [(&str, &str); 23] = [
     ("set_project", "`manent set --project`"),
     ("set_members", "`manent set --member`"),
     ("set_metadata", "`manent set --metadata`"),
     ("last", "`manent show` pages backward from the end"),
     ("conversation_by_external_id", "an external id names a conversation in every command"),
+    ("import_tree", "`manent import` reads every store of a path"),
     ("backup_if_due", "`manent serve` takes scheduled backups"),
     ("backup_on_demand", "`manent backup` writes where it is told"),
     ("backup_system_if_due", "`manent serve` takes scheduled backups"),

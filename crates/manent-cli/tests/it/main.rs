@@ -3,6 +3,7 @@
 mod kit;
 mod commands;
 mod behaviour;
+mod exports;
 mod watched;
 mod search;
 mod picker;

@@ -37,6 +37,11 @@ impl Span {
         self.to - self.from
     }
 
+    /// The same stretch of a text that begins at a byte of a file.
+    pub fn behind(self, base: u64) -> Self {
+        Self { from: base + self.from, to: base + self.to }
+    }
+
     /// Says whether nothing lies in it.
     pub fn is_empty(self) -> bool {
         self.from == self.to
@@ -242,6 +247,13 @@ impl<'a, B: Bytes + ?Sized> Scanner<'a, B> {
                         break;
                     }
                     self.at += 1;
+                    self.space()?;
+                    if let Some(b',' | b'}') = self.peek()? {
+                        // A member without a value does not cost those behind it.
+                        let at = self.offset();
+                        members.push((key, Outline::Value(Span { from: at, to: at })));
+                        continue;
+                    }
                     let shape = known.iter().find(|(name, _)| *name == key).map_or(&Shape::Value, |(_, shape)| shape);
                     match self.value(shape)? {
                         Some(value) => members.push((key, value)),

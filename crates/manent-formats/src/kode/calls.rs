@@ -82,8 +82,11 @@ impl Reader<'_> {
         let recorded: HashSet<(MessageIndex, u32)> = put.calls.iter().map(|call| call.part).collect();
         for block in blocks.all.iter().filter(|block| !block.is_answered) {
             let has_record = recorded.contains(&block.part);
-            let done = if has_record { "keeps its record" } else { "is sealed" };
-            let why = format!("tool call {} has no result and {done}", block.id);
+            let done = match has_record {
+                true => "and keeps its record",
+                false => "; it is sealed, and gets a failed result in what is written",
+            };
+            let why = format!("tool call {} has no result {done}", block.id).replace(" ;", ";");
             self.repair(Place::file(&found.path(file)), Broken::ToolCallUnanswered, why)?;
             if has_record {
                 continue;

@@ -3,7 +3,7 @@
 use super::find::Found;
 use super::frame::ListFrame;
 use super::reader::Reader;
-use crate::json::{Bytes, Frame, Outline, RECORD_MAX, Shape, Span, Style, outline};
+use crate::json::{Bytes, Frame, Outline, RECORD_MAX, Removed, Shape, Span, Style, mend, outline};
 use crate::problem::{Broken, Place, ReadError};
 use manent_model::{Content, Json};
 use std::io;
@@ -92,10 +92,29 @@ impl Reader<'_> {
             };
             match read {
                 Ok(said) => records.push(said),
-                Err(why) => self.stretch((path, bytes), span, kind.record, why)?,
+                Err(why) => match self.rest_of(path, bytes, span, kind)? {
+                    Some(said) => records.push(said),
+                    None => self.stretch((path, bytes), span, kind.record, why)?,
+                },
             }
         }
         Ok(records)
+    }
+
+    /// Reads a record without its members that are no JSON, which are told; none if it is no record without them.
+    fn rest_of(&mut self, path: &str, bytes: &dyn Bytes, span: Span, kind: Kind) -> Result<Option<Said>, ReadError> {
+        if span.len() > RECORD_MAX {
+            return Ok(None);
+        }
+        let slice =
+            bytes.slice(span.from, span.to).map_err(|source| ReadError::File { file: path.to_owned(), source })?;
+        let mended = String::from_utf8(slice).ok().and_then(|text| mend(&text));
+        let Some(mended) = mended.filter(|mended| !mended.removed.is_empty()) else { return Ok(None) };
+        let Ok(said) = record(mended.text.into_bytes(), kind) else { return Ok(None) };
+        for removed in mended.removed {
+            self.unreadable((path, bytes), &Removed { span: removed.span.behind(span.from), ..removed })?;
+        }
+        Ok(Some(said))
     }
 
     /// Tells that a file ends, or goes wrong, before its last bracket.

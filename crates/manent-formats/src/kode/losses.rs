@@ -3,7 +3,7 @@
 use super::frame::{AgentFrame, FoldFrame};
 use super::{BREAKPOINT, STATES, message};
 use crate::json::Members;
-use crate::losses::Losses;
+use crate::losses::{LeftTail, Losses};
 use crate::out::{ConversationOut, MessageOut};
 use manent_model::{ConversationStatus, Extra, Known, MessageStatus, Part};
 
@@ -37,6 +37,12 @@ pub(super) fn of_conversation(losses: &mut Losses, out: &ConversationOut, templa
 /// Counts what messages say that their records cannot.
 pub(super) fn of_messages(losses: &mut Losses, out: &ConversationOut, messages: &[MessageOut]) {
     let id = out.conversation.id;
+    // A snapshot may hold what is not shown.
+    if out.bookmarks.is_empty() {
+        let mut tail = LeftTail::default();
+        messages.iter().for_each(|message| tail.look(message));
+        tail.tell(losses, id);
+    }
     for message in messages.iter().filter(|message| !message.is_removed) {
         let content = &message.content;
         let is_renamed = content.role != "tool" && message::role(&content.role) != content.role;

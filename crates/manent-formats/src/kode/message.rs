@@ -167,6 +167,16 @@ fn media(mime: &str, extra: &Extra) -> String {
     object.with_some("mime_type", mime).text()
 }
 
+/// The result that the program itself gives to a call that was cut off.
+pub(super) fn result_missing(call: &str) -> Part {
+    const NOTE: &str = "Tool result missing; session sealed automatically.";
+    let data = Object::new().with("status", "TOOL_RESULT_MISSING").with("toolId", call).with("note", NOTE);
+    let content =
+        Object::new().with("ok", &false).with_some("data", Json::parse(&data.text()).ok()).with("error", NOTE);
+    let content = Json::parse(&content.text()).expect("an object of ours is JSON");
+    Part::ToolResult { call: call.to_owned(), content, extra: vec![("is_error".to_owned(), Json::of(&true))] }
+}
+
 /// The place of the last message after which a run can be taken up: a question, or an answer that asks for no tool.
 pub(super) fn last_safe<'a>(messages: impl Iterator<Item = &'a Content>) -> i64 {
     let mut last = -1;

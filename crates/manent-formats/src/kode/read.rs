@@ -13,33 +13,121 @@ use crate::problem::{Broken, Place, Problem, ReadError};
 use crate::tree::Tree;
 use crate::unique::Unique;
 use manent_model::Json;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Says whether agents lie in a tree.
 pub fn finds(tree: &dyn Tree) -> bool {
-    !find::agents(tree).is_empty() || database::find(tree).is_some()
+    !find::agents(tree).is_empty() || !database::find(tree).is_empty()
 }
 
-/// Reads every agent in a tree: those of a database where there is one, and those of files.
+/// Reads every agent in a tree: those of databases with the files that belong to them, then those of files alone.
 pub fn read(tree: &dyn Tree, sink: &mut dyn Sink) -> Result<(), ReadError> {
-    let Some(name) = database::find(tree) else { return agents(tree, None, sink) };
-    let mut unrolled = database::unroll(Database::open(tree, &name)?);
-    let is_hidden = |name: &str| unrolled.files.contains_key(name);
-    for entry in tree.entries().iter().filter(|entry| is_hidden(&entry.name)) {
-        unrolled.told.push(Item::Found { record: "file", count: 1 });
-        let why = "the database beside it says this".to_owned();
-        let place = Place::file(&entry.name);
-        unrolled.told.push(Item::Problem(Problem {
-            place,
-            record: "file",
-            why,
-            bytes: tree.read(&entry.name, RECORD_MAX)?,
-        }));
+    let mut stores = Vec::new();
+    for name in database::find(tree) {
+        let unrolled = database::unroll(Database::open(tree, &name)?);
+        stores.push(Store::of(tree, name, unrolled));
     }
-    let files = std::mem::take(&mut unrolled.files);
-    let is_database = |file: &str| file.strip_prefix(&name).is_some_and(|end| end.is_empty() || end.starts_with('-'));
-    let overlay = Overlay::new(tree, files, is_database);
-    agents(&overlay, Some(unrolled), sink)
+    if stores.is_empty() {
+        return agents(tree, None, sink);
+    }
+    // Of two stores whose folders lie in each other, the inner one has its files first.
+    stores.sort_by_key(|store| std::cmp::Reverse(store.base.matches('/').count()));
+    let mut taken: HashSet<String> = stores.iter().flat_map(|store| store.own_files(tree)).collect();
+    for place in 0..stores.len() {
+        let others: HashSet<String> = stores[place + 1..]
+            .iter()
+            .filter(|other| other.base == stores[place].base)
+            .flat_map(|other| other.ids.iter().cloned())
+            .collect();
+        let unrolled = std::mem::take(&mut stores[place].unrolled);
+        if let Some(unrolled) = unrolled {
+            stores[place].read(tree, unrolled, &others, &mut taken, sink)?;
+        }
+    }
+    let label = tree.label().to_owned();
+    let rest = Overlay::new(tree, label, BTreeMap::new(), |name| (!taken.contains(name)).then(|| name.to_owned()));
+    match find::agents(&rest).is_empty() {
+        true => Ok(()),
+        false => agents(&rest, None, sink),
+    }
+}
+
+/// A database, and the folder of the files that belong to its agents.
+struct Store {
+    name: String,
+    /// Empty for the root, or with a `/` at its end.
+    base: String,
+    /// The first pieces of the ids of its agents: their folders.
+    ids: HashSet<String>,
+    unrolled: Option<Unrolled>,
+}
+
+impl Store {
+    fn of(tree: &dyn Tree, name: String, unrolled: Unrolled) -> Self {
+        let ids: HashSet<String> =
+            unrolled.rows.keys().filter_map(|id| id.split('/').next()).map(str::to_owned).collect();
+        // The program keeps the files beside the database unless it is told another folder.
+        let beside = name.rfind('/').map_or("", |at| &name[..=at]);
+        let mut votes: BTreeMap<&str, usize> = BTreeMap::new();
+        for entry in tree.entries() {
+            let mut from = 0;
+            for (at, _) in entry.name.match_indices('/') {
+                if ids.contains(&entry.name[from..at]) {
+                    *votes.entry(&entry.name[..from]).or_default() += 1;
+                    break;
+                }
+                from = at + 1;
+            }
+        }
+        let most = votes.iter().max_by_key(|(base, count)| (**count, std::cmp::Reverse(base.len())));
+        let base = match most {
+            Some((base, _)) if !votes.contains_key(beside) => *base,
+            _ => beside,
+        };
+        Self { base: base.to_owned(), name, ids, unrolled: Some(unrolled) }
+    }
+
+    /// The database itself and what SQLite keeps beside it.
+    fn own_files(&self, tree: &dyn Tree) -> Vec<String> {
+        let is_own =
+            |name: &str| name.strip_prefix(&self.name).is_some_and(|end| end.is_empty() || end.starts_with('-'));
+        tree.entries().iter().map(|entry| entry.name.clone()).filter(|name| is_own(name)).collect()
+    }
+
+    fn read(
+        &self,
+        tree: &dyn Tree,
+        mut unrolled: Unrolled,
+        others: &HashSet<String>,
+        taken: &mut HashSet<String>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), ReadError> {
+        unrolled.frame.file = self.name.rsplit('/').next().unwrap_or_default().to_owned();
+        let here = |name: &str| {
+            let name = Some(name).filter(|name| !taken.contains(*name))?.strip_prefix(self.base.as_str())?;
+            let is_others = name.split('/').next().is_some_and(|piece| others.contains(piece));
+            (!is_others).then(|| name.to_owned())
+        };
+        for (entry, name) in tree.entries().iter().filter_map(|entry| Some((entry, here(&entry.name)?))) {
+            if unrolled.files.contains_key(&name) {
+                unrolled.told.push(Item::Found { record: "file", count: 1 });
+                let (place, why) = (Place::file(&entry.name), "the database beside it says this".to_owned());
+                let bytes = tree.read(&entry.name, RECORD_MAX)?;
+                unrolled.told.push(Item::Problem(Problem { place, record: "file", why, bytes }));
+            }
+        }
+        let label = match self.base.as_str() {
+            "" => tree.label().to_owned(),
+            base => format!("{}/{}", tree.label().trim_end_matches('/'), base.trim_end_matches('/')),
+        };
+        let files = std::mem::take(&mut unrolled.files);
+        let overlay = Overlay::new(tree, label, files, here);
+        let used: Vec<String> =
+            tree.entries().iter().map(|entry| entry.name.clone()).filter(|name| here(name).is_some()).collect();
+        agents(&overlay, Some(unrolled), sink)?;
+        taken.extend(used);
+        Ok(())
+    }
 }
 
 fn agents(tree: &dyn Tree, unrolled: Option<Unrolled>, sink: &mut dyn Sink) -> Result<(), ReadError> {

@@ -4,7 +4,7 @@ use super::database::AgentRows;
 use super::frame::{Around, Kept};
 use crate::aside::Asides;
 use crate::item::{Item, Sink};
-use crate::json::{Bytes, RECORD_MAX, Span};
+use crate::json::{Bytes, RECORD_MAX, Removed, Span, mend};
 use crate::problem::{Broken, Place, Problem, ReadError, Repair};
 use crate::tree::Tree;
 use manent_model::Json;
@@ -92,6 +92,13 @@ impl<'a> Reader<'a> {
         self.problem(place, record, why, held)
     }
 
+    /// Reports a member of a record that is no JSON; the rest of the record is taken in.
+    pub fn unreadable(&mut self, file: (&str, &dyn Bytes), removed: &Removed) -> Result<(), ReadError> {
+        self.found("member", 1)?;
+        let why = format!("{} is no JSON; the rest of its record is taken in", removed.path);
+        self.stretch(file, removed.span, "member", why)
+    }
+
     /// Reads a file that is one value, and counts it as a record; none if it is no JSON, which is told.
     pub fn value(&mut self, path: &str, file: &str, record: &'static str) -> Result<Option<Kept>, ReadError> {
         let Some(bytes) = self.bytes(path)? else { return Ok(None) };
@@ -99,6 +106,15 @@ impl<'a> Reader<'a> {
         match kept(&bytes, file) {
             Ok(kept) => Ok(Some(kept)),
             Err(why) => {
+                let from = bytes.iter().position(|byte| *byte == b'{').unwrap_or_default();
+                let mended = std::str::from_utf8(&bytes[from..]).ok().and_then(|text| mend(text.trim_end()));
+                if let Some(mended) = mended.filter(|mended| !mended.removed.is_empty()) {
+                    for removed in mended.removed {
+                        let span = removed.span.behind(from as u64);
+                        self.unreadable((path, &bytes), &Removed { span, ..removed })?;
+                    }
+                    return Ok(kept(mended.text.as_bytes(), file).ok());
+                }
                 self.problem(Place::file(path), record, why, bytes)?;
                 Ok(None)
             }

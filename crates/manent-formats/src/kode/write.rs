@@ -12,7 +12,7 @@ use crate::json::{Frame, Members, Style};
 use crate::losses::Losses;
 use crate::names::is_safe;
 use crate::out::*;
-use manent_model::{Event, Json, MessageId, Part, ToolCall, ToolStep};
+use manent_model::{Body, Content, Event, Json, MessageId, Part, ToolCall, ToolStep};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
 
@@ -209,8 +209,9 @@ impl Writer<'_> {
         let mut texts: Vec<String> =
             newest.iter().map(|(summary, _)| view::raised(summary.text(style, 1), style)).collect();
         let first = texts.len() as i64;
-        texts.extend(view::own(&agent.path[behind..], style));
-        let shown = agent.path[behind..].iter().filter(|message| !message.is_removed);
+        let path = sealed(&agent.path[behind..], &agent.out.tool_calls);
+        texts.extend(view::own(&path, style));
+        let shown = path.iter().filter(|message| !message.is_removed);
         let last_safe = message::last_safe(shown.map(|message| &message.content));
         let last_safe = if last_safe < 0 { -1 } else { last_safe + first };
         let count = texts.len();
@@ -356,6 +357,34 @@ impl Writer<'_> {
         }
         Ok(())
     }
+}
+
+/// The messages with a failed result behind each call that the import sealed and that nothing answers.
+fn sealed(path: &[MessageOut], calls: &[(ToolCall, Vec<ToolStep>)]) -> Vec<MessageOut> {
+    let mut open: HashMap<MessageId, Vec<&str>> = HashMap::new();
+    for (call, _) in calls.iter().filter(|(call, _)| call.record.text() == SEALED_BY_IMPORT) {
+        open.entry(call.message).or_default().push(&call.call_id);
+    }
+    let parts = |message: &MessageOut| {
+        let body = &message.content.body;
+        if body.may_have_tools() && !open.is_empty() { body.parts() } else { Vec::new() }
+    };
+    let answer = |part| match part {
+        Part::ToolResult { call, .. } => Some(call),
+        _ => None,
+    };
+    let answered: HashSet<String> = path.iter().flat_map(parts).filter_map(answer).collect();
+    let mut whole = Vec::with_capacity(path.len());
+    for message in path {
+        whole.push(message.clone());
+        let calls = open.get(&message.id).into_iter().flatten().filter(|call| !answered.contains(**call));
+        let results: Vec<Part> = calls.map(|call| message::result_missing(call)).collect();
+        if !results.is_empty() && !message.is_removed {
+            let content = Content::new("user", message.content.time, Body::of(&results));
+            whole.push(MessageOut { record: None, content, ..message.clone() });
+        }
+    }
+    whole
 }
 
 /// What a part of a message asked a tool for.

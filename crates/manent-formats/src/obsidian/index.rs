@@ -59,6 +59,9 @@ pub(super) fn read(tree: &dyn Tree, name: &str, which: &Which, told: &mut Vec<It
         told.push(Item::Repair(Repair { place: Place::file(name), what: Broken::IndexRebuilt, why }));
         return Ok(Index::default());
     };
+    for removed in file.removed()? {
+        told.extend(file.unreadable(&removed)?);
+    }
     let mut index = Index::default();
     for item in list.map_or(&[][..], Outline::items) {
         let text = file.text(item.span())?;

@@ -147,6 +147,9 @@ impl Reader<'_> {
                 continue;
             };
             self.torn(&file, &frame)?;
+            for removed in file.removed()? {
+                self.told.extend(file.unreadable(&removed)?);
+            }
             self.asides.look(&frame.shell.text, "session", &session::HELD);
             let list = file.root.as_ref().and_then(|root| root.member("messages"));
             let messages: Vec<Span> = list.map_or(&[][..], Outline::items).iter().map(Outline::span).collect();
@@ -327,7 +330,11 @@ impl Reader<'_> {
         let file = JsonFile::again(self.tree, &found.name)?;
         let mut texts = Vec::with_capacity(found.messages.len());
         for span in &found.messages {
-            let text = file.text(*span)?.ok().filter(|text| message::read(text, Time::default()).is_ok());
+            let is_message = |text: &String| message::read(text, Time::default()).is_ok();
+            let text = match file.text(*span)?.ok().filter(is_message) {
+                Some(text) => Some(text),
+                None => file.mended(*span)?.map(|(text, _)| text).filter(is_message),
+            };
             // Messages are counted as they are handed on; one that cannot be read has no number.
             texts.extend(text);
         }
@@ -369,7 +376,16 @@ impl Reader<'_> {
         let file = JsonFile::again(self.tree, &found.name)?;
         let mut last_role = None;
         for span in &found.messages {
-            let read = file.text(*span)?.and_then(|text| message::read(&text, time).map(|message| (message, text)));
+            let of = |text: String| message::read(&text, time).map(|message| (message, text));
+            let mut read = file.text(*span)?.and_then(of);
+            if let (Err(_), Some((text, removed))) = (&read, file.mended(*span)?)
+                && let Ok(rest) = of(text)
+            {
+                for removed in &removed {
+                    file.unreadable(removed)?.into_iter().try_for_each(|item| sink.take(item))?;
+                }
+                read = Ok(rest);
+            }
             let (message, text) = match read {
                 Ok(read) => read,
                 Err(why) => {

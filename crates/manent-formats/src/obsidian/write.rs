@@ -4,7 +4,7 @@ use super::plan::{self, Plan};
 use super::{GENERATIONS, Generation, HISTORY, HistoryFrame, INDEX, Kept, NAME, RootFrame, Run, TRASH_INDEX};
 use super::{entry, history, message, session};
 use crate::json::{Frame, ListOut, Members, Object, Segment, Shell, Style, merge};
-use crate::losses::Losses;
+use crate::losses::{LeftTail, Losses};
 use crate::names::is_safe;
 use crate::out::*;
 use manent_model::{ConversationId, ConversationStatus, Part};
@@ -316,13 +316,15 @@ impl Messages<'_> {
         list: &mut ListOut,
         target: &mut dyn Write,
     ) -> Result<(), WriteError> {
-        let mut from = 0;
+        let (mut from, mut tail) = (0, LeftTail::default());
         loop {
             let page = self.library.messages(place, from)?;
             if page.is_empty() {
+                tail.tell(self.losses, conversation);
                 return Ok(());
             }
             from += page.len();
+            page.iter().for_each(|message| tail.look(message));
             for message in page.iter().filter(|message| !message.is_removed) {
                 if let Some(text) = self.text(message, conversation) {
                     let ordinal = message.record.as_ref().filter(|_| !self.is_moved).map(|record| record.ordinal);
@@ -344,6 +346,10 @@ impl Messages<'_> {
         let content = &message.content;
         let mut lost = |what, count| self.losses.add(conversation, what, count);
         // The program knows two roles, and shows whatever is in the list.
+        if content.body.parts().iter().any(|part| matches!(part, Part::Summary { .. })) {
+            lost("summaries", 1);
+            return None;
+        }
         if !matches!(content.role.as_str(), "user" | "assistant") {
             lost("messages of other roles", 1);
             return None;

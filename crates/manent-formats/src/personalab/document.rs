@@ -100,7 +100,13 @@ impl Kind {
 }
 
 /// Reads a document, or tells why it is none.
-pub(super) fn read(tree: &dyn Tree, folder: &str, document: &files::Document, id: String) -> Result<Item, ReadError> {
+pub(super) fn read(
+    tree: &dyn Tree,
+    folder: &str,
+    document: &files::Document,
+    id: String,
+) -> Result<Vec<Item>, ReadError> {
+    let mut told = Vec::new();
     let name = format!("{folder}{}", document.name);
     let record = document.kind.name();
     let (body, frame) = match document.kind == Kind::Template && !name.ends_with(".json") {
@@ -108,7 +114,7 @@ pub(super) fn read(tree: &dyn Tree, folder: &str, document: &files::Document, id
             let file = JsonFile::again(tree, &name)?;
             let text = match file.text(file.whole())? {
                 Ok(text) => text,
-                Err(why) => return file.problem(file.whole(), record, why),
+                Err(why) => return Ok(vec![file.problem(file.whole(), record, why)?]),
             };
             let frame = DocumentFrame {
                 name: document.name.clone(),
@@ -124,19 +130,29 @@ pub(super) fn read(tree: &dyn Tree, folder: &str, document: &files::Document, id
                 (Some(root), None) => file.text(root.span())?,
                 _ => Err("the file is cut off, or no JSON".to_owned()),
             };
-            let body = text.and_then(|text| Json::parse(&text).map_err(|error| error.to_string()));
+            let mut body = text.and_then(|text| Json::parse(&text).map_err(|error| error.to_string()));
+            if let (Err(_), Some(root), None) = (&body, &file.root, file.torn_at)
+                && let Some((text, removed)) = file.mended(root.span())?
+                && let Ok(rest) = Json::parse(&text)
+            {
+                for removed in &removed {
+                    told.extend(file.unreadable(removed)?);
+                }
+                body = Ok(rest);
+            }
             match body {
                 Ok(body) => {
                     let Frame { before, after, .. } = file.frame()?;
                     let source = Some(body.text().to_owned());
                     (body, DocumentFrame { name: document.name.clone(), before, after, source })
                 }
-                Err(why) => return file.problem(file.whole(), record, why),
+                Err(why) => return Ok(vec![file.problem(file.whole(), record, why)?]),
             }
         }
     };
     let (kind, frame) = (record.to_owned(), Some(Json::of(&frame)));
-    Ok(Item::Document(DocumentItem { kind, id, project: None, body, frame, record }))
+    told.push(Item::Document(DocumentItem { kind, id, project: None, body, frame, record }));
+    Ok(told)
 }
 
 /// Writes a document: where it stood, or where one of its kind goes.

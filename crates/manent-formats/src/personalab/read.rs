@@ -101,8 +101,8 @@ impl Reader<'_> {
         for document in &self.files.documents {
             let id = self.unique(document.kind.name(), document.id.clone(), &document.name)?;
             self.sink.take(Item::Found { record: document.kind.name(), count: 1 })?;
-            let item = document::read(self.tree, &self.files.folder, document, id)?;
-            self.sink.take(item)?;
+            let items = document::read(self.tree, &self.files.folder, document, id)?;
+            items.into_iter().try_for_each(|item| self.sink.take(item))?;
         }
         Ok(())
     }
@@ -118,7 +118,11 @@ impl Reader<'_> {
             Some(frame) if !file.is_mended(&frame)? && Members::parse(&frame.shell.text).is_some() => Some(frame),
             _ => None,
         };
-        if frame.is_none() {
+        if frame.is_some() {
+            for removed in file.removed()? {
+                file.unreadable(&removed)?.into_iter().try_for_each(|item| self.sink.take(item))?;
+            }
+        } else {
             self.sink.take(Item::Found { record, count: 1 })?;
             let why = "the file is cut off, or no JSON object in UTF-8".to_owned();
             self.sink.take(file.problem(file.whole(), record, why)?)?;

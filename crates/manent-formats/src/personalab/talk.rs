@@ -5,7 +5,7 @@ use super::head::{self, Head};
 use super::line::{self, Kind};
 use crate::aside::Asides;
 use crate::item::*;
-use crate::json::{Bytes, RECORD_MAX};
+use crate::json::{Bytes, Members, Mended, RECORD_MAX, mend};
 use crate::lines::{Line, LinesFrame, lines};
 use crate::problem::{Broken, Place, Problem, ReadError, Repair};
 use crate::tree::Tree;
@@ -36,7 +36,7 @@ impl Talk {
         let lines = lines(&*bytes).map_err(error)?;
         let mut talk = Self { name: name.to_owned(), ..Self::default() };
         talk.frame.lines = LinesFrame::of(&*bytes, &lines).map_err(error)?;
-        let (mut records, mut kept) = (0, 0);
+        let (mut records, mut kept, mut unreadable) = (0, 0, Vec::new());
         for line in lines {
             let text = text(&*bytes, &line).map_err(error)?;
             if text.as_ref().is_ok_and(|text| text.trim().is_empty()) {
@@ -45,6 +45,11 @@ impl Talk {
             }
             records += 1;
             let read = text.and_then(|text| {
+                let Mended { text, removed } = mended(text);
+                for removed in removed {
+                    let why = format!("{} is no JSON; the rest of its line is taken in", removed.path);
+                    unreadable.push((removed.span.behind(line.span.from), line.number, why));
+                }
                 line::kind(&text).map(|kind| (kind, text)).ok_or("the line is no JSON object".to_owned())
             });
             match read {
@@ -70,6 +75,11 @@ impl Talk {
                     talk.told.push(Item::Problem(Problem { place, record: "line", why, bytes }));
                 }
             }
+        }
+        for (span, number, why) in unreadable {
+            let (place, bytes) = (Place::line(name, number), bytes.slice(span.from, span.to).map_err(error)?);
+            talk.told.push(Item::Found { record: "member", count: 1 });
+            talk.told.push(Item::Problem(Problem { place, record: "member", why, bytes }));
         }
         talk.told.push(Item::Found { record: "line", count: records });
         if kept > 0 {
@@ -101,6 +111,7 @@ impl Talk {
         for place in &self.said {
             let at = Place::line(&self.name, place.number);
             let text = text(&*bytes, place).map_err(|source| ReadError::File { file: self.name.clone(), source })?;
+            let text = text.map(|text| mended(text).text);
             let read = text.and_then(|text| line::read(&text, before).map(|line| (line, text)).ok_or_else(changed));
             let (line, text) = match read {
                 Ok(read) => read,
@@ -134,6 +145,12 @@ impl Talk {
         }
         Ok(said)
     }
+}
+
+/// Takes members that are no JSON out of a line.
+fn mended(text: String) -> Mended {
+    let mended = if Members::parse(&text).is_none() { mend(&text) } else { None };
+    mended.unwrap_or(Mended { text, removed: Vec::new() })
 }
 
 fn changed() -> String {

@@ -11,10 +11,10 @@ use super::vectors::{self, VectorFrame};
 use super::{GENERATIONS, Generation, NAME, PERSONAS, PLOT, RootFrame};
 use crate::json::{Frame, Members, Object, Shell, Style, merge, merge_text};
 use crate::lines::LinesOut;
-use crate::losses::Losses;
+use crate::losses::{LeftTail, Losses};
 use crate::names::{Names, is_safe};
 use crate::out::*;
-use manent_model::{ConversationStatus, Json, Known, Part, State};
+use manent_model::{Content, ConversationStatus, Json, Known, Part, State};
 use std::io::{BufWriter, Write};
 
 /// Writes conversations, documents, and what characters have become.
@@ -188,13 +188,14 @@ impl Writer<'_> {
         if let Some((text, end)) = head {
             lines.first_others(talk.frame.before_head).and_then(|()| lines.line(&text, &end)).map_err(failed)?;
         }
-        let (mut from, mut turn) = (0, 0);
+        let (mut from, mut turn, mut tail) = (0, 0, LeftTail::default());
         loop {
             let page = self.library.messages(talk.place, from)?;
             if page.is_empty() {
                 break;
             }
             from += page.len();
+            page.iter().for_each(|message| tail.look(message));
             for message in page.iter().filter(|message| !message.is_removed) {
                 let number = message.record.as_ref().and_then(|record| u32::try_from(record.ordinal).ok());
                 if let Some(text) = said(message, &mut turn, &mut |what, count| {
@@ -204,6 +205,7 @@ impl Writer<'_> {
                 }
             }
         }
+        tail.tell(&mut self.losses, talk.out.conversation.id);
         lines.end().and_then(|()| target.flush()).map_err(failed)
     }
 
@@ -243,8 +245,10 @@ fn said(message: &MessageOut, turn: &mut u32, lost: &mut dyn FnMut(&'static str,
     if let (Some(raw), Some(was)) = (raw, raw.and_then(|raw| line::read(raw, content.time))) {
         let is_same = was.content.time == content.time || content.time.known != Known::Exact;
         let time = if is_same { was.time.clone() } else { Some(content.time.at.to_string()) };
-        let now = Line { content: content.clone(), time, is_halved: false };
+        // An edit says nothing about the turn: it is that of the line whose place it took.
+        let content = Content { turn: content.turn.or(was.content.turn), ..content.clone() };
         *turn = content.turn.unwrap_or(*turn);
+        let now = Line { content, time, is_halved: false };
         return Some(merge(raw, &line::write(&was), &line::write(&now), Style::COMPACT, 0));
     }
     let is_summary = content.role == line::SUMMARY;
@@ -258,6 +262,10 @@ fn said(message: &MessageOut, turn: &mut u32, lost: &mut dyn FnMut(&'static str,
     }
     let is_held = |part: &&Part| matches!(part, Part::Text { .. } | Part::Summary { .. });
     lost("parts that are no text", content.body.parts().iter().filter(|part| !is_held(part)).count());
+    if !content.body.parts().iter().any(|part| is_held(&part)) {
+        // A line without words would be a turn in which nothing was said.
+        return None;
+    }
     lost("authors", usize::from(content.author.is_some()));
     lost("models", usize::from(content.model.is_some()));
     lost("metadata of messages", usize::from(content.metadata.is_some()));

@@ -12,7 +12,7 @@ mod make;
 
 pub(crate) use cell::{Cell, Row};
 pub(crate) use make::Made;
-pub(crate) use open::{Opened, candidates};
+pub(crate) use open::{Opened, candidates, candidates_below};
 pub(crate) use record::Record;
 pub(crate) use schema::{Pragmas, Schema, Statement, Table};
 pub(crate) use wal::Applied;

@@ -35,6 +35,11 @@ pub(crate) struct Opened {
 
 /// Files at the root of a tree that are SQLite's, by their first bytes.
 pub(crate) fn candidates(tree: &dyn Tree) -> Vec<String> {
+    candidates_below(tree).into_iter().filter(|name| !name.contains('/')).collect()
+}
+
+/// Files anywhere in a tree that are SQLite's, by their first bytes.
+pub(crate) fn candidates_below(tree: &dyn Tree) -> Vec<String> {
     let is_beside = |name: &str| ["-wal", "-shm", "-journal"].iter().any(|end| name.ends_with(end));
     let is_alone = tree.entries().iter().filter(|entry| !is_beside(&entry.name)).count() == 1;
     let is_named = |name: &str| {
@@ -42,12 +47,12 @@ pub(crate) fn candidates(tree: &dyn Tree) -> Vec<String> {
         is_alone || matches!(end.as_deref(), Some("sqlite" | "sqlite3" | "db"))
     };
     let names = tree.entries().iter().map(|entry| &entry.name);
-    let at_root = names.filter(|name| !name.contains('/') && !is_beside(name) && is_named(name));
+    let named = names.filter(|name| !is_beside(name) && is_named(name));
     let is_ours = |name: &&String| {
         let start = tree.open(name).and_then(|file| file.slice(0, 16));
         start.is_ok_and(|start| start == MAGIC)
     };
-    at_root.filter(is_ours).cloned().collect()
+    named.filter(is_ours).cloned().collect()
 }
 
 impl Opened {

@@ -23,12 +23,25 @@ pub fn finds(tree: &dyn Tree) -> bool {
 /// Reads every file with such tables at the root of a tree.
 pub fn read(tree: &dyn Tree, sink: &mut dyn Sink) -> Result<(), ReadError> {
     let names = candidates(tree).into_iter().filter(|name| shape::is_ours(tree, name));
-    let files = names.map(|name| File::open(tree, &name)).collect::<Result<Vec<_>, _>>()?;
+    let (mut files, mut failed) = (Vec::new(), Vec::new());
+    for name in names {
+        match File::open(tree, &name) {
+            Ok(file) => files.push(file),
+            Err(error) => failed.push((name, error)),
+        }
+    }
     if files.is_empty() {
         let why = "no SQLite file with a table of conversations and one of messages".to_owned();
-        return Err(ReadError::Foreign { file: tree.label().to_owned(), format: NAME, why });
+        let foreign = ReadError::Foreign { file: tree.label().to_owned(), format: NAME, why };
+        return Err(failed.into_iter().next().map_or(foreign, |(_, error)| error));
     }
-    files.into_iter().try_for_each(|file| Reader { sink: &mut *sink, file, asides: Asides::default() }.all())
+    files.into_iter().try_for_each(|file| Reader { sink: &mut *sink, file, asides: Asides::default() }.all())?;
+    for (name, error) in failed {
+        sink.take(Item::Found { record: "file", count: 1 })?;
+        let (place, why) = (Place::file(&name), error.to_string());
+        sink.take(Item::Problem(Problem { place, record: "file", why, bytes: Vec::new() }))?;
+    }
+    Ok(())
 }
 
 /// Everything that stands in a file.

@@ -39,6 +39,10 @@ impl Tree for Below {
         &self.entries
     }
 
+    fn passed_over(&self) -> &[(String, &'static str)] {
+        self.tree.passed_over()
+    }
+
     fn open(&self, name: &str) -> io::Result<Box<dyn Bytes + '_>> {
         self.tree.open(&format!("{}{name}", self.prefix))
     }

@@ -2,7 +2,9 @@
 
 use super::Tree;
 use crate::item::Item;
-use crate::json::{Bytes, Frame, Members, Object, Outline, RECORD_MAX, Shape, Shell, Span, Style, outline};
+use crate::json::{
+    Bytes, Frame, Members, Object, Outline, RECORD_MAX, Removed, Shape, Shell, Span, Style, mend, outline,
+};
 use crate::problem::{Place, Problem, ReadError};
 use manent_model::Json;
 use std::io;
@@ -55,6 +57,30 @@ impl<'a> JsonFile<'a> {
         Ok(String::from_utf8(bytes).map_err(|_| "the record is no UTF-8".to_owned()))
     }
 
+    /// Returns the text of a record without what is no JSON in it, and what that was; none where nothing of it is left.
+    pub fn mended(&self, span: Span) -> Result<Option<(String, Vec<Removed>)>, ReadError> {
+        let Some(mended) = self.text(span)?.ok().and_then(|text| mend(&text)) else { return Ok(None) };
+        let absolute = |one: Removed| Removed { span: one.span.behind(span.from), ..one };
+        Ok(Some((mended.text, mended.removed.into_iter().map(absolute).collect())))
+    }
+
+    /// Tells that a member of a record is no JSON, with its bytes. The rest of the record is taken in.
+    pub fn unreadable(&self, removed: &Removed) -> Result<[Item; 2], ReadError> {
+        let why = format!("{} is no JSON; the rest of its record is taken in", removed.path);
+        Ok([Item::Found { record: "member", count: 1 }, self.problem(removed.span, "member", why)?])
+    }
+
+    /// Returns what of the value of the file, beside its lists, is no JSON; [`Self::frame`] leaves it out.
+    pub fn removed(&self) -> Result<Vec<Removed>, ReadError> {
+        let Some(root @ Outline::Object { members, .. }) = &self.root else { return Ok(Vec::new()) };
+        // Bytes that are no text have a mark in the frame, which is JSON then.
+        let frame = Frame::of(&*self.bytes, root).map_err(|source| self.error(source))?;
+        match Members::parse(&frame.shell.text) {
+            Some(_) => Ok(Vec::new()),
+            None => Ok(self.whole_of(members)?.1),
+        }
+    }
+
     /// Tells that a stretch was skipped, with its bytes.
     pub fn problem(&self, span: Span, record: &'static str, why: String) -> Result<Item, ReadError> {
         let to = span.to.min(span.from.saturating_add(RECORD_MAX));
@@ -100,28 +126,33 @@ impl<'a> JsonFile<'a> {
         }
     }
 
-    /// Returns the shell of a record at a level; the reason where it is none. Of one that is cut off with its file that
-    /// is what is whole of it, laid out anew.
-    pub fn shell(&self, outline: &Outline, style: Style, level: usize) -> Result<Result<Shell, String>, ReadError> {
+    /// Returns the shell of a record at a level; the reason where it is none. Of one that is cut off with its file, or has
+    /// members that are no JSON, that is what is whole of it, laid out anew, with what is not.
+    pub fn shell(
+        &self,
+        outline: &Outline,
+        style: Style,
+        level: usize,
+    ) -> Result<Result<(Shell, Vec<Removed>), String>, ReadError> {
         let shell = match Shell::of(&*self.bytes, outline, style, level) {
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => return Ok(Err(error.to_string())),
             shell => shell.map_err(|source| self.error(source))?,
         };
         if Members::parse(&shell.text).is_some() {
-            return Ok(Ok(shell));
+            return Ok(Ok((shell, Vec::new())));
         }
-        if let (Outline::Object { members, .. }, Some(_)) = (outline, self.torn_at)
-            && let (whole, true) = self.whole_of(members)?
-            && !members.is_empty()
+        if let Outline::Object { members, .. } = outline
+            && let (whole, removed) = self.whole_of(members)?
+            && !whole.0.is_empty()
         {
-            return Ok(Ok(Shell { text: style.lay(&whole.text(), level), ..Shell::default() }));
+            return Ok(Ok((Shell { text: style.lay(&whole.text(), level), ..Shell::default() }, removed)));
         }
         Ok(Err("the record is no JSON object".to_owned()))
     }
 
-    /// Returns the members that are JSON, with their lists emptied, and whether that is all of them.
-    fn whole_of(&self, members: &[(String, Outline)]) -> Result<(Object, bool), ReadError> {
-        let mut whole = Object::new();
+    /// Returns what of the members is JSON, with their lists emptied, and what is not.
+    fn whole_of(&self, members: &[(String, Outline)]) -> Result<(Object, Vec<Removed>), ReadError> {
+        let (mut whole, mut removed) = (Object::new(), Vec::new());
         for (place, (key, value)) in members.iter().enumerate() {
             // Of two lists of one name only the last is emptied.
             let is_last = || !members[place + 1..].iter().any(|(other, _)| other == key);
@@ -129,12 +160,19 @@ impl<'a> JsonFile<'a> {
                 Outline::List { .. } if is_last() => Ok("[]".to_owned()),
                 value => self.text(value.span())?,
             };
-            if let Some(text) = text.ok().filter(|text| Json::parse(text).is_ok()) {
-                whole.0.push((key.clone(), text));
+            match text.ok().filter(|text| Json::parse(text).is_ok()) {
+                Some(text) => whole.0.push((key.clone(), text)),
+                None => match self.mended(value.span())? {
+                    Some((text, inside)) => {
+                        whole.0.push((key.clone(), text));
+                        let named = |one: Removed| Removed { path: format!("{key}.{}", one.path), ..one };
+                        removed.extend(inside.into_iter().map(named));
+                    }
+                    None => removed.push(Removed { path: key.clone(), span: value.span() }),
+                },
             }
         }
-        let is_all = whole.0.len() == members.len();
-        Ok((whole, is_all))
+        Ok((whole, removed))
     }
 }
 

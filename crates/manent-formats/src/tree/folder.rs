@@ -19,13 +19,14 @@ pub struct Folder {
     label: String,
     entries: Vec<Entry>,
     paths: Vec<PathBuf>,
+    passed_over: Vec<(String, &'static str)>,
 }
 
 impl Folder {
     /// Lists what lies below a path.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let label = path.display().to_string();
-        let mut found = Vec::new();
+        let (mut found, mut passed_over) = (Vec::new(), Vec::new());
         let failed = |source| ReadError::File { file: label.clone(), source };
         let metadata = std::fs::metadata(path).map_err(failed)?;
         if metadata.is_file() {
@@ -38,14 +39,15 @@ impl Folder {
             }
             found.push((listed(name, &metadata), path.to_owned()));
         } else {
-            walk(path, "", 0, &mut found).map_err(|error| match error {
+            walk(path, "", 0, &mut found, &mut passed_over).map_err(|error| match error {
                 Walked::Failed(source) => failed(source),
                 Walked::TooLarge(what, limit) => ReadError::TooLarge { file: label.clone(), what, limit },
             })?;
         }
         found.sort_by(|one, other| one.0.name.cmp(&other.0.name));
         let (entries, paths) = found.into_iter().unzip();
-        Ok(Self { label, entries, paths })
+        passed_over.sort_unstable();
+        Ok(Self { label, entries, paths, passed_over })
     }
 }
 
@@ -66,7 +68,13 @@ impl From<io::Error> for Walked {
     }
 }
 
-fn walk(folder: &Path, prefix: &str, depth: usize, found: &mut Vec<(Entry, PathBuf)>) -> Result<(), Walked> {
+fn walk(
+    folder: &Path,
+    prefix: &str,
+    depth: usize,
+    found: &mut Vec<(Entry, PathBuf)>,
+    passed_over: &mut Vec<(String, &'static str)>,
+) -> Result<(), Walked> {
     if depth > DEPTH_MAX {
         return Err(Walked::TooLarge("the depth", format!("{DEPTH_MAX} folders")));
     }
@@ -75,11 +83,15 @@ fn walk(folder: &Path, prefix: &str, depth: usize, found: &mut Vec<(Entry, PathB
         let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
         let kind = entry.file_type()?;
         if kind.is_dir() {
-            walk(&entry.path(), &format!("{name}/"), depth + 1, found)?;
+            walk(&entry.path(), &format!("{name}/"), depth + 1, found, passed_over)?;
         } else if kind.is_file() {
             found.push((listed(name, &entry.metadata()?), entry.path()));
+        } else {
+            let why =
+                if kind.is_symlink() { "a symbolic link, which is not followed" } else { "no file and no folder" };
+            passed_over.push((name, why));
         }
-        if found.len() > ENTRIES_MAX {
+        if found.len() + passed_over.len() > ENTRIES_MAX {
             return Err(Walked::TooLarge("the number of files", ENTRIES_MAX.to_string()));
         }
     }
@@ -93,6 +105,10 @@ impl Tree for Folder {
 
     fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    fn passed_over(&self) -> &[(String, &'static str)] {
+        &self.passed_over
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn Bytes + '_>> {

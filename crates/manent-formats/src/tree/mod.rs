@@ -4,6 +4,7 @@ mod below;
 mod file;
 mod files;
 mod folder;
+mod part;
 mod zip;
 
 use crate::json::Bytes;
@@ -13,6 +14,7 @@ pub use file::JsonFile;
 pub use files::Files;
 pub use folder::Folder;
 use manent_model::Micros;
+pub use part::{Part, ReadNames};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -41,6 +43,11 @@ pub trait Tree {
     fn entries(&self) -> &[Entry];
     /// Opens one of them.
     fn open(&self, name: &str) -> io::Result<Box<dyn Bytes + '_>>;
+
+    /// What lies there and is never opened, each with the reason: symbolic links, devices.
+    fn passed_over(&self) -> &[(String, &'static str)] {
+        &[]
+    }
 
     /// Returns what is known about a file.
     fn entry(&self, name: &str) -> Option<&Entry> {
@@ -93,6 +100,8 @@ pub fn of(label: &str, mut files: Vec<(String, File)>) -> Result<Box<dyn Tree + 
         let file = file.try_clone().map_err(failed)?;
         return Ok(Box::new(Zip::open(name, file)?));
     }
+    // What somebody calls a file is no path here.
+    let files = files.into_iter().map(|(name, file)| (crate::names::safe(&name), file)).collect();
     Ok(Box::new(Files::new(label, files).map_err(failed)?))
 }
 

@@ -71,6 +71,11 @@ impl Zip {
             if entry.is_dir() || is_extra {
                 continue;
             }
+            // A name that leads outside must not become one that does not.
+            let raw = String::from_utf8_lossy(entry.file_path().as_bytes()).into_owned();
+            if leads_outside(&raw) {
+                return Err(counted.broken(format!("the name {raw:?} leads outside")));
+            }
             let name = entry.file_path().try_normalize().map_err(broken)?.as_ref().to_owned();
             let modified = match entry.last_modified() {
                 ZipDateTimeKind::Utc(time) => Some(Micros(time.to_unix().saturating_mul(1_000_000))),
@@ -101,6 +106,13 @@ impl Zip {
         let mut checked = entry.verifying_reader(inflated.take(packed.size.saturating_add(1)));
         io::copy(&mut checked, to).map(|_| ())
     }
+}
+
+/// Says whether a name, with the separators of any system, would be unpacked beside or above the folder.
+fn leads_outside(name: &str) -> bool {
+    let is_separator = |letter: char| letter == '/' || letter == '\\';
+    let is_drive = name.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) && name[1..].starts_with(':');
+    name.starts_with(is_separator) || is_drive || name.split(is_separator).any(|piece| piece == "..")
 }
 
 /// What was listed so far.

@@ -81,8 +81,11 @@ impl Reader<'_> {
         let mut sessions = Sessions::default();
         for (place, outline) in outlines.iter().enumerate() {
             let shell = self.file.shell(outline, style, 2)?;
-            let read = shell.and_then(|shell| session::read(&shell.text).map(|session| (shell, session)));
-            let (shell, session) = match read {
+            let read = shell.and_then(|(shell, removed)| {
+                let session = session::read(&shell.text)?;
+                Ok((shell, session, removed))
+            });
+            let (shell, session, removed) = match read {
                 Ok(read) => read,
                 Err(why) => {
                     self.skip(outline.span(), "session", why)?;
@@ -90,6 +93,7 @@ impl Reader<'_> {
                     continue;
                 }
             };
+            self.unreadable(&removed)?;
             self.asides.look(&shell.text, "session", &session::HELD);
             let id = session.id.clone().unwrap_or_else(|| format!("#{place}"));
             let external = sessions.externals.take(&id);
@@ -151,12 +155,16 @@ impl Reader<'_> {
         let mut order: Vec<(u32, u32)> = Vec::new();
         for span in spans(root, "entries") {
             self.take(Item::Found { record: "entry", count: 1 })?;
-            let read = self.file.text(span)?.and_then(|text| {
+            let read = |text: String| {
                 let members = Members::parse(&text).ok_or("the entry is no JSON object")?;
                 let id = members.text("session_id").ok_or("the entry does not say which session it belongs to")?;
                 Ok((id, members.text("entry_id").filter(|id| wanted.contains(id.as_str()))))
-            });
-            let (id, trigger) = match read {
+            };
+            let mut read_whole = self.file.text(span)?.and_then(&read);
+            if let (Err(_), Some((text, _))) = (&read_whole, self.file.mended(span)?) {
+                read_whole = read(text);
+            }
+            let (id, trigger) = match read_whole {
                 Ok(read) => read,
                 Err(why) => {
                     self.skip(span, "entry", why)?;

@@ -14,6 +14,7 @@ mod entry;
 mod gather;
 mod read;
 mod session;
+mod tools;
 mod workspace;
 mod write;
 

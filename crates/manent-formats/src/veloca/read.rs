@@ -6,7 +6,7 @@ use super::gather::{Found, Gathered};
 use super::{FileFrame, Generation, NAME, compaction, entry};
 use crate::aside::Asides;
 use crate::item::*;
-use crate::json::{Members, Outline, Shape, Span};
+use crate::json::{Members, Outline, Removed, Shape, Span};
 use crate::problem::{Broken, Place, ReadError, Repair};
 use crate::tree::{JsonFile, Tree};
 use manent_model::{ConversationKind, ConversationStatus, FoldKind, Json, Known, Time};
@@ -101,6 +101,8 @@ impl Reader<'_> {
         }
         self.root_asides(&root);
         self.file.root = Some(root);
+        let removed = self.file.removed()?;
+        self.unreadable(&removed)?;
         let frame =
             FileFrame { name: self.file.name.clone(), frame: self.file.frame()?, order, compactions, workspaces };
         let early = self.early.take().unwrap_or_default();
@@ -134,6 +136,16 @@ impl Reader<'_> {
             }
             None => self.sink.take(item),
         }
+    }
+
+    /// Reports members that are no JSON.
+    pub fn unreadable(&mut self, removed: &[Removed]) -> Result<(), ReadError> {
+        for removed in removed {
+            for item in self.file.unreadable(removed)? {
+                self.take(item)?;
+            }
+        }
+        Ok(())
     }
 
     pub fn place(&self, span: Span) -> Place {
@@ -228,7 +240,7 @@ impl Reader<'_> {
         }
         self.folds(found, count, &triggers)?;
         for item in calls.unanswered() {
-            let why = format!("tool call {} has no result and is sealed", item.call_id);
+            let why = format!("tool call {} has no result and is sealed here; the file stays as it is", item.call_id);
             self.repair(Place::file(&self.file.name), Broken::ToolCallUnanswered, why)?;
             self.take(Item::ToolCall(item))?;
         }
@@ -240,14 +252,21 @@ impl Reader<'_> {
     }
 
     fn entry(&mut self, span: Span) -> Result<Option<(Entry, String)>, ReadError> {
-        let read = self.file.text(span)?.and_then(|text| {
+        let mut read = |text: String| {
             let members = Members::parse(&text).ok_or("an entry is an object")?;
             let entry = entry::of(&members)?;
             self.asides.members(&members, "entry", &entry::HELD);
             drop(members);
             Ok((entry, text))
-        });
-        match read {
+        };
+        let mut whole = self.file.text(span)?.and_then(&mut read);
+        if let (Err(_), Some((text, removed))) = (&whole, self.file.mended(span)?)
+            && let Ok(rest) = read(text)
+        {
+            self.unreadable(&removed)?;
+            whole = Ok(rest);
+        }
+        match whole {
             Ok((entry, text)) => {
                 if entry.content.time.known == Known::Unknown {
                     let why = "the entry has no time that can be read".to_owned();

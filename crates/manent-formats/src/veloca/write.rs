@@ -3,12 +3,13 @@
 use super::compaction::Compaction;
 use super::entry::Entry;
 use super::session::Session;
+use super::tools::Tools;
 use super::{FileFrame, GENERATIONS, Generation, LISTS, NAME, SessionFrame, compaction, entry, session};
 use crate::json::{Frame, ListOut, Members, Object, Segment, Shell, Style, merge};
-use crate::losses::Losses;
+use crate::losses::{LeftTail, Losses};
 use crate::moment::moment;
 use crate::out::*;
-use manent_model::{Content, ConversationId, ConversationStatus, Fold, FoldKind, MessageId, Part};
+use manent_model::{Content, ConversationId, ConversationStatus, Fold, FoldKind, MessageId, Part, ToolState};
 use std::collections::HashMap;
 use std::io::Write;
 
@@ -17,7 +18,8 @@ pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&s
     let root = library.root().cloned();
     let known = root.as_ref().and_then(|root| Generation::of(&root.generation));
     let asked = asked(NAME, &GENERATIONS, generation, Generation::of)?;
-    let generation = asked.or(known).unwrap_or(Generation::Message);
+    // The newest one, which the readers of all programs that are in use accept; the first is the seed's, and nobody's.
+    let generation = asked.or(known).unwrap_or(Generation::Rust);
     let frame = root.and_then(|root| root.style.read::<FileFrame>().ok());
     let frame = frame.filter(|_| known == Some(generation));
     let mut frame = frame.unwrap_or_else(|| fresh(generation));
@@ -70,6 +72,8 @@ struct Told {
     compactions: Vec<String>,
     /// How many of its messages were written.
     written: usize,
+    tools: Tools,
+    tail: LeftTail,
 }
 
 struct Writer<'a> {
@@ -157,7 +161,34 @@ impl Writer<'_> {
             has_messages,
             compactions,
             written: 0,
+            tools: self.tools(place, out)?,
+            tail: LeftTail::default(),
         })
+    }
+
+    /// Finds the calls that are sealed and have no result, which get one in the file.
+    fn tools(&mut self, place: usize, out: &ConversationOut) -> Result<Tools, WriteError> {
+        let mut tools = Tools::default();
+        let sealed = out.tool_calls.iter().filter(|(call, _)| call.state == ToolState::Sealed);
+        for (call, _) in sealed {
+            tools.sealed.entry(call.message).or_default().push((call.call_id.clone(), call.name.clone()));
+        }
+        let mut from = 0;
+        while !tools.sealed.is_empty() {
+            let page = self.library.messages(place, from)?;
+            if page.is_empty() {
+                break;
+            }
+            from += page.len();
+            let bodies = page.iter().map(|message| &message.content.body).filter(|body| body.may_have_tools());
+            for part in bodies.flat_map(|body| body.parts()) {
+                if let Part::ToolResult { call, .. } = part {
+                    tools.sealed.values_mut().for_each(|calls| calls.retain(|(id, _)| *id != call));
+                }
+            }
+            tools.sealed.retain(|_, calls| !calls.is_empty());
+        }
+        Ok(tools)
     }
 
     /// Says whether records are written in another generation than they were read in.
@@ -307,6 +338,17 @@ impl Writer<'_> {
             }
             ids.extend(page.iter().map(|message| (message.id, id_of(message))));
         }
+    }
+
+    /// The entries of a message: one, or one for each result of a tool where no entry of the file held them together.
+    fn entries_of(&mut self, message: &MessageOut, told: &mut Told) -> Vec<String> {
+        told.tools.look(message);
+        let mut texts: Vec<String> = match told.tools.pieces(message) {
+            Some(pieces) => pieces.iter().filter_map(|piece| self.entry(piece, told)).collect(),
+            None => self.entry(message, told).into_iter().collect(),
+        };
+        texts.extend(told.tools.results_missing(message).iter().filter_map(|piece| self.entry(piece, told)));
+        texts
     }
 
     fn entry(&mut self, message: &MessageOut, told: &Told) -> Option<String> {
@@ -478,6 +520,10 @@ impl Writer<'_> {
         loop {
             let page = self.library.messages(told.place, told.written)?;
             if page.is_empty() {
+                let tail = std::mem::take(&mut told.tail);
+                if self.generation == Generation::Nested {
+                    tail.tell(&mut self.losses, told.conversation);
+                }
                 return Ok(false);
             }
             for message in &page {
@@ -488,7 +534,8 @@ impl Writer<'_> {
                     count -= 1;
                 }
                 told.written += 1;
-                if let Some(text) = self.entry(message, told) {
+                told.tail.look(message);
+                for text in self.entries_of(message, told) {
                     let place = Some(list.count());
                     list.item(&text, place, target).map_err(failed)?;
                 }
@@ -515,7 +562,7 @@ fn runs(order: &[(u32, u32)], told: &[Told]) -> Vec<(usize, usize)> {
     found.collect()
 }
 
-fn id_of(message: &MessageOut) -> String {
+pub(super) fn id_of(message: &MessageOut) -> String {
     let known = message.record.as_ref().and_then(|record| record.external.clone());
     known.unwrap_or_else(|| uuid(message.id.as_bytes()))
 }

@@ -26,7 +26,18 @@ pub fn read(tree: &dyn Tree) -> Vec<Item> {
     items
 }
 
+/// Writes what was read, without the results of calls that the import sealed.
 pub fn written(items: &[Item]) -> BTreeMap<String, String> {
+    written_sealed(&unsealed(items))
+}
+
+/// Leaves out the calls that the import sealed: a result is written for each.
+pub fn unsealed(items: &[Item]) -> Vec<Item> {
+    let is_sealed = |item: &&Item| matches!(item, Item::ToolCall(call) if call.body.text().contains("sealedBy"));
+    items.iter().filter(|item| !is_sealed(item)).cloned().collect()
+}
+
+pub fn written_sealed(items: &[Item]) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     kode::write(&mut Shelf::of(items), &mut files, None).expect("writable");
     text(files)
@@ -50,7 +61,7 @@ fn every_kind_of_record_comes_back_to_the_byte() {
         &folder(&path),
         expect![[r#"
         kode generation current: store-level
-        repaired: agt-store-level/runtime/messages.json tool call unanswered: tool call c_pend has no result and is sealed
+        repaired: agt-store-level/runtime/messages.json tool call unanswered: tool call c_pend has no result; it is sealed, and gets a failed result in what is written
         agent: 1 read, 1 mapped, 0 kept or told
         compression: 1 read, 0 mapped, 1 kept or told
         event: 28 read, 28 mapped, 0 kept or told
@@ -153,22 +164,48 @@ fn a_call_that_waited_for_its_approval_comes_back_to_the_byte() {
     );
 }
 
+/// Every call has its result in the message behind it, and the agent is read again without a repair.
+fn assert_answered(files: &BTreeMap<String, String>, stage: &str) {
+    let messages: serde_json::Value =
+        serde_json::from_str(&files["agt-executing/runtime/messages.json"]).expect("JSON");
+    let messages = messages.as_array().expect("a list");
+    let ids = |message: Option<&serde_json::Value>, kind: &str, id: &str| -> Vec<String> {
+        let blocks = message.and_then(|message| message["content"].as_array()).cloned().unwrap_or_default();
+        let blocks = blocks.iter().filter(|block| block["type"] == kind);
+        blocks.filter_map(|block| block[id].as_str()).map(str::to_owned).collect()
+    };
+    for (place, message) in messages.iter().enumerate() {
+        let calls = ids(Some(message), "tool_use", "id");
+        if !calls.is_empty() {
+            assert_eq!(ids(messages.get(place + 1), "tool_result", "tool_use_id"), calls, "{stage}");
+        }
+    }
+    let meta: serde_json::Value = serde_json::from_str(&files["agt-executing/meta.json"]).expect("JSON");
+    assert_eq!(meta["messageCount"], messages.len(), "{stage}");
+    let again = files.iter().map(|(name, text)| (name.clone(), text.clone().into_bytes())).collect();
+    let again = read(&manent_formats::tree::Memory::new("again", again));
+    assert!(!report(&again).contains("unanswered"), "{stage}: {}", report(&again));
+}
+
 #[test]
 fn a_call_that_was_killed_while_it_ran_is_sealed() {
     for stage in ["after-resume", "after-next-turn"] {
         let Some(path) = fixtures(&format!("kode/crash-executing/{stage}")) else { return };
         let tree = folder(&path);
-        assert_eq!(written(&read(&tree)), text(files(&tree)), "{stage}");
+        let items = read(&tree);
+        assert_eq!(written(&items), text(files(&tree)), "{stage}");
+        assert_answered(&written_sealed(&items), stage);
     }
     let Some(path) = fixtures("kode/crash-executing/before") else { return };
     let tree = folder(&path);
     let items = read(&tree);
+    assert_answered(&written_sealed(&items), "before");
     let calls = outline(&items);
     let calls: Vec<&str> = calls.lines().filter(|line| line.contains("call ")).collect();
     expect!["  call call_x1 (3, 1) Sealed steps 1"].assert_eq(&calls.join("\n"));
     expect![[r#"
         kode generation current: before
-        repaired: agt-executing/runtime/messages.json tool call unanswered: tool call call_x1 has no result and is sealed
+        repaired: agt-executing/runtime/messages.json tool call unanswered: tool call call_x1 has no result; it is sealed, and gets a failed result in what is written
         repaired: agt-executing/events/progress.wal wal applied: 3 events of the write-ahead file are added to the log
         repaired: agt-executing/events/monitor.wal wal applied: 4 events of the write-ahead file are added to the log
         agent: 1 read, 1 mapped, 0 kept or told

@@ -41,7 +41,7 @@ pub(super) fn operations() -> Vec<Operation> {
                  answer is `progress` now and then, and a `report` or a `problem` at the end.",
             )
             .streams("`progress` with the number of records now and then, then `report` or `problem`; each as JSON in `data`.")
-            .library("import_tree")
+            .library("import_everything")
             .query::<ImportParameters>()
             .body_of(BYTES)
             .answers::<ImportedReport>(200)
@@ -109,18 +109,19 @@ async fn import(
     let (database, who, place) = (asker.database, asker.who, app.transfer(asker.tenant)?);
     let name = asked.name.filter(|name| !name.is_empty()).unwrap_or_else(|| "upload".to_owned());
     let (feed, reader) = pipe::into(request.into_body(), app.limits.import_bytes);
-    let opening = tokio::task::spawn_blocking(move || opened(name, format, reader));
+    let opening = tokio::task::spawn_blocking(move || opened(name, reader));
     let fed = feed.await;
     let opened = opening.await.map_err(|_| defect())?;
     fed?;
-    let (tree, format) = opened?;
+    let tree = opened?;
     let mode = if asked.dry_run { ImportMode::DryRun } else { ImportMode::Store };
     let (teller, heard) = unbounded_channel();
     let told = teller.clone();
     // It goes on when the one who asked has left: half a file is not what anybody wants. Not when they are no longer let in.
     let work = tokio::spawn(async move {
         let _place = place;
-        let importing = database.import_tree(tree, format, mode, |records| drop(told.send(Told::Progress(records))));
+        let importing =
+            database.import_everything(tree, format, mode, |records| drop(told.send(Told::Progress(records))));
         tokio::select! {
             report = importing => report.map_err(Problem::from),
             () = who.ended() => Err(crate::guard::key_ended()),
@@ -151,20 +152,12 @@ fn unkept(source: std::io::Error) -> Problem {
     manent::Error::File { doing: "keeping", path: "a temporary file".to_owned(), source }.into()
 }
 
-/// Lays an upload down in a temporary file, and finds out what it is.
-fn opened(
-    name: String,
-    format: Option<&'static Format>,
-    mut reader: impl Read,
-) -> Answer<(Box<dyn Tree + Send>, &'static Format)> {
+/// Lays an upload down in a temporary file.
+fn opened(name: String, mut reader: impl Read) -> Answer<Box<dyn Tree + Send>> {
     let spooled = tempfile::tempfile().and_then(|mut file| std::io::copy(&mut reader, &mut file).map(|_| file));
     let file = spooled.map_err(unkept)?;
     let tree = tree::of(&name, vec![(name.clone(), file)]);
-    let tree = tree.map_err(|source| Problem::from(manent::Error::Unreadable { source }))?;
-    formats::recognise(tree, format).map_err(|_| {
-        let known = formats::readable().map(|format| format.name).collect::<Vec<_>>().join(", ");
-        Problem::invalid(format!("this is of no format that is known here: {known}; `as` says which it is"))
-    })
+    tree.map_err(|source| Problem::from(manent::Error::Unreadable { source }))
 }
 
 /// What an import says while it runs.

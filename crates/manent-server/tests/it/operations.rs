@@ -365,7 +365,8 @@ fn the_description_is_on_record() {
 }
 
 /// What cannot be asked of a server that runs on the very store: see the reasons.
-const NOT_BY_HTTP: [(&str, &str); 16] = [
+const NOT_BY_HTTP: [(&str, &str); 17] = [
+    ("import_tree", "importFiles reads every store of what is sent"),
     ("begin", "the server does so when it starts"),
     ("refresh", "the server does so when something changes"),
     ("follow", "the server does so while it runs"),

@@ -1,9 +1,12 @@
-//! Files on disk: written beside their places, and put there together when all of them are whole.
+//! Exports on disk: a folder, one file, or a zip. All files are staged first and put in place together.
 
-use manent_formats::Out;
+use super::parcel::Parcel;
+use super::staged::StagedFile;
+use manent_formats::names::is_safe;
+use manent_formats::{Format, Out};
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// What to do with files that are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,100 +17,127 @@ pub enum Replace {
     Files,
 }
 
-/// Files below a folder, or one file.
+/// Where an export goes. Until [`Self::finish`] nothing is in place; dropped before that, or failing in it, it leaves
+/// everything as it was.
 #[derive(Debug)]
 pub struct DiskOut {
     root: PathBuf,
-    /// All that is written goes into this one file.
-    single: bool,
+    layout: Layout,
     replace: Replace,
-    staged: Vec<(PathBuf, PathBuf)>,
-    /// Names beside the first that a single file cannot hold.
-    left_out: Vec<String>,
+    staged: Vec<StagedFile>,
+    /// Folders that were made for this export, outermost first.
+    folders: Vec<PathBuf>,
+}
+
+#[derive(Debug)]
+enum Layout {
+    Folder,
+    /// One file; a second one is refused.
+    File,
+    Zip(Parcel),
+}
+
+impl Layout {
+    fn of(path: &Path, format: &Format) -> io::Result<Self> {
+        let is_folder = path.is_dir() || path.as_os_str().to_string_lossy().ends_with(std::path::is_separator);
+        let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
+        match ending.as_str() {
+            _ if is_folder => Ok(Self::Folder),
+            "zip" => Ok(Self::Zip(Parcel::new()?)),
+            ending if format.file_endings.contains(&ending) => Ok(Self::File),
+            _ => Ok(Self::Folder),
+        }
+    }
 }
 
 impl DiskOut {
-    /// Files go below this folder; a path that ends like a file is one file.
-    pub fn new(path: &Path, replace: Replace) -> Self {
-        let single = path.is_file() || (path.extension().is_some() && !path.is_dir());
-        Self { root: path.to_owned(), single, replace, staged: Vec::new(), left_out: Vec::new() }
+    /// A path that ends in `.zip` is a zip, one with an ending of the format's own files is one file, any other a folder.
+    pub fn new(path: &Path, format: &Format, replace: Replace) -> io::Result<Self> {
+        let layout = Layout::of(path, format)?;
+        Ok(Self { root: path.to_owned(), layout, replace, staged: Vec::new(), folders: Vec::new() })
     }
 
-    fn target(&self, name: &str) -> io::Result<PathBuf> {
-        let relative = Path::new(name);
-        let safe = !name.is_empty()
-            && !name.contains(['\\', '\0'])
-            && relative.components().all(|part| matches!(part, Component::Normal(_)));
-        match safe {
-            true => Ok(self.root.join(relative)),
-            false => Err(io::Error::new(io::ErrorKind::InvalidInput, "a name from outside is no path")),
+    /// Puts everything in place, or nothing, and returns what was written.
+    pub fn finish(mut self) -> io::Result<Vec<PathBuf>> {
+        if let Layout::Zip(parcel) = std::mem::replace(&mut self.layout, Layout::Folder) {
+            let mut file = self.stage(self.root.clone())?;
+            io::copy(&mut parcel.zip()?, &mut file)?;
         }
-    }
-
-    /// Puts everything in place, and returns what was written and what a single file could not hold.
-    pub fn finish(mut self) -> io::Result<(Vec<PathBuf>, Vec<String>)> {
-        for (temporary, _) in &self.staged {
-            File::open(temporary)?.sync_all()?;
+        for staged in &self.staged {
+            staged.sync()?;
         }
-        let mut written = Vec::new();
-        // What is not in place when something fails goes with this.
-        while let Some((temporary, target)) = self.staged.first().cloned() {
-            match self.replace {
-                Replace::Files => std::fs::rename(&temporary, &target)?,
-                // A link refuses what a rename would replace.
-                Replace::Never => {
-                    std::fs::hard_link(&temporary, &target)?;
-                    std::fs::remove_file(&temporary)?;
+        let mut placed = Vec::new();
+        for staged in std::mem::take(&mut self.staged) {
+            match staged.put() {
+                Ok(one) => placed.push(one),
+                Err(error) => {
+                    placed.into_iter().rev().for_each(|one| one.take_back());
+                    return Err(error);
                 }
             }
-            self.staged.remove(0);
-            if let Some(folder) = target.parent() {
-                sync(folder)?;
-            }
-            written.push(target);
         }
-        Ok((written, std::mem::take(&mut self.left_out)))
+        self.folders.clear();
+        Ok(placed.into_iter().map(|one| one.keep()).collect())
     }
-}
 
-fn sync(folder: &Path) -> io::Result<()> {
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    match cfg!(unix) {
-        true => File::open(folder)?.sync_all(),
-        false => Ok(()),
+    fn stage(&mut self, target: PathBuf) -> io::Result<File> {
+        if let Some(folder) = target.parent() {
+            self.make_folder(folder)?;
+        }
+        let (staged, file) = StagedFile::create(&target, self.replace)?;
+        self.staged.push(staged);
+        Ok(file)
+    }
+
+    /// Makes a folder with those above it. One below the root that is a symbolic link is refused: it leads elsewhere.
+    fn make_folder(&mut self, folder: &Path) -> io::Result<()> {
+        if folder.as_os_str().is_empty() || (folder.is_dir() && !self.leads_elsewhere(folder)) {
+            return Ok(());
+        }
+        if self.leads_elsewhere(folder) {
+            let why = format!("{} is a symbolic link; remove it or choose another name", folder.display());
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+        }
+        if let Some(above) = folder.parent() {
+            self.make_folder(above)?;
+        }
+        let mut builder = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(folder)?;
+        self.folders.push(folder.to_owned());
+        Ok(())
+    }
+
+    fn leads_elsewhere(&self, folder: &Path) -> bool {
+        let mut below = folder.ancestors().take_while(|above| *above != self.root && above.starts_with(&self.root));
+        below.any(Path::is_symlink)
     }
 }
 
 impl Drop for DiskOut {
-    /// What was not finished leaves nothing behind.
     fn drop(&mut self) {
-        for (temporary, _) in &self.staged {
-            let _ = std::fs::remove_file(temporary);
+        self.staged.clear();
+        for folder in self.folders.iter().rev() {
+            let _ = std::fs::remove_dir(folder);
         }
     }
 }
 
 impl Out for DiskOut {
     fn create<'a>(&'a mut self, name: &str) -> io::Result<Box<dyn Write + 'a>> {
-        let target = match self.single {
-            false => self.target(name)?,
-            true if self.staged.is_empty() => self.root.clone(),
-            true => {
-                self.left_out.push(name.to_owned());
-                return Ok(Box::new(io::sink()));
+        if !is_safe(name) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name:?} leads outside the folder")));
+        }
+        let target = match self.layout {
+            Layout::Zip(ref mut parcel) => return parcel.create(name),
+            Layout::File if !self.staged.is_empty() => {
+                let why = "the export has several files; choose a folder, or a name that ends in .zip";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
             }
+            Layout::File => self.root.clone(),
+            Layout::Folder => self.root.join(name),
         };
-        if self.replace == Replace::Never && target.exists() {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{} is there already", target.display())));
-        }
-        if let Some(folder) = target.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        let mut temporary = target.clone().into_os_string();
-        temporary.push(format!(".{}.tmp", std::process::id()));
-        let temporary = PathBuf::from(temporary);
-        let file = File::create(&temporary)?;
-        self.staged.push((temporary, target));
-        Ok(Box::new(file))
+        Ok(Box::new(self.stage(target)?))
     }
 }

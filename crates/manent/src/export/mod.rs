@@ -7,6 +7,7 @@ mod disk;
 mod library;
 mod parcel;
 mod sequence;
+mod staged;
 
 use crate::database::Database;
 use crate::error::{Error, Result};
@@ -17,11 +18,12 @@ use library::Shelf;
 use manent_formats::media::Whole;
 use manent_formats::redact::{Redacted, Secrets};
 use manent_formats::{Format, Library, Loss, Out};
-use manent_model::ConversationId;
-use manent_store::PAGE_MAX;
+use manent_model::{ConversationId, ConversationStatus};
+use manent_store::{ConversationRef, PAGE_MAX};
 pub use parcel::Parcel;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub use staged::StagedFile;
 use std::collections::BTreeMap;
 
 /// What to write in another program's format, and how.
@@ -57,6 +59,14 @@ pub struct Exported<O> {
     pub redacted: u64,
 }
 
+impl<O> Exported<O> {
+    /// Takes out where it went, for whoever finishes that.
+    pub fn split(self) -> (O, Exported<()>) {
+        let Self { out, conversations, losses, redacted } = self;
+        (out, Exported { out: (), conversations, losses, redacted })
+    }
+}
+
 /// Something that a format cannot hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lost {
@@ -74,17 +84,19 @@ impl Database {
     /// What came from this format and was not changed is written as it was.
     pub async fn export_tree<O: Out + Send + 'static>(&self, plan: &ExportPlan, out: O) -> Result<Exported<O>> {
         let plain = self.plain();
-        let ids = match &plan.selection {
-            ExportSelection::Everything => plain.all_conversations().await?,
-            ExportSelection::Conversations(ids) => ids.clone(),
+        let (ids, trashed) = match &plan.selection {
+            ExportSelection::Everything if plan.format.holds_trash => (plain.all_conversations().await?, 0),
+            ExportSelection::Everything => plain.not_trashed().await?,
+            ExportSelection::Conversations(ids) => (ids.clone(), 0),
         };
         let mut shelf = Shelf::of(&plain, plan.format.name, &ids).await?;
         let (asking, mut asked) = Asking::new(shelf.root.clone(), shelf.places.len());
         let plan = plan.clone();
         let thread = std::thread::spawn(move || {
             let (mut asking, mut out, mut redacted) = (asking, out, 0);
+            let mut safe = SafeNames(&mut out);
             let mut write = |library: &mut dyn Library| {
-                (plan.format.write)(&mut Whole::new(library), &mut out, plan.generation.as_deref())
+                (plan.format.write)(&mut Whole::new(library), &mut safe, plan.generation.as_deref())
             };
             let losses = match plan.secrets {
                 Secrets::Keep => write(&mut asking)?,
@@ -95,7 +107,12 @@ impl Database {
                     losses
                 }
             };
-            Ok(Exported { out, conversations: ids.len(), losses: sums(&losses), redacted })
+            let mut losses = sums(&losses);
+            if trashed > 0 {
+                let what = "conversations in the trash".to_owned();
+                losses.push(Lost { what, count: trashed, conversations: trashed });
+            }
+            Ok(Exported { out, conversations: ids.len(), losses, redacted })
         });
         while let Some((question, answer)) = asked.recv().await {
             // A writer that is gone wants no answer.
@@ -104,6 +121,19 @@ impl Database {
         let defect = || manent_formats::WriteError::Library("the writer met a defect of this program".into());
         let written = thread.join().unwrap_or_else(|_| Err(defect()));
         written.map_err(|source| Error::Unwritable { source })
+    }
+
+    /// Returns every conversation that is not in the trash, and how many are.
+    async fn not_trashed(&self) -> Result<(Vec<ConversationId>, u64)> {
+        let (mut ids, mut trashed) = (Vec::new(), 0);
+        for id in self.all_conversations().await? {
+            let found = self.store.conversation(ConversationRef::Id(id)).await?;
+            match found.is_some_and(|conversation| conversation.status == ConversationStatus::Trashed) {
+                true => trashed += 1,
+                false => ids.push(id),
+            }
+        }
+        Ok((ids, trashed))
     }
 
     /// Returns every conversation, in the order they were made.
@@ -116,6 +146,15 @@ impl Database {
             }
             ids.extend(page);
         }
+    }
+}
+
+/// Writes files below safe names: what an upload was called once may lead outside.
+struct SafeNames<'a, O>(&'a mut O);
+
+impl<O: Out> Out for SafeNames<'_, O> {
+    fn create<'a>(&'a mut self, name: &str) -> std::io::Result<Box<dyn std::io::Write + 'a>> {
+        self.0.create(&manent_formats::names::safe(name))
     }
 }
 

@@ -36,7 +36,14 @@ impl Parcel {
         }
     }
 
-    fn zip(mut self) -> io::Result<File> {
+    /// Returns all files with their bytes behind each other, and how many there are.
+    pub fn joined(mut self) -> io::Result<(usize, File)> {
+        self.spool.rewind()?;
+        Ok((self.files.len(), self.spool))
+    }
+
+    /// Returns a zip of all files.
+    pub fn zip(mut self) -> io::Result<File> {
         let mut archive = ZipArchiveWriter::new(BufWriter::new(tempfile::tempfile()?));
         self.spool.rewind()?;
         let ends = self.files.iter().skip(1).map(|(_, from)| *from).chain([self.length]);

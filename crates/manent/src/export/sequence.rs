@@ -33,9 +33,9 @@ pub(super) async fn sequence(
 ) -> Result<(Vec<Entry>, usize)> {
     let path = path(database, id).await?;
     let shown: HashSet<MessageId> = path.iter().map(|(id, _)| *id).collect();
-    let (mut brought, mut roles, mut others) = (HashMap::new(), HashMap::new(), 0);
+    let (mut brought, mut roles, mut branches) = (HashMap::new(), HashMap::new(), Vec::new());
     for branch in database.store.branches(id).await? {
-        let (mut after, mut is_other) = (None, false);
+        let (mut after, mut hidden) = (None, Vec::new());
         loop {
             let query = MessagesQuery::Branch { branch: branch.id, after, limit: PAGE_MAX };
             let page = database.store.messages(query).await?;
@@ -49,13 +49,16 @@ pub(super) async fn sequence(
             }
             for placed in page {
                 let message = placed.message;
-                is_other |= !shown.contains(&message.id) && !brought.contains_key(&message.id);
+                hidden.extend(Some(message.id).filter(|id| !shown.contains(id)));
                 roles.insert(message.id, message.content.role);
             }
         }
-        others += usize::from(is_other);
+        branches.push(hidden);
     }
-    Ok((merged(&path, &brought, &roles), others))
+    let (entries, diverged) = merged(&path, &brought, &roles);
+    let is_left_out = |id: &MessageId| !brought.contains_key(id) || diverged.contains(id);
+    let others = branches.iter().filter(|hidden| hidden.iter().any(is_left_out)).count();
+    Ok((entries, others))
 }
 
 async fn path(database: &Database, id: ConversationId) -> Result<Vec<(MessageId, String)>> {
@@ -72,12 +75,14 @@ async fn path(database: &Database, id: ConversationId) -> Result<Vec<(MessageId,
     }
 }
 
-/// Puts what was taken out back to where it stood.
+/// Puts what was taken out back to where it stood. Returns also the messages that an import brought beside what was said
+/// here meanwhile: they were never shown, and belong to a branch that is not written.
 fn merged(
     path: &[(MessageId, String)],
     brought: &HashMap<MessageId, Brought>,
     roles: &HashMap<MessageId, String>,
-) -> Vec<Entry> {
+) -> (Vec<Entry>, HashSet<MessageId>) {
+    let mut diverged = HashSet::new();
     let shown: HashSet<MessageId> = path.iter().map(|(id, _)| *id).collect();
     let anchors = path.iter().filter_map(|(id, _)| brought.get(id));
     // A record that was read again in other words stands there once: the newer ones are shown.
@@ -99,19 +104,31 @@ fn merged(
                 while let Some(earlier) = hidden.next_if(|earlier| earlier.ordinal < one.ordinal) {
                     gone.push(earlier.id);
                 }
-                fill(&mut entries, &gone, std::mem::take(&mut new), roles);
+                fill(&mut entries, gone, std::mem::take(&mut new), roles, &mut diverged);
                 entries.push(Entry { id: *id, record_of: Some(*id), is_removed: false });
             }
         }
     }
     let gone: Vec<MessageId> = hidden.map(|one| one.id).collect();
-    fill(&mut entries, &gone, new, roles);
-    entries
+    fill(&mut entries, gone, new, roles, &mut diverged);
+    (entries, diverged)
 }
 
 /// Between two messages of the file: those that were taken out, and those that were written here.
-fn fill(entries: &mut Vec<Entry>, gone: &[MessageId], new: Vec<(MessageId, &str)>, roles: &HashMap<MessageId, String>) {
-    let mut gone = gone.iter().copied().peekable();
+fn fill(
+    entries: &mut Vec<Entry>,
+    mut gone: Vec<MessageId>,
+    new: Vec<(MessageId, &str)>,
+    roles: &HashMap<MessageId, String>,
+    diverged: &mut HashSet<MessageId>,
+) {
+    // Ids are ordered by time. What came after the first words of our own was never shown in this place.
+    if let Some(first) = new.iter().map(|(id, _)| *id).min() {
+        let (earlier, later) = gone.into_iter().partition(|id| *id < first);
+        diverged.extend::<Vec<MessageId>>(later);
+        gone = earlier;
+    }
+    let mut gone = gone.into_iter().peekable();
     for (id, role) in new {
         let over = gone.next_if(|gone| roles.get(gone).is_some_and(|other| other == role));
         entries.push(Entry { id, record_of: over, is_removed: false });

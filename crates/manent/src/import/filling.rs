@@ -8,8 +8,8 @@ use crate::error::Result;
 use crate::ids::now;
 use manent_formats::{ConversationItem, EventItem, Follows, Item, MessageIndex, MessageItem};
 use manent_model::{
-    BranchId, Content, ConversationDraft, ConversationId, ConversationPatch, ConversationStatus, ConversationTimes,
-    Json, MessageId, Micros, NewMessage, OriginObject,
+    BranchId, Content, Conversation, ConversationDraft, ConversationId, ConversationPatch, ConversationStatus,
+    ConversationTimes, Json, MessageId, Micros, NewMessage, OriginObject,
 };
 use manent_store::{
     At, BranchBase, Change, Conflict, ConversationRef, HeadMove, HeadTo, MessageOrigin, StoreError, Why,
@@ -102,6 +102,7 @@ impl Filling {
             title: self.item.title.clone(),
             status: self.item.status,
             created_at: self.item.created_at,
+            active_at: self.item.active_at,
             frame: self.item.frame.clone(),
         }
     }
@@ -378,6 +379,17 @@ impl Filling {
         }
     }
 
+    /// The times of a conversation whose file says now that it was used at another time than before.
+    fn new_times(&self, kept: &Kept) -> Option<ConversationTimes> {
+        let stored = self.stored.as_ref()?;
+        let active_at = self.item.active_at.filter(|at| kept.active_at != Some(*at))?;
+        let Conversation { created_at, active_at: before, trashed_at, .. } = stored.conversation;
+        // What was said here counts too.
+        let is_theirs = stored.path.iter().all(|id| stored.imported.contains(id));
+        let active_at = if is_theirs { active_at } else { active_at.max(before) };
+        Some(ConversationTimes { created_at, active_at, trashed_at: self.item.trashed_at.or(trashed_at) })
+    }
+
     /// Says of the conversation what the file says, where the file says something new.
     async fn finish(&mut self, importer: &mut Importer<'_>, is_new: bool) -> Result<()> {
         let item = &self.item;
@@ -388,6 +400,7 @@ impl Filling {
         } else if let Some(kept) = &self.kept {
             patch.title = (kept.title != item.title).then(|| item.title.clone());
             patch.status = (kept.status != item.status).then_some(item.status);
+            patch.times = self.new_times(kept);
         }
         let mut changes = Vec::new();
         if patch != ConversationPatch::default() {

@@ -19,6 +19,9 @@ use std::collections::HashMap;
 /// A commit holds 4 MiB; what could not be read is kept in pieces below that.
 const QUARANTINE_MAX: usize = 1 << 20;
 
+/// So many files that were left out are named; the others are counted.
+const LEFT_OUT_MAX: usize = 1_000;
+
 pub(super) struct Importer<'a> {
     pub database: &'a Database,
     pub format: &'static Format,
@@ -74,6 +77,11 @@ impl<'a> Importer<'a> {
         match item {
             Item::Root(root) => {
                 (self.conversation_ordinal, self.library_ordinal) = (0, 0);
+                self.land_all().await?;
+                // The root before this one may have broken off in the middle of a conversation.
+                self.report.conversations.extend(self.open.take().map(|filling| filling.report));
+                self.projects.clear();
+                self.format = manent_formats::format(root.format).unwrap_or(self.format);
                 self.links = Links::default();
                 let source = CurrentSource::of(self.database, &root, &self.sha256).await?;
                 if let Some(known) = &mut self.known {
@@ -101,6 +109,13 @@ impl<'a> Importer<'a> {
             Item::Problem(problem) => self.problem(problem).await,
             Item::Repair(repair) => {
                 self.repair(repair);
+                Ok(())
+            }
+            Item::LeftOut { name, why } => {
+                match self.report.left_out.len() < LEFT_OUT_MAX {
+                    true => self.report.left_out.push(LeftOut { name, why: why.to_owned() }),
+                    false => self.report.left_out_more += 1,
+                }
                 Ok(())
             }
             Item::Conversation(item) => {

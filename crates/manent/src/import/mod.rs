@@ -23,7 +23,8 @@ use importer::Importer;
 use manent_formats::tree::Tree;
 use manent_formats::{Format, ReadError};
 use manent_store::{Change, Turn};
-pub use report::{Counts, ImportedConversation, ImportedReport, ImportedRoot, Repaired, SetAside, Skipped};
+use reading::Wanted;
+pub use report::{Counts, ImportedConversation, ImportedReport, ImportedRoot, LeftOut, Repaired, SetAside, Skipped};
 pub(crate) use source::Kept;
 
 /// Whether an import changes anything.
@@ -37,7 +38,23 @@ pub enum ImportMode {
 }
 
 impl Database {
-    /// Takes in what lies in a tree: in this format, or in the one that it looks like.
+    /// Takes in every store in a tree, of any format or of the one that is asked for, in whatever folder it lies. What belongs
+    /// to none is listed. See [`Self::import_tree`].
+    pub async fn import_everything(
+        &self,
+        tree: Box<dyn Tree + Send>,
+        asked: Option<&'static Format>,
+        mode: ImportMode,
+        tell: impl FnMut(u64) + Send,
+    ) -> Result<ImportedReport> {
+        // A folder that was packed with its own name is looked into.
+        let tree = match manent_formats::recognise(tree, asked) {
+            Ok((tree, _)) | Err(tree) => tree,
+        };
+        self.import_wanted(tree, Wanted::Everything(asked), mode, tell).await
+    }
+
+    /// Takes in what lies at the root of a tree in this format.
     ///
     /// A record that cannot be read is skipped, kept, and reported with its place; the rest goes on. `tell` hears how many
     /// records were dealt with, now and then. Imports into one store follow each other, also those of other processes.
@@ -46,14 +63,29 @@ impl Database {
         tree: Box<dyn Tree + Send>,
         format: &'static Format,
         mode: ImportMode,
+        tell: impl FnMut(u64) + Send,
+    ) -> Result<ImportedReport> {
+        self.import_wanted(tree, Wanted::One(format), mode, tell).await
+    }
+
+    async fn import_wanted(
+        &self,
+        tree: Box<dyn Tree + Send>,
+        wanted: Wanted,
+        mode: ImportMode,
         mut tell: impl FnMut(u64) + Send,
     ) -> Result<ImportedReport> {
+        let format = match wanted {
+            Wanted::One(format) | Wanted::Everything(Some(format)) => format,
+            // Each root says what it is.
+            Wanted::Everything(None) => &manent_formats::FORMATS[0],
+        };
         let plain = self.plain();
         let _turn = match mode {
             ImportMode::Store => Some(turn(&plain).await?),
             ImportMode::DryRun => None,
         };
-        let mut reading = reading::begin(tree, format);
+        let mut reading = reading::begin(tree, wanted);
         let mut importer = Importer::new(&plain, format, mode);
         let mut records = 0;
         while let Some(sent) = reading.next().await {

@@ -2,7 +2,7 @@
 
 use manent_formats::media::Taking;
 use manent_formats::tree::Tree;
-use manent_formats::{Format, Item, ReadError, Sink};
+use manent_formats::{Format, Item, ReadError, Sink, read_everything};
 use sha2::{Digest, Sha256};
 use std::thread::JoinHandle;
 use tokio::sync::mpsc;
@@ -32,13 +32,27 @@ impl Sink for Channel {
     }
 }
 
+/// What of a tree is read.
+#[derive(Clone, Copy)]
+pub(super) enum Wanted {
+    /// What is of this format, at its root.
+    One(&'static Format),
+    /// Every store of any format, or of the one that is asked for, in any folder.
+    Everything(Option<&'static Format>),
+}
+
 /// Begins to read.
-pub(super) fn begin(tree: Box<dyn Tree + Send>, format: &'static Format) -> Reading {
+pub(super) fn begin(tree: Box<dyn Tree + Send>, wanted: Wanted) -> Reading {
     let (sender, items) = mpsc::channel(WAITING);
     let thread = std::thread::spawn(move || {
         let digest = digest(&*tree)?;
         sender.blocking_send(Sent::Digest(digest)).map_err(|_| ReadError::Stopped)?;
-        (format.read)(&*tree, &mut Taking::new(&mut Channel(sender)))
+        let mut channel = Channel(sender);
+        let mut sink = Taking::new(&mut channel);
+        match wanted {
+            Wanted::One(format) => (format.read)(&*tree, &mut sink),
+            Wanted::Everything(asked) => read_everything(&*tree, asked, &mut sink),
+        }
     });
     Reading { items, thread }
 }

@@ -25,6 +25,25 @@ pub struct ImportedReport {
     /// What was skipped outside of conversations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
+    /// Files that belong to nothing that was read, and links that were not followed; the first 1,000.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+    /// How many more were left out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out_more: u64,
+}
+
+/// A file that was not read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOut {
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub why: String,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A file or folder that was read.

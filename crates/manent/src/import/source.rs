@@ -15,6 +15,8 @@ pub(crate) struct Kept {
     pub title: String,
     pub status: manent_model::ConversationStatus,
     pub created_at: Option<Micros>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_at: Option<Micros>,
     pub frame: Json,
 }
 

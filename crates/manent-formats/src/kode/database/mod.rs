@@ -14,7 +14,7 @@ pub(super) use overlay::Overlay;
 pub(super) use rows::{Rolled, roll};
 
 use crate::problem::ReadError;
-use crate::sqlite::{Cell, Opened, Pragmas, Row, Schema, Statement, Table, candidates};
+use crate::sqlite::{Cell, Opened, Pragmas, Row, Schema, Statement, Table, candidates_below};
 use crate::tree::Tree;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -91,15 +91,16 @@ fn mark(record: &str) -> u32 {
     u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]])
 }
 
-/// Finds the database of a tree, damaged or not.
-pub(super) fn find(tree: &dyn Tree) -> Option<String> {
-    candidates(tree).into_iter().find(|name| match Opened::open(tree, name) {
+/// Finds the databases of a tree in whatever folder, damaged or not.
+pub(super) fn find(tree: &dyn Tree) -> Vec<String> {
+    let is_one = |name: &String| match Opened::open(tree, name) {
         Ok(opened) => Tables::of(&opened.schema).is_some(),
         Err(_) => {
             let start = tree.open(name).and_then(|file| file.slice(0, file.len().min(64 << 10))).unwrap_or_default();
             ["last_sfp_index", "audit_trail"].iter().all(|word| memchr::memmem::find(&start, word.as_bytes()).is_some())
         }
-    })
+    };
+    candidates_below(tree).into_iter().filter(is_one).collect()
 }
 
 /// Everything that stands in a database.

@@ -1,8 +1,8 @@
-//! A tree with files that are not there: those that rows stand for.
+//! A tree with files that are not there, those that rows stand for, and with others under other names.
 
 use crate::json::Bytes;
 use crate::tree::{Entry, Tree};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 
 /// Files of a tree, and in front of them others.
@@ -10,26 +10,39 @@ pub(in crate::kode) struct Overlay<'a> {
     base: &'a dyn Tree,
     files: BTreeMap<String, Vec<u8>>,
     entries: Vec<Entry>,
+    /// What files of the tree are called there.
+    names: HashMap<String, String>,
+    label: String,
 }
 
 impl<'a> Overlay<'a> {
-    /// Puts files in front of a tree, from which some are left out.
-    pub fn new(base: &'a dyn Tree, files: BTreeMap<String, Vec<u8>>, is_left_out: impl Fn(&str) -> bool) -> Self {
-        let is_below = |entry: &&Entry| !files.contains_key(&entry.name) && !is_left_out(&entry.name);
-        let mut entries: Vec<Entry> = base.entries().iter().filter(is_below).cloned().collect();
+    /// Puts files in front of those of a tree that have a name here.
+    pub fn new(
+        base: &'a dyn Tree,
+        label: String,
+        files: BTreeMap<String, Vec<u8>>,
+        name: impl Fn(&str) -> Option<String>,
+    ) -> Self {
+        let (mut entries, mut names) = (Vec::new(), HashMap::new());
+        for entry in base.entries() {
+            if let Some(here) = name(&entry.name).filter(|here| !files.contains_key(here)) {
+                names.insert(here.clone(), entry.name.clone());
+                entries.push(Entry { name: here, ..entry.clone() });
+            }
+        }
         entries.extend(files.iter().map(|(name, bytes)| Entry {
             name: name.clone(),
             size: bytes.len() as u64,
             modified: None,
         }));
         entries.sort_by(|one, other| one.name.cmp(&other.name));
-        Self { base, files, entries }
+        Self { base, files, entries, names, label }
     }
 }
 
 impl Tree for Overlay<'_> {
     fn label(&self) -> &str {
-        self.base.label()
+        &self.label
     }
 
     fn entries(&self) -> &[Entry] {
@@ -39,7 +52,7 @@ impl Tree for Overlay<'_> {
     fn open(&self, name: &str) -> io::Result<Box<dyn Bytes + '_>> {
         match self.files.get(name) {
             Some(bytes) => Ok(Box::new(bytes.clone())),
-            None => self.base.open(name),
+            None => self.base.open(self.names.get(name).ok_or(io::ErrorKind::NotFound)?),
         }
     }
 }

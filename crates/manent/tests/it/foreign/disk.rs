@@ -14,6 +14,10 @@ fn large() -> Files {
     sessions(&SESSIONS.replace("再见", &text).replace("你好", &other))
 }
 
+fn out_at(path: &Path, plan: &ExportPlan, replace: Replace) -> DiskOut {
+    DiskOut::new(path, plan.format, replace).expect("a place")
+}
+
 fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(folder)
         .expect("a folder")
@@ -51,7 +55,7 @@ async fn an_export_onto_a_full_disk_leaves_nothing_and_takes_nothing() {
     let plan = ExportPlan::everything(formats::format("veloca").expect("veloca"));
     for path in [disk.path(), &target] {
         disk.fill(&filler).expect("filled");
-        let full = match database.export_tree(&plan, DiskOut::new(path, Replace::Files)).await {
+        let full = match database.export_tree(&plan, out_at(path, &plan, Replace::Files)).await {
             Err(error) => error.code().to_owned(),
             Ok(exported) => exported.out.finish().expect_err("there is no room").kind().to_string(),
         };
@@ -60,28 +64,45 @@ async fn an_export_onto_a_full_disk_leaves_nothing_and_takes_nothing() {
         assert_eq!(std::fs::read(&target).expect("there"), b"the old one");
         std::fs::remove_file(&filler).expect("removed");
     }
-    let exported = database.export_tree(&plan, DiskOut::new(&target, Replace::Files)).await.expect("there is room");
+    let exported = database.export_tree(&plan, out_at(&target, &plan, Replace::Files)).await.expect("there is room");
     exported.out.finish().expect("in place");
     assert!(std::fs::read(&target).expect("there") == files["veloca-storage.json"]);
     assert_eq!(names(disk.path()), ["veloca-storage.json"]);
 }
 
-/// What stands in the way of one file takes the others back too, as far as they are not in place.
+/// One file that is in the way takes the others back too, those that were put in place before it included.
 #[tokio::test]
-async fn an_export_that_cannot_be_put_in_place_leaves_no_temporary_files() {
+async fn export_blocked_by_one_file_leaves_everything_as_it_was() {
     let database = open();
-    for title in ["a", "b"] {
+    for title in ["a", "b", "c"] {
         say(&database, conversation(&database, title).await, &["x"]).await;
     }
-    let folder = tempfile::tempdir().expect("a temporary folder");
     let plan = ExportPlan::everything(formats::format("markdown").expect("markdown"));
-    for replace in [Replace::Never, Replace::Files] {
-        let exported = database.export_tree(&plan, DiskOut::new(folder.path(), replace)).await.expect("written");
-        let blocked = folder.path().join("a.md");
+    for (blocked, replace) in [("a.md", Replace::Never), ("b.md", Replace::Never), ("b.md", Replace::Files)] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        if replace == Replace::Files {
+            std::fs::write(folder.path().join("a.md"), "the old one").expect("written");
+        }
+        let before = names(folder.path());
+        let exported = database.export_tree(&plan, out_at(folder.path(), &plan, replace)).await.expect("written");
         // A folder that is not empty cannot be replaced by a file.
-        std::fs::create_dir_all(blocked.join("in the way")).expect("made");
-        exported.out.finish().expect_err("something stands in the way");
-        assert_eq!(names(folder.path()), ["a.md"]);
-        std::fs::remove_dir_all(&blocked).expect("removed");
+        std::fs::create_dir_all(folder.path().join(blocked).join("in the way")).expect("made");
+        exported.out.finish().expect_err("something is in the way");
+        std::fs::remove_dir_all(folder.path().join(blocked)).expect("removed");
+        assert_eq!(names(folder.path()), before);
+        if replace == Replace::Files {
+            assert_eq!(std::fs::read(folder.path().join("a.md")).expect("there"), b"the old one");
+        }
     }
+}
+
+#[tokio::test]
+async fn export_that_fails_removes_the_folders_it_made() {
+    let database = open();
+    say(&database, conversation(&database, "a").await, &["x"]).await;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let plan = ExportPlan::everything(formats::format("obsidian-rag").expect("obsidian-rag"));
+    let out = out_at(&folder.path().join("new/vault v1.2"), &plan, Replace::Never);
+    drop(database.export_tree(&plan, out).await.expect("written"));
+    assert_eq!(names(folder.path()), [""; 0]);
 }

@@ -136,3 +136,24 @@ async fn a_dry_run_changes_nothing_and_says_what_would_be() {
     assert_eq!(database.store().conversation_ids(None, 9).await.expect("readable"), []);
     assert_eq!(database.sources().await.expect("readable"), []);
 }
+
+#[tokio::test]
+async fn time_of_last_use_is_taken_from_a_file_that_is_imported_again() {
+    let vault = |updated: u32, more: &str| {
+        let session = format!(
+            r#"{{"sessionId":"s1","sessionName":"N","createdAt":1,"updatedAt":{updated},"messages":[{{"role":"user","content":"one"}}{more}]}}"#
+        );
+        Files::from([("sessions/s1.json".to_owned(), session.into_bytes())])
+    };
+    on_each_engine(async |database| {
+        import(&database, &vault(1_000, "")).await;
+        let answer = r#",{"role":"assistant","content":"two","thinking":null}"#;
+        for files in [vault(2_000, ""), vault(3_000, answer), vault(2_500, answer)] {
+            import(&database, &files).await;
+            let written = written(&database, "obsidian-rag").await;
+            let (expected, found) = (&files["sessions/s1.json"], &written["sessions/s1.json"]);
+            assert_eq!(String::from_utf8_lossy(found), String::from_utf8_lossy(expected));
+        }
+    })
+    .await;
+}

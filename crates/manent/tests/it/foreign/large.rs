@@ -35,7 +35,7 @@ async fn child_with_a_large_file() {
         let counted = (one.is_new, one.added, one.unchanged);
         assert_eq!(counted, if is_new { (true, MESSAGES as u64, 0) } else { (false, 0, MESSAGES as u64) });
     }
-    let out = DiskOut::new(&copy, Replace::Never);
+    let out = DiskOut::new(&copy, format, Replace::Never).expect("a place");
     let exported = database.export_tree(&ExportPlan::everything(format), out).await.expect("written");
     exported.out.finish().expect("in place");
     std::fs::copy("/proc/self/status", folder.join("status")).expect("the system tells");

@@ -80,36 +80,55 @@ async fn kode_shows_the_three_places() {
         "kode/store-level",
         "kode",
         expect![[r#"
-        changed: agt-store-level/history/windows/1760463900000.json
-        -  "messages": [
-        -    {
-        -      "role": "user",
-        -      "content": [
-        -        {
-        -          "type": "text",
-        -          "text": "hi"
-        -        }
-        -      ]
-        -    }
-        -  ],
-        +  "messages": [],
-        changed: agt-store-level/meta.json
-        -  "messageCount": 5,
-        -  "lastSfpIndex": 3,
-        +  "messageCount": 6,
-        +  "lastSfpIndex": 5,
-        changed: agt-store-level/runtime/messages.json
-        +  },
-        +  {
-        +    "role": "user",
-        +    "content": [
-        +      {
-        +        "type": "text",
-        +        "text": "还在吗?"
-        +      }
-        +    ]
-        lost: 1 times of messages
-        lost: 1 title"#]],
+            changed: agt-store-level/history/windows/1760463900000.json
+            -  "messages": [
+            -    {
+            -      "role": "user",
+            -      "content": [
+            -        {
+            -          "type": "text",
+            -          "text": "hi"
+            -        }
+            -      ]
+            -    }
+            -  ],
+            +  "messages": [],
+            changed: agt-store-level/meta.json
+            -  "messageCount": 5,
+            -  "lastSfpIndex": 3,
+            +  "messageCount": 7,
+            +  "lastSfpIndex": 6,
+            changed: agt-store-level/runtime/messages.json
+            +        "tool_use_id": "c_pend",
+            +        "content": {
+            +          "ok": false,
+            +          "data": {
+            +            "status": "TOOL_RESULT_MISSING",
+            +            "toolId": "c_pend",
+            +            "note": "Tool result missing; session sealed automatically."
+            +          },
+            +          "error": "Tool result missing; session sealed automatically."
+            +        },
+            +        "is_error": true
+            +      }
+            +    ]
+            +  },
+            +  {
+            +    "role": "user",
+            +    "content": [
+            +      {
+            +        "type": "tool_result",
+            +  },
+            +  {
+            +    "role": "user",
+            +    "content": [
+            +      {
+            +        "type": "text",
+            +        "text": "还在吗?"
+            +      }
+            +    ]
+            lost: 1 times of messages
+            lost: 1 title"#]],
     )
     .await;
 }

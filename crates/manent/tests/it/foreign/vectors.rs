@@ -132,7 +132,7 @@ async fn child_with_large_vectors() {
         let report = database.import_tree(tree, format, ImportMode::Store, |_| {}).await.expect("imported");
         assert_eq!((report.skipped(), report.records["chroma_db"].mapped), (0, 1));
     }
-    let out = DiskOut::new(&folder.join("out"), Replace::Never);
+    let out = DiskOut::new(&folder.join("out"), format, Replace::Never).expect("a place");
     let exported = database.export_tree(&ExportPlan::everything(format), out).await.expect("written");
     exported.out.finish().expect("in place");
     assert_sound(&database).await;
