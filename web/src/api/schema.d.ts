@@ -104,7 +104,7 @@ export type ChangeAddNote = { add_note: ChangeAddNoteValue };
 
 export type ChangeAddNoteValue = { id: NoteId; kind: string; message: MessageId; value: Json };
 
-/** Adds a delta to a streaming message; not undoable, the message is. */
+/** Adds a delta to a streaming message and renews its lease; an empty one only renews. Not undoable, the message is. */
 export type ChangeAppendChunk = { append_chunk: ChangeAppendChunkValue };
 
 export type ChangeAppendChunkValue = { delta: string; message: MessageId };
@@ -416,7 +416,7 @@ export type Event = { at: Moment; body: Json; channel: string; cursor: number };
 export type Field = "title" | "tags" | "text" | "reasoning" | "tool_call" | "tool_result" | "media" | "source" | "summary" | "error";
 
 /** How a streaming message ends. */
-export type Finish = { body: Parts; status: MessageStatus; tokens?: number | null; usage?: Json | null };
+export type Finish = { body?: Parts | null; status: MessageStatus; tokens?: number | null; usage?: Json | null };
 
 /** How a streaming message ends. */
 export type FinishWish = { parts?: Parts | null; status: MessageStatus; text?: string | null; tokens?: number | null; usage?: Json | null };
@@ -839,6 +839,12 @@ export type Towards = "backward" | "forward";
 /** Which changes to look at. */
 export type UndoScope = { beside?: boolean };
 
+/** What an undo or redo would do now. */
+export type UndoStep = { at: Moment; kinds: (JournalKind)[]; position: number };
+
+/** What can be undone and redone in a scope now. */
+export type UndoSteps = { redo: UndoStep | null; undo: UndoStep | null };
+
 /** Somebody within a tenant: conversations have creators and members, and keys may act for one. */
 export type User = { created_at: Moment; id: string; name: string };
 
@@ -1218,6 +1224,13 @@ export interface Routes {
     query: undefined;
     body: SwitchTo;
     answer: Conversation;
+  };
+  /** Returns what undo and redo would do in a conversation now. */
+  'GET /conversations/{conversation}/undo': {
+    path: { conversation: ConversationId };
+    query: undefined;
+    body: undefined;
+    answer: UndoSteps;
   };
   /** Takes the last change of a conversation back. */
   'POST /conversations/{conversation}/undo': {
