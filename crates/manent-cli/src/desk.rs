@@ -5,12 +5,15 @@ use anyhow::{Context, Result};
 use jiff::Zoned;
 use manent::{Conversation, ConversationId, Database, Json, MessageId};
 use std::io::Read;
+use std::path::PathBuf;
 
 /// The store, the screen, and the time.
 pub struct Desk {
     pub database: Database,
     pub screen: Screen,
     pub now: Zoned,
+    /// The folder of the managed backups of this store.
+    pub backups: PathBuf,
 }
 
 impl Desk {

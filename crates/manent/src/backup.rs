@@ -179,6 +179,17 @@ pub(crate) fn of_before(folder: &Path) -> Result<Vec<(PathBuf, SystemTime)>> {
     backups(folder)
 }
 
+/// Takes a backup of what is left, and only then removes those from before; returns how many went.
+pub(crate) async fn renew_backups(database: &Database, folder: &Path) -> Result<i64> {
+    let before = of_before(folder)?;
+    if before.is_empty() {
+        return Ok(0);
+    }
+    let plan = BackupPlan { folder: folder.to_owned(), every: Duration::ZERO, keep: before.len() + 1 };
+    database.backup_if_due(&plan).await?;
+    remove(&before)
+}
+
 /// Does something with a copy of a backup that nobody else sees.
 pub(crate) async fn with_copy<T>(from: &Path, work: impl AsyncFnOnce(&Path) -> Result<T>) -> Result<T> {
     let folder = private_folder()?;

@@ -8,6 +8,7 @@ use clap::Args;
 use manent::store::{Erase, ListCursor};
 use manent::{
     Author, Conversation, ConversationDraft, ConversationKind, ConversationPatch, ConversationStatus, ListQuery,
+    OldBackups,
 };
 
 /// Names one conversation.
@@ -307,10 +308,19 @@ impl Purge {
     }
 }
 
-/// Destroys what was said, without a trace in the files, and prints a receipt.
+/// Destroys what was said, without a trace in the files, and prints a receipt of what went and what is kept.
+#[derive(Args)]
+pub struct EraseArgs {
+    #[command(flatten)]
+    target: EraseTarget,
+    /// Also from the managed backups: a new one is taken, and those from before are removed.
+    #[arg(long)]
+    backups: bool,
+}
+
 #[derive(Args)]
 #[group(required = true, multiple = false)]
-pub struct EraseArgs {
+struct EraseTarget {
     /// A conversation with everything in it.
     #[arg(long, value_name = "ID")]
     conversation: Option<String>,
@@ -324,7 +334,8 @@ pub struct EraseArgs {
 
 impl EraseArgs {
     pub async fn run(self, desk: &Desk) -> Result<()> {
-        let (target, named) = match (self.conversation, self.message, self.author) {
+        let EraseTarget { conversation, message, author } = self.target;
+        let (target, named) = match (conversation, message, author) {
             (Some(text), ..) => {
                 let id = desk.conversation(&text).await?;
                 let found = desk.database.conversation(id).await?;
@@ -341,7 +352,14 @@ impl EraseArgs {
             }
         };
         desk.screen.confirm(&format!("Erase {named}? This cannot be undone."))?;
-        desk.screen.json(&desk.database.erase(target).await?)
+        let old_backups = if self.backups { OldBackups::Replace } else { OldBackups::Keep };
+        let erased = desk.database.erase_content(target, Some(&desk.backups), old_backups).await?;
+        desk.screen.json(&erased)?;
+        if erased.kept.backups > 0 {
+            let (count, folder) = (erased.kept.backups, desk.backups.display());
+            desk.screen.warn(&format!("{count} managed backups in {folder} still hold it; --backups replaces them"));
+        }
+        Ok(())
     }
 }
 

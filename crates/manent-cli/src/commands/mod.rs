@@ -158,7 +158,7 @@ impl Command {
             home.must_exist()?;
         }
         let database = home.open()?;
-        let desk = Desk { database, screen, now: jiff::Zoned::now() };
+        let desk = Desk { database, screen, now: jiff::Zoned::now(), backups: home.backups() };
         let done = command.at(&desk).await;
         let closed = desk.database.close().await;
         done?;

@@ -277,3 +277,28 @@ fn a_backup_is_restored_on_a_machine_that_has_no_folder_yet() {
     assert!(on_fresh(&["verify"]).0);
     assert!(on_fresh(&["show", &chat]).1.contains("words"));
 }
+
+#[test]
+fn an_erasure_names_the_backups_that_still_hold_it_and_replaces_them_if_asked() {
+    let home = Home::new();
+    let chat = home.good(&["new", "secret"]);
+    let (first, second) = (home.good(&["append", &chat, "canary-one"]), home.good(&["append", &chat, "canary-two"]));
+    let folder = home.path().join("backups");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let managed = folder.join("manent-000001700000000.backup");
+    home.good(&["backup", managed.to_str().expect("a path")]);
+    let kept = home.run(&["erase", "--message", &first, "--yes"]);
+    assert_eq!(kept.code, 0, "{kept:?}");
+    assert!(kept.out.replace(' ', "").contains("\"backups\":1"), "{}", kept.out);
+    assert!(kept.err.contains("1 managed backups in") && kept.err.contains("--backups"), "{}", kept.err);
+    let holds = |word: &str| {
+        let files = std::fs::read_dir(&folder).expect("a folder").flatten();
+        let texts: Vec<Vec<u8>> = files.filter_map(|file| std::fs::read(file.path()).ok()).collect();
+        assert!(!texts.is_empty(), "there is a backup");
+        texts.iter().any(|bytes| bytes.windows(word.len()).any(|window| window == word.as_bytes()))
+    };
+    assert!(holds("canary-one") && holds("canary-two"));
+    let replaced = home.run(&["erase", "--message", &second, "--backups", "--yes"]);
+    assert!(replaced.out.replace(' ', "").contains("\"backups_removed\":1"), "{replaced:?}");
+    assert!(!managed.exists() && !holds("canary-one") && !holds("canary-two"));
+}

@@ -289,7 +289,7 @@ fn the_commands_are_documented() {
 }
 
 /// What commands reach by another name.
-const BY_ANOTHER_NAME: [(&str, &str); 23] = [
+const BY_ANOTHER_NAME: [(&str, &str); 24] = [
     ("set_project", "`manent set --project`"),
     ("set_members", "`manent set --member`"),
     ("set_metadata", "`manent set --metadata`"),
@@ -310,6 +310,7 @@ const BY_ANOTHER_NAME: [(&str, &str); 23] = [
     ("next_piece", "`manent blob get`"),
     ("refresh", "every command reads who may come in when it begins"),
     ("follow", "`manent serve` does while it runs"),
+    ("erase", "`manent erase` also tells what is kept"),
     ("end_idle_streams", "`manent serve` does while it runs"),
     ("granted", "whoever runs commands has the files in hand"),
     ("ended", "`manent serve` cuts the answers of whoever is no longer let in"),

@@ -9,10 +9,10 @@ use axum::extract::State;
 use axum::http::{Method, StatusCode};
 use manent::model::{KeyScope, Micros, ProjectId};
 use manent::store::system::AuditDraft;
-use manent::store::{Count, Erase, Receipt};
+use manent::store::{Count, Erase};
 use manent::{
     Conversation, ConversationDraft, ConversationId, ConversationKind, ConversationPatch, ConversationStatus,
-    ListQuery, MessageId,
+    ErasedContent, ListQuery, MessageId, OldBackups,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -97,10 +97,16 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new(Method::POST, "/erase", "erase", erase)
             .needs(KeyScope::Admin)
             .audited("erase")
-            .says("Destroys a message, a conversation or all that an author wrote, without a trace in the files.")
+            .says(
+                "Destroys a message, a conversation or all that an author wrote, without a trace in the files. The answer says \
+                 what is kept; `backups=replace` replaces the managed backups.",
+            )
             .library("erase")
+            .library("erase_content")
+            .query::<EraseParameters>()
             .body::<ErasePlan>()
-            .answers::<Receipt>(200),
+            .answers::<ErasedContent>(200)
+            .may_take_long(),
     ];
     group("Conversations", operations)
 }
@@ -224,6 +230,15 @@ enum ErasePlan {
     Author(String),
 }
 
+/// What is done about copies.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct EraseParameters {
+    /// Whether managed backups from before are kept (`keep`) or replaced by a new one (`replace`).
+    #[serde(default)]
+    backups: OldBackups,
+}
+
 async fn list(Here(database): Here, Asked(mut asked): Asked<ListParameters>) -> Answer<axum::Json<Conversations>> {
     if let Some(external_id) = asked.external_id.take() {
         let found = database.conversation_by_external_id(&external_id).await;
@@ -335,8 +350,12 @@ async fn erase(
     State(app): State<App>,
     Asker(asker): Asker,
     Write(database): Write,
+    Asked(asked): Asked<EraseParameters>,
     Json(plan): Json<ErasePlan>,
-) -> Answer<axum::Json<Receipt>> {
+) -> Answer<axum::Json<ErasedContent>> {
+    if asked.backups == OldBackups::Replace {
+        asker.who.reaches_everything()?;
+    }
     // Not the id of an author: the log would remember whom nobody is to remember.
     let named = match &plan {
         ErasePlan::Message(id) => id.to_string(),
@@ -348,8 +367,9 @@ async fn erase(
         ErasePlan::Conversation(id) => Erase::Conversation(id),
         ErasePlan::Author(id) => Erase::Author(id),
     };
-    let receipt = database.erase(target).await?;
-    let line = AuditDraft::new("erased", Some(asker.tenant), asker.by).detail((named, &receipt));
+    let folder = app.tenants.backups_of(asker.tenant);
+    let erased = database.erase_content(target, folder.as_deref(), asked.backups).await?;
+    let line = AuditDraft::new("erased", Some(asker.tenant), asker.by).detail((named, &erased));
     app.tenants.audit(line).await?;
-    Ok(axum::Json(receipt))
+    Ok(axum::Json(erased))
 }

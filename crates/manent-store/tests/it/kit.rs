@@ -216,9 +216,13 @@ pub async fn redo(store: &dyn Store, scope: Scope) {
 }
 
 async fn step(store: &dyn Store, scope: Scope, step: Step) {
-    let target = store.undo_target(scope, step).await.expect("the journal can be read");
-    let position = target.unwrap_or_else(|| panic!("there is nothing to {step:?}"));
-    commit(store, Change::Undo { position }).await;
+    let target = store.undo_target(scope.clone(), step).await.expect("the journal can be read");
+    match (target, scope) {
+        (Some(position), _) => drop(commit(store, Change::Undo { position }).await),
+        // Undo inside a conversation stops at its creation, which its position still undoes.
+        (None, Scope::Conversation(id)) if step == Step::Undo => uncreate(store, id).await,
+        _ => panic!("there is nothing to {step:?}"),
+    }
 }
 
 /// Reads the whole shown path, or that of a branch, page by page.

@@ -1,7 +1,7 @@
 //! Erasing a tenant or a user: everything goes, managed backups as well, and a receipt says what.
 
 use super::{Tenants, files, to_the_end};
-use crate::backup::BackupPlan;
+use crate::backup::renew_backups;
 use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::ids::now;
@@ -14,7 +14,6 @@ use manent_store::{Destroyed, Erase, ListQuery, Receipt, StoreError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use std::time::Duration;
 
 // Receipts are kept for ever: a field that is added later needs a default.
 /// What an erasure removed.
@@ -152,7 +151,7 @@ impl Tenants {
             }
         }
         if let Some(folder) = self.backups_of(tenant) {
-            erasure.backups = renew_backups(&database, folder).await?;
+            erasure.backups = renew_backups(&database, &folder).await?;
         }
         // Before it is forgotten: what a crash leaves then is a server without old backups, not backups that tell.
         erasure.backups += self.forget_system_backups().await?;
@@ -240,15 +239,4 @@ async fn alone_of(database: &Database, user: &str) -> Result<Vec<manent_model::C
             None => return Ok(found),
         }
     }
-}
-
-/// Takes a backup of what is left, and only then removes those from before; returns how many went.
-async fn renew_backups(database: &Database, folder: PathBuf) -> Result<i64> {
-    let before = crate::backup::of_before(&folder)?;
-    if before.is_empty() {
-        return Ok(0);
-    }
-    let plan = BackupPlan { folder, every: Duration::ZERO, keep: before.len() + 1 };
-    database.backup_if_due(&plan).await?;
-    crate::backup::remove(&before)
 }

@@ -201,11 +201,15 @@ fn delete_attached(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budget:
             budget.receipt.attached += budget.spend(gone);
         }
     }
-    if depth == Depth::Erase && budget.left > 0 {
+    if budget.left <= 0 {
+        return Ok(());
+    }
+    let id = row.id.to_string();
+    budget.receipt.scratch += execute_counted(tx.connection, "delete from scratch where id = $1", [&id])? as i64;
+    // A memory outlives a purge: it is a text of its own, and only loses where it came from.
+    if depth == Depth::Erase {
         let sql = "select no, id from memory where conversation_no = $1 limit $2";
         forget_memories(tx, sql, (row.no, budget.left), budget)?;
-        let id = row.id.to_string();
-        budget.receipt.scratch += execute_counted(tx.connection, "delete from scratch where id = $1", [&id])? as i64;
         forget_origin(tx, "conversation", &id, budget)?;
     }
     Ok(())

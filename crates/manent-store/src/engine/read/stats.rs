@@ -19,8 +19,9 @@ pub(crate) fn add_conversation(reading: &mut Reading<'_>, id: ConversationId, st
 
 fn add_path(reading: &mut Reading<'_>, head: Head, stats: &mut Stats) -> Outcome<()> {
     let mut counter = Counter::default();
-    // The words of one message are the difference of the running sums around it.
-    let sql = "select key, facts, words_sum, lag(words_sum, 1, 0) over (order by key)
+    // What one message counts is the difference of the running sums around it; for a stream that is nothing until it ends.
+    let sql = "select key, facts, words_sum - lag(words_sum, 1, 0) over (order by key),
+                tokens_sum - lag(tokens_sum, 1, 0) over (order by key)
          from message
          where key between $1 and $2
          order by key";
@@ -30,7 +31,7 @@ fn add_path(reading: &mut Reading<'_>, head: Head, stats: &mut Stats) -> Outcome
         let found: Vec<(i64, Vec<u8>, i64, i64)> = rows(reading.connection, sql, (from, range.to.0), |row| {
             Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
         })?;
-        for (key, facts, words_sum, before_words) in found {
+        for (key, facts, words, tokens) in found {
             if key < range.from.0 {
                 continue;
             }
@@ -39,16 +40,14 @@ fn add_path(reading: &mut Reading<'_>, head: Head, stats: &mut Stats) -> Outcome
             if !facts.flags.seen.by_reader || facts.flags.status == MessageStatus::Failed {
                 continue;
             }
-            // The words and tokens of a stream count when it ends; its words are not in the running sums either.
-            let tokens = facts.tokens.filter(|_| facts.flags.status != MessageStatus::Streaming);
             let model = facts.model_no.map(|no| reading.caches.name(reading.connection, no)).transpose()?;
             let message = Counted {
                 role: reading.caches.name(reading.connection, facts.role_no)?.to_string(),
                 model: model.map(|model| model.to_string()),
                 at: (facts.flags.known == Known::Exact).then_some(Micros(facts.at)),
                 day: Micros(facts.at).day(),
-                words: words_sum - before_words,
-                tokens: tokens.map_or(0, i64::from),
+                words,
+                tokens,
             };
 
             counter.add(stats, &message);

@@ -326,7 +326,7 @@ pub async fn ids_are_found_by_the_beginning_of_their_text(store: &dyn Store) {
     );
     let ids = say(store, a, &["one", "two"]).await;
     let gone = say(store, purged, &["gone"]).await[0];
-    undo(store, Scope::Conversation(undone)).await;
+    uncreate(store, undone).await;
     for id in [trashed, purged] {
         let status = Some(ConversationStatus::Trashed);
         patch(store, id, ConversationPatch { status, ..Default::default() }).await;

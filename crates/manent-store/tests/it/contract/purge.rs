@@ -134,10 +134,14 @@ pub async fn a_purge_takes_everything_that_was_attached(store: &dyn Store) {
         metadata: None,
     };
     commit(store, Change::PutMemory { memory: memory.clone() }).await;
+    let (kind, actor) = ("draft".to_owned(), String::new());
+    let draft = Scratch { kind, id: conversation.to_string(), actor, body: json("\"typed\""), at: at(1) };
+    commit(store, Change::PutScratch { scratch: draft }).await;
     trash(store, conversation).await;
     purge(store, conversation).await;
     gone(store, conversation, message_id).await;
     assert_eq!(store.open_tool_calls(9).await.expect("readable"), []);
+    assert_eq!(store.scratch(ScratchQuery::default()).await.expect("readable"), [], "its draft is gone");
     assert_eq!(store.blob(sha256).await.expect("readable"), None, "nothing shows it any more");
     let memories = store.memories(MemoriesQuery { limit: 9, ..Default::default() }).await.expect("readable");
     assert_eq!(memories, [Memory { conversation: None, message: None, ..memory }], "a memory outlives its source");

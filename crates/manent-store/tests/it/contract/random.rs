@@ -41,9 +41,18 @@ impl Model {
         path.iter().map(|id| self.texts[id].0.clone()).collect()
     }
 
+    /// Remembers what was there; what changed nothing is no step.
     fn did(&mut self, old: Old) {
-        self.undo.push(old);
-        self.redo.clear();
+        let changed = match &old {
+            Old::Head(head) => *head != self.head,
+            Old::Title(title) => *title != self.title,
+            Old::Tags(tags) => *tags != self.tags,
+            Old::State(_) => true,
+        };
+        if changed {
+            self.undo.push(old);
+            self.redo.clear();
+        }
     }
 
     fn go(&mut self, head: Shown) {

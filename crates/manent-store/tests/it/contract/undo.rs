@@ -428,7 +428,7 @@ pub async fn what_leaves_no_old_value_is_stepped_over(store: &dyn Store) {
 
 pub async fn what_takes_back_or_destroys_stands_alone(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
-    let position = store.undo_target(Scope::Conversation(conversation), Step::Undo).await.expect("readable");
+    let position = store.undo_target(Scope::Everything, Step::Undo).await.expect("readable");
     let position = position.expect("something to undo");
     for first in [
         Change::Undo { position },

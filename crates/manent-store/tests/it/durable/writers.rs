@@ -9,7 +9,7 @@ use manent_store::*;
 /// As a program left it that did not keep who wrote what.
 pub(super) const WITHOUT_WRITERS: &str = "drop index state_actor; alter table state drop column actor_no;
      drop index input_actor; alter table input drop column actor_no;
-     drop index memory_actor; alter table memory drop column actor_no;";
+     drop index memory_actor; alter table memory drop column actor_no; drop table stream;";
 
 /// Two people set, ask and remember, more often than is looked at in one read.
 pub(super) async fn written(store: &dyn Store) -> ConversationId {

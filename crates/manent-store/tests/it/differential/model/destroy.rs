@@ -85,10 +85,10 @@ impl Tx<'_> {
         thread.events.clear();
         let id = thread.id;
         let messages: Vec<MessageId> = thread.messages.keys().copied().collect();
+        self.data.library_mut().scratch.retain(|(_, about, _), _| *about != id.to_string());
         if depth == Depth::Erase {
             self.forget_memories(|memory| memory.value.conversation == Some(id));
             let library = self.data.library_mut();
-            library.scratch.retain(|(_, about, _), _| *about != id.to_string());
             library.origins.retain(|origin| origin.value.object != OriginObject::Conversation(id));
         }
         let before_runs = self.data.before_runs(serial);

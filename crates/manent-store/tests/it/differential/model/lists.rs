@@ -155,7 +155,7 @@ impl Data {
                 let (_, kept) = self.message(id)?;
                 // What was erased is counted as it was.
                 if let Some(counted) = Counted::of(&kept.shown().content) {
-                    counter.add(&mut stats, &Counted { words: kept.sums.words, ..counted });
+                    counter.add(&mut stats, &Counted { words: kept.sums.words, tokens: kept.sums.tokens, ..counted });
                 }
             }
         }

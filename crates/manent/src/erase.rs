@@ -1,0 +1,66 @@
+//! Erasing content, with what is done about the copies of it in managed backups.
+
+use crate::backup::{backups, renew_backups};
+use crate::database::Database;
+use crate::error::Result;
+use manent_store::{Erase, Receipt};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// What becomes of the managed backups from before an erasure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OldBackups {
+    /// They stay, and still hold what was erased.
+    #[default]
+    Keep,
+    /// A backup of what is left is taken, and they are removed.
+    Replace,
+}
+
+/// What an erasure removed, and what still holds some of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ErasedContent {
+    /// What was removed from the store.
+    #[serde(flatten)]
+    pub receipt: Receipt,
+    /// Managed backups that were removed.
+    pub backups_removed: i64,
+    /// What was kept.
+    pub kept: Kept,
+}
+
+/// What an erasure leaves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Kept {
+    /// Managed backups from before, each of which still holds what was erased.
+    pub backups: i64,
+    /// Lists of the store that keep names used by erased messages: each name is stored once for all conversations.
+    pub names: Vec<String>,
+}
+
+impl Database {
+    /// Erases, and replaces or counts the managed backups in a folder.
+    ///
+    /// Backups that were made elsewhere by hand are not known here.
+    pub async fn erase_content(
+        &self,
+        target: Erase,
+        folder: Option<&Path>,
+        old_backups: OldBackups,
+    ) -> Result<ErasedContent> {
+        let names: &[&str] = match target {
+            Erase::Author(_) => &["models"],
+            Erase::Message(_) | Erase::Conversation(_) => &["authors", "models"],
+        };
+        let receipt = self.erase(target).await?;
+        let (backups_removed, backups) = match (folder, old_backups) {
+            (None, _) => (0, 0),
+            (Some(folder), OldBackups::Replace) => (renew_backups(self, folder).await?, 0),
+            (Some(folder), OldBackups::Keep) => (0, backups(folder)?.len() as i64),
+        };
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        Ok(ErasedContent { receipt, backups_removed, kept: Kept { backups, names } })
+    }
+}
