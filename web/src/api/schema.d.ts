@@ -406,6 +406,9 @@ export type ErasePlanConversation = { conversation: ConversationId };
 /** One message, on every path that reaches it. */
 export type ErasePlanMessage = { message: MessageId };
 
+/** What an erasure removed, and what still holds some of it. */
+export type ErasedContent = { at: Moment; attached: number; backups_removed: number; blobs: number; conversations: number; finished: boolean; journal: number; kept: Kept; messages: number; scratch: number };
+
 /** What an erasure removed. */
 export type Erasure = { at: Moment; attached: number; audit: number; backups: number; bytes: number; conversations: number; files: number; keys: number; messages: number; rows: number; tenant: string; users: number };
 
@@ -514,8 +517,11 @@ export type JournalPage = { entries: (JournalEntry)[]; more: boolean; reached: n
 /** Any JSON, kept as it was written. */
 export type Json = unknown;
 
+/** What an erasure leaves. */
+export type Kept = { backups: number; names: (string)[] };
+
 /** Bytes that are kept. */
-export type Kept = { sha256: string };
+export type Kept2 = { sha256: string };
 
 /** What is known of a key; never its secret. */
 export type Key = { created_at: Moment; expires_at?: Moment | null; id: KeyId; name: string; projects?: (ProjectId)[] | null; rate?: number | null; revoked_at?: Moment | null; scopes: KeyScopes; tenant: TenantId; used_at?: Moment | null; user?: string | null };
@@ -644,6 +650,9 @@ export type Noted = { id: NoteId };
 
 /** An empty object. */
 export type Nothing = { [name: string]: unknown };
+
+/** What becomes of the managed backups from before an erasure.  - `keep`: They stay, and still hold what was erased. - `replace`: A backup of what is left is taken, and they are removed. */
+export type OldBackups = "keep" | "replace";
 
 /** A tool call and the conversation it belongs to. */
 export type OpenCall = { conversation: ConversationId; tool_call: ToolCallTrail };
@@ -915,7 +924,7 @@ export interface Routes {
     path: undefined;
     query: undefined;
     body: undefined;
-    answer: Kept;
+    answer: Kept2;
   };
   /** Returns bytes, never to be shown as a page of this site. */
   'GET /blobs/{sha256}': {
@@ -1281,12 +1290,12 @@ export interface Routes {
     body: undefined;
     answer: (Document)[];
   };
-  /** Destroys a message, a conversation or all that an author wrote, without a trace in the files. */
+  /** Destroys a message, a conversation or all that an author wrote, without a trace in the files. The answer says what is kept; `backups=replace` replaces the managed backups. */
   'POST /erase': {
     path: undefined;
-    query: undefined;
+    query: { backups?: OldBackups };
     body: ErasePlan;
-    answer: Receipt;
+    answer: ErasedContent;
   };
   /** Returns everything, one conversation, or those in which a search finds something, as JSON lines that an import takes in without loss. */
   'GET /export': {
