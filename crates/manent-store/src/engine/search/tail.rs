@@ -2,6 +2,7 @@
 //! and open streams, whose text still grows.
 
 use super::super::connection::{Connection, maybe, one, rows};
+use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
 use super::super::read::Reading;
 use super::feed::{self, CURSOR, Cursor};
@@ -14,6 +15,9 @@ use std::time::Instant;
 
 /// So many messages are looked through; the index hurries when more wait.
 pub(crate) const TAIL_MAX: usize = 20_000;
+
+/// So many open streams are looked through. Each is read by itself, so a search in a store with thousands of them would wait.
+const STREAMS_MAX: usize = 100;
 
 /// What is not in the index.
 pub(crate) struct Tail {
@@ -112,7 +116,9 @@ pub(crate) fn tail(reading: &mut Reading<'_>, until: Instant) -> Outcome<Tail> {
         reach.waiting += found.messages.iter().map(|run| run.len() as i64).sum::<i64>();
     }
     reach.complete &= at.position >= reach.last;
-    entries.extend(open_streams(reading)?);
+    let streams = open_streams(reading)?;
+    reach.complete &= streams.len() <= STREAMS_MAX;
+    entries.extend(streams.into_iter().take(STREAMS_MAX));
     let thoughts: Vec<Entry> = entries
         .iter()
         .filter(|entry| entry.key.kind() == DocKind::Message)
@@ -144,12 +150,20 @@ fn unsure(reading: &mut Reading<'_>) -> Outcome<Vec<Entry>> {
     Ok(entries)
 }
 
-/// Reads the messages that are still being written, those with the latest chunks first.
+/// Reads the messages that are still being written, those with the latest chunks; one more than are searched, if there are
+/// so many.
 fn open_streams(reading: &Reading<'_>) -> Outcome<Vec<Entry>> {
-    let sql = "select key from stream order by renewed_at desc limit $1";
-    let keys: Vec<i64> = rows(reading.connection, sql, [TAIL_MAX as i64], |row| row.get(0))?;
-    let runs: Vec<Range> = keys.into_iter().map(|key| Range::one(Address(key))).collect();
-    feed::entries(reading, &runs)
+    let sql = "select m.key, m.arrival, m.facts
+         from (select key, renewed_at from stream order by renewed_at desc, key desc limit $1) s
+         join message m on m.key = s.key
+         order by s.renewed_at desc, s.key desc";
+    let found: Vec<(i64, i64, Vec<u8>)> =
+        rows(reading.connection, sql, [STREAMS_MAX as i64 + 1], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let entry = |(key, arrival, facts): (i64, i64, Vec<u8>)| {
+        let at = MessageFacts::decode(&facts)?.at;
+        Some(Entry { at, arrival, key: DocKey::new(DocKind::Message, key) })
+    };
+    Ok(found.into_iter().filter_map(entry).collect())
 }
 
 /// Reads what waits in a file, the newest of it.
