@@ -83,7 +83,7 @@ describe('files that are chosen', () => {
     }
   });
 
-  inPage('may be an export of Manent itself', {}, async (page) => {
+  inPage('may be an export of Manent itself', { allow: REFUSED }, async (page) => {
     await enter(page, server);
     const { id } = await make('Ours');
     await say(id, 'one');
@@ -98,7 +98,7 @@ describe('files that are chosen', () => {
     await until(async () => /1 conversation, 1 message added/.test(await page.getByTestId('imported').innerText()), 'what came in is counted');
   });
 
-  inPage('of several kinds are imported each by itself, and one that fails hides nothing', {}, async (page) => {
+  inPage('of several kinds are imported each by itself, and one that fails hides nothing', { allow: REFUSED }, async (page) => {
     await enter(page, server);
     const { id } = await make('Travels');
     await say(id, 'one');
