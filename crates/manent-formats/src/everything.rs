@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// More folders than this are not looked into.
 const FOLDERS_MAX: usize = 20_000;
-/// Files that systems and SQLite leave everywhere, and that nobody misses.
+/// Files of operating systems and of SQLite that hold no conversations; a report leaves them out.
 const LITTER: [&str; 4] = [".DS_Store", "Thumbs.db", "desktop.ini", "-shm"];
 
 /// Reads all that is of a known format, or of the one that is asked for, then tells what was left out.

@@ -70,7 +70,7 @@ struct Session {
     /// The digest of the token, if it was begun with that: it ends when there is another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     token: Option<String>,
-    /// The digest of the secret that the page keeps. A session from before there was one lets nobody in.
+    /// The digest of the secret that the page keeps. A session without one is refused.
     #[serde(default)]
     page: String,
 }

@@ -56,7 +56,7 @@ impl Drop for Turn {
     fn drop(&mut self) {
         self.held = None;
         let mut locks = self.in_flight.locks();
-        // The table has one and this has one: nobody else waits.
+        // Two references, in the table and here: no other request waits for this key.
         if Arc::strong_count(&self.lock) <= 2 {
             locks.remove(&self.name);
         }
@@ -98,7 +98,7 @@ mod tests {
     fn in_flight_same_key_waits_and_table_is_emptied() {
         let in_flight = Arc::<InFlight>::default();
         let name = |key: &str| (DEFAULT_TENANT, None, key.to_owned());
-        let first = in_flight.turn(name("a")).now_or_never().expect("nobody else has it");
+        let first = in_flight.turn(name("a")).now_or_never().expect("the key is free");
         let mut second = Box::pin(in_flight.turn(name("a")));
         assert!((&mut second).now_or_never().is_none());
         assert!(in_flight.turn(name("b")).now_or_never().is_some());

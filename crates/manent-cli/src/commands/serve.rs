@@ -71,7 +71,8 @@ impl Serve {
         let is_chosen = token.is_some();
         let server = Server::bind(tenants, options, token).await?;
         let (store, link, address) = (&home.store, server.login_link(), server.address());
-        // Whoever chose the token knows it. Without a terminal, what is printed is kept in a log: a service manager's, mostly.
+        // A chosen token needs no link. Without a terminal the output usually ends in the log of a service manager, where
+        // a token must not be.
         let shown = match is_chosen || !std::io::stdout().is_terminal() {
             true => format!("http://{address}/"),
             false => link.clone(),

@@ -165,7 +165,7 @@ fn a_store_that_is_not_there_is_made_only_by_what_begins_one() {
         &["backup", "copy.backup"],
     ];
     for command in reads {
-        // Also where nobody named a store, as on a new machine.
+        // Also without --db, as on a new machine.
         for store in [&["--db", path][..], &[]] {
             let said = home.run(&[store, command].concat());
             assert_eq!(said.code, 1, "{command:?}");

@@ -100,7 +100,7 @@ pub fn of(label: &str, mut files: Vec<(String, File)>) -> Result<Box<dyn Tree + 
         let file = file.try_clone().map_err(failed)?;
         return Ok(Box::new(Zip::open(name, file)?));
     }
-    // What somebody calls a file is no path here.
+    // The name comes from the sender of an upload and must not be used as a path.
     let files = files.into_iter().map(|(name, file)| (crate::names::safe(&name), file)).collect();
     Ok(Box::new(Files::new(label, files).map_err(failed)?))
 }

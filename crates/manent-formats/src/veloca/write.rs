@@ -18,7 +18,7 @@ pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&s
     let root = library.root().cloned();
     let known = root.as_ref().and_then(|root| Generation::of(&root.generation));
     let asked = asked(NAME, &GENERATIONS, generation, Generation::of)?;
-    // The newest one, which the readers of all programs that are in use accept; the first is the seed's, and nobody's.
+    // The newest generation, which both real readers accept; no program reads the first one, which is the seed's.
     let generation = asked.or(known).unwrap_or(Generation::Rust);
     let frame = root.and_then(|root| root.style.read::<FileFrame>().ok());
     let frame = frame.filter(|_| known == Some(generation));
