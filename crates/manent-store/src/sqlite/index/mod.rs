@@ -78,10 +78,11 @@ impl IndexReader {
         }
         let identity = identity(options);
         let connection = open_index(&path(options), Missing::IsNone)?;
-        connection.pragma_update(None, "query_only", true)?;
         if user_version(&connection)? != LAYOUT {
             return Ok(None);
         }
+        SPOKEN.iter().try_for_each(|sql| connection.execute_batch(sql))?;
+        connection.pragma_update(None, "query_only", true)?;
         // Reads what tables there are.
         connection.query_row("select count(*) from run", [], |row| row.get::<_, i64>(0))?;
         Ok(Some(Self { connection, identity }))
@@ -268,13 +269,7 @@ impl Index {
 /// Opens the index to compare it with the store; none if there is none yet.
 pub(super) fn open_to_check(options: &SqliteOptions) -> Result<Option<Connection>> {
     let opened = IndexReader::open(options).map_err(|error| error.said("opening the index"))?;
-    let Some(IndexReader { connection, .. }) = opened else { return Ok(None) };
-    let look = || -> rusqlite::Result<()> {
-        connection.pragma_update(None, "query_only", false)?;
-        SPOKEN.iter().try_for_each(|sql| connection.execute_batch(sql))
-    };
-    look().map_err(|error| failed("opening the index", error))?;
-    Ok(Some(connection))
+    Ok(opened.map(|index| index.connection))
 }
 
 /// Deletes the files of the index.

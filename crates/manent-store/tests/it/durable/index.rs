@@ -373,3 +373,40 @@ fn what_is_not_indexed_is_looked_through_no_longer_than_somebody_waits() {
         assert_eq!((found.hits.len(), found.cut_short, found.reach.complete), (1, false, true));
     });
 }
+
+/// A prefix that begins very many words is not merged inside the index, which no time limit would end.
+#[test]
+fn search_by_frequent_prefix_finds_the_newest() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    runtime().block_on(async {
+        let store = open(folder.path());
+        let talk = conversation(&store, "named").await;
+        // More than the limit up to which a prefix is asked of the index.
+        for part in 0..22 {
+            let texts: Vec<String> = (0..1_000)
+                .map(|place| match part * 1_000 + place {
+                    number if number % 1_000 == 7 => format!("test{number} rare"),
+                    number => format!("test{number}"),
+                })
+                .collect();
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            say(&store, talk, &texts).await;
+        }
+        say(&store, talk, &["nothing of the kind"]).await;
+        indexed(&store).await;
+        let clock = Clock { now: at(0), offset_seconds: 0 };
+        let found = |text: &'static str| {
+            let query = Query::parse(text, clock).expect("a test asks what can be read");
+            store.search(Search { limit: 20, ..Search::new(query, clock.now) })
+        };
+        let page = found("te*").await.expect("readable");
+        let texts: Vec<String> = page.hits.iter().map(|hit| hit.snippet.text.clone()).collect();
+        let newest: Vec<String> = (0..20).map(|back| format!("test{}", 21_999 - back)).collect();
+        assert_eq!((texts, page.cut_short), (newest, false));
+        // Beside another word the prefix is looked for in the texts alone.
+        assert_eq!(found("rare te*").await.expect("readable").hits.len(), 20);
+        assert_eq!(found("rare zz*").await.expect("readable").hits.len(), 0);
+        assert_eq!(found("nothing -te*").await.expect("readable").hits.len(), 1);
+        assert_eq!(found("rare -te*").await.expect("readable").hits.len(), 0);
+    });
+}
