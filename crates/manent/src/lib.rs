@@ -64,7 +64,7 @@ pub use error::{Error, Result};
 pub use export::{DiskOut, ExportPlan, Exported, Lost, Parcel, Replace, StagedFile};
 pub use ids::request_key;
 pub use import::{ImportMode, ImportedReport};
-pub use jsonl::{ExportSelection, ImportProblem, ImportReport};
+pub use jsonl::{DamagedRecord, ExportSelection, ImportProblem, ImportReport, LinesReport};
 pub use library::MemoryDraft;
 pub use manent_formats as formats;
 pub use manent_model as model;

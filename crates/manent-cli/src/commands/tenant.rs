@@ -91,12 +91,13 @@ impl Tenant {
                 tenants.audit(AuditDraft::new("tenant.export", Some(tenant.id), operator())).await?;
                 let database = tenants.database(tenant.id).await?;
                 let Some(path) = output.filter(|path| path.as_os_str() != "-") else {
-                    database.export_jsonl(&ExportSelection::Everything, std::io::stdout()).await?;
-                    return Ok(());
+                    let report = database.export_jsonl(&ExportSelection::Everything, std::io::stdout()).await?;
+                    return super::transfer::tell_damaged(screen, &report);
                 };
                 let (staged, file) = super::transfer::staged_file(&path, Replace::Never)?;
-                database.export_jsonl(&ExportSelection::Everything, file).await?;
-                staged.place().with_context(|| format!("writing {}", path.display()))
+                let report = database.export_jsonl(&ExportSelection::Everything, file).await?;
+                staged.place().with_context(|| format!("writing {}", path.display()))?;
+                super::transfer::tell_damaged(screen, &report)
             }
             What::Erase { tenant } => {
                 let tenant = tenants.tenant(&tenant).await?;

@@ -3,12 +3,13 @@
 use super::foreign;
 use crate::desk::Desk;
 use crate::progress::{Reading, Spinner, when_indexed};
+use crate::screen::Screen;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use manent::export::{ExportPlan, Replace, StagedFile};
 use manent::formats::redact::RedactedLines;
 use manent::formats::{self, Format};
-use manent::{ConversationId, ConversationStatus, ExportSelection, ListQuery};
+use manent::{ConversationId, ConversationStatus, DamagedRecord, ExportSelection, LinesReport, ListQuery};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -98,8 +99,9 @@ impl Export {
         let selection = chosen.map_or(ExportSelection::Everything, ExportSelection::Conversations);
         let Some(path) = self.output.as_ref().filter(|path| path.as_os_str() != "-") else {
             let mut out = BufWriter::new(std::io::stdout());
-            self.write_lines(desk, &selection, &mut out).await?;
-            return out.flush().context("writing to standard output");
+            let report = self.write_lines(desk, &selection, &mut out).await?;
+            out.flush().context("writing to standard output")?;
+            return tell_damaged(&desk.screen, &report);
         };
         let replace = if self.force { Replace::Files } else { Replace::Never };
         let (staged, file) = staged_file(path, replace)?;
@@ -107,23 +109,40 @@ impl Export {
         let mut out = BufWriter::new(file);
         let exported = self.write_lines(desk, &selection, &mut out).await;
         spinner.end();
-        let lines = exported?;
+        let report = exported?;
         out.into_inner()
             .map_err(|error| error.into_error())
             .and_then(|_| staged.place())
             .with_context(|| format!("writing {}", path.display()))?;
-        desk.screen.done(&format!("wrote {lines} lines to {}", path.display()));
-        Ok(())
+        desk.screen.done(&format!("wrote {} lines to {}", report.lines, path.display()));
+        tell_damaged(&desk.screen, &report)
     }
 
-    async fn write_lines(&self, desk: &Desk, selection: &ExportSelection, out: impl Write + Send) -> Result<u64> {
+    async fn write_lines(
+        &self,
+        desk: &Desk,
+        selection: &ExportSelection,
+        out: impl Write + Send,
+    ) -> Result<LinesReport> {
         if !self.redact {
             return Ok(desk.database.export_jsonl(selection, out).await?);
         }
         let mut clean = RedactedLines::new(out);
-        let lines = desk.database.export_jsonl(selection, &mut clean).await?;
+        let report = desk.database.export_jsonl(selection, &mut clean).await?;
         foreign::tell_redacted(&desk.screen, clean.count());
-        Ok(lines)
+        Ok(report)
+    }
+}
+
+/// Names what an export left out because it was damaged; the command then ends with an error.
+pub fn tell_damaged(screen: &Screen, report: &LinesReport) -> Result<()> {
+    for DamagedRecord { conversation, what, id } in &report.damaged {
+        let place = conversation.map(|id| format!(" in {id}")).unwrap_or_default();
+        screen.warn(&format!("{what} {id}{place} is damaged and was left out"));
+    }
+    match report.damaged.len() {
+        0 => Ok(()),
+        many => Err(Partial(format!("{many} damaged records could not be written")).into()),
     }
 }
 
@@ -147,14 +166,14 @@ pub struct Import {
 
 /// Some of it could not be taken in.
 #[derive(Debug, thiserror::Error)]
-#[error("{0} could not be taken in")]
+#[error("{0}")]
 pub struct Partial(String);
 
 /// An error if something was skipped.
 pub fn in_part(skipped: usize) -> Result<()> {
     match skipped {
         0 => Ok(()),
-        skipped => Err(Partial(format!("{skipped} records")).into()),
+        skipped => Err(Partial(format!("{skipped} records could not be taken in")).into()),
     }
 }
 
@@ -247,7 +266,7 @@ async fn lines_in(desk: &Desk, path: &Path) -> Result<()> {
     }
     match report.problems.len() {
         0 => Ok(()),
-        problems => Err(Partial(format!("{problems} of {} lines", report.lines)).into()),
+        problems => Err(Partial(format!("{problems} of {} lines could not be taken in", report.lines)).into()),
     }
 }
 

@@ -81,10 +81,14 @@ pub(super) fn lines_of(database: Database, selection: ExportSelection, place: Pl
     tokio::task::spawn_blocking(move || {
         let _place = place;
         let broken = out.breaker();
-        if let Err(error) = runtime.block_on(database.export_jsonl(&selection, out)) {
-            tracing::warn!(code = error.code(), "an export ended early");
-            // The answer has begun, so it can only be cut: a reader must not take half for the whole.
-            broken.send();
+        match runtime.block_on(database.export_jsonl(&selection, out)) {
+            Ok(report) if report.damaged.is_empty() => {}
+            Ok(report) => tracing::warn!(damaged = report.damaged.len(), "an export left out damaged records"),
+            Err(error) => {
+                tracing::warn!(code = error.code(), "an export ended early");
+                // The answer has begun, so it can only be cut: a reader must not take half for the whole.
+                broken.send();
+            }
         }
     });
     let headers =

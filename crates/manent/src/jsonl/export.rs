@@ -7,9 +7,9 @@ use crate::error::{Error, Result};
 use manent_model::{Conversation, ConversationDraft, ConversationId, ConversationTimes, Document, MessageId, Project};
 use manent_store::{
     BranchInfo, ConversationRef, Direction, DocumentsQuery, EventsQuery, MemoriesQuery, MessagesQuery, OriginsQuery,
-    PAGE_MAX, ScratchQuery, WindowQuery,
+    PAGE_MAX, ScratchQuery, StoreError, WindowQuery,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::io::Write;
 
@@ -32,33 +32,57 @@ enum Company {
     Alone,
 }
 
+/// What an export came to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LinesReport {
+    /// How many lines were written.
+    pub lines: u64,
+    /// What could not be read and is not in the file.
+    pub damaged: Vec<DamagedRecord>,
+}
+
+/// Something that is not as it was written, so an export leaves it out. The file has a line for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DamagedRecord {
+    /// The conversation it belongs to, if it belongs to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ConversationId>,
+    /// What kind of thing it is.
+    pub what: String,
+    /// Its id.
+    pub id: String,
+}
+
 pub(super) struct Exporter<'a, W: Write> {
     pub database: &'a Database,
     out: W,
     lines: u64,
+    damaged: Vec<DamagedRecord>,
     /// Branches that were written, by their ids: a fork may only refer to one of those.
     written: HashSet<manent_model::BranchId>,
 }
 
 impl Database {
-    /// Writes conversations as JSON lines and returns how many lines there are.
+    /// Writes conversations as JSON lines.
     ///
-    /// A conversation that goes on from one that is not written gets the messages it needs as its own.
-    pub async fn export_jsonl<W: Write + Send>(&self, selection: &ExportSelection, out: W) -> Result<u64> {
-        let mut exporter = Exporter { database: self, out, lines: 0, written: HashSet::new() };
+    /// A conversation that goes on from one that is not written gets the messages it needs as its own. A damaged message is left
+    /// out, and so are damaged things beside messages, together with their list; the report names them.
+    pub async fn export_jsonl<W: Write + Send>(&self, selection: &ExportSelection, out: W) -> Result<LinesReport> {
+        let mut exporter = Exporter { database: self, out, lines: 0, damaged: Vec::new(), written: HashSet::new() };
         exporter.line(Kind::Manent, None, &Beginning { format: FORMAT })?;
         match selection {
             ExportSelection::Everything => exporter.everything().await?,
             ExportSelection::Conversations(ids) => {
                 for id in exporter.parents_first(ids).await? {
-                    exporter.conversation(id, Company::Alone).await?;
+                    let outcome = exporter.conversation(id, Company::Alone).await;
+                    exporter.or_damaged(Some(id), outcome)?;
                 }
             }
         }
         let end = End { lines: exporter.lines + 1 };
         exporter.line(Kind::End, None, &end)?;
         exporter.out.flush().map_err(written)?;
-        Ok(exporter.lines)
+        Ok(LinesReport { lines: exporter.lines, damaged: exporter.damaged })
     }
 }
 
@@ -80,20 +104,37 @@ impl<W: Write + Send> Exporter<'_, W> {
         Ok(())
     }
 
+    /// Goes on after damage: what could not be read is left out, reported, and has a line.
+    fn or_damaged<T: Default>(&mut self, conversation: Option<ConversationId>, outcome: Result<T>) -> Result<T> {
+        match outcome {
+            Err(Error::Store(StoreError::Altered { what, id })) => {
+                let damaged = DamagedRecord { conversation, what: what.to_owned(), id };
+                // The line belongs to the whole file: a reader must not take it for a part of the conversation.
+                self.line(Kind::Damaged, None, &damaged)?;
+                self.damaged.push(damaged);
+                Ok(T::default())
+            }
+            outcome => outcome,
+        }
+    }
+
     async fn everything(&mut self) -> Result<()> {
         let store = self.database.store.clone();
-        for project in store.projects().await? {
+        let projects = store.projects().await.map_err(Error::from);
+        for project in self.or_damaged(None, projects)? {
             self.line(Kind::Project, None, &Project { version: 1, ..project })?;
         }
         for (sha256, _) in store.blobs().await? {
-            self.blob(sha256).await?;
+            let outcome = self.blob(sha256).await;
+            self.or_damaged(None, outcome)?;
         }
         let sources = store.sources().await?;
         for source in &sources {
             self.line(Kind::Source, None, source)?;
         }
         for source in &sources {
-            for piece in store.quarantined(source.id).await? {
+            let pieces = store.quarantined(source.id).await.map_err(Error::from);
+            for piece in self.or_damaged(None, pieces)? {
                 self.line(Kind::Quarantined, None, &piece)?;
             }
         }
@@ -103,15 +144,18 @@ impl<W: Write + Send> Exporter<'_, W> {
             let Some(last) = ids.last() else { break };
             after = Some(*last);
             for id in &ids {
-                self.conversation(*id, Company::Everything).await?;
+                let outcome = self.conversation(*id, Company::Everything).await;
+                self.or_damaged(Some(*id), outcome)?;
             }
         }
-        for document in store.documents(DocumentsQuery::All).await? {
+        let documents = store.documents(DocumentsQuery::All).await.map_err(Error::from);
+        for document in self.or_damaged(None, documents)? {
             self.line(Kind::Document, None, &Document { version: 0, ..document })?;
         }
         let mut query = MemoriesQuery { limit: PAGE_MAX, ..MemoriesQuery::default() };
         loop {
-            let page = store.memories(query.clone()).await?;
+            let page = store.memories(query.clone()).await.map_err(Error::from);
+            let page = self.or_damaged(None, page)?;
             let Some(last) = page.last() else { break };
             query.after = Some(last.id);
             for memory in &page {
@@ -119,11 +163,13 @@ impl<W: Write + Send> Exporter<'_, W> {
             }
         }
         for source in &sources {
-            for origin in store.origins(OriginsQuery::Source(source.id)).await? {
+            let origins = store.origins(OriginsQuery::Source(source.id)).await.map_err(Error::from);
+            for origin in self.or_damaged(None, origins)? {
                 self.line(Kind::Origin, None, &origin)?;
             }
         }
-        for scratch in store.scratch(ScratchQuery::default()).await? {
+        let scratch = store.scratch(ScratchQuery::default()).await.map_err(Error::from);
+        for scratch in self.or_damaged(None, scratch)? {
             self.line(Kind::Scratch, None, &scratch)?;
         }
         Ok(())
@@ -162,7 +208,8 @@ impl<W: Write + Send> Exporter<'_, W> {
         let branches = store.branches(id).await?;
         let Some(first) = branches.first() else { return Err(Error::not_found("branch of", id)) };
         if company == Company::Alone {
-            self.needed_by(id, &branches).await?;
+            let outcome = self.needed_by(id, &branches).await;
+            self.or_damaged(Some(id), outcome)?;
         }
         let mut record = record_of(&shown, first);
         if company == Company::Alone {
@@ -177,7 +224,8 @@ impl<W: Write + Send> Exporter<'_, W> {
         if let Some(head) = head {
             self.line(Kind::Head, Some(id), &HeadRecord { branch: head.id, message: shown.head })?;
         }
-        self.attached(id).await
+        let outcome = self.attached(id).await;
+        self.or_damaged(Some(id), outcome)
     }
 
     /// Writes what the messages of a conversation refer to: blobs, and the files they came from.
@@ -242,10 +290,26 @@ impl<W: Write + Send> Exporter<'_, W> {
         for message in inline {
             self.message(id, branch.id, message).await?;
         }
-        let mut after: Option<MessageId> = None;
+        let (mut after, mut limit): (Option<MessageId>, u32) = (None, PAGE_MAX);
         loop {
-            let query = MessagesQuery::Branch { branch: branch.id, after, limit: PAGE_MAX };
-            let page = self.database.store.messages(query).await?;
+            let query = MessagesQuery::Branch { branch: branch.id, after, limit };
+            let page = match self.database.store.messages(query).await {
+                // A damaged message ends its page. Shorter pages find which one it is; the walk goes on behind it.
+                Err(StoreError::Altered { what: "message", .. }) if limit > 1 => {
+                    limit /= 2;
+                    continue;
+                }
+                Err(StoreError::Altered { what: "message", id: damaged }) => {
+                    let Ok(behind) = damaged.parse() else {
+                        return Err(StoreError::Altered { what: "message", id: damaged }.into());
+                    };
+                    let error = StoreError::Altered { what: "message", id: damaged };
+                    self.or_damaged(Some(id), Err::<(), _>(error.into()))?;
+                    (after, limit) = (Some(behind), PAGE_MAX);
+                    continue;
+                }
+                page => page?,
+            };
             let Some(last) = page.last() else { break };
             after = Some(last.message.id);
             for placed in page {

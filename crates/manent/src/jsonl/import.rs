@@ -1,6 +1,7 @@
 //! Reading: line by line through the low lane; a broken line is reported with its place, and the rest goes on.
 
 use super::branch::Waiting;
+use super::export::DamagedRecord;
 use super::group::*;
 use super::known::Known;
 use super::line::{LINE_MAX, Read, read_line};
@@ -477,6 +478,12 @@ impl Importer<'_> {
             Kind::Scratch => {
                 let Some(scratch) = self.read::<Scratch>(line) else { return Ok(()) };
                 self.low(scratch.at, Change::PutScratch { scratch }).await
+            }
+            Kind::Damaged => {
+                if let Some(DamagedRecord { what, id, .. }) = self.read(line) {
+                    self.problem(format!("{what} {id} was damaged when the file was written, and is not in it"));
+                }
+                Ok(())
             }
             _ => {
                 self.problem("the line does not say which conversation it belongs to");

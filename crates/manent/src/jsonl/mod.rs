@@ -13,5 +13,5 @@ mod export;
 mod import;
 mod branch;
 
-pub use export::ExportSelection;
+pub use export::{DamagedRecord, ExportSelection, LinesReport};
 pub use import::{ImportProblem, ImportReport};

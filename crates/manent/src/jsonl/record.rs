@@ -36,6 +36,8 @@ pub(super) enum Kind {
     Memory,
     Origin,
     Scratch,
+    /// Something that could not be read when the file was written.
+    Damaged,
     End,
 }
 
