@@ -7,7 +7,7 @@ use manent_model::{Digest, DigestKey};
 use serde::{Deserialize, Serialize};
 
 /// Tables whose rows can be withdrawn and brought back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Flagged {
     Conversation,
     Project,

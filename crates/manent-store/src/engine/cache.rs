@@ -4,8 +4,9 @@ use super::codes::NameKind;
 use super::connection::{Connection, Found, Ran, insert_numbered, maybe, rows};
 use super::fault::{Fault, Outcome};
 use super::recent::Recent;
+use super::row_mac;
 use crate::error::StoreError;
-use manent_model::{Address, Base, Branch, BranchNo, Branches, Piece, Range, Sums};
+use manent_model::{Address, Base, Branch, BranchNo, Branches, DigestKey, Piece, Range, Sums};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -77,11 +78,18 @@ impl Caches {
     }
 
     /// Returns the number of a word, giving it one if it is new.
-    pub(crate) fn word(&mut self, connection: Connection<'_>, kind: NameKind, word: &str) -> Outcome<i64> {
+    pub(crate) fn word(
+        &mut self,
+        connection: Connection<'_>,
+        key: &DigestKey,
+        kind: NameKind,
+        word: &str,
+    ) -> Outcome<i64> {
         if let Some(no) = self.known_word(connection, kind, word)? {
             return Ok(no);
         }
-        let no = insert_numbered(connection, "insert into name (kind, value) values ($1, $2)", (kind as i64, word))?;
+        let row = row_mac::row(key, &row_mac::NAME, (kind as i64, word));
+        let no = insert_numbered(connection, "insert into name (kind, value, mac) values ($1, $2, $3)", row)?;
         if lasts(kind) {
             self.words.insert((kind, word.to_owned()), no);
         }
@@ -138,6 +146,10 @@ fn read_branch(connection: Connection<'_>, no: BranchNo) -> Outcome<Option<Branc
         })
     })?;
     let Some(mut branch) = found else { return Ok(None) };
+    // A parent is older than its children. A damaged row that says otherwise would send a walk along the path in circles.
+    if branch.base.is_some_and(|base| base.parent.0 >= no.0) {
+        return Err(StoreError::altered("branch", no.0).into());
+    }
     branch.pieces = rows(connection, PIECES, [no.0], |row| {
         Ok(Piece { range: Range { from: Address(row.get(0)?), to: Address(row.get(1)?) }, before: sums_at(row, 2)? })
     })?;

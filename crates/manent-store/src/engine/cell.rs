@@ -114,6 +114,12 @@ impl Value for Held {
     }
 }
 
+impl Parameters for &[i64] {
+    fn each<E>(&self, mut bind: impl FnMut(Cell<'_>) -> Result<(), E>) -> Result<(), E> {
+        self.iter().try_for_each(|value| bind(value.cell()))
+    }
+}
+
 impl Parameters for Vec<Held> {
     fn each<E>(&self, mut bind: impl FnMut(Cell<'_>) -> Result<(), E>) -> Result<(), E> {
         self.iter().try_for_each(|value| bind(value.cell()))

@@ -11,6 +11,7 @@ pub(crate) mod cell;
 pub(crate) mod connection;
 pub(crate) mod codes;
 pub(crate) mod seal;
+pub(crate) mod row_mac;
 pub(crate) mod raw;
 pub(crate) mod facts;
 pub(crate) mod fault;

@@ -2,8 +2,9 @@
 
 use super::cache::Caches;
 use super::codes::{Kind, NameKind, STATUS_PURGED};
-use super::connection::{Connection, Found, Ran, execute, execute_gathered, insert_numbered, maybe, one};
+use super::connection::{Connection, Found, Ran, execute, execute_gathered, insert_numbered, maybe, one, rows};
 use super::fault::Outcome;
+use super::row_mac;
 use super::search::Doc;
 use crate::error::StoreError;
 use crate::image::{self, Image};
@@ -55,6 +56,24 @@ pub(crate) struct ConversationRow {
 }
 
 impl ConversationRow {
+    /// Returns the MAC over the columns that [`Tx::finish`] writes.
+    pub(crate) fn head_mac(&self, key: &DigestKey) -> row_mac::Mac {
+        let values = (
+            self.no,
+            self.version,
+            self.head.branch.0,
+            self.head.at.0,
+            self.active_at,
+            self.messages,
+            self.words,
+            self.tokens,
+            self.event_cursor,
+            self.last_pos,
+            &self.digest.0[..],
+        );
+        row_mac::of(key, "head", &values)
+    }
+
     pub(crate) fn head_image(&self) -> Image {
         Image::Head {
             conversation_no: self.no,
@@ -256,7 +275,18 @@ impl<'a> Tx<'a> {
             None => image::digest(self.key, before.as_deref()),
         };
         let position = self.next;
-        let digest = chain_next(self.key, chain, position, entry.kind, payload);
+        let link = Link {
+            position,
+            first: self.first,
+            count: entry.count,
+            at: self.at.0,
+            kind: entry.kind as i64,
+            key: entry.key,
+            actor_no: self.actor_no,
+            undoes: entry.undoes,
+            payload,
+        };
+        let digest = link.chained(self.key, chain);
         let sql = "insert into journal
                 (pos, first, prev, count, at, kind, conversation_no, key, actor_no, undoes, before, digest)
              values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
@@ -287,10 +317,11 @@ impl<'a> Tx<'a> {
     pub(crate) fn finish(&mut self) -> Outcome<()> {
         let sql = "update conversation
              set version = version + 1, head_branch_no = $1, head_key = $2, active_at = $3, messages = $4, words = $5,
-                 tokens = $6, event_cursor = $7, last_pos = $8, digest = $9
-             where no = $10";
+                 tokens = $6, event_cursor = $7, last_pos = $8, digest = $9, head_mac = $10
+             where no = $11";
         for (mut row, _) in std::mem::take(&mut self.touched).into_iter().filter(|(_, touch)| *touch == Touch::Changed)
         {
+            row.version += 1;
             let parameters = (
                 row.head.branch.0,
                 row.head.at.0,
@@ -301,6 +332,7 @@ impl<'a> Tx<'a> {
                 row.event_cursor,
                 row.last_pos,
                 &row.digest.0[..],
+                row.head_mac(self.key),
                 row.no,
             );
             execute_gathered(self.connection, sql, parameters)?;
@@ -311,7 +343,6 @@ impl<'a> Tx<'a> {
                 execute_gathered(self.connection, sql, (listed_at, row.no))?;
             }
             if self.appends_only {
-                row.version += 1;
                 row.listed_at = listed_at;
                 self.caches.recent.keep_conversation(row);
             }
@@ -321,7 +352,7 @@ impl<'a> Tx<'a> {
 
     /// Returns the number of a word, giving it one if it is new.
     pub(crate) fn word(&mut self, kind: NameKind, word: &str) -> Outcome<i64> {
-        self.caches.word(self.connection, kind, word)
+        self.caches.word(self.connection, self.key, kind, word)
     }
 
     /// Returns the number of an author, giving it one if it is new.
@@ -331,8 +362,8 @@ impl<'a> Tx<'a> {
         if let Some(no) = maybe(self.connection, AUTHOR, parameters, |row| row.get(0))? {
             return Ok(Some(no));
         }
-        let no =
-            insert_numbered(self.connection, "insert into author (external_id, name) values ($1, $2)", parameters)?;
+        let sql = "insert into author (external_id, name, mac) values ($1, $2, $3)";
+        let no = insert_numbered(self.connection, sql, row_mac::row(self.key, &row_mac::AUTHOR, parameters))?;
         Ok(Some(no))
     }
 
@@ -432,7 +463,7 @@ impl<'a> Tx<'a> {
     }
 }
 
-fn read_row(row: &Found<'_>) -> Ran<ConversationRow> {
+pub(crate) fn read_row(row: &Found<'_>) -> Ran<ConversationRow> {
     Ok(ConversationRow {
         no: row.get(0)?,
         id: ConversationId::from_bytes(row.get(13)?),
@@ -482,7 +513,63 @@ pub(crate) fn beside(connection: Connection<'_>) -> Outcome<(Position, Digest)> 
     Ok((Position::from_le_bytes(position.try_into().expect("split at eight")), Digest(chain)))
 }
 
-/// Chains a journal row to the one before it.
-pub(crate) fn chain_next(key: &DigestKey, chain: Digest, position: Position, kind: Kind, payload: Digest) -> Digest {
-    key.digest(&[&chain.0, &position.to_le_bytes(), &[kind as u8], &payload.0])
+/// The columns of a journal row that its digest covers.
+pub(crate) struct Link {
+    pub position: Position,
+    pub first: Position,
+    pub count: i64,
+    pub at: i64,
+    pub kind: i64,
+    pub key: Option<i64>,
+    pub actor_no: Option<i64>,
+    pub undoes: Option<Position>,
+    /// What stands for the images or for the added messages.
+    pub payload: Digest,
+}
+
+impl Link {
+    /// Chains the row to the one before it.
+    pub(crate) fn chained(&self, key: &DigestKey, before: Digest) -> Digest {
+        let values = (self.first, self.count, self.at, self.key, self.actor_no, self.undoes);
+        let rest = row_mac::of(key, "journal", &values);
+        key.digest(&[&before.0, &self.position.to_le_bytes(), &[self.kind as u8], &self.payload.0, &rest])
+    }
+
+    /// Chains the row as it was done before [`COVERED_FROM`]: over its position, its kind and its payload.
+    pub(crate) fn chained_before_macs(&self, key: &DigestKey, before: Digest) -> Digest {
+        key.digest(&[&before.0, &self.position.to_le_bytes(), &[self.kind as u8], &self.payload.0])
+    }
+}
+
+/// The row of `meta` with the first position whose digest covers every column of the journal.
+pub(crate) const COVERED_FROM: &str = "covered_from";
+
+/// Returns the first position whose digest covers every column of the journal.
+pub(crate) fn covered_from(connection: Connection<'_>) -> Ran<Position> {
+    let found = maybe(connection, "select value from meta where name = $1", [COVERED_FROM], |row| row.get(0))?;
+    Ok(found.map_or(0, Position::from_le_bytes))
+}
+
+/// Gives the rows that an older program wrote their MACs.
+pub(crate) fn fill_macs(connection: Connection<'_>, key: &DigestKey) -> Ran<()> {
+    row_mac::fill(connection, key)?;
+    let sql = "select no, status, version, head_branch_no, head_key, active_at, messages, words, tokens,
+            event_cursor, last_pos, digest, listed_at, id
+         from conversation
+         where no > $1
+         order by no
+         limit 500";
+    let mut after = 0;
+    loop {
+        let found = rows(connection, sql, [after], read_row)?;
+        let Some(last) = found.last() else { break };
+        after = last.no;
+        for row in found {
+            let sql = "update conversation set head_mac = $1 where no = $2";
+            execute(connection, sql, (row.head_mac(key), row.no))?;
+        }
+    }
+    let next: Position = one(connection, "select coalesce(max(pos + count), 1) from journal", (), |row| row.get(0))?;
+    let sql = "insert into meta (name, value) values ($1, $2) on conflict (name) do nothing";
+    execute(connection, sql, (COVERED_FROM, &next.to_le_bytes()[..]))
 }

@@ -6,12 +6,13 @@ use super::tenant::TABLES;
 use crate::engine::apply::stream;
 use crate::engine::connection::{EngineError, Ran, execute, maybe, one};
 use crate::engine::steps::now;
-use crate::engine::{participant, writer};
+use crate::engine::{participant, tx, writer};
 use crate::error::{Result, StoreError};
 use crate::transaction::Position;
+use manent_model::DigestKey;
 use tokio_postgres::error::SqlState;
 
-const MIGRATIONS: [&str; 9] = [
+const MIGRATIONS: [&str; 10] = [
     include_str!("migrations/0001_conversations.sql"),
     include_str!("migrations/0002_attached.sql"),
     include_str!("migrations/0003_runs.sql"),
@@ -21,6 +22,7 @@ const MIGRATIONS: [&str; 9] = [
     include_str!("migrations/0007_participants.sql"),
     include_str!("migrations/0008_writers.sql"),
     include_str!("migrations/0009_streams.sql"),
+    include_str!("migrations/0010_row_macs.sql"),
 ];
 
 /// The newest schema that this program knows.
@@ -189,15 +191,17 @@ const FILLED: &str = "participants";
 const PARTICIPANTS: u8 = 1;
 /// Who wrote what is known as well.
 const WRITERS: u8 = 2;
-/// Open streams have their rows: nothing is left to take in.
+/// Open streams have their rows.
 const STREAMS: u8 = 3;
+/// Every row has its MAC: nothing is left to take in.
+const ROW_MACS: u8 = 4;
 
 /// Returns the secret of a tenant and its last position; a new tenant gets its first rows.
 pub(super) fn of_tenant(client: &Client) -> Result<([u8; 32], Position)> {
     let found = known(client).and_then(|known| match known {
-        Some(Known { secret, last, filled: STREAMS.. }) => Ok((secret, last)),
+        Some(Known { secret, last, filled: ROW_MACS.. }) => Ok((secret, last)),
         Some(Known { secret, last, filled }) => {
-            fill(client, filled)?;
+            fill(client, filled, &DigestKey::new(secret))?;
             Ok((secret, last))
         }
         None => {
@@ -209,7 +213,7 @@ pub(super) fn of_tenant(client: &Client) -> Result<([u8; 32], Position)> {
 }
 
 /// Takes in what older programs left.
-fn fill(client: &Client, filled: u8) -> Ran<()> {
+fn fill(client: &Client, filled: u8, key: &DigestKey) -> Ran<()> {
     client.begin()?;
     // Whoever else opens the store, or writes, waits here.
     execute(client, "update counter set next = next where name = $1", ["journal"])?;
@@ -220,16 +224,19 @@ fn fill(client: &Client, filled: u8) -> Ran<()> {
         writer::fill(client.into())?;
     }
     // A new table gives no numbers to its rows, but every table has its counter.
-    let sql = "insert into counter (name, next) values ($1, 1) on conflict (name) do nothing";
-    execute(client, sql, ["stream"])?;
-    stream::fill(client.into(), now())?;
+    if filled < STREAMS {
+        let sql = "insert into counter (name, next) values ($1, 1) on conflict (name) do nothing";
+        execute(client, sql, ["stream"])?;
+        stream::fill(client.into(), now())?;
+    }
+    tx::fill_macs(client.into(), key)?;
     mark_filled(client)?;
     client.run("commit")
 }
 
 fn mark_filled(client: &Client) -> Ran<()> {
     let sql = "insert into meta (name, value) values ($1, $2) on conflict (name) do update set value = $2";
-    execute(client, sql, (FILLED, [STREAMS]))
+    execute(client, sql, (FILLED, [ROW_MACS]))
 }
 
 /// What a tenant has.
@@ -276,6 +283,7 @@ fn found_tenant(client: &Client) -> Ran<()> {
     let sql = "insert into meta (name, value) values ($1, $2) on conflict (name) do nothing";
     execute(client, sql, ("digest_key", secret))?;
     execute(client, sql, ("beside", [0u8; 24]))?;
+    execute(client, sql, (tx::COVERED_FROM, [0u8; 8]))?;
     mark_filled(client)?;
     client.run("commit")
 }

@@ -3,8 +3,9 @@
 use super::connection::{APPLICATION_ID, SqliteOptions, failed, make_private, sync_folder, user_version};
 use crate::engine::apply::stream;
 use crate::engine::connection::Ran;
-use crate::engine::{participant, steps, writer};
+use crate::engine::{participant, steps, tx, writer};
 use crate::error::{Result, StoreError};
+use manent_model::DigestKey;
 use rusqlite::{Connection, TransactionBehavior};
 
 pub(super) struct Migration {
@@ -12,7 +13,7 @@ pub(super) struct Migration {
     pub sql: &'static str,
 }
 
-pub(super) const MIGRATIONS: [Migration; 9] = [
+pub(super) const MIGRATIONS: [Migration; 10] = [
     Migration { number: 1, sql: include_str!("migrations/0001_conversations.sql") },
     Migration { number: 2, sql: include_str!("migrations/0002_attached.sql") },
     Migration { number: 3, sql: include_str!("migrations/0003_runs.sql") },
@@ -22,12 +23,14 @@ pub(super) const MIGRATIONS: [Migration; 9] = [
     Migration { number: PARTICIPANTS, sql: include_str!("migrations/0007_participants.sql") },
     Migration { number: WRITERS, sql: include_str!("migrations/0008_writers.sql") },
     Migration { number: STREAMS, sql: include_str!("migrations/0009_streams.sql") },
+    Migration { number: ROW_MACS, sql: include_str!("migrations/0010_row_macs.sql") },
 ];
 
 /// What these make is filled with what conversations and the journal say, which no statement can read.
 const PARTICIPANTS: i64 = 7;
 const WRITERS: i64 = 8;
 const STREAMS: i64 = 9;
+const ROW_MACS: i64 = 10;
 
 /// The newest schema that this program knows.
 pub(super) const NEWEST: i64 = MIGRATIONS.len() as i64;
@@ -53,6 +56,11 @@ pub(super) fn to_version(connection: &mut Connection, options: &SqliteOptions, w
         for migration in MIGRATIONS.iter().filter(|migration| migration.number > now && migration.number <= wanted) {
             transaction.execute_batch(migration.sql)?;
             match migration.number {
+                ROW_MACS if now > 0 => {
+                    let sql = "select value from meta where name = 'digest_key'";
+                    let key = DigestKey::new(transaction.query_row(sql, [], |row| row.get(0))?);
+                    tx::fill_macs((&*transaction).into(), &key)?;
+                }
                 PARTICIPANTS => participant::fill((&*transaction).into())?,
                 WRITERS => writer::fill((&*transaction).into())?,
                 STREAMS => stream::fill((&*transaction).into(), steps::now())?,
@@ -67,6 +75,7 @@ pub(super) fn to_version(connection: &mut Connection, options: &SqliteOptions, w
             })?;
             transaction.execute("insert into meta (name, value) values ('digest_key', $1)", [&secret[..]])?;
             transaction.execute("insert into meta (name, value) values ('beside', $1)", [&[0u8; 24][..]])?;
+            transaction.execute("insert into meta (name, value) values ($1, $2)", (tx::COVERED_FROM, &[0u8; 8][..]))?;
         }
         if now < wanted {
             transaction.pragma_update(None, "user_version", wanted)?;

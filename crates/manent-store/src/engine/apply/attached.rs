@@ -3,8 +3,8 @@
 use super::super::codes::{Kind, NameKind, fold_code, outcome_code};
 use super::super::connection::{execute, insert_numbered, maybe};
 use super::super::fault::Outcome;
-use super::super::seal;
 use super::super::tx::{ConversationRow, Entry, Tx};
+use super::super::{row_mac, seal};
 use crate::error::{Conflict, StoreError};
 use crate::image::{BookmarkImage, Flagged, Image};
 use crate::transaction::{Done, NewFold};
@@ -28,13 +28,10 @@ pub(crate) fn add_note(tx: &mut Tx<'_>, id: NoteId, message: MessageId, kind: &s
     let row = tx.owner(&spot, message)?;
     refuse_taken(tx, "select 1 from note where id = $1", "note", id.as_bytes(), id.to_string())?;
     let sealed = seal::seal(tx.key, "note", &note_id(id.as_bytes(), kind, tx.at.0), value.text().as_bytes());
-    let sql = "insert into note (id, conversation_no, key, kind, actor_no, at, body)
-         values ($1, $2, $3, $4, $5, $6, $7)";
-    let no = insert_numbered(
-        tx.connection,
-        sql,
-        (id.as_bytes(), row.no, spot.address.0, kind, tx.actor_no, tx.at.0, sealed),
-    )?;
+    let sql = "insert into note (id, conversation_no, key, kind, actor_no, at, body, mac)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)";
+    let parameters = (id.as_bytes(), row.no, spot.address.0, kind, tx.actor_no, tx.at.0, sealed);
+    let no = insert_numbered(tx.connection, sql, row_mac::row(tx.key, &row_mac::NOTE, parameters))?;
     let images = [withdrawn(Flagged::Note, no)];
     tx.journal(row.no, &Entry { key: Some(spot.address.0), ..Entry::of(Kind::NoteAdded, &images) })?;
     Ok(Done::Plain)
@@ -72,7 +69,7 @@ pub(crate) fn put_bookmark(tx: &Tx<'_>, conversation_no: i64, name: &str, row: O
              values ($1, $2, $3, $4, $5, $6)";
         execute(tx.connection, sql, (conversation_no, name, row.branch_no, row.key, row.at, &row.body))?;
     }
-    Ok(())
+    Ok(row_mac::refresh(tx.connection, tx.key, &row_mac::CONVERSATION, conversation_no)?)
 }
 
 pub(crate) fn set_bookmark(
@@ -119,8 +116,10 @@ pub(crate) fn set_state(
     };
     let name_no = tx.word(NameKind::State, name)?;
     let body = value.map(|json| seal::seal(tx.key, "state", &address.0.to_le_bytes(), json.text().as_bytes()));
-    let sql = "insert into state (conversation_no, name_no, key, at, actor_no, body) values ($1, $2, $3, $4, $5, $6)";
-    let no = insert_numbered(tx.connection, sql, (row.no, name_no, address.0, tx.at.0, tx.actor_no, body))?;
+    let sql = "insert into state (conversation_no, name_no, key, at, actor_no, body, mac)
+         values ($1, $2, $3, $4, $5, $6, $7)";
+    let parameters = (row.no, name_no, address.0, tx.at.0, tx.actor_no, body);
+    let no = insert_numbered(tx.connection, sql, row_mac::row(tx.key, &row_mac::STATE, parameters))?;
     let images = [withdrawn(Flagged::State, no)];
     tx.journal(row.no, &Entry { key: Some(address.0), ..Entry::of(Kind::StateSet, &images) })?;
     Ok(Done::Plain)
@@ -169,23 +168,22 @@ pub(crate) fn add_fold(tx: &mut Tx<'_>, conversation: ConversationId, fold: &New
     refuse_taken(tx, "select 1 from fold where id = $1", "fold", fold.id.as_bytes(), fold.id.to_string())?;
     let body = FoldBody { covers: fold.covers.clone(), summary: fold.summary.clone(), made_by: fold.made_by.clone() };
     let sealed = seal::seal_json(tx.key, "fold", fold.id.as_bytes(), &body);
-    let sql = "insert into fold (id, conversation_no, branch_no, key, kind, active, parent, at, ranges, body)
-         values ($1, $2, $3, $4, $5, 1, $6, $7, $8, $9)";
-    let no = insert_numbered(
-        tx.connection,
-        sql,
-        (
-            fold.id.as_bytes(),
-            row.no,
-            head.branch.0,
-            head.at.0,
-            fold_code(fold.kind),
-            fold.parent.as_ref().map(|id| &id.as_bytes()[..]),
-            tx.at.0,
-            range_bytes(&ranges),
-            sealed,
-        ),
-    )?;
+    let sql = "insert into fold (id, conversation_no, branch_no, key, kind, active, parent, at, ranges, body, mac)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+    let active = true;
+    let parameters = (
+        fold.id.as_bytes(),
+        row.no,
+        head.branch.0,
+        head.at.0,
+        fold_code(fold.kind),
+        active,
+        fold.parent.as_ref().map(|id| &id.as_bytes()[..]),
+        tx.at.0,
+        range_bytes(&ranges),
+        sealed,
+    );
+    let no = insert_numbered(tx.connection, sql, row_mac::row(tx.key, &row_mac::FOLD, parameters))?;
     let images = [withdrawn(Flagged::Fold, no)];
     tx.journal(row.no, &Entry { key: Some(head.at.0), ..Entry::of(Kind::FoldAdded, &images) })?;
     Ok(Done::Plain)
@@ -201,10 +199,15 @@ pub(crate) fn set_fold_active(tx: &mut Tx<'_>, id: FoldId, active: bool) -> Outc
         maybe(tx.connection, sql, [id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
     let (no, conversation_no, key, earlier) = found.ok_or_else(|| StoreError::not_found("fold", id))?;
     tx.seen_by_no(conversation_no)?.ok_or_else(|| StoreError::not_found("fold", id))?;
-    execute(tx.connection, "update fold set active = $1 where no = $2", (active, no))?;
+    put_fold_active(tx, no, active)?;
     let images = [Image::FoldActive { no, active: earlier }];
     tx.journal(conversation_no, &Entry { key: Some(key), ..Entry::of(Kind::FoldSwitched, &images) })?;
     Ok(Done::Plain)
+}
+
+pub(crate) fn put_fold_active(tx: &Tx<'_>, no: i64, active: bool) -> Outcome<()> {
+    execute(tx.connection, "update fold set active = $1 where no = $2", (active, no))?;
+    Ok(row_mac::refresh(tx.connection, tx.key, &row_mac::FOLD, no)?)
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -224,26 +227,23 @@ pub(crate) fn record_call(tx: &mut Tx<'_>, conversation: ConversationId, call: &
     let sealed = seal::seal_json(tx.key, "call", call.id.as_bytes(), &body);
     let sql = "insert into model_call
             (id, conversation_no, branch_no, key, model_no, outcome, tokens_in, tokens_out, cost_micros, at, ranges,
-             body)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
-    let no = insert_numbered(
-        tx.connection,
-        sql,
-        (
-            call.id.as_bytes(),
-            row.no,
-            head.branch.0,
-            head.at.0,
-            model_no,
-            outcome_code(call.outcome),
-            call.tokens_in,
-            call.tokens_out,
-            call.cost_micros,
-            call.at.0,
-            range_bytes(&ranges),
-            sealed,
-        ),
-    )?;
+             body, mac)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+    let parameters = (
+        call.id.as_bytes(),
+        row.no,
+        head.branch.0,
+        head.at.0,
+        model_no,
+        outcome_code(call.outcome),
+        call.tokens_in,
+        call.tokens_out,
+        call.cost_micros,
+        call.at.0,
+        range_bytes(&ranges),
+        sealed,
+    );
+    let no = insert_numbered(tx.connection, sql, row_mac::row(tx.key, &row_mac::MODEL_CALL, parameters))?;
     let images = [withdrawn(Flagged::ModelCall, no)];
     tx.journal(row.no, &Entry { key: Some(head.at.0), ..Entry::of(Kind::CallRecorded, &images) })?;
     Ok(Done::Plain)

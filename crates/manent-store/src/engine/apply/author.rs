@@ -5,6 +5,7 @@ use super::super::connection::{Connection, execute, execute_counted, further, ma
 use super::super::fault::Outcome;
 use super::super::participant;
 use super::super::read::library::UPLOAD;
+use super::super::row_mac;
 use super::super::tx::{Entry, Tx};
 use super::conversation::{Body, image_of, put_image};
 use super::destroy::{Budget, Depth, STEP, conversation_step, erase_message, forget_memories};
@@ -69,6 +70,7 @@ pub(super) fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budge
     for no in &authors {
         let sql = "update author set external_id = 'erased:' || no || ':' || $1, name = '' where no = $2";
         execute(tx.connection, sql, (chance(), no))?;
+        row_mac::refresh(tx.connection, tx.key, &row_mac::AUTHOR, *no)?;
     }
     participant::rename_erased(tx.connection, external_id)?;
     tx.journal_beside(&Entry::of(Kind::Erased, &[]))?;
@@ -139,9 +141,13 @@ fn forget_said(tx: &mut Tx<'_>, author_no: i64, budget: &mut Budget) -> Outcome<
         }
     }
     // The trail of a tool call stays, without a name and without words.
-    let sql = "update tool_step set note = '' where actor_no = $1 and note <> ''";
-    let gone = execute_counted(tx.connection, sql, [author_no])?;
-    budget.receipt.attached += budget.spend(gone);
+    let sql = "select no from tool_step where actor_no = $1 and note <> ''";
+    let steps: Vec<i64> = rows(tx.connection, sql, [author_no], |row| row.get(0))?;
+    for no in &steps {
+        execute(tx.connection, "update tool_step set note = '' where no = $1", [no])?;
+        row_mac::refresh(tx.connection, tx.key, &row_mac::TOOL_STEP, *no)?;
+    }
+    budget.receipt.attached += budget.spend(steps.len());
     Ok(())
 }
 

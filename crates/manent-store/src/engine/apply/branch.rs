@@ -4,6 +4,7 @@ use super::super::codes::{Kind, STATUS_PURGED, why_code};
 use super::super::connection::{execute, insert_numbered, maybe, rows};
 use super::super::fault::{Fault, Outcome};
 use super::super::prepare::Facts;
+use super::super::row_mac;
 use super::super::tx::{Entry, Tx};
 use super::message::{already_there, insert, move_to};
 use crate::error::{Conflict, StoreError};
@@ -37,28 +38,25 @@ pub(crate) fn insert_row(
 ) -> Outcome<BranchNo> {
     let sql = "insert into branch
             (id, conversation_no, parent_no, fork_key, open_from, before_depth, before_visible, before_words,
-             before_tokens, why)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+             before_tokens, why, mac)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
     let taken = "select 1 from branch where id = $1";
     if super::super::connection::maybe(tx.connection, taken, [id.as_bytes()], |_| Ok(()))?.is_some() {
         return Err(Conflict::Exists { what: "branch", id: id.to_string() }.into());
     }
-    let no = insert_numbered(
-        tx.connection,
-        sql,
-        (
-            id.as_bytes(),
-            conversation_no,
-            base.map(|base| base.parent.0),
-            base.map_or(0, |base| base.fork.0),
-            open_from,
-            before.depth,
-            before.visible,
-            before.words,
-            before.tokens,
-            why_code(why),
-        ),
-    )?;
+    let parameters = (
+        id.as_bytes(),
+        conversation_no,
+        base.map(|base| base.parent.0),
+        base.map_or(0, |base| base.fork.0),
+        open_from,
+        before.depth,
+        before.visible,
+        before.words,
+        before.tokens,
+        why_code(why),
+    );
+    let no = insert_numbered(tx.connection, sql, row_mac::row(tx.key, &row_mac::BRANCH, parameters))?;
     Ok(BranchNo(no))
 }
 
@@ -91,7 +89,7 @@ fn insert_pieces(tx: &mut Tx<'_>, no: BranchNo, mut before: Sums, pieces: &[Rang
          set before_depth = $1, before_visible = $2, before_words = $3, before_tokens = $4
          where no = $5";
     execute(tx.connection, sql, (before.depth, before.visible, before.words, before.tokens, no.0))?;
-    Ok(())
+    Ok(row_mac::refresh(tx.connection, tx.key, &row_mac::BRANCH, no.0)?)
 }
 
 fn sums_of(tx: &Tx<'_>, range: Range) -> Outcome<Sums> {
@@ -326,6 +324,7 @@ pub(crate) fn grow_behind(tx: &mut Tx<'_>, address: Address) -> Outcome<()> {
             Err(Fault::Refused(StoreError::Altered { .. })) if status == Some(STATUS_PURGED) => {}
             counted => counted?,
         }
+        row_mac::refresh(tx.connection, tx.key, &row_mac::BRANCH, *no)?;
     }
     for no in &affected {
         // Of one that was purged only what others took is there; nobody counts it.

@@ -4,8 +4,8 @@ use super::super::codes::{Kind, NameKind, STATUS_PURGED, kind_code, status_code,
 use super::super::connection::{execute, insert_numbered, maybe, one, rows};
 use super::super::fault::Outcome;
 use super::super::participant;
-use super::super::seal;
 use super::super::tx::{ConversationRow, Entry, Tx, listed_at};
+use super::super::{row_mac, seal};
 use super::branch;
 use crate::error::{Conflict, StoreError};
 use crate::image::{ConversationImage, Flagged, Image};
@@ -95,6 +95,7 @@ pub(crate) fn create(
     for tag in &draft.tags {
         add_tag(tx, no, tag)?;
     }
+    row_mac::refresh(tx.connection, tx.key, &row_mac::CONVERSATION, no)?;
     let row = ConversationRow {
         no,
         id,
@@ -280,6 +281,7 @@ pub(crate) fn put_image(tx: &mut Tx<'_>, image: &ConversationImage) -> Outcome<(
             execute(tx.connection, sql, (name_no, image.no))?;
         }
     }
+    row_mac::refresh(tx.connection, tx.key, &row_mac::CONVERSATION, image.no)?;
     if earlier != image.body {
         let members = participant::members(image.body.as_deref());
         let members = members.ok_or_else(|| StoreError::altered("conversation", row.id))?;

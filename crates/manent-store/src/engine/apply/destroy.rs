@@ -7,6 +7,7 @@ use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
 use super::super::participant;
 use super::super::read::library::UPLOAD;
+use super::super::row_mac;
 use super::super::tx::{ConversationRow, Entry, Tx};
 use super::author::author_step;
 use super::conversation::seal_of;
@@ -160,6 +161,7 @@ fn hide(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth) -> Outcome<()> {
     participant::forget(tx.connection, row.no)?;
     forget_tags(tx, &tags)?;
     execute(tx.connection, "delete from bookmark where conversation_no = $1", [row.no])?;
+    row_mac::refresh(tx.connection, tx.key, &row_mac::CONVERSATION, row.no)?;
     execute(tx.connection, "delete from lease where conversation_no = $1", [row.no])?;
     set_scrub(tx, row.no, Some(row.last_pos))?;
     Ok(())
@@ -372,7 +374,8 @@ fn empty_message(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outc
     facts.usage = None;
     facts.metadata = None;
     let sql = "update message
-         set facts = $1, author_no = null, source_no = null, ordinal = null, external = null, raw = null, body = $2
+         set facts = $1, author_no = null, source_no = null, ordinal = null, external = null, raw = null, mac = null,
+             body = $2
          where key = $3";
     execute(tx.connection, sql, (facts.encode(), &b"[]"[..], address.0))?;
     execute(tx.connection, "delete from stream where key = $1", [address.0])?;
@@ -459,12 +462,23 @@ fn covers(ranges: &[u8], address: Address) -> bool {
 /// Nothing reaches this conversation any more: its rows go.
 fn remove_rows(tx: &mut Tx<'_>, row: &ConversationRow) -> Outcome<()> {
     // Empty forks at the start of other conversations may still name a branch as their parent.
-    let sql = "update branch set parent_no = null
+    let sql = "select no from branch
          where fork_key = 0 and conversation_no <> $1
            and parent_no in (select no from branch where conversation_no = $1)";
-    execute(tx.connection, sql, [row.no])?;
+    let orphans: Vec<i64> = rows(tx.connection, sql, [row.no], |row| row.get(0))?;
+    for no in orphans {
+        execute(tx.connection, "update branch set parent_no = null where no = $1", [no])?;
+        row_mac::refresh(tx.connection, tx.key, &row_mac::BRANCH, no)?;
+    }
     for no in branch_numbers(tx, row.no)?.into_iter().rev() {
         execute(tx.connection, "delete from branch where no = $1", [no])?;
+    }
+    // The foreign key would do so as well, but not work out the MAC again.
+    let sql = "select no from memory where conversation_no = $1";
+    let outliving: Vec<i64> = rows(tx.connection, sql, [row.no], |row| row.get(0))?;
+    for no in outliving {
+        execute(tx.connection, "update memory set conversation_no = null where no = $1", [no])?;
+        row_mac::refresh(tx.connection, tx.key, &row_mac::MEMORY, no)?;
     }
     execute(tx.connection, "delete from conversation where no = $1", [row.no])?;
     tx.caches.clear();

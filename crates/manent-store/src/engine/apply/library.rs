@@ -4,7 +4,7 @@ use super::super::codes::{Kind, NameKind};
 use super::super::connection::{Connection, execute, insert_numbered, maybe, one};
 use super::super::fault::Outcome;
 use super::super::tx::{Entry, Tx};
-use super::super::{raw, seal};
+use super::super::{raw, row_mac, seal};
 use super::conversation::project_no;
 use crate::error::{Conflict, StoreError};
 use crate::image::{Flagged, Image, MemoryImage};
@@ -50,8 +50,9 @@ pub(crate) fn put_document(
     let version = last + 1;
     let sealed =
         body.map(|json| seal::seal(tx.key, "document", &document_id(kind, id, version), json.text().as_bytes()));
-    let sql = "insert into document (project_no, kind, id, version, at, body) values ($1, $2, $3, $4, $5, $6)";
-    let no = insert_numbered(tx.connection, sql, (project_no, kind, id, version, tx.at.0, sealed))?;
+    let sql = "insert into document (project_no, kind, id, version, at, body, mac) values ($1, $2, $3, $4, $5, $6, $7)";
+    let parameters = (project_no, kind, id, version, tx.at.0, sealed);
+    let no = insert_numbered(tx.connection, sql, row_mac::row(tx.key, &row_mac::DOCUMENT, parameters))?;
     added(tx, Kind::DocumentPut, Flagged::Document, no)?;
     Ok(Done::Version(version))
 }
@@ -88,7 +89,7 @@ pub(crate) fn put_memory_row(tx: &Tx<'_>, no: i64, row: &MemoryImage, actor_no: 
     let MemoryImage { collection_no, project_no, conversation_no, key, external, body } = row;
     let parameters = (collection_no, project_no, conversation_no, key, external, body, actor_no, no);
     execute(tx.connection, sql, parameters)?;
-    Ok(())
+    Ok(row_mac::refresh(tx.connection, tx.key, &row_mac::MEMORY, no)?)
 }
 
 pub(crate) fn put_memory(tx: &mut Tx<'_>, memory: &Memory) -> Outcome<Done> {
@@ -112,8 +113,8 @@ pub(crate) fn put_memory(tx: &mut Tx<'_>, memory: &Memory) -> Outcome<Done> {
     match found {
         None => {
             let sql = "insert into memory
-                    (id, collection_no, project_no, conversation_no, key, external, body, actor_no)
-                 values ($1, $2, $3, $4, $5, $6, $7, $8)";
+                    (id, collection_no, project_no, conversation_no, key, external, body, actor_no, mac)
+                 values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
             let parameters = (
                 memory.id.as_bytes(),
                 row.collection_no,
@@ -124,14 +125,18 @@ pub(crate) fn put_memory(tx: &mut Tx<'_>, memory: &Memory) -> Outcome<Done> {
                 &row.body,
                 tx.actor_no,
             );
-            let no = insert_numbered(tx.connection, sql, parameters)?;
+            let no = insert_numbered(tx.connection, sql, row_mac::row(tx.key, &row_mac::MEMORY, parameters))?;
             added(tx, Kind::MemoryPut, Flagged::Memory, no)
         }
         Some((no, withdrawn)) => {
             let earlier = memory_image(tx, no)?.ok_or_else(|| StoreError::altered("memory", memory.id))?;
             put_memory_row(tx, no, &row, tx.actor_no)?;
-            execute(tx.connection, "update memory set withdrawn = 0 where no = $1", [no])?;
-            let images = [earlier, Image::Flag { table: Flagged::Memory, key: no, withdrawn }];
+            let mut images = vec![earlier];
+            // `verify` derives the flag from the last image of it, so an image is written only where the flag changes.
+            if withdrawn {
+                execute(tx.connection, "update memory set withdrawn = 0 where no = $1", [no])?;
+                images.push(Image::Flag { table: Flagged::Memory, key: no, withdrawn });
+            }
             tx.journal_beside(&Entry::of(Kind::MemoryPut, &images))?;
             Ok(Done::Plain)
         }
@@ -185,8 +190,10 @@ pub(crate) fn put_blob_piece(
         Some((_, true)) => return Ok(Done::Plain),
         Some((no, false)) => no,
         None => {
-            let sql = "insert into blob (sha256, size, codec, complete, at) values ($1, $2, 1, 0, $3)";
-            insert_numbered(tx.connection, sql, (&sha256[..], size, tx.at.0))?
+            let sql = "insert into blob (sha256, size, codec, complete, at, mac) values ($1, $2, $3, $4, $5, $6)";
+            let (codec, complete) = (1i64, false);
+            let parameters = (&sha256[..], size, codec, complete, tx.at.0);
+            insert_numbered(tx.connection, sql, row_mac::row(tx.key, &row_mac::BLOB, parameters))?
         }
     };
     let packed = zstd::bulk::compress(bytes, 1).map_err(|error| StoreError::engine("compressing a blob", error))?;
@@ -204,6 +211,7 @@ pub(crate) fn put_blob_piece(
         );
     }
     execute(tx.connection, "update blob set complete = 1, size = $1 where no = $2", (size, no))?;
+    row_mac::refresh(tx.connection, tx.key, &row_mac::BLOB, no)?;
     tx.journal_beside(&Entry { key: Some(no), ..Entry::of(Kind::BlobPut, &[]) })?;
     Ok(Done::Plain)
 }
@@ -252,11 +260,11 @@ pub(crate) fn put_source(tx: &mut Tx<'_>, source: &Source) -> Outcome<Done> {
         return Err(Conflict::Exists { what: "source", id: source.id.to_string() }.into());
     }
     let sealed = seal::seal(tx.key, "source", source.id.as_bytes(), source.style.text().as_bytes());
-    let sql = "insert into source (id, format, generation, path, sha256, at, style)
-         values ($1, $2, $3, $4, $5, $6, $7)";
+    let sql = "insert into source (id, format, generation, path, sha256, at, style, mac)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)";
     let parameters =
         (source.id.as_bytes(), &source.format, &source.generation, &source.path, &source.sha256, source.at.0, sealed);
-    let no = insert_numbered(tx.connection, sql, parameters)?;
+    let no = insert_numbered(tx.connection, sql, row_mac::row(tx.key, &row_mac::SOURCE, parameters))?;
     added(tx, Kind::SourcePut, Flagged::Source, no)
 }
 
@@ -284,16 +292,18 @@ pub(crate) fn put_origin(tx: &mut Tx<'_>, origin: &Origin) -> Outcome<Done> {
         return Err(Conflict::Exists { what: "origin", id: object }.into());
     }
     let sealed = origin.raw.as_ref().map(|raw| seal::seal(tx.key, "origin", object.as_bytes(), raw.as_bytes()));
-    let sql = "insert into origin (kind, object, source_no, ordinal, external, raw)
-         values ($1, $2, $3, $4, $5, $6)";
-    let no = insert_numbered(tx.connection, sql, (kind, &object, source_no, origin.ordinal, &origin.external, sealed))?;
+    let sql = "insert into origin (kind, object, source_no, ordinal, external, raw, mac)
+         values ($1, $2, $3, $4, $5, $6, $7)";
+    let parameters = (kind, &object, source_no, origin.ordinal, &origin.external, sealed);
+    let no = insert_numbered(tx.connection, sql, row_mac::row(tx.key, &row_mac::ORIGIN, parameters))?;
     added(tx, Kind::OriginPut, Flagged::Origin, no)
 }
 
 pub(crate) fn quarantine(tx: &mut Tx<'_>, quarantined: &Quarantined) -> Outcome<Done> {
     let source_no = source_no(tx.connection, quarantined.source)?;
     let sealed = seal::seal(tx.key, "quarantine", &raw::place(quarantined), &quarantined.bytes);
-    let sql = "insert into quarantine (source_no, at_byte, why, bytes) values ($1, $2, $3, $4)";
-    let no = insert_numbered(tx.connection, sql, (source_no, quarantined.at_byte, &quarantined.why, sealed))?;
+    let sql = "insert into quarantine (source_no, at_byte, why, bytes, mac) values ($1, $2, $3, $4, $5)";
+    let parameters = (source_no, quarantined.at_byte, &quarantined.why, sealed);
+    let no = insert_numbered(tx.connection, sql, row_mac::row(tx.key, &row_mac::QUARANTINE, parameters))?;
     added(tx, Kind::Quarantined, Flagged::Quarantine, no)
 }

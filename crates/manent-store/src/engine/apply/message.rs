@@ -5,8 +5,8 @@ use super::super::connection::{execute, execute_gathered, maybe, one};
 use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
 use super::super::prepare::Facts;
-use super::super::raw;
 use super::super::tx::{ConversationRow, Entry, Tx};
+use super::super::{raw, row_mac};
 use super::{branch, stream};
 use crate::error::{Conflict, StoreError};
 use crate::transaction::{At, Done, HeadMove, MessageOrigin, Why};
@@ -231,10 +231,14 @@ fn insert_one(
         usage: content.usage.as_ref().map(|json| json.text().to_owned()),
         metadata: content.metadata.as_ref().map(|json| json.text().to_owned()),
     };
+    let mac = origin.zip(kept.as_ref()).map(|(origin, kept)| {
+        let values = (kept.source_no, origin.ordinal, kept.external, kept.raw.as_deref());
+        row_mac::of(tx.key, row_mac::MESSAGE.name, &values)
+    });
     let sql = "insert into message
             (key, id, arrival, visible_sum, words_sum, tokens_sum, author_no, reply_to, source_no, ordinal, external,
-             raw, facts, body)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
+             raw, mac, facts, body)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
     execute_gathered(
         tx.connection,
         sql,
@@ -251,6 +255,7 @@ fn insert_one(
             origin.map(|origin| origin.ordinal),
             kept.as_ref().and_then(|kept| kept.external),
             kept.as_ref().and_then(|kept| kept.raw.as_deref()),
+            mac,
             stored.encode(),
             content.body.text().as_bytes(),
         ),

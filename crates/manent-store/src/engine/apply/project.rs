@@ -3,8 +3,8 @@
 use super::super::codes::Kind;
 use super::super::connection::{execute, insert_numbered, maybe};
 use super::super::fault::Outcome;
-use super::super::seal;
 use super::super::tx::{Entry, Tx};
+use super::super::{row_mac, seal};
 use crate::error::{Conflict, StoreError};
 use crate::image::{Flagged, Image};
 use crate::transaction::Done;
@@ -37,8 +37,10 @@ pub(crate) fn create(tx: &mut Tx<'_>, project: &Project) -> Outcome<Done> {
         metadata: project.metadata.clone(),
     };
     let sealed = seal::seal_json(tx.key, "project", project.id.as_bytes(), &body);
-    let sql = "insert into project (id, kind, name, version, body) values ($1, $2, $3, 1, $4)";
-    let no = insert_numbered(tx.connection, sql, (project.id.as_bytes(), &project.kind, &project.name, sealed))?;
+    let sql = "insert into project (id, kind, name, version, body, mac) values ($1, $2, $3, $4, $5, $6)";
+    let version = 1i64;
+    let parameters = (project.id.as_bytes(), &project.kind, &project.name, version, sealed);
+    let no = insert_numbered(tx.connection, sql, row_mac::row(tx.key, &row_mac::PROJECT, parameters))?;
     let images = [Image::Flag { table: Flagged::Project, key: no, withdrawn: true }];
     tx.journal_beside(&Entry::of(Kind::ProjectCreated, &images))?;
     Ok(Done::Plain)
@@ -83,7 +85,7 @@ pub(crate) fn edit(tx: &mut Tx<'_>, id: ProjectId, patch: &ProjectPatch) -> Outc
 pub(crate) fn put(tx: &mut Tx<'_>, no: i64, name: &str, body: &[u8]) -> Outcome<()> {
     let sql = "update project set name = $1, body = $2, version = version + 1 where no = $3";
     execute(tx.connection, sql, (name, body, no))?;
-    Ok(())
+    Ok(row_mac::refresh(tx.connection, tx.key, &row_mac::PROJECT, no)?)
 }
 
 pub(crate) fn remove(tx: &mut Tx<'_>, id: ProjectId) -> Outcome<Done> {

@@ -3,8 +3,8 @@
 use super::super::codes::{Kind, NameKind, tool_code, tool_of};
 use super::super::connection::{execute, insert_numbered, maybe};
 use super::super::fault::Outcome;
-use super::super::seal;
 use super::super::tx::{Entry, Tx};
+use super::super::{row_mac, seal};
 use crate::error::{Conflict, StoreError};
 use crate::image::{Flagged, Image, ToolCallImage};
 use crate::transaction::{Done, NewEvent};
@@ -32,17 +32,18 @@ pub(crate) fn put_tool_row(tx: &Tx<'_>, key: i64, part: i64, row: Option<&ToolCa
     execute(tx.connection, "delete from tool_call where key = $1 and part = $2", (key, part))?;
     if let Some(row) = row {
         let open = tool_of(row.state).is_some_and(|state| !state.is_final());
-        let sql = "insert into tool_call (key, part, conversation_no, call_id, name, open, state, body)
-             values ($1, $2, $3, $4, $5, $6, $7, $8)";
+        let sql = "insert into tool_call (key, part, conversation_no, call_id, name, open, state, body, mac)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
         let parameters = (key, part, row.conversation_no, &row.call_id, &row.name, open, row.state, &row.body);
-        execute(tx.connection, sql, parameters)?;
+        execute(tx.connection, sql, row_mac::row(tx.key, &row_mac::TOOL_CALL, parameters))?;
     }
     Ok(())
 }
 
 fn add_step(tx: &mut Tx<'_>, key: i64, part: i64, step: &ToolStep, actor_no: Option<i64>) -> Outcome<Image> {
-    let sql = "insert into tool_step (key, part, state, at, actor_no, note) values ($1, $2, $3, $4, $5, $6)";
-    let no = insert_numbered(tx.connection, sql, (key, part, tool_code(step.state), step.at.0, actor_no, &step.note))?;
+    let sql = "insert into tool_step (key, part, state, at, actor_no, note, mac) values ($1, $2, $3, $4, $5, $6, $7)";
+    let parameters = (key, part, tool_code(step.state), step.at.0, actor_no, &step.note);
+    let no = insert_numbered(tx.connection, sql, row_mac::row(tx.key, &row_mac::TOOL_STEP, parameters))?;
     Ok(Image::Flag { table: Flagged::ToolStep, key: no, withdrawn: true })
 }
 
@@ -130,8 +131,9 @@ pub(crate) fn append_events(tx: &mut Tx<'_>, conversation: ConversationId, event
         let key = row.no << 32 | row.event_cursor;
         let channel_no = tx.word(NameKind::Channel, &event.channel)?;
         let sealed = seal::seal(tx.key, "event", &key.to_le_bytes(), event.body.text().as_bytes());
-        let sql = "insert into event (key, at, channel_no, body) values ($1, $2, $3, $4)";
-        execute(tx.connection, sql, (key, event.at.0, channel_no, sealed))?;
+        let sql = "insert into event (key, at, channel_no, body, mac) values ($1, $2, $3, $4, $5)";
+        let parameters = (key, event.at.0, channel_no, sealed);
+        execute(tx.connection, sql, row_mac::row(tx.key, &row_mac::EVENT, parameters))?;
         images.push(Image::Flag { table: Flagged::Event, key, withdrawn: true });
     }
     tx.keep(&row);
@@ -145,8 +147,11 @@ pub(crate) fn put_input(tx: &mut Tx<'_>, conversation: ConversationId, id: Input
         return Err(Conflict::Exists { what: "input", id: id.to_string() }.into());
     }
     let sealed = seal::seal(tx.key, "input", id.as_bytes(), body.text().as_bytes());
-    let sql = "insert into input (id, conversation_no, at, actor_no, body) values ($1, $2, $3, $4, $5)";
-    let no = insert_numbered(tx.connection, sql, (id.as_bytes(), row.no, tx.at.0, tx.actor_no, sealed))?;
+    let sql = "insert into input (id, conversation_no, at, taken_pos, actor_no, body, mac)
+         values ($1, $2, $3, $4, $5, $6, $7)";
+    let taken_pos: Option<i64> = None;
+    let parameters = (id.as_bytes(), row.no, tx.at.0, taken_pos, tx.actor_no, sealed);
+    let no = insert_numbered(tx.connection, sql, row_mac::row(tx.key, &row_mac::INPUT, parameters))?;
     let images = [Image::Flag { table: Flagged::Input, key: no, withdrawn: true }];
     tx.journal(row.no, &Entry::of(Kind::InputPut, &images))?;
     Ok(Done::Plain)
@@ -167,11 +172,17 @@ pub(crate) fn take_inputs(tx: &mut Tx<'_>, conversation: ConversationId, ids: &[
     }
     for image in &images {
         if let Image::InputTaken { no, .. } = image {
-            execute(tx.connection, "update input set taken_pos = $1 where no = $2", (tx.first, no))?;
+            put_taken(tx, *no, Some(tx.first))?;
         }
     }
     tx.journal(row.no, &Entry::of(Kind::InputsTaken, &images))?;
     Ok(Done::Plain)
+}
+
+/// Says which commit took an input.
+pub(crate) fn put_taken(tx: &Tx<'_>, no: i64, taken_pos: Option<i64>) -> Outcome<()> {
+    execute(tx.connection, "update input set taken_pos = $1 where no = $2", (taken_pos, no))?;
+    Ok(row_mac::refresh(tx.connection, tx.key, &row_mac::INPUT, no)?)
 }
 
 fn lease_row(tx: &Tx<'_>, conversation_no: i64) -> Outcome<Option<(String, i64, i64)>> {

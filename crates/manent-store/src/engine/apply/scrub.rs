@@ -3,10 +3,11 @@
 use super::super::codes::NameKind;
 use super::super::connection::{execute, execute_counted, maybe, one, rows};
 use super::super::fault::Outcome;
+use super::super::row_mac;
 use super::super::tx::{Tx, beside};
 use super::destroy::Budget;
-use super::undo::flag_sql;
-use crate::image::{self, Image};
+use super::undo::flag_read;
+use crate::image::{self, Flagged, Image};
 
 /// Stands for a conversation where what belongs to none is meant; real numbers begin at 1.
 const BESIDE: i64 = 0;
@@ -76,14 +77,14 @@ fn scrub_journal(tx: &mut Tx<'_>, conversation_no: i64, budget: &mut Budget) -> 
 
 fn is_of_gone(tx: &Tx<'_>, images: &[Image]) -> Outcome<bool> {
     for image in images {
-        let (sql, no) = match image {
-            Image::Memory { no, .. } | Image::MemoryBy { no, .. } => ("select 1 from memory where no = $1", no),
-            Image::FoldActive { no, .. } => ("select 1 from fold where no = $1", no),
-            Image::InputTaken { no, .. } => ("select 1 from input where no = $1", no),
-            Image::Flag { table, key, .. } => (flag_sql(*table).0, key),
+        let (table, no) = match image {
+            Image::Memory { no, .. } | Image::MemoryBy { no, .. } => (Flagged::Memory, no),
+            Image::FoldActive { no, .. } => (Flagged::Fold, no),
+            Image::InputTaken { no, .. } => (Flagged::Input, no),
+            Image::Flag { table, key, .. } => (*table, key),
             _ => continue,
         };
-        if maybe(tx.connection, sql, [no], |_| Ok(()))?.is_none() {
+        if maybe(tx.connection, &flag_read(table), [no], |_| Ok(()))?.is_none() {
             return Ok(true);
         }
     }
@@ -105,6 +106,7 @@ pub(crate) fn forget_tags(tx: &mut Tx<'_>, tags: &[i64]) -> Outcome<()> {
     let mut forgotten = 0;
     for no in tags {
         forgotten += execute_counted(tx.connection, sql, (chance(), no, NameKind::Tag as i64))?;
+        row_mac::refresh(tx.connection, tx.key, &row_mac::NAME, *no)?;
     }
     if forgotten > 0 {
         tx.caches.clear();
@@ -121,11 +123,13 @@ pub(crate) fn forget_words(tx: &mut Tx<'_>) -> Outcome<()> {
         (NameKind::Collection, "not exists (select 1 from memory m where m.collection_no = name.no)"),
     ];
     for (kind, unused) in UNUSED {
-        let sql = format!(
-            "update name set value = 'erased:' || no || ':' || $1
-             where kind = $2 and value not like 'erased:%' and {unused}"
-        );
-        execute(tx.connection, &sql, (chance(), kind as i64))?;
+        let sql = format!("select no from name where kind = $1 and value not like 'erased:%' and {unused}");
+        let found: Vec<i64> = rows(tx.connection, &sql, [kind as i64], |row| row.get(0))?;
+        for no in found {
+            let sql = "update name set value = 'erased:' || no || ':' || $1 where no = $2";
+            execute(tx.connection, sql, (chance(), no))?;
+            row_mac::refresh(tx.connection, tx.key, &row_mac::NAME, no)?;
+        }
     }
     tx.caches.clear();
     Ok(())

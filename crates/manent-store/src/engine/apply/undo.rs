@@ -229,13 +229,13 @@ fn swap(tx: &mut Tx<'_>, image: &Image) -> Outcome<Image> {
         Image::FoldActive { no, active } => {
             let sql = "select active from fold where no = $1";
             let now = maybe(tx.connection, sql, [no], |row| row.get(0))?.unwrap_or(*active);
-            execute(tx.connection, "update fold set active = $1 where no = $2", (active, no))?;
+            attached::put_fold_active(tx, *no, *active)?;
             Ok(Image::FoldActive { no: *no, active: now })
         }
         Image::InputTaken { no, taken_pos } => {
             let sql = "select taken_pos from input where no = $1";
             let now = maybe(tx.connection, sql, [no], |row| row.get(0))?.unwrap_or(*taken_pos);
-            execute(tx.connection, "update input set taken_pos = $1 where no = $2", (taken_pos, no))?;
+            run::put_taken(tx, *no, *taken_pos)?;
             Ok(Image::InputTaken { no: *no, taken_pos: now })
         }
         Image::Project { no, name, body } => {
@@ -265,38 +265,36 @@ fn swap_memory(tx: &mut Tx<'_>, no: i64, row: &MemoryImage, actor_no: Option<i64
 }
 
 fn swap_flag(tx: &mut Tx<'_>, table: Flagged, key: i64, withdrawn: bool) -> Outcome<Image> {
-    let (read, write) = flag_sql(table);
+    let (name, column) = flag_columns(table);
     // An erasure may have taken the row; then there is nothing to turn.
-    let now: bool = maybe(tx.connection, read, [key], |row| row.get(0))?.unwrap_or(withdrawn);
-    execute(tx.connection, write, (withdrawn, key))?;
+    let now: bool = maybe(tx.connection, &flag_read(table), [key], |row| row.get(0))?.unwrap_or(withdrawn);
+    let write = format!("update {name} set withdrawn = $1 where {column} = $2");
+    execute(tx.connection, &write, (withdrawn, key))?;
     Ok(Image::Flag { table, key, withdrawn: now })
 }
 
-macro_rules! flag {
-    ($table:literal, $key:literal) => {
-        (
-            concat!("select withdrawn from ", $table, " where ", $key, " = $1"),
-            concat!("update ", $table, " set withdrawn = $1 where ", $key, " = $2"),
-        )
-    };
+/// Returns the table of a flag and the column that numbers its rows.
+pub(crate) fn flag_columns(table: Flagged) -> (&'static str, &'static str) {
+    match table {
+        Flagged::Conversation => ("conversation", "no"),
+        Flagged::Project => ("project", "no"),
+        Flagged::Note => ("note", "no"),
+        Flagged::State => ("state", "no"),
+        Flagged::Fold => ("fold", "no"),
+        Flagged::ModelCall => ("model_call", "no"),
+        Flagged::ToolStep => ("tool_step", "no"),
+        Flagged::Event => ("event", "key"),
+        Flagged::Input => ("input", "no"),
+        Flagged::Document => ("document", "no"),
+        Flagged::Memory => ("memory", "no"),
+        Flagged::Source => ("source", "no"),
+        Flagged::Origin => ("origin", "no"),
+        Flagged::Quarantine => ("quarantine", "no"),
+    }
 }
 
-/// Returns how the flag of a row is read and written.
-pub(crate) fn flag_sql(table: Flagged) -> (&'static str, &'static str) {
-    match table {
-        Flagged::Conversation => flag!("conversation", "no"),
-        Flagged::Project => flag!("project", "no"),
-        Flagged::Note => flag!("note", "no"),
-        Flagged::State => flag!("state", "no"),
-        Flagged::Fold => flag!("fold", "no"),
-        Flagged::ModelCall => flag!("model_call", "no"),
-        Flagged::ToolStep => flag!("tool_step", "no"),
-        Flagged::Event => flag!("event", "key"),
-        Flagged::Input => flag!("input", "no"),
-        Flagged::Document => flag!("document", "no"),
-        Flagged::Memory => flag!("memory", "no"),
-        Flagged::Source => flag!("source", "no"),
-        Flagged::Origin => flag!("origin", "no"),
-        Flagged::Quarantine => flag!("quarantine", "no"),
-    }
+/// Returns how the flag of a row is read.
+pub(crate) fn flag_read(table: Flagged) -> String {
+    let (name, key) = flag_columns(table);
+    format!("select withdrawn from {name} where {key} = $1")
 }

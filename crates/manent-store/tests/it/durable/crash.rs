@@ -1,7 +1,7 @@
 //! The power is cut at thousands of moments: what was acknowledged is there, whole, and once.
 
 use super::found::{ERASED, Found, Id, streaming};
-use super::{body_of, close, fast_folder, number, runtime, seed, text};
+use super::{body_of, close, fast_folder, number, put_older_rows, runtime, seed, text};
 use crate::kit::*;
 use fastrand::Rng;
 use manent_model::*;
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 const FILE: &str = "store.db";
 const WORKLOADS: usize = 8;
-const NEWEST: i64 = 9;
+const NEWEST: i64 = 10;
 /// Every so many states, and whenever the file is young, the whole store is opened, verified and written to.
 const OPENED_EVERY: usize = 5;
 
@@ -91,13 +91,17 @@ fn record(seed: u64, durability: Durability) -> Recorded {
     let oldest = if rng.bool() { rng.i64(1..NEWEST) } else { NEWEST };
     runtime().block_on(async {
         let mut talks = Vec::new();
+        if oldest < NEWEST {
+            talks.push(older_rows(&options, oldest, &recording, &history).await);
+        }
         for schema in (oldest..=NEWEST).chain([NEWEST]) {
             let store = Arc::new(SqliteStore::open_at(options.clone(), schema).expect("opens"));
             let mut work =
                 Work { recording: recording.clone(), history: history.clone(), store, rng: rng.fork(), talks };
-            let steps = if schema == NEWEST { 30 } else { 12 };
+            // Only the newest schema has the columns that this program writes.
+            let steps = if schema == NEWEST { 30 } else { 0 };
             for _ in 0..steps {
-                work.step(schema).await;
+                work.step().await;
             }
             close(work.store).await;
             talks = work.talks;
@@ -105,6 +109,26 @@ fn record(seed: u64, durability: Durability) -> Recorded {
     });
     let history = std::mem::take(&mut *history.lock().expect("no thread panics"));
     Recorded { recording, history, _folder: folder }
+}
+
+/// Makes a file of an older schema with the rows of an older program.
+async fn older_rows(options: &SqliteOptions, schema: i64, recording: &Recording, history: &Mutex<History>) -> Talk {
+    close(Arc::new(SqliteStore::open_at(options.clone(), schema).expect("opens"))).await;
+    let begun = recording.mark();
+    let flags = rusqlite::OpenFlags::default();
+    let connection =
+        rusqlite::Connection::open_with_flags_and_vfs(&options.path, flags, recording.name()).expect("opens");
+    let rows = put_older_rows(&connection);
+    let acknowledged = recording.mark();
+    let mut history = history.lock().expect("no thread panics");
+    let mut put = |id: Id, value: String| {
+        history.entry(id).or_default().push(Version { begun, acknowledged, value: Some(value) });
+    };
+    put(*rows.conversation.as_bytes(), "old".to_owned());
+    for (message, text) in rows.messages.iter().zip(["one", "two"]) {
+        put(*message.as_bytes(), body_of(text));
+    }
+    Talk { id: rows.conversation, path: rows.messages.to_vec(), stream: None }
 }
 
 impl Work {
@@ -135,7 +159,7 @@ impl Work {
         (message, (*id.as_bytes(), Some(body_of(&text))))
     }
 
-    async fn step(&mut self, schema: i64) {
+    async fn step(&mut self) {
         if self.talks.is_empty() {
             self.create().await;
         }
@@ -143,11 +167,11 @@ impl Work {
         match self.rng.u8(..20) {
             0 => self.create().await,
             1 => self.rename(talk).await,
-            2..5 if schema == NEWEST => self.stream(talk).await,
+            2..5 => self.stream(talk).await,
             5..7 => self.fork(talk).await,
             7..9 => self.splice(talk).await,
-            9 if schema == NEWEST => self.erase_message(talk).await,
-            10 if schema == NEWEST && self.talks.len() > 1 => self.erase_conversation(talk).await,
+            9 => self.erase_message(talk).await,
+            10 if self.talks.len() > 1 => self.erase_conversation(talk).await,
             11..14 => self.append_everywhere().await,
             _ => self.append(talk).await,
         }

@@ -19,6 +19,7 @@ mod processes;
 mod crew;
 mod disk_full;
 mod flip;
+mod columns;
 mod erase;
 mod index;
 mod backup;
@@ -58,6 +59,32 @@ fn fast_folder() -> TempDir {
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime")
+}
+
+/// What `rows_of_schema_9.sql` holds.
+struct OlderRows {
+    conversation: ConversationId,
+    messages: [MessageId; 2],
+}
+
+/// Puts the rows of a small store, as an older program wrote them, into a file whose tables are empty. This program writes columns
+/// that older schemas do not have.
+fn put_older_rows(connection: &rusqlite::Connection) -> OlderRows {
+    connection.execute_batch("pragma synchronous = full; begin immediate").expect("the file takes writes");
+    connection
+        .execute_batch(include_str!("../../data/rows_of_schema_9.sql"))
+        .expect("every older schema has the columns");
+    connection.execute_batch("commit").expect("the file takes writes");
+    let ids = |sql: &str| -> Vec<[u8; 16]> {
+        let mut statement = connection.prepare(sql).expect("a statement");
+        let found = statement.query_map([], |row| row.get(0)).expect("rows");
+        found.map(|row| row.expect("a row")).collect()
+    };
+    let messages = ids("select id from message order by key");
+    OlderRows {
+        conversation: ConversationId::from_bytes(ids("select id from conversation")[0]),
+        messages: [MessageId::from_bytes(messages[0]), MessageId::from_bytes(messages[1])],
+    }
 }
 
 /// A text that is long now and then, and nobody else's.

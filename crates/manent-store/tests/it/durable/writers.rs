@@ -9,7 +9,28 @@ use manent_store::*;
 /// As a program left it that did not keep who wrote what.
 pub(super) const WITHOUT_WRITERS: &str = "drop index state_actor; alter table state drop column actor_no;
      drop index input_actor; alter table input drop column actor_no;
-     drop index memory_actor; alter table memory drop column actor_no; drop table stream;";
+     drop index memory_actor; alter table memory drop column actor_no; drop table stream;
+     alter table conversation drop column head_mac;
+     alter table name drop column mac;
+     alter table author drop column mac;
+     alter table project drop column mac;
+     alter table conversation drop column mac;
+     alter table branch drop column mac;
+     alter table message drop column mac;
+     alter table note drop column mac;
+     alter table state drop column mac;
+     alter table fold drop column mac;
+     alter table model_call drop column mac;
+     alter table tool_call drop column mac;
+     alter table tool_step drop column mac;
+     alter table event drop column mac;
+     alter table input drop column mac;
+     alter table document drop column mac;
+     alter table memory drop column mac;
+     alter table blob drop column mac;
+     alter table source drop column mac;
+     alter table origin drop column mac;
+     alter table quarantine drop column mac;";
 
 /// Two people set, ask and remember, more often than is looked at in one read.
 pub(super) async fn written(store: &dyn Store) -> ConversationId {

@@ -1,22 +1,26 @@
-//! Verify: walks digests and chains and says what is not as it was written.
+//! Verify: compares every row with its digest or its MAC and with the journal, and says what is not as it was written.
+//!
+//! Not covered are rows that no export shows: leases, drafts and marks (`scratch`), answers to requests, and when a stream
+//! was renewed last. In reading order: the driver (here), the journal and the messages it added ([`journal`]), the rows of
+//! all other tables ([`rows`]).
+
+mod journal;
+mod rows;
 
 use super::apply::library::blob_digest;
 use super::cache::Caches;
 use super::codes::{Kind, STATUS_PURGED};
-use super::connection::{Connection, begin_reading, end_reading, further, maybe, one, rows};
-use super::facts::MessageFacts;
+use super::connection::{Connection, EngineError, begin_reading, end_reading, further, maybe, one, rows as query};
 use super::fault::{Fault, Outcome};
 use super::participant;
-use super::prepare::streaming_digest;
-use super::read::message::{MessageRow, in_ranges, message_of};
 use super::read::{Reading, attached, conversation, library};
 use super::store::EVERYTHING;
-use super::tx::{beside, chain_next};
+use super::tx::covered_from;
 use crate::error::{Result, StoreError};
-use crate::image;
 use crate::maintenance::{VerifyProblem, VerifyReport};
 use crate::query::{ConversationRef, DocumentsQuery, EventsQuery, MemoriesQuery, PAGE_MAX, ScratchQuery};
-use manent_model::{Address, ConversationId, Digest, DigestKey, MessageId, Range, Stats};
+use crate::transaction::Position;
+use manent_model::{ConversationId, Digest, DigestKey, MessageId, Stats};
 
 /// More problems than this say nothing new.
 const PROBLEMS_MAX: usize = 100;
@@ -38,23 +42,29 @@ struct Verifier<'a> {
     connection: Connection<'a>,
     caches: Caches,
     key: DigestKey,
+    /// The first position whose digest covers every column of the journal.
+    covered_from: Position,
     report: VerifyReport,
 }
 
 /// Verifies whatever a connection shows: a live store with its index, or a restored backup, which has none.
 pub(crate) fn verify(connection: Connection<'_>, index: Indexes<'_>) -> Result<VerifyReport> {
-    let secret = || {
+    let read_meta = || {
         begin_reading(connection)?;
         let secret = one(connection, "select value from meta where name = 'digest_key'", (), |row| row.get(0));
+        let covered_from = covered_from(connection);
         end_reading(connection);
-        secret
+        Ok((secret?, covered_from?))
     };
-    let key = DigestKey::new(secret().map_err(|error| error.said("verifying"))?);
-    let mut verifier = Verifier { connection, caches: Caches::default(), key, report: VerifyReport::default() };
+    let (secret, covered_from) = read_meta().map_err(|error: EngineError| error.said("verifying"))?;
+    let key = DigestKey::new(secret);
+    let report = VerifyReport::default();
+    let mut verifier = Verifier { connection, caches: Caches::default(), key, covered_from, report };
     verifier.file();
     verifier.conversations()?;
     verifier.beside()?;
     verifier.strays()?;
+    verifier.row_macs();
     verifier.index(index);
     Ok(verifier.report)
 }
@@ -85,11 +95,11 @@ impl Verifier<'_> {
         // A server looks after its own files.
         let Connection::Sqlite(_) = self.connection else { return };
         self.check("integrity", |this| {
-            let found: Vec<String> = rows(this.connection, "pragma integrity_check(20)", (), |row| row.get(0))?;
+            let found: Vec<String> = query(this.connection, "pragma integrity_check(20)", (), |row| row.get(0))?;
             for what in found.into_iter().filter(|line| line != "ok") {
                 this.problem(VerifyProblem::File { what });
             }
-            let broken: Vec<String> = rows(this.connection, "pragma foreign_key_check", (), |row| row.get(0))?;
+            let broken: Vec<String> = query(this.connection, "pragma foreign_key_check", (), |row| row.get(0))?;
             for table in broken {
                 this.problem(VerifyProblem::File { what: format!("a row of {table} refers to nothing") });
             }
@@ -127,7 +137,7 @@ impl Verifier<'_> {
         loop {
             let sql = "select no from conversation where no > $1 order by no limit 100";
             let page =
-                begin_reading(self.connection).and_then(|()| rows(self.connection, sql, [after], |row| row.get(0)));
+                begin_reading(self.connection).and_then(|()| query(self.connection, sql, [after], |row| row.get(0)));
             end_reading(self.connection);
             let page: Vec<i64> = page.map_err(|error| error.said("verifying"))?;
             let Some(last) = page.last() else { return Ok(()) };
@@ -144,6 +154,7 @@ impl Verifier<'_> {
                     }
                     None => Ok(()),
                 });
+                self.check("conversation", |this| this.head(no));
                 self.check("conversation", |this| this.participants(no));
                 self.check("conversation", |this| match this.row(no)? {
                     Some((_, STATUS_PURGED, ..)) | None => Ok(()),
@@ -175,53 +186,6 @@ impl Verifier<'_> {
         }
     }
 
-    /// Walks the journal of a conversation from its start and recomputes what each row says was added.
-    fn chain(&mut self, no: i64, id: ConversationId, status: i64, last_pos: i64, expected: Digest) -> Outcome<()> {
-        let mut positions = Vec::new();
-        let mut at = last_pos;
-        while at > 0 {
-            positions.push(at);
-            let prev = maybe(self.connection, "select prev from journal where pos = $1", [at], |row| row.get(0))?;
-            match prev {
-                Some(prev) if prev < at => at = prev,
-                _ => {
-                    self.problem(VerifyProblem::Chain { conversation: Some(id), position: at });
-                    return Ok(());
-                }
-            }
-        }
-        let mut chain = Digest::default();
-        for position in positions.into_iter().rev() {
-            let broken = VerifyProblem::Chain { conversation: Some(id), position };
-            let sql = "select kind, key, count, before, digest, conversation_no from journal where pos = $1";
-            type Row = (i64, Option<i64>, i64, Option<Vec<u8>>, [u8; 16], Option<i64>);
-            let (kind, key, count, before, stored, owner): Row = one(self.connection, sql, [position], |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
-            })?;
-            let Some(kind) = Kind::of(kind).filter(|_| owner == Some(no)) else {
-                self.problem(broken);
-                return Ok(());
-            };
-            let payload = match key {
-                Some(key) if kind.adds_messages() => self.added(id, status, position, Address(key), count)?,
-                Some(key) if kind == Kind::MessageFinished => self.finished(id, status, Address(key), position)?,
-                _ => Some(image::digest(&self.key, before.as_deref())),
-            };
-            // The messages of a purged conversation are gone; the chain is then taken as it is written.
-            let next = payload.map_or(Digest(stored), |payload| chain_next(&self.key, chain, position, kind, payload));
-            if next.0 != stored {
-                self.problem(broken);
-            }
-            // Going on from what is stored names the next broken place as well.
-            chain = Digest(stored);
-            self.report.journal += 1;
-        }
-        if chain != expected {
-            self.problem(VerifyProblem::Chain { conversation: Some(id), position: last_pos });
-        }
-        Ok(())
-    }
-
     /// Only an undo hides a conversation, and nothing but an erasure can happen to it after that.
     fn withdrawn(&mut self, id: ConversationId, last_pos: i64) -> Outcome<()> {
         let sql = "select kind from journal where pos = $1";
@@ -230,91 +194,6 @@ impl Verifier<'_> {
             self.problem(VerifyProblem::Chain { conversation: Some(id), position: last_pos });
         }
         Ok(())
-    }
-
-    /// Recomputes what stands for appended messages in the chain; `None` if they were purged or already complained of.
-    fn added(
-        &mut self,
-        id: ConversationId,
-        status: i64,
-        position: i64,
-        first: Address,
-        count: i64,
-    ) -> Outcome<Option<Digest>> {
-        let range = Range { from: first, to: Address(first.0 + count - 1) };
-        let found = in_ranges(self.connection, &[range], count as usize)?;
-        let mut digests = Vec::new();
-        let mut sound = true;
-        let mut expected_key = first.0;
-        for row in &found {
-            if row.key != expected_key || row.arrival != position + (row.key - first.0) {
-                break;
-            }
-            expected_key += 1;
-        }
-        if expected_key != range.to.0 + 1 {
-            if status != STATUS_PURGED {
-                let lost = position + (expected_key - first.0);
-                self.problem(VerifyProblem::Lost { conversation: Some(id), position: lost });
-            }
-            // What other paths still reach was kept, and is looked at like any other message.
-            for row in found {
-                self.content(id, row)?;
-            }
-            return Ok(None);
-        }
-        for row in found {
-            let standing = match MessageFacts::decode(&row.facts) {
-                Some(facts) if facts.flags.streamed => Some(streaming_digest(&self.key, MessageId::from_bytes(row.id))),
-                facts => facts.and_then(|facts| facts.digest),
-            };
-            match standing {
-                Some(digest) => digests.extend_from_slice(&digest.0),
-                None => sound = false,
-            }
-            sound &= self.content(id, row)?;
-        }
-        Ok(sound.then(|| self.key.digest(&[b"added", &digests])))
-    }
-
-    fn finished(
-        &mut self,
-        id: ConversationId,
-        status: i64,
-        address: Address,
-        position: i64,
-    ) -> Outcome<Option<Digest>> {
-        let sql = "select facts from message where key = $1";
-        let found: Option<Vec<u8>> = maybe(self.connection, sql, [address.0], |row| row.get(0))?;
-        match found.as_deref().map(MessageFacts::decode) {
-            Some(Some(MessageFacts { digest: Some(digest), .. })) => Ok(Some(self.key.digest(&[b"added", &digest.0]))),
-            // Reading its content will say what is wrong with it.
-            Some(None) => Ok(None),
-            None if status == STATUS_PURGED => Ok(None),
-            _ => {
-                self.problem(VerifyProblem::Lost { conversation: Some(id), position });
-                Ok(None)
-            }
-        }
-    }
-
-    /// Compares one message with its digest.
-    fn content(&mut self, conversation: ConversationId, row: MessageRow) -> Outcome<bool> {
-        let (id, arrival) = (MessageId::from_bytes(row.id), row.arrival);
-        match message_of(self.connection, &mut self.caches, &self.key, row) {
-            Ok(message) if message.erased => self.report.erased += 1,
-            Ok(_) => self.report.messages += 1,
-            Err(Fault::Refused(_)) => {
-                self.problem(VerifyProblem::Altered {
-                    conversation: Some(conversation),
-                    message: Some(id),
-                    position: arrival,
-                });
-                return Ok(false);
-            }
-            Err(fault) => return Err(fault),
-        }
-        Ok(true)
     }
 
     fn reading<T>(&mut self, read: impl FnOnce(&mut Reading<'_>) -> Outcome<T>) -> Outcome<T> {
@@ -378,7 +257,7 @@ impl Verifier<'_> {
 
     fn blobs(&mut self) -> Outcome<()> {
         let sql = "select no, sha256 from blob where complete = 1 order by no";
-        let found: Vec<(i64, [u8; 32])> = rows(self.connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let found: Vec<(i64, [u8; 32])> = query(self.connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
         for (no, sha256) in found {
             let sound = match blob_digest(self.connection, no) {
                 Ok((found, _)) => found == sha256,
@@ -396,42 +275,6 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Walks the chain of what belongs to no conversation, newest first; each row knows the one before it.
-    fn beside_chain(&mut self) -> Outcome<()> {
-        let (mut at, mut expected) = beside(self.connection)?;
-        while at > 0 {
-            let sql = "select kind, before, digest, prev from journal where pos = $1 and conversation_no is null";
-            type Row = (i64, Option<Vec<u8>>, [u8; 16], i64);
-            let found: Option<Row> =
-                maybe(self.connection, sql, [at], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
-            let broken = VerifyProblem::Chain { conversation: None, position: at };
-            let Some((kind, before, digest, prev)) = found.filter(|(_, _, _, prev)| *prev < at) else {
-                self.problem(broken);
-                return Ok(());
-            };
-            let sql = "select digest from journal where pos = $1";
-            let earlier: Option<[u8; 16]> = match prev {
-                0 => Some([0; 16]),
-                prev => maybe(self.connection, sql, [prev], |row| row.get(0))?,
-            };
-            let sound = match (Kind::of(kind), earlier) {
-                (Some(kind), Some(earlier)) => {
-                    let payload = image::digest(&self.key, before.as_deref());
-                    chain_next(&self.key, Digest(earlier), at, kind, payload).0 == digest && digest == expected.0
-                }
-                _ => false,
-            };
-            if !sound {
-                self.problem(broken);
-                return Ok(());
-            }
-            self.report.journal += 1;
-            at = prev;
-            expected = Digest(earlier.unwrap_or_default());
-        }
-        Ok(())
-    }
-
     /// A message that no journal row added was written by somebody else, or twice.
     fn strays(&mut self) -> Result<()> {
         self.check("messages", |this| {
@@ -440,11 +283,11 @@ impl Verifier<'_> {
                  left join journal j on j.pos = (select max(k.pos) from journal k where k.pos <= m.arrival)
                  left join branch b on b.no = m.key >> 24
                  left join conversation c on c.no = b.conversation_no
-                 where j.pos is null or b.no is null or j.conversation_no <> b.conversation_no
+                 where j.pos is null or b.no is null or c.no is null or j.conversation_no <> b.conversation_no
                     or m.key <> j.key + (m.arrival - j.pos) or m.arrival >= j.pos + j.count
                  limit 20";
             let found: Vec<([u8; 16], Option<[u8; 16]>)> =
-                rows(this.connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+                query(this.connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
             for (message, conversation) in found {
                 this.problem(VerifyProblem::Doubled {
                     conversation: conversation.map(ConversationId::from_bytes),
