@@ -355,3 +355,36 @@ async fn the_ends_of_time_can_be_imported_listed_and_counted() {
     assert_eq!((stats.total.timed, stats.total.response_micros), (2, i64::MAX));
     assert_sound(&database).await;
 }
+
+#[tokio::test]
+async fn export_leaves_out_a_damaged_message_and_names_it() {
+    let first = open();
+    let chat = conversation(&first, "damaged").await;
+    let said: Vec<String> = (0..40).map(|number| format!("message number {number:02}")).collect();
+    let said: Vec<&str> = said.iter().map(String::as_str).collect();
+    let ids = say(&first, chat, &said).await;
+    let other = conversation(&first, "sound").await;
+    say(&first, other, &["untouched"]).await;
+    first.close().await.expect("closes");
+    let path = first.folder.path().join("test.db");
+    let mut bytes = std::fs::read(&path).expect("a file");
+    let damaged = b"message number 17";
+    let place = bytes.windows(damaged.len()).position(|window| window == damaged).expect("the text is in the file");
+    bytes[place] = b'M';
+    std::fs::write(&path, bytes).expect("written");
+
+    let again = Database::open(&path).expect("opens");
+    let mut out = Vec::new();
+    let report = again.export_jsonl(&ExportSelection::Everything, &mut out).await.expect("written");
+    let named = DamagedRecord { conversation: Some(chat), what: "message".to_owned(), id: ids[17].to_string() };
+    assert_eq!(report.damaged, [named]);
+    let second = open();
+    let report = second.import_jsonl(&out[..]).await.expect("readable");
+    let problems: Vec<&str> = report.problems.iter().map(|problem| problem.why.as_str()).collect();
+    let expected = format!("message {} was damaged when the file was written, and is not in it", ids[17]);
+    assert_eq!(problems, [expected]);
+    let mut left = said.clone();
+    left.remove(17);
+    assert_eq!(texts(&second, chat).await, left);
+    assert_eq!(texts(&second, other).await, ["untouched"]);
+}
