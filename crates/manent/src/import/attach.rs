@@ -127,7 +127,7 @@ impl Filling {
             None => {
                 let (call_id, name, state, record) = (item.call_id, item.name, item.state, item.body);
                 let call = ToolCall { message, part, call_id, name, state, record };
-                Change::PutToolTrail { call, steps: item.steps }
+                Change::PutToolTrail { call, steps: item.steps, instead_of: None }
             }
         };
         self.put(importer, now(), vec![change], item.record).await
