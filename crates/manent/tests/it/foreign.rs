@@ -3,6 +3,7 @@
 mod comes_back;
 mod changes;
 mod grows;
+mod lives;
 mod touched;
 mod unreadable;
 mod reports;
