@@ -15,6 +15,7 @@ mod large;
 mod sources;
 mod several;
 mod diverged;
+mod made_here;
 mod links;
 mod vectors;
 mod pictures;
