@@ -188,6 +188,8 @@ pub struct ConversationItem {
     pub active_at: Option<Micros>,
     /// When it was trashed.
     pub trashed_at: Option<Micros>,
+    /// Whether its messages are all that its program shows.
+    pub extent: Extent,
     /// What a writer needs to write it back.
     pub frame: Json,
     /// The record that it came from.
@@ -211,11 +213,27 @@ impl ConversationItem {
             created_at: None,
             active_at: None,
             trashed_at: None,
+            extent: Extent::default(),
             frame,
             record,
         }
     }
 }
+
+/// What a file says about messages that are not in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Extent {
+    /// Nothing: they are kept where they were shown. The messages have ids, or stand for themselves.
+    #[default]
+    Open,
+    /// Nothing, because some of the list could not be read. Its messages have no ids and are known by their order.
+    Partial,
+    /// Its program does not show them: the list was read whole. Its messages have no ids and are known by their order.
+    Whole,
+}
+
+/// The note of a tool call that a reader sealed because its file has no result for it.
+pub const SEALED_NOTE: &str = "no result in the file";
 
 /// Where a message stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

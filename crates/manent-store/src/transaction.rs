@@ -245,6 +245,16 @@ pub struct NewEvent {
     pub body: Json,
 }
 
+/// A part of a message that asked for a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolPart {
+    /// The message.
+    pub message: MessageId,
+    /// The place of the part in it, counted from 0.
+    pub part: u32,
+}
+
 /// Where an imported message came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -347,8 +357,15 @@ pub enum Change {
     SetFoldActive { fold: FoldId, active: bool },
     /// Records a tool call; the first step of its trail is the state it begins in.
     PutToolCall { call: ToolCall, note: String },
-    /// Records a tool call with the trail that another program kept; its transitions are taken as they were.
-    PutToolTrail { call: ToolCall, steps: Vec<ToolStep> },
+    /// Records a tool call with the trail that another program kept; its transitions are taken as they were. With
+    /// `instead_of`, it replaces the call that is recorded for that part of that message, which may be the same part; a
+    /// part that has a record otherwise is a conflict.
+    PutToolTrail {
+        call: ToolCall,
+        steps: Vec<ToolStep>,
+        #[serde(default)]
+        instead_of: Option<ToolPart>,
+    },
     /// Moves a tool call along an allowed transition.
     MoveToolCall { message: MessageId, part: u32, to: ToolState, record: Option<Json>, note: String },
     /// Logs events.

@@ -204,10 +204,10 @@ export type ChangePutToolCall = { put_tool_call: ChangePutToolCallValue };
 
 export type ChangePutToolCallValue = { call: ToolCall; note: string };
 
-/** Records a tool call with the trail that another program kept; its transitions are taken as they were. */
+/** Records a tool call with the trail that another program kept; its transitions are taken as they were. With `instead_of`, it replaces the call that is recorded for that part of that message, which may be the same part; a part that has a record otherwise is a conflict. */
 export type ChangePutToolTrail = { put_tool_trail: ChangePutToolTrailValue };
 
-export type ChangePutToolTrailValue = { call: ToolCall; steps: (ToolStep)[] };
+export type ChangePutToolTrailValue = { call: ToolCall; instead_of?: ToolPart | null; steps: (ToolStep)[] };
 
 /** Keeps bytes that nobody could read. */
 export type ChangeQuarantine = { quarantine: ChangeQuarantineValue };
@@ -835,6 +835,9 @@ export type ToolCallTrail = { call: ToolCall; steps: (ToolStep)[] };
 
 /** Where a tool call goes. */
 export type ToolMove = { message: MessageId; note?: string; part: number; record?: Json | null; to: ToolState };
+
+/** A part of a message that asked for a tool. */
+export type ToolPart = { message: MessageId; part: number };
 
 /** Where a tool call is.  - `PENDING`: Asked for by the model. - `APPROVAL_REQUIRED`: A person or a policy must decide. - `APPROVED`: Allowed, not begun. - `EXECUTING`: Running. - `COMPLETED`: Done. - `FAILED`: Went wrong. - `DENIED`: Not allowed. - `SEALED`: Interrupted and closed, so that the conversation stays valid. */
 export type ToolState = "PENDING" | "APPROVAL_REQUIRED" | "APPROVED" | "EXECUTING" | "COMPLETED" | "FAILED" | "DENIED" | "SEALED";

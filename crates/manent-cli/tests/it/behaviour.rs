@@ -62,6 +62,23 @@ fn exit_codes_tell_scripts_what_happened() {
 }
 
 #[test]
+fn import_of_a_folder_with_a_bad_member_exits_with_3_and_names_file_and_member() {
+    let home = Home::new();
+    let runtime = home.path().join("agents/agt-1/runtime");
+    std::fs::create_dir_all(&runtime).expect("a folder");
+    let messages = r#"[
+  {"role": "user", "content": [{"type": "text", "text": "kept"}]},
+  {"role": "assistant", "content": [{"type": "text", "text": "kept too"}], "metadata": {"usage": nonsense}}
+]"#;
+    std::fs::write(runtime.join("messages.json"), messages).expect("a file");
+    let said = home.run(&["import", "agents"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    let told = format!("{}{}", said.out, said.err);
+    assert!(told.contains("runtime/messages.json") && told.contains("metadata"), "{said:?}");
+    assert!(home.good(&["show", "@last"]).contains("kept too"), "the rest is taken in");
+}
+
+#[test]
 fn nothing_is_destroyed_without_being_asked_for() {
     let (home, chat) = seeded();
     home.good(&["rm", &chat]);

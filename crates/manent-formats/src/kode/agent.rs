@@ -40,6 +40,7 @@ pub(super) struct Put<'a> {
     pub calls: Vec<ToolCallItem>,
     pub logs: Vec<Log>,
     has_meta: bool,
+    extent: Extent,
 }
 
 impl Reader<'_> {
@@ -66,6 +67,7 @@ impl Reader<'_> {
             states: Vec::new(),
             calls: Vec::new(),
             logs: Vec::new(),
+            extent: Extent::default(),
         };
         self.messages(&mut put)?;
         self.calls(&mut put)?;
@@ -98,7 +100,8 @@ impl Reader<'_> {
     fn messages(&mut self, put: &mut Put<'_>) -> Result<(), ReadError> {
         let found = put.agent.found;
         let file = if found.is_flat { "messages.json" } else { "runtime/messages.json" };
-        let Listed { frame, records, replaced } = self.list(found, file, MESSAGES)?;
+        let Listed { frame, records, replaced, is_partial } = self.list(found, file, MESSAGES)?;
+        put.extent = if is_partial { Extent::Partial } else { Extent::Whole };
         put.frame.messages = frame;
         let (windows, compressions) = self.windows(found)?;
         put.frame.compressions = compressions;
@@ -109,7 +112,7 @@ impl Reader<'_> {
         for said in &records {
             self.asides.look(&said.text, "message", &message::HELD);
         }
-        let (path, folds) = unfold(&records, &windows);
+        let (path, folds) = unfold(&records, &windows, put.extent);
         put.path = put.grove.put(None, &path);
         put.bookmarks = unreached(&mut put.grove, &windows, &folds);
         for snapshot in snapshots {
@@ -117,7 +120,7 @@ impl Reader<'_> {
         }
         if !replaced.is_empty() {
             let before = put.grove.len();
-            let (replaced, _) = unfold(&replaced, &windows);
+            let (replaced, _) = unfold(&replaced, &windows, Extent::Whole);
             let head = put.grove.put(None, &replaced).last().copied();
             if put.grove.len() > before {
                 let metadata = Some(Json::of(&Mark::Replaced));
@@ -201,6 +204,7 @@ impl Reader<'_> {
             forked_from: put.agent.forked_from.clone(),
             created_at: meta.created_at,
             active_at: meta.updated_at,
+            extent: put.extent,
             ..ConversationItem::new(put.agent.external.clone(), frame, if put.has_meta { "agent" } else { "" })
         };
         self.take(Item::Conversation(Box::new(item)))?;

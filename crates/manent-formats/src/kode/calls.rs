@@ -4,7 +4,7 @@ use super::agent::Put;
 use super::list::{Kind, Listed, Said};
 use super::reader::Reader;
 use super::{PART_BEYOND, SEALED_BY_IMPORT, call};
-use crate::item::{MessageIndex, ToolCallItem};
+use crate::item::{MessageIndex, SEALED_NOTE, ToolCallItem};
 use crate::problem::{Broken, Place, ReadError};
 use manent_model::{Json, Part, ToolState, ToolStep};
 use std::collections::{HashMap, HashSet};
@@ -30,7 +30,7 @@ impl Reader<'_> {
         let file = "runtime/tool-calls.json";
         let mut blocks = Blocks::of(put);
         if !found.is_flat {
-            let Listed { mut frame, records, replaced } = self.list(found, file, CALLS)?;
+            let Listed { mut frame, records, replaced, .. } = self.list(found, file, CALLS)?;
             for said in replaced {
                 if records.iter().any(|newer| goes_on(&newer.text, &said.text)) {
                     // The same call earlier in its life; all of it stands in the newer record.
@@ -69,6 +69,7 @@ impl Reader<'_> {
             }
             if let Some(frame) = &mut frame {
                 frame.order = order(&put.calls);
+                frame.ids = put.calls.iter().map(|call| call.call_id.clone()).collect();
             }
             put.frame.calls = frame;
         }
@@ -91,7 +92,7 @@ impl Reader<'_> {
             if has_record {
                 continue;
             }
-            let note = "no result in the file".to_owned();
+            let note = SEALED_NOTE.to_owned();
             put.calls.push(ToolCallItem {
                 part: block.part,
                 call_id: block.id.clone(),

@@ -45,6 +45,16 @@ pub(super) struct ListFrame {
     /// The order of its records among those sorted by what asked for them, where it is another one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub order: Vec<u32>,
+    /// The ids of its tool calls in order. They find their records wherever these are attached.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ids: Vec<String>,
+}
+
+impl Default for ListFrame {
+    fn default() -> Self {
+        let frame = Frame::fresh("[]", Style::PRETTY);
+        Self { file: String::new(), frame, count: 0, order: Vec::new(), ids: Vec::new() }
+    }
 }
 
 /// A log.
@@ -56,6 +66,9 @@ pub(super) struct LogFrame {
     pub channel: String,
     /// How many events it had.
     pub count: u32,
+    /// The SHA-256 of the first of them: a log that was rotated begins behind events that are known from earlier.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub first: String,
     /// Lines end as on Windows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub crlf: bool,

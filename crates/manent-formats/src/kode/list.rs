@@ -41,6 +41,8 @@ pub(super) struct Listed {
     pub records: Vec<Said>,
     /// Other records that the file held before its write-ahead file was taken.
     pub replaced: Vec<Said>,
+    /// Some of it could not be read.
+    pub is_partial: bool,
 }
 
 /// What a list is about.
@@ -111,6 +113,7 @@ impl Reader<'_> {
         let mended = String::from_utf8(slice).ok().and_then(|text| mend(&text));
         let Some(mended) = mended.filter(|mended| !mended.removed.is_empty()) else { return Ok(None) };
         let Ok(said) = record(mended.text.into_bytes(), kind) else { return Ok(None) };
+        self.mended += 1;
         for removed in mended.removed {
             self.unreadable((path, bytes), &Removed { span: removed.span.behind(span.from), ..removed })?;
         }
@@ -159,6 +162,7 @@ impl Reader<'_> {
             (Some(root @ Outline::List { .. }), torn_at) => (Some(root), torn_at),
             _ => (None, Some(0)),
         };
+        let (listed, mended) = (root.as_ref().map_or(0, |root| root.items().len()), self.mended);
         let records = self.records(&path, &*bytes, root.as_ref(), kind)?;
         let frame = match root.filter(|_| torn_at.is_none()) {
             Some(root) => framed(&*bytes, &root).map_err(error)?,
@@ -173,8 +177,9 @@ impl Reader<'_> {
             }
         };
         let count = records.len() as u32;
-        let frame = ListFrame { file: file.to_owned(), frame, count, order: Vec::new() };
-        Ok((Listed { frame: Some(frame), records, replaced: Vec::new() }, torn_at.is_none()))
+        let frame = ListFrame { file: file.to_owned(), frame, count, ..ListFrame::default() };
+        let is_partial = torn_at.is_some() || records.len() < listed || self.mended > mended;
+        Ok((Listed { frame: Some(frame), records, replaced: Vec::new(), is_partial }, torn_at.is_none()))
     }
 
     /// Reads a write-ahead file; none if there is nothing in it that can be taken.
@@ -269,8 +274,9 @@ impl Reader<'_> {
             listed.replaced.append(&mut listed.records);
         }
         listed.records = records;
-        let fresh =
-            ListFrame { file: file.to_owned(), frame: Frame::fresh("[]", Style::PRETTY), count: 0, order: Vec::new() };
+        // The write-ahead file is only taken where it is whole.
+        listed.is_partial = false;
+        let fresh = ListFrame { file: file.to_owned(), ..ListFrame::default() };
         listed.frame.get_or_insert(fresh).count = listed.records.len() as u32;
         self.repair(place, Broken::WalApplied, why)
     }

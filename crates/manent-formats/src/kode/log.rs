@@ -7,7 +7,8 @@ use super::reader::Reader;
 use crate::json::{Bytes, Members, RECORD_MAX, Span};
 use crate::lines::lines;
 use crate::problem::{Broken, Place, ReadError};
-use manent_model::{Json, Micros};
+use manent_model::{Event, Json, Micros, hex};
+use sha2::{Digest, Sha256};
 use std::collections::{HashMap, HashSet};
 
 /// More lines than a program writes between two flushes of a log; a longer run is not looked for.
@@ -45,6 +46,11 @@ fn entry(text: &str) -> Result<Entry, String> {
     Ok(Entry { at, cursor, body })
 }
 
+/// Stands for an event in the frame of its log.
+pub(super) fn digest(body: &str) -> String {
+    hex::encode(&Sha256::digest(body.as_bytes()))
+}
+
 impl Reader<'_> {
     /// Reads a log, and what its write-ahead file adds to it.
     pub fn log(&mut self, agent: &Found, file: &str, channel: &str) -> Result<Log, ReadError> {
@@ -69,6 +75,7 @@ impl Reader<'_> {
         }
         let path = agent.path(file);
         let events = self.without_doubled(&path, lines, &mut frame)?;
+        frame.first = events.first().map(|event| digest(event.body.text())).unwrap_or_default();
         frame.count = events.len() as u32;
         self.repeated(&path, &events)?;
         Ok(Log { frame, events })
@@ -294,4 +301,13 @@ fn pieces(bytes: &dyn Bytes) -> std::io::Result<Vec<Span>> {
         pieces.push(Span { from, to: bytes.len() });
     }
     Ok(pieces)
+}
+
+/// Drops the events before the first that a log still has.
+pub(super) fn drop_rotated(events: &mut Vec<Event>, log: &LogFrame) {
+    let last = events.len().checked_sub(log.count as usize).filter(|_| !log.first.is_empty());
+    let is_first = |place: &usize| digest(events[*place].body.text()) == log.first;
+    if let Some(from) = last.and_then(|last| (0..=last).rev().filter(|place| *place < events.len()).find(is_first)) {
+        events.drain(..from);
+    }
 }

@@ -30,6 +30,7 @@ mod view;
 mod losses;
 mod fresh;
 mod write;
+mod write_calls;
 mod write_history;
 mod database;
 

@@ -139,7 +139,7 @@ fn agents(tree: &dyn Tree, unrolled: Option<Unrolled>, sink: &mut dyn Sink) -> R
     find::adopt(&mut agents);
     let label = tree.label().trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
     let mut early: Vec<Item> = Vec::new();
-    let mut reader = Reader { tree, sink: &mut early, asides: Asides::default(), rows: HashMap::new() };
+    let mut reader = Reader { tree, sink: &mut early, asides: Asides::default(), rows: HashMap::new(), mended: 0 };
     let mut style = reader.pools(&pools)?;
     let (generation, rows, told) = match unrolled {
         Some(Unrolled { frame, rows, told, .. }) => {
@@ -151,7 +151,7 @@ fn agents(tree: &dyn Tree, unrolled: Option<Unrolled>, sink: &mut dyn Sink) -> R
     let generation = generation.name().to_owned();
     sink.take(Item::Root(Root { format: NAME, generation, path: label.clone(), style: Json::of(&style) }))?;
     told.into_iter().chain(early).try_for_each(|item| sink.take(item))?;
-    let mut reader = Reader { tree, sink, asides: Asides::default(), rows };
+    let mut reader = Reader { tree, sink, asides: Asides::default(), rows, mended: 0 };
     let externals = reader.externals(&agents, &label)?;
     for (found, external) in agents.iter().zip(&externals) {
         reader.recovered(found, external)?;

@@ -19,6 +19,8 @@ pub(super) struct Reader<'a> {
     pub asides: Asides,
     /// What is kept of rows, by the folder of the agent.
     pub rows: HashMap<String, AgentRows>,
+    /// How many records were read without some of their members.
+    pub mended: usize,
 }
 
 impl<'a> Reader<'a> {

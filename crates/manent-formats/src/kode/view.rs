@@ -4,7 +4,7 @@ use super::frame::{FoldFrame, Odd};
 use super::message;
 use crate::json::{Style, merge};
 use crate::out::MessageOut;
-use manent_model::{Body, Content, Fold, Json, Part, Time};
+use manent_model::{Body, Content, Fold, FoldId, Json, Part, Time};
 
 /// A fold of this format.
 pub(super) struct Summary {
@@ -17,6 +17,10 @@ pub(super) struct Summary {
 impl Summary {
     pub fn of(fold: Fold, frame: FoldFrame) -> Self {
         Self { frame, is_active: fold.active, made_by: fold.made_by.clone(), fold }
+    }
+
+    pub fn id(&self) -> FoldId {
+        self.fold.id
     }
 
     /// The message that is the summary, as its record.
@@ -52,6 +56,9 @@ impl Summary {
             None => 0,
         };
         let mut end = self.end(path)?;
+        if let Some(after) = path.iter().position(|message| message.id == self.fold.after && !message.is_removed) {
+            return path.get(start..=after);
+        }
         let mut kept = self.frame.kept;
         while kept > 0 && end < path.len() {
             kept -= u32::from(path[end].record.is_some());
@@ -59,6 +66,19 @@ impl Summary {
         }
         path.get(start..end)
     }
+}
+
+/// Of a window that was read again with other messages there are two summaries; the newer one counts.
+pub(super) fn newest_of_each_window(summaries: Vec<Summary>) -> Vec<Summary> {
+    let mut newest: Vec<Summary> = Vec::with_capacity(summaries.len());
+    for summary in summaries {
+        match newest.iter_mut().find(|known| known.frame.window == summary.frame.window) {
+            Some(known) if known.id() < summary.id() => *known = summary,
+            Some(_) => {}
+            None => newest.push(summary),
+        }
+    }
+    newest
 }
 
 /// Puts a new summary between the marks of the old one, by which the program and we find its window.

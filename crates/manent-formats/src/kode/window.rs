@@ -6,6 +6,7 @@ use super::list::{Kind, Said, framed};
 use super::log::Log;
 use super::message;
 use super::reader::Reader;
+use crate::item::Extent;
 use crate::json::{Bytes, Frame, Members, Outline, Shape, Span, Style, outline};
 use crate::moment::millis;
 use crate::problem::ReadError;
@@ -142,7 +143,7 @@ pub(super) struct Folded {
 }
 
 /// A path with every summary put back to what it stands for, and the folds that this gives, innermost first.
-pub(super) fn unfold(messages: &[Said], windows: &[Window]) -> (Vec<Said>, Vec<Folded>) {
+pub(super) fn unfold(messages: &[Said], windows: &[Window], extent: Extent) -> (Vec<Said>, Vec<Folded>) {
     let mut chain: Vec<(usize, &[Said])> = Vec::new();
     let mut known = HashSet::new();
     let mut list = messages;
@@ -158,8 +159,11 @@ pub(super) fn unfold(messages: &[Said], windows: &[Window]) -> (Vec<Said>, Vec<F
     let (mut path, mut folds): (Vec<Said>, Vec<Folded>) = (list.to_vec(), Vec::new());
     // How many messages of the path stand in the list that is looked at, without its summary.
     let mut inside = path.len();
-    for (window, outer) in chain.into_iter().rev() {
-        let tail = &outer[1..];
+    let links = chain.len();
+    for (link, (window, outer)) in chain.into_iter().rev().enumerate() {
+        // Of the list itself some may be missing that its window has.
+        let filled = (extent == Extent::Partial && link + 1 == links).then(|| filled(&path, inside, &outer[1..]));
+        let tail = filled.as_deref().unwrap_or(&outer[1..]);
         let same =
             |kept: &usize| path[path.len() - kept..].iter().zip(tail).all(|(one, other)| one.compact == other.compact);
         let kept = (0..=inside.min(tail.len())).rev().find(same).unwrap_or(0);
@@ -178,6 +182,22 @@ pub(super) fn unfold(messages: &[Said], windows: &[Window]) -> (Vec<Said>, Vec<F
         inside = tail.len();
     }
     (path, folds)
+}
+
+/// The messages behind a summary with those that could not be read, as far as the window before it has them: its end from
+/// the place on that fits best.
+fn filled(path: &[Said], inside: usize, tail: &[Said]) -> Vec<Said> {
+    let mut best = (0, path.len());
+    for from in path.len() - inside..path.len() {
+        let mut left = tail.iter().peekable();
+        let fits = |said: &&Said| left.next_if(|next| next.compact == said.compact).is_some();
+        let matched = path[from..].iter().filter(fits).count();
+        if matched > best.0 {
+            best = (matched, from);
+        }
+    }
+    let (matched, from) = best;
+    path[from..].iter().chain(&tail[matched..]).cloned().collect()
 }
 
 /// Compares the records of messages with how a file shows them.

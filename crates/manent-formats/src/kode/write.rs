@@ -5,10 +5,8 @@ use super::frame::*;
 use super::fresh::{self, Names};
 use super::meta::{self, Changes, Meta};
 use super::view::{self, Summary};
-use super::{
-    BREAKPOINT, CHANNELS, GENERATIONS, Generation, NAME, SEALED_BY_IMPORT, STATES, call, log, losses, message,
-};
-use crate::json::{Frame, Members, Style};
+use super::{BREAKPOINT, CHANNELS, GENERATIONS, Generation, NAME, SEALED_BY_IMPORT, STATES, log, losses, message};
+use crate::json::{Members, Style};
 use crate::losses::Losses;
 use crate::names::is_safe;
 use crate::out::*;
@@ -143,12 +141,15 @@ impl Writer<'_> {
             let frame = serde_json::from_str(record.as_ref()?.raw.as_deref()?).ok()?;
             Some(Summary::of(fold.clone(), frame))
         });
-        let summaries = summaries.collect();
+        let summaries = view::newest_of_each_window(summaries.collect());
         let mut path = self.path(place)?;
         if frame.is_blank && path.iter().all(|message| message.record.is_some()) {
             path.clear();
         }
-        let events = self.events(place)?;
+        let mut events = self.events(place)?;
+        for log in &frame.logs {
+            events.entry(log.channel.clone()).and_modify(|events| log::drop_rotated(events, log));
+        }
         let rows = frame.rows.clone();
         self.rolled.push(Rolled { conversation: out.conversation.id, folder: folder.clone(), rows });
         let agent = Agent { place, out, frame, folder, path, summaries, events };
@@ -198,9 +199,7 @@ impl Writer<'_> {
         let fresh = || ListFrame {
             file: if self.names.from == Generation::Flat { "messages.json" } else { "runtime/messages.json" }
                 .to_owned(),
-            frame: Frame::fresh("[]", Style::PRETTY),
-            count: 0,
-            order: Vec::new(),
+            ..ListFrame::default()
         };
         let frame = agent.frame.messages.clone().unwrap_or_else(fresh);
         let style = frame.frame.style;
@@ -263,42 +262,6 @@ impl Writer<'_> {
         let lineage: Vec<String> = agent.out.forked_from.iter().cloned().collect();
         let text = meta::fresh(&meta, &agent.folder, &lineage, count, last_safe);
         self.put(agent, if flat { "info.json" } else { "meta.json" }, &text)
-    }
-
-    fn calls(&mut self, agent: &Agent) -> Result<(), WriteError> {
-        let places: HashMap<MessageId, usize> =
-            agent.path.iter().enumerate().map(|(place, message)| (message.id, place)).collect();
-        let is_ours = |call: &ToolCall| call.record.text() != SEALED_BY_IMPORT;
-        let mut calls: Vec<&(ToolCall, Vec<ToolStep>)> =
-            agent.out.tool_calls.iter().filter(|(call, _)| is_ours(call)).collect();
-        calls.sort_by_key(|(call, _)| (places.get(&call.message).copied().unwrap_or(usize::MAX), call.part));
-        let fresh = || ListFrame {
-            file: "runtime/tool-calls.json".to_owned(),
-            frame: Frame::fresh("[]", Style::PRETTY),
-            count: 0,
-            order: Vec::new(),
-        };
-        let frame = agent.frame.calls.clone().unwrap_or_else(fresh);
-        if agent.frame.calls.is_none() && calls.is_empty() {
-            return Ok(());
-        }
-        if self.names.to == Generation::Flat {
-            self.losses.add(agent.out.conversation.id, "tool calls", calls.len());
-            return Ok(());
-        }
-        let is_read =
-            |call: &ToolCall| places.get(&call.message).is_none_or(|place| agent.path[*place].record.is_some());
-        let (mut read, made): (Vec<_>, Vec<_>) = calls.into_iter().partition(|(call, _)| is_read(call));
-        if frame.order.len() == read.len() {
-            read = frame.order.iter().filter_map(|rank| read.get(*rank as usize).copied()).collect();
-        }
-        let style = frame.frame.style;
-        let mut texts = agent.frame.loose_calls.clone();
-        for (call, steps) in read.into_iter().chain(made) {
-            let input = || places.get(&call.message).and_then(|place| input(&agent.path[*place], call.part));
-            texts.push(call::write(call, steps, input, self.names.to, style));
-        }
-        self.put(agent, &frame.file, &frame.frame.filled(&[("", texts)]))
     }
 
     fn states(&mut self, agent: &Agent) -> Result<(), WriteError> {
@@ -385,12 +348,4 @@ fn sealed(path: &[MessageOut], calls: &[(ToolCall, Vec<ToolStep>)]) -> Vec<Messa
         }
     }
     whole
-}
-
-/// What a part of a message asked a tool for.
-fn input(message: &MessageOut, part: u32) -> Option<Json> {
-    match message.content.body.parts().into_iter().nth(part as usize)? {
-        Part::ToolCall { input, .. } => Some(input),
-        _ => None,
-    }
 }

@@ -43,7 +43,10 @@ impl Plan {
         let title_was = was.as_ref().and_then(|was| was.name.clone()).or(listed).unwrap_or_default();
         let external = record.and_then(|record| record.external.clone()).filter(|_| is_legacy);
         let known = Session { id: external, ..Session::default() };
-        let (title, created_at) = (conversation.title.clone(), conversation.created_at);
+        let created_at = conversation.created_at;
+        // A session has a name; one that was read without any keeps none.
+        let is_unnamed = conversation.title.trim().is_empty() && (record.is_none() || !title_was.trim().is_empty());
+        let title = if is_unnamed { default_name(created_at) } else { conversation.title.clone() };
         let now = now(was.as_ref(), &title_was, &title, (created_at, conversation.active_at)).unwrap_or(Session {
             name: Some(title.clone()),
             created: Some(to_millis(created_at)),
@@ -86,6 +89,12 @@ impl Plan {
     pub(super) fn has_made_up_name(&self) -> bool {
         self.is_legacy && self.title == history::migrated_name(self.created_at)
     }
+}
+
+/// The name that the program gives a new session.
+fn default_name(at: Micros) -> String {
+    let time = jiff::Timestamp::from_microsecond(at.0).unwrap_or_default().to_zoned(jiff::tz::TimeZone::UTC);
+    format!("新会话 {:02}-{:02} {:02}:{:02}", time.month(), time.day(), time.hour(), time.minute())
 }
 
 /// What a session that was read says now: what nobody changed stays as it was, present or not.

@@ -16,6 +16,7 @@ mod files;
 mod talk;
 mod read;
 mod plan;
+mod fresh;
 mod write;
 
 use crate::json::Frame;

@@ -2,6 +2,7 @@
 
 use super::document::{self, Kind};
 use super::files::VECTORS;
+use super::fresh;
 use super::head::{self, Head};
 use super::line::{self, Line};
 use super::plan::{self, Instance, Talk};
@@ -30,7 +31,10 @@ pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&s
         folder = String::new();
     }
     let mut writer = Writer { library, out, generation, source, folder, losses: Losses::default() };
-    writer.documents()?;
+    let has_settings = writer.documents()?;
+    if source.is_none() && !has_settings {
+        writer.file("config.json", &fresh::settings())?;
+    }
     for held in held {
         writer.vectors(&held)?;
     }
@@ -71,7 +75,9 @@ impl Writer<'_> {
         target.write_all(text.as_bytes()).and_then(|()| target.flush()).map_err(failed)
     }
 
-    fn documents(&mut self) -> Result<(), WriteError> {
+    /// Writes documents; says whether the settings were among them.
+    fn documents(&mut self) -> Result<bool, WriteError> {
+        let mut has_settings = false;
         let mut names = Names::default();
         let is_own = self.source == Some(self.generation);
         for kind in Kind::ALL {
@@ -80,11 +86,12 @@ impl Writer<'_> {
                 let raw = record.as_ref().and_then(|record| record.raw.as_deref());
                 let written = document::write(kind, &document.id, body, raw, self.generation, is_own, &mut names);
                 if let Some((name, text)) = written {
+                    has_settings |= name == "config.json";
                     self.file(&name, &text)?;
                 }
             }
         }
-        Ok(())
+        Ok(has_settings)
     }
 
     /// Writes a file of the vectors, a piece at a time.
@@ -115,11 +122,13 @@ impl Writer<'_> {
             let states: Vec<&[State]> = order.map(|place| instance.talks[place].out.states.as_slice()).collect();
             let style = instance.frame.state.as_ref().map_or(Style::PRETTY, |state| state.frame.style);
             let value = |name: &str| state(&states, name, style, 1);
-            if let Some(text) = instance_state(&instance, open, value(PLOT)) {
+            let plot = value(PLOT).or_else(|| (!instance.is_own).then(fresh::plot));
+            if let Some(text) = instance_state(&instance, open, plot) {
                 let file = if instance.frame.file.is_empty() { "instance_state.json" } else { &instance.frame.file };
                 self.file(&format!("{prefix}{file}"), &text)?;
             }
-            if let Some(text) = character(instance.frame.character.as_ref(), value, Object::new()) {
+            let fresh = (!instance.is_own).then(Object::new);
+            if let Some(text) = character(instance.frame.character.as_ref(), value, fresh) {
                 self.file(&format!("{prefix}character_state.json"), &text)?;
             }
         }
@@ -173,6 +182,7 @@ impl Writer<'_> {
             let fresh = Object::new()
                 .with("source_preset", "")
                 .with("snapshot_created_at", &talk.out.conversation.created_at.to_string());
+            let fresh = (!talk.is_own).then_some(fresh);
             if let Some(text) = character(talk.frame.character.as_ref().filter(|_| talk.is_own), value, fresh) {
                 self.file(&format!("{prefix}character_snapshot.json"), &text)?;
             }
@@ -313,16 +323,21 @@ fn instance_state(instance: &Instance, open: usize, plot: Option<String>) -> Opt
     Some(Style::PRETTY.lay(&object.text(), 0))
 }
 
-/// What a character is and has become; a new file only where somebody said so.
-fn character(slots: Option<&SlotFrame>, value: impl Fn(&str) -> Option<String>, fresh: Object) -> Option<String> {
+/// What a character is and has become. One that was read gets a new file only where somebody said so; one that was not
+/// gets an empty one, since its program asks for it.
+fn character(
+    slots: Option<&SlotFrame>,
+    value: impl Fn(&str) -> Option<String>,
+    fresh: Option<Object>,
+) -> Option<String> {
     if let Some(slots) = slots {
         return Some(slots.filled(&PERSONAS, value));
     }
     let values = PERSONAS.map(&value);
-    if values.iter().all(Option::is_none) {
+    if values.iter().all(Option::is_none) && fresh.is_none() {
         return None;
     }
-    let mut object = fresh;
+    let mut object = fresh.unwrap_or_else(Object::new);
     for (name, value) in PERSONAS.iter().zip(values) {
         object.0.push(((*name).to_owned(), value.unwrap_or_else(|| "\"\"".to_owned())));
     }

@@ -112,7 +112,10 @@ impl Talk<'_> {
         // For each message the time of the next one that was read.
         let mut after: Vec<Option<Micros>> = vec![None; self.messages.len() + 1];
         for place in (0..self.messages.len()).rev() {
-            let own = known.get(&place).and_then(|source| time(source.record.get("timestamp")));
+            let own = known
+                .get(&place)
+                .filter(|_| !self.messages[place].is_removed)
+                .and_then(|source| time(source.record.get("timestamp")));
             after[place] = own.or(after[place + 1]);
         }
         let mut gone: HashMap<Cell, Cell> = HashMap::new();

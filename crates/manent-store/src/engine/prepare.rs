@@ -221,7 +221,7 @@ fn size_of(change: &Change) -> Result<usize> {
                 + short("a note", note.len())?
                 + call.record.text().len()
         }
-        Change::PutToolTrail { call, steps } => {
+        Change::PutToolTrail { call, steps, .. } => {
             let notes = steps.iter().map(|step| step.note.len() + 32).sum::<usize>();
             named("a call", call.call_id.len() + call.name.len())? + notes + call.record.text().len()
         }

@@ -297,7 +297,13 @@ impl Names<'_> {
                 self.new_fold(*conversation, fold);
             }
             Change::SetFoldActive { fold, active: _ } => self.fold(*fold),
-            Change::PutToolCall { call, note: _ } | Change::PutToolTrail { call, steps: _ } => self.tool_call(call),
+            Change::PutToolCall { call, note: _ } => self.tool_call(call),
+            Change::PutToolTrail { call, steps: _, instead_of } => {
+                self.tool_call(call);
+                if let Some(at) = instead_of {
+                    self.message(at.message, On::Owner);
+                }
+            }
             Change::MoveToolCall { message, part: _, to: _, record: _, note: _ } => self.message(*message, On::Owner),
             Change::AppendEvents { conversation, events: _ } => self.conversation(*conversation),
             Change::PutInput { conversation, id: _, body: _ } => self.conversation(*conversation),

@@ -85,6 +85,7 @@ impl<'a> Shelf<'a> {
                 Ok(Answer::Messages(self.messages(&page).await?))
             }
             Question::PathTo(place, head) => {
+                self.order(place).await?;
                 let entries = self.path_to(place, head).await?;
                 Ok(Answer::Messages(self.messages(&entries).await?))
             }
@@ -141,11 +142,16 @@ impl<'a> Shelf<'a> {
         let store = &self.database.store;
         let found = store.messages(MessagesQuery::Ids(vec![head])).await?;
         let Some(placed) = found.first() else { return Ok(Vec::new()) };
+        let is_shown = self.order.as_ref().is_some_and(|(known, entries)| {
+            *known == place && entries.iter().any(|entry| entry.id == head && !entry.is_removed)
+        });
+        // A message may lie on several paths; the shown one is meant where it lies there.
+        let branch = (!is_shown).then_some(placed.branch);
         let (mut entries, mut from) = (Vec::new(), None);
         loop {
             let query = WindowQuery {
                 conversation: self.places[place].0,
-                branch: Some(placed.branch),
+                branch,
                 from,
                 direction: Direction::Forward,
                 limit: PAGE_MAX,

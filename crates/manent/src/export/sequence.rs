@@ -1,13 +1,13 @@
 //! The messages of a conversation in the order in which a file has them.
 //!
-//! The shown path says what is written. What an import brought and somebody took out here is told as removed, and what
-//! somebody wrote in its place takes over its record.
+//! The shown path says what is written. What an import brought and somebody took out here is told as removed, and an edit
+//! takes over the record of the message that it replaced. What was said here behind it has no record.
 
 use crate::database::Database;
 use crate::error::Result;
 use manent_model::{ConversationId, MessageId, SourceId};
-use manent_store::{Direction, MessageOrigin, MessagesQuery, PAGE_MAX, WindowQuery};
-use std::collections::{HashMap, HashSet};
+use manent_store::{BranchInfo, Direction, MessageOrigin, MessagesQuery, PAGE_MAX, Why, WindowQuery};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// A message that is written.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +25,46 @@ struct Brought {
     external: Option<String>,
 }
 
+/// Which messages were written in the place of others.
+#[derive(Default)]
+struct Edits {
+    /// Messages that were put into the middle of a path, in the place of others or between them.
+    spliced: HashSet<MessageId>,
+    /// Messages that replaced another and dropped what came behind it.
+    cut: HashMap<MessageId, MessageId>,
+}
+
+impl Edits {
+    /// Looks at a message by its number among the messages of its branch.
+    async fn look(
+        &mut self,
+        database: &Database,
+        conversation: ConversationId,
+        branch: &BranchInfo,
+        slot: i64,
+        id: MessageId,
+    ) -> Result<()> {
+        if slot < branch.own_in_pieces {
+            self.spliced.insert(id);
+        } else if let (0, Why::Edit, Some(parent)) = (slot, branch.why, branch.parent) {
+            // What follows the fork on the other path is what it replaced.
+            let (branch, from, direction) = (Some(parent), branch.fork, Direction::Forward);
+            let window = database.store.window(WindowQuery { conversation, branch, from, direction, limit: 1 }).await?;
+            self.cut.extend(window.messages.first().map(|old| (id, old.id)));
+        }
+        Ok(())
+    }
+
+    /// The first message that had the place of this one: an edit may be of an edit.
+    fn replaced(&self, id: MessageId) -> Option<MessageId> {
+        let mut first = *self.cut.get(&id)?;
+        while let Some(earlier) = self.cut.get(&first) {
+            first = *earlier;
+        }
+        Some(first)
+    }
+}
+
 /// Returns the messages of a conversation, and how many of its branches are not among them.
 pub(super) async fn sequence(
     database: &Database,
@@ -34,8 +74,9 @@ pub(super) async fn sequence(
     let path = path(database, id).await?;
     let shown: HashSet<MessageId> = path.iter().map(|(id, _)| *id).collect();
     let (mut brought, mut roles, mut branches) = (HashMap::new(), HashMap::new(), Vec::new());
+    let mut edits = Edits::default();
     for branch in database.store.branches(id).await? {
-        let (mut after, mut hidden) = (None, Vec::new());
+        let (mut after, mut hidden, mut slot) = (None, Vec::new(), 0);
         loop {
             let query = MessagesQuery::Branch { branch: branch.id, after, limit: PAGE_MAX };
             let page = database.store.messages(query).await?;
@@ -49,13 +90,15 @@ pub(super) async fn sequence(
             }
             for placed in page {
                 let message = placed.message;
+                edits.look(database, id, &branch, slot, message.id).await?;
+                slot += 1;
                 hidden.extend(Some(message.id).filter(|id| !shown.contains(id)));
                 roles.insert(message.id, message.content.role);
             }
         }
         branches.push(hidden);
     }
-    let (entries, diverged) = merged(&path, &brought, &roles);
+    let (entries, diverged) = merged(&path, &brought, &roles, &edits);
     let is_left_out = |id: &MessageId| !brought.contains_key(id) || diverged.contains(id);
     let others = branches.iter().filter(|hidden| hidden.iter().any(is_left_out)).count();
     Ok((entries, others))
@@ -81,6 +124,7 @@ fn merged(
     path: &[(MessageId, String)],
     brought: &HashMap<MessageId, Brought>,
     roles: &HashMap<MessageId, String>,
+    edits: &Edits,
 ) -> (Vec<Entry>, HashSet<MessageId>) {
     let mut diverged = HashSet::new();
     let shown: HashSet<MessageId> = path.iter().map(|(id, _)| *id).collect();
@@ -104,13 +148,13 @@ fn merged(
                 while let Some(earlier) = hidden.next_if(|earlier| earlier.ordinal < one.ordinal) {
                     gone.push(earlier.id);
                 }
-                fill(&mut entries, gone, std::mem::take(&mut new), roles, &mut diverged);
+                fill(&mut entries, gone, std::mem::take(&mut new), roles, edits, &mut diverged);
                 entries.push(Entry { id: *id, record_of: Some(*id), is_removed: false });
             }
         }
     }
     let gone: Vec<MessageId> = hidden.map(|one| one.id).collect();
-    fill(&mut entries, gone, new, roles, &mut diverged);
+    fill(&mut entries, gone, new, roles, edits, &mut diverged);
     (entries, diverged)
 }
 
@@ -120,6 +164,7 @@ fn fill(
     mut gone: Vec<MessageId>,
     new: Vec<(MessageId, &str)>,
     roles: &HashMap<MessageId, String>,
+    edits: &Edits,
     diverged: &mut HashSet<MessageId>,
 ) {
     // Ids are ordered by time. What came after the first words of our own was never shown in this place.
@@ -128,10 +173,17 @@ fn fill(
         diverged.extend::<Vec<MessageId>>(later);
         gone = earlier;
     }
-    let mut gone = gone.into_iter().peekable();
+    let mut gone: VecDeque<MessageId> = gone.into();
     for (id, role) in new {
-        let over = gone.next_if(|gone| roles.get(gone).is_some_and(|other| other == role));
+        let place = match edits.replaced(id) {
+            Some(old) => gone.iter().position(|gone| *gone == old),
+            None => {
+                let is_first = gone.front().and_then(|gone| roles.get(gone)).is_some_and(|other| other == role);
+                (is_first && edits.spliced.contains(&id)).then_some(0)
+            }
+        };
+        let over = place.and_then(|place| gone.remove(place));
         entries.push(Entry { id, record_of: over, is_removed: false });
     }
-    entries.extend(gone.map(|id| Entry { id, record_of: Some(id), is_removed: true }));
+    entries.extend(gone.into_iter().map(|id| Entry { id, record_of: Some(id), is_removed: true }));
 }

@@ -1,13 +1,13 @@
 //! What is attached to a conversation: folds, values, tool calls, events, bookmarks.
 
+use super::calls::KnownCalls;
 use super::filling::Filling;
 use super::importer::Importer;
 use crate::error::Result;
 use crate::ids::now;
-use manent_formats::{BookmarkItem, FoldItem, Item, StateItem, ToolCallItem};
-use manent_model::{FoldId, OriginObject, Stretch, ToolCall};
-use manent_store::{Attached, Change, EventsQuery, NewEvent, NewFold, PAGE_MAX};
-use std::collections::HashMap;
+use manent_formats::{BookmarkItem, Item, StateItem};
+use manent_store::{Attached, Change, EventsQuery, NewEvent, PAGE_MAX};
+use std::collections::{HashMap, VecDeque};
 
 const GROUP: usize = 500;
 const GROUP_BYTES: usize = 1 << 20;
@@ -19,11 +19,14 @@ impl Filling {
             true => importer.database.store.attached(self.id).await?,
             false => Attached::default(),
         };
-        for (place, item) in std::mem::take(&mut self.attached).into_iter().enumerate() {
+        let mut calls = KnownCalls::of(&here, &self.attached, |index| self.spot(index));
+        let items = std::mem::take(&mut self.attached);
+        self.leave_superseded_bookmarks(importer, &items, &here).await?;
+        for (place, item) in items.into_iter().enumerate() {
             match item {
-                Item::Fold(item) => self.fold(importer, item, place as i64).await?,
+                Item::Fold(item) => self.fold(importer, item, place as i64, &here).await?,
                 Item::State(item) => self.state(importer, item).await?,
-                Item::ToolCall(item) => self.tool_call(importer, item, &here).await?,
+                Item::ToolCall(item) => self.tool_call(importer, item, &mut calls).await?,
                 Item::Bookmark(item) => self.bookmark(importer, item, &here).await?,
                 _ => {}
             }
@@ -35,7 +38,7 @@ impl Filling {
     }
 
     /// Stores one thing, and counts it or says why not.
-    async fn put(
+    pub(super) async fn put(
         &mut self,
         importer: &mut Importer<'_>,
         at: manent_model::Micros,
@@ -52,44 +55,6 @@ impl Filling {
         Ok(())
     }
 
-    async fn fold(&mut self, importer: &mut Importer<'_>, item: FoldItem, ordinal: i64) -> Result<()> {
-        let Some(after) = self.spot(item.after) else {
-            self.skip(importer, item.record, "the message that it hangs on was skipped".to_owned());
-            return Ok(());
-        };
-        if self.stored.is_some() && self.knows_fold(importer, &item).await? {
-            importer.mapped(item.record);
-            return Ok(());
-        }
-        let covers =
-            item.covers.and_then(|(first, last)| Some(Stretch { first: self.spot(first)?, last: self.spot(last)? }));
-        let id = importer.database.new_id(FoldId::new);
-        let at = item.at.map_or_else(now, |time| time.at);
-        let fold = NewFold {
-            id,
-            after,
-            kind: item.kind,
-            covers: covers.into_iter().collect(),
-            summary: item.summary,
-            parent: None,
-            made_by: item.made_by,
-        };
-        let mut changes = vec![Change::AddFold { conversation: self.id, fold }];
-        if !item.active {
-            changes.push(Change::SetFoldActive { fold: id, active: false });
-        }
-        changes.extend(importer.origin(OriginObject::Fold(id), ordinal, item.external, Some(item.raw)).await?);
-        self.put(importer, at, changes, item.record).await
-    }
-
-    async fn knows_fold(&self, importer: &Importer<'_>, item: &FoldItem) -> Result<bool> {
-        let (Some(known), Some(external)) = (&importer.known, &item.external) else { return Ok(false) };
-        let named = known.named(importer.database, importer.format.name, external).await?;
-        Ok(named
-            .iter()
-            .any(|origin| matches!(origin.object, OriginObject::Fold(_)) && origin.raw.as_ref() == Some(&item.raw)))
-    }
-
     async fn state(&mut self, importer: &mut Importer<'_>, item: StateItem) -> Result<()> {
         if self.stored.is_some() {
             let value = importer.database.store.state(self.id, item.name.clone(), None).await?;
@@ -100,36 +65,6 @@ impl Filling {
         }
         let after = item.after.and_then(|after| self.spot(after));
         let change = Change::SetState { conversation: self.id, name: item.name, after, value: Some(item.value) };
-        self.put(importer, now(), vec![change], item.record).await
-    }
-
-    async fn tool_call(&mut self, importer: &mut Importer<'_>, item: ToolCallItem, here: &Attached) -> Result<()> {
-        let Some(message) = self.spot(item.part.0) else {
-            self.skip(importer, item.record, "the message that asks for it was skipped".to_owned());
-            return Ok(());
-        };
-        let part = item.part.1;
-        let known = here.tool_calls.iter().find(|trail| trail.call.message == message && trail.call.part == part);
-        let change = match known {
-            Some(trail) if trail.call.record == item.body => {
-                importer.mapped(item.record);
-                return Ok(());
-            }
-            Some(trail) if trail.call.state.may_become(item.state) => {
-                let note = item.steps.last().map(|step| step.note.clone()).unwrap_or_default();
-                Change::MoveToolCall { message, part, to: item.state, record: Some(item.body), note }
-            }
-            Some(trail) => {
-                let why = format!("it was {:?} and cannot become {:?}", trail.call.state, item.state);
-                self.skip(importer, item.record, why);
-                return Ok(());
-            }
-            None => {
-                let (call_id, name, state, record) = (item.call_id, item.name, item.state, item.body);
-                let call = ToolCall { message, part, call_id, name, state, record };
-                Change::PutToolTrail { call, steps: item.steps }
-            }
-        };
         self.put(importer, now(), vec![change], item.record).await
     }
 
@@ -146,7 +81,8 @@ impl Filling {
         self.put(importer, now(), vec![change], item.record).await
     }
 
-    /// A log only grows: what is here of a channel is its beginning, and is passed over as long as it is.
+    /// Passes over events that are here. A log grows at its end and may lose its beginning, so what is here of a channel
+    /// ends with what the file begins with. Where they do not meet, events that are here anywhere are passed over.
     async fn leave_known_events(&mut self, importer: &mut Importer<'_>) -> Result<()> {
         let mut here: HashMap<String, Vec<[u8; 32]>> = HashMap::new();
         let mut query = EventsQuery { conversation: self.id, channels: Vec::new(), after: 0, limit: PAGE_MAX };
@@ -155,23 +91,22 @@ impl Filling {
             let Some(last) = page.last() else { break };
             query.after = last.cursor;
             for event in &page {
-                let digest = *blake3::hash(event.body.text().as_bytes()).as_bytes();
-                here.entry(event.channel.clone()).or_default().push(digest);
+                here.entry(event.channel.clone()).or_default().push(event_digest(event.body.text()));
             }
         }
-        let mut passed: HashMap<String, usize> = HashMap::new();
+        let mut file: HashMap<String, Vec<[u8; 32]>> = HashMap::new();
+        for event in &self.events {
+            file.entry(event.channel.clone()).or_default().push(event_digest(event.body.text()));
+        }
+        let mut known: HashMap<String, VecDeque<bool>> = HashMap::new();
+        for (channel, file) in file {
+            known
+                .insert(channel.clone(), known_events(here.get(&channel).map_or(&[][..], Vec::as_slice), &file).into());
+        }
         for event in std::mem::take(&mut self.events) {
-            let digest = *blake3::hash(event.body.text().as_bytes()).as_bytes();
-            let place = passed.entry(event.channel.clone()).or_default();
-            match here.get(&event.channel).and_then(|known| known.get(*place)) {
-                Some(known) if *known == digest => {
-                    *place += 1;
-                    importer.mapped(event.record);
-                }
-                _ => {
-                    *place = usize::MAX;
-                    self.events.push(event);
-                }
+            match known.get_mut(&event.channel).and_then(VecDeque::pop_front) {
+                Some(true) => importer.mapped(event.record),
+                _ => self.events.push(event),
             }
         }
         Ok(())
@@ -204,4 +139,41 @@ impl Filling {
         }
         Ok(())
     }
+}
+
+fn event_digest(body: &str) -> [u8; 32] {
+    *blake3::hash(body.as_bytes()).as_bytes()
+}
+
+/// Says of each event of a file whether it is here.
+fn known_events(here: &[[u8; 32]], file: &[[u8; 32]]) -> Vec<bool> {
+    // How much of the beginning of the file ends at each place of what is here (Knuth–Morris–Pratt).
+    let mut borders = vec![0; file.len()];
+    let next = |borders: &[usize], mut length: usize, event: &[u8; 32]| loop {
+        if file.get(length) == Some(event) {
+            return length + 1;
+        }
+        match length.checked_sub(1) {
+            Some(shorter) => length = borders[shorter],
+            None => return 0,
+        }
+    };
+    for place in 1..file.len() {
+        borders[place] = next(&borders, borders[place - 1], &file[place]);
+    }
+    let mut length = 0;
+    for event in here {
+        length = next(&borders, length, event);
+        if length == file.len() {
+            return vec![true; file.len()];
+        }
+    }
+    if length > 0 || here.is_empty() {
+        return (0..file.len()).map(|place| place < length).collect();
+    }
+    let mut left: HashMap<[u8; 32], usize> = HashMap::new();
+    here.iter().for_each(|event| *left.entry(*event).or_default() += 1);
+    let mut is_here =
+        |event: &[u8; 32]| left.get_mut(event).filter(|count| **count > 0).map(|count| *count -= 1).is_some();
+    file.iter().map(&mut is_here).collect()
 }

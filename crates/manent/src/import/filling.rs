@@ -14,6 +14,7 @@ use manent_model::{
 use manent_store::{
     At, BranchBase, Change, Conflict, ConversationRef, HeadMove, HeadTo, MessageOrigin, StoreError, Why,
 };
+use std::collections::HashSet;
 
 /// Messages are stored in groups of this many, or of this many bytes.
 const GROUP: usize = 500;
@@ -45,6 +46,8 @@ pub(super) struct Filling {
     /// What is compared when the conversation ends.
     pub items: Vec<MessageItem>,
     pub attached: Vec<Item>,
+    /// The path that is shown when all messages are here; empty for one that is made now.
+    pub shown: HashSet<MessageId>,
     pub events: Vec<EventItem>,
     last_at: Option<Micros>,
     /// It is in the store; a new one is put there with its first messages.
@@ -91,6 +94,7 @@ impl Filling {
             base: None,
             items: Vec::new(),
             attached: Vec::new(),
+            shown: HashSet::new(),
             events: Vec::new(),
             last_at: None,
             is_made,
@@ -105,6 +109,11 @@ impl Filling {
             active_at: self.item.active_at,
             frame: self.item.frame.clone(),
         }
+    }
+
+    /// Says whether the file says of the conversation what it said at its last import.
+    pub(super) fn has_same_frame(&self) -> bool {
+        self.kept.as_ref().is_some_and(|kept| kept.frame == self.item.frame)
     }
 
     async fn origin(&self, importer: &Importer<'_>) -> Result<Option<Change>> {
@@ -344,6 +353,10 @@ impl Filling {
             true => {
                 self.flush(importer).await?;
                 self.to_show(head)
+            }
+            false if self.stored.as_ref().is_some_and(|stored| self.follows_list(stored)) => {
+                self.follow(importer, head).await?;
+                None
             }
             false => self.grow(importer, head).await?,
         };

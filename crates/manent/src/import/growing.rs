@@ -62,6 +62,7 @@ impl Filling {
         let is_theirs = stored.path.iter().all(|id| stored.imported.contains(id));
         // An import that was cut off may have stored everything but what it shows.
         let has_news = self.report.added > 0 || stored.conversation.status == ConversationStatus::Importing;
+        self.shown = ways.path.iter().copied().collect();
         self.stored = Some(stored);
         let last = self.spots.iter().flatten().next_back().map(|spot| spot.id);
         let show = head.map_or(last, |head| self.spot(head)).filter(|id| ways.path.last() != Some(id));
@@ -191,7 +192,7 @@ impl Filling {
     }
 }
 
-async fn branch_of(importer: &Importer<'_>, id: MessageId) -> Result<Option<BranchId>> {
+pub(super) async fn branch_of(importer: &Importer<'_>, id: MessageId) -> Result<Option<BranchId>> {
     let found = importer.database.store.messages(MessagesQuery::Ids(vec![id])).await?;
     Ok(found.first().map(|placed| placed.branch))
 }

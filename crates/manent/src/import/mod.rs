@@ -11,9 +11,14 @@ mod links;
 mod filling;
 mod flying;
 mod growing;
+mod follow;
+mod found;
+mod subsequence;
 mod stored;
 mod align;
 mod attach;
+mod folds;
+mod calls;
 mod blobs;
 
 use crate::database::Database;

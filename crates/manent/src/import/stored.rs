@@ -2,9 +2,10 @@
 
 use crate::database::Database;
 use crate::error::Result;
+use manent_formats::json::Style;
 use manent_formats::media::take_out;
-use manent_model::{Conversation, Message, MessageId, mark};
-use manent_store::{Direction, MessageOrigin, MessagesQuery, PAGE_MAX, WindowQuery};
+use manent_model::{BranchId, Conversation, Message, MessageId, mark};
+use manent_store::{Direction, MessageOrigin, MessagesQuery, PAGE_MAX, Why, WindowQuery};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
@@ -15,6 +16,15 @@ pub(super) struct StoredMessage {
     pub external: Option<String>,
     /// What stands for its record.
     pub digest: [u8; 32],
+    pub place: Place,
+}
+
+/// Where a message is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub branch: BranchId,
+    /// Its number among the branch's own messages.
+    pub slot: usize,
 }
 
 /// Everything that earlier imports brought, and the path that is shown.
@@ -27,20 +37,35 @@ pub(super) struct Stored {
     /// The shown path in order.
     pub path: Vec<MessageId>,
     pub imported: HashSet<MessageId>,
+    /// The branch that is shown.
+    pub head: BranchId,
+    /// An import made that branch: nobody edited, forked or cleared the path here.
+    pub is_head_imported: bool,
 }
 
 /// Stands for a record, so that two can be compared without holding them.
+///
+/// A record that a program laid out as it usually does is the same wherever in its file it stands: in a window it is
+/// indented more than in the list of messages.
 pub(super) fn digest_of(raw: Option<&str>, message: &manent_model::Content) -> [u8; 32] {
     let text = raw.unwrap_or_else(|| message.body.text());
-    *blake3::hash(text.as_bytes()).as_bytes()
+    let is_usual = [1, 2].iter().any(|level| Style::PRETTY.lay(text, *level) == text);
+    match is_usual {
+        true => *blake3::hash(format!("laid out {}", Style::COMPACT.lay(text, 0)).as_bytes()).as_bytes(),
+        false => *blake3::hash(text.as_bytes()).as_bytes(),
+    }
 }
 
 impl Stored {
     pub(super) async fn of(database: &Database, conversation: Conversation) -> Result<Self> {
         let id = conversation.id;
         let mut messages = Vec::new();
+        let (mut head, mut is_head_imported) = (None, false);
         for branch in database.store.branches(id).await? {
-            let mut after = None;
+            if branch.is_head {
+                (head, is_head_imported) = (Some(branch.id), matches!(branch.why, Why::Start | Why::Import));
+            }
+            let (mut after, mut slot) = (None, 0);
             loop {
                 let query = MessagesQuery::Branch { branch: branch.id, after, limit: PAGE_MAX };
                 let page = database.store.messages(query).await?;
@@ -51,7 +76,8 @@ impl Stored {
                 let origins: HashMap<MessageId, MessageOrigin> =
                     origins.into_iter().map(|origin| (origin.message, origin)).collect();
                 for placed in &page {
-                    messages.extend(stored(&placed.message, &origins));
+                    messages.extend(stored(&placed.message, &origins, Place { branch: branch.id, slot }));
+                    slot += 1;
                 }
             }
         }
@@ -70,17 +96,19 @@ impl Stored {
         let places: HashMap<MessageId, usize> = path.iter().enumerate().map(|(place, id)| (*id, place)).collect();
         messages.sort_by_key(|message: &StoredMessage| places.get(&message.id).copied().unwrap_or(usize::MAX));
         let shown = messages.iter().filter(|message| places.contains_key(&message.id)).count();
-        Ok(Self { conversation, messages, shown, path, imported })
+        let head = head.ok_or_else(|| crate::error::Error::not_found("branch", id))?;
+        Ok(Self { conversation, messages, shown, path, imported, head, is_head_imported })
     }
 }
 
-fn stored(message: &Message, origins: &HashMap<MessageId, MessageOrigin>) -> Option<StoredMessage> {
+fn stored(message: &Message, origins: &HashMap<MessageId, MessageOrigin>, place: Place) -> Option<StoredMessage> {
     let origin = origins.get(&message.id)?;
     Some(StoredMessage {
         id: message.id,
         role: message.content.role.clone(),
         external: origin.external.clone(),
         digest: digest_of(origin.raw.as_deref().map(taken_out).as_deref(), &message.content),
+        place,
     })
 }
 

@@ -383,7 +383,7 @@ impl Importer<'_> {
             Kind::ToolCall => {
                 let Some(ToolCallTrail { call, steps }) = self.read(line) else { return Ok(()) };
                 match self.owns(conversation, call.message).await? {
-                    true => self.low(now(), Change::PutToolTrail { call, steps }).await,
+                    true => self.low(now(), Change::PutToolTrail { call, steps, instead_of: None }).await,
                     false => Ok(()),
                 }
             }

@@ -3,6 +3,7 @@
 mod comes_back;
 mod changes;
 mod grows;
+mod lives;
 mod touched;
 mod unreadable;
 mod reports;
@@ -14,6 +15,7 @@ mod large;
 mod sources;
 mod several;
 mod diverged;
+mod made_here;
 mod links;
 mod vectors;
 mod pictures;

@@ -237,7 +237,7 @@ fn every_change_survives_json_but_bytes() {
         Change::AddFold { conversation, fold },
         Change::SetFoldActive { fold: id(FoldId::new), active: false },
         Change::PutToolCall { call: call(), note: name() },
-        Change::PutToolTrail { call: call(), steps: Vec::new() },
+        Change::PutToolTrail { call: call(), steps: Vec::new(), instead_of: Some(ToolPart { message, part: 1 }) },
         Change::MoveToolCall { message, part: 0, to: ToolState::Sealed, record: Some(raw()), note: name() },
         Change::AppendEvents { conversation, events: vec![NewEvent { channel: name(), at: Micros(5), body: raw() }] },
         Change::PutInput { conversation, id: id(InputId::new), body: raw() },

@@ -103,7 +103,7 @@ pub(crate) fn apply(tx: &mut Tx<'_>, change: &Change, facts: &[Facts]) -> Outcom
         Change::SetFoldActive { fold, active } => attached::set_fold_active(tx, *fold, *active),
         Change::RecordCall { conversation, call } => attached::record_call(tx, *conversation, call),
         Change::PutToolCall { call, note } => run::put_tool_call(tx, call, note),
-        Change::PutToolTrail { call, steps } => run::put_tool_trail(tx, call, steps),
+        Change::PutToolTrail { call, steps, instead_of } => run::put_tool_trail(tx, call, steps, *instead_of),
         Change::MoveToolCall { message, part, to, record, note } => {
             run::move_tool_call(tx, *message, *part, *to, record.as_ref(), note)
         }

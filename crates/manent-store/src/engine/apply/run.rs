@@ -1,13 +1,13 @@
 //! Agent runs: tool calls, events, inputs, leases.
 
 use super::super::codes::{Kind, NameKind, tool_code, tool_of};
-use super::super::connection::{execute, insert_numbered, maybe};
+use super::super::connection::{execute, insert_numbered, maybe, rows};
 use super::super::fault::Outcome;
 use super::super::tx::{Entry, Tx};
 use super::super::{row_mac, seal};
 use crate::error::{Conflict, StoreError};
 use crate::image::{Flagged, Image, ToolCallImage};
-use crate::transaction::{Done, NewEvent};
+use crate::transaction::{Done, NewEvent, ToolPart};
 use manent_model::{Address, ConversationId, InputId, Json, MessageId, Micros, ToolCall, ToolState, ToolStep};
 
 pub(crate) fn tool_id(address: Address, part: i64) -> [u8; 16] {
@@ -47,24 +47,56 @@ fn add_step(tx: &mut Tx<'_>, key: i64, part: i64, step: &ToolStep, actor_no: Opt
     Ok(Image::Flag { table: Flagged::ToolStep, key: no, withdrawn: true })
 }
 
+/// Takes a tool call of a conversation back, with its steps.
+fn remove_call(tx: &mut Tx<'_>, conversation_no: i64, message: MessageId, part: u32) -> Outcome<Vec<Image>> {
+    let spot = tx.spot(message)?;
+    tx.owner(&spot, message)?;
+    let (key, part) = (spot.address.0, i64::from(part));
+    let earlier = tool_row(tx, key, part)?.filter(|row| row.conversation_no == conversation_no);
+    let earlier = earlier.ok_or_else(|| StoreError::not_found("tool call", format!("{part} of {message}")))?;
+    put_tool_row(tx, key, part, None)?;
+    let sql = "select no from tool_step where key = $1 and part = $2 and withdrawn = 0 order by no";
+    let steps: Vec<i64> = rows(tx.connection, sql, (key, part), |row| row.get(0))?;
+    for no in &steps {
+        execute(tx.connection, "update tool_step set withdrawn = 1 where no = $1", [*no])?;
+    }
+    let mut images = vec![Image::ToolCall { key, part, row: Some(earlier) }];
+    images.extend(steps.into_iter().map(|no| Image::Flag { table: Flagged::ToolStep, key: no, withdrawn: false }));
+    Ok(images)
+}
+
 pub(crate) fn put_tool_call(tx: &mut Tx<'_>, call: &ToolCall, note: &str) -> Outcome<Done> {
     let step = ToolStep { state: call.state, at: tx.at, actor: None, note: note.to_owned() };
     let actor_no = tx.actor_no;
-    put_call(tx, call, &[(step, actor_no)])
+    put_call(tx, call, &[(step, actor_no)], None)
 }
 
-pub(crate) fn put_tool_trail(tx: &mut Tx<'_>, call: &ToolCall, steps: &[ToolStep]) -> Outcome<Done> {
+pub(crate) fn put_tool_trail(
+    tx: &mut Tx<'_>,
+    call: &ToolCall,
+    steps: &[ToolStep],
+    instead_of: Option<ToolPart>,
+) -> Outcome<Done> {
     let mut with_actors = Vec::with_capacity(steps.len());
     for step in steps {
         with_actors.push((step.clone(), tx.author(step.actor.as_ref())?));
     }
-    put_call(tx, call, &with_actors)
+    put_call(tx, call, &with_actors, instead_of)
 }
 
-fn put_call(tx: &mut Tx<'_>, call: &ToolCall, steps: &[(ToolStep, Option<i64>)]) -> Outcome<Done> {
+fn put_call(
+    tx: &mut Tx<'_>,
+    call: &ToolCall,
+    steps: &[(ToolStep, Option<i64>)],
+    instead_of: Option<ToolPart>,
+) -> Outcome<Done> {
     let spot = tx.spot(call.message)?;
     let row = tx.owner(&spot, call.message)?;
     let (key, part) = (spot.address.0, i64::from(call.part));
+    let mut images = match instead_of {
+        Some(at) => remove_call(tx, row.no, at.message, at.part)?,
+        None => Vec::new(),
+    };
     if tool_row(tx, key, part)?.is_some() {
         let id = format!("{} of {}", call.part, call.message);
         return Err(Conflict::Exists { what: "tool call", id }.into());
@@ -78,7 +110,10 @@ fn put_call(tx: &mut Tx<'_>, call: &ToolCall, steps: &[(ToolStep, Option<i64>)])
         body: sealed,
     };
     put_tool_row(tx, key, part, Some(&now))?;
-    let mut images = vec![Image::ToolCall { key, part, row: None }];
+    // What is undone for the same part brings the earlier record back.
+    if instead_of != Some(ToolPart { message: call.message, part: call.part }) {
+        images.push(Image::ToolCall { key, part, row: None });
+    }
     for (step, actor_no) in steps {
         images.push(add_step(tx, key, part, step, *actor_no)?);
     }

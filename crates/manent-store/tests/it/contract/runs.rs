@@ -186,12 +186,33 @@ pub async fn a_trail_that_another_program_kept_is_taken_as_it_was(store: &dyn St
         step(ToolState::Denied, -3, "approval denied", Some(judge)),
     ];
     let call = call(message, 0, ToolState::Denied);
-    commit(store, Change::PutToolTrail { call: call.clone(), steps: steps.clone() }).await;
+    commit(store, Change::PutToolTrail { call: call.clone(), steps: steps.clone(), instead_of: None }).await;
     let trails = store.attached(conversation).await.expect("readable").tool_calls;
     assert_eq!(trails, [ToolCallTrail { call: call.clone(), steps: steps.clone() }]);
-    refused(store, Change::PutToolTrail { call: call.clone(), steps: steps.clone() }, "exists").await;
+    refused(store, Change::PutToolTrail { call: call.clone(), steps: steps.clone(), instead_of: None }, "exists").await;
+    let other = ToolCall { state: ToolState::Completed, part: 3, ..call.clone() };
+    let longer = vec![steps[0].clone(), step(ToolState::Completed, 9, "", None)];
+    commit(
+        store,
+        Change::PutToolTrail {
+            call: other.clone(),
+            steps: longer.clone(),
+            instead_of: Some(ToolPart { message, part: 0 }),
+        },
+    )
+    .await;
+    let trails = store.attached(conversation).await.expect("readable").tool_calls;
+    assert_eq!(
+        trails,
+        [ToolCallTrail { call: other, steps: longer }],
+        "it stands for another part, with another trail"
+    );
+    let position = store.undo_target(Scope::Conversation(conversation), Step::Undo).await.expect("readable");
+    commit(store, Change::Undo { position: position.expect("something to undo") }).await;
+    let trails = store.attached(conversation).await.expect("readable").tool_calls;
+    assert_eq!(trails, [ToolCallTrail { call: call.clone(), steps: steps.clone() }], "and comes back");
     let unknown = ToolCall { message: id(MessageId::new), ..call };
-    refused(store, Change::PutToolTrail { call: unknown, steps }, "not_found").await;
+    refused(store, Change::PutToolTrail { call: unknown, steps, instead_of: None }, "not_found").await;
     let position = store.undo_target(Scope::Conversation(conversation), Step::Undo).await.expect("readable");
     commit(store, Change::Undo { position: position.expect("something to undo") }).await;
     assert!(store.attached(conversation).await.expect("readable").tool_calls.is_empty());

@@ -254,7 +254,10 @@ fn table(furnished: &Furnished) -> Vec<(&'static str, Vec<Change>)> {
         ("fold", vec![Change::AddFold { conversation, fold: fold(id(FoldId::new), messages[0]) }]),
         ("unfold", vec![Change::SetFoldActive { fold: *a_fold, active: false }]),
         ("tool call", vec![Change::PutToolCall { call: tool_call(messages[1], 3), note: "put".to_owned() }]),
-        ("tool trail", vec![Change::PutToolTrail { call: tool_call(messages[1], 4), steps: vec![trail] }]),
+        (
+            "tool trail",
+            vec![Change::PutToolTrail { call: tool_call(messages[1], 4), steps: vec![trail], instead_of: None }],
+        ),
         ("approve", vec![step(ToolState::Approved)]),
         ("execute", vec![step(ToolState::Executing)]),
         ("complete", vec![step(ToolState::Completed)]),

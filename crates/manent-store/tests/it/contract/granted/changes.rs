@@ -180,7 +180,11 @@ const NAMING: &[(&str, Naming)] = &[
     ("fold of a fold", |own, named| fold(own, own.third, stretch(own), Some(named.fold))),
     ("unfold", |_, named| Change::SetFoldActive { fold: named.fold, active: false }),
     ("tool call", |_, named| Change::PutToolCall { call: tool_call(named.first), note: String::new() }),
-    ("tool trail", |_, named| Change::PutToolTrail { call: tool_call(named.first), steps: Vec::new() }),
+    ("tool trail", |_, named| Change::PutToolTrail {
+        call: tool_call(named.first),
+        steps: Vec::new(),
+        instead_of: None,
+    }),
     ("tool step", |_, named| {
         let (message, to, note) = (named.third, ToolState::Denied, String::new());
         Change::MoveToolCall { message, part: 0, to, record: None, note }

@@ -91,7 +91,7 @@ fn changes() -> Vec<(KeyScope, Change)> {
         (Append, Change::SetBookmark { conversation, name: text(), head: None, metadata: None }),
         (Append, Change::SetState { conversation, name: text(), after: None, value: None }),
         (Append, Change::PutToolCall { call: call.clone(), note: text() }),
-        (Append, Change::PutToolTrail { call, steps: Vec::new() }),
+        (Append, Change::PutToolTrail { call, steps: Vec::new(), instead_of: None }),
         (Append, Change::MoveToolCall { message: first, part: 0, to: ToolState::Denied, record: None, note: text() }),
         (Append, Change::AppendEvents { conversation, events: vec![event] }),
         (Append, Change::PutInput { conversation, id: input, body: json("1") }),

@@ -112,7 +112,10 @@ impl Generator {
                     actor: chance.maybe(Chance::author),
                     note: chance.text(),
                 });
-                Change::PutToolTrail { call, steps: steps.collect() }
+                let steps = steps.collect();
+                let instead_of = chance.maybe(|_| ToolPart { message: old.0, part: old.1 });
+                let at = if chance.once_in(2) { old } else { new };
+                Change::PutToolTrail { call: ToolCall { message: at.0, part: at.1, ..call }, steps, instead_of }
             }
             _ => Change::MoveToolCall {
                 message: old.0,

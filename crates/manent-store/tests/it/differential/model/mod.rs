@@ -340,9 +340,9 @@ impl<'a> Tx<'a> {
             Change::RecordCall { conversation, call } => self.record_call(conversation, call),
             Change::PutToolCall { call, note } => {
                 let step = ToolStep { state: call.state, at: self.at, actor: self.actor.clone(), note };
-                self.put_tool_call(call, vec![step])
+                self.put_tool_call(call, vec![step], None)
             }
-            Change::PutToolTrail { call, steps } => self.put_tool_call(call, steps),
+            Change::PutToolTrail { call, steps, instead_of } => self.put_tool_call(call, steps, instead_of),
             Change::MoveToolCall { message, part, to, record, note } => {
                 self.move_tool_call(message, part, to, record, note)
             }

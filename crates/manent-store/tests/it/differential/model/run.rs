@@ -47,15 +47,40 @@ impl Tx<'_> {
         Old::Flag { number, withdrawn: true }
     }
 
-    pub(super) fn put_tool_call(&mut self, call: ToolCall, steps: Vec<ToolStep>) -> Result<Done> {
+    /// Takes a tool call of a conversation back, with its steps.
+    fn remove_call(&mut self, serial: Serial, message: MessageId, part: u32) -> Result<Vec<Old>> {
+        self.owned(message)?;
+        let thread = self.data.thread_mut(serial);
+        let tool = thread.tools.remove(&(message, part));
+        let tool = tool.ok_or_else(|| not_found("tool call", format!("{part} of {message}")))?;
+        let mut olds = vec![Old::Tool { thread: serial, message, part, tool: Some(tool) }];
+        for known in thread.steps.iter_mut().filter(|it| (it.message, it.part) == (message, part) && !it.withdrawn) {
+            known.withdrawn = true;
+            olds.push(Old::Flag { number: known.number, withdrawn: false });
+        }
+        Ok(olds)
+    }
+
+    pub(super) fn put_tool_call(
+        &mut self,
+        call: ToolCall,
+        steps: Vec<ToolStep>,
+        instead_of: Option<ToolPart>,
+    ) -> Result<Done> {
         let ToolCall { message, part, call_id, name, state, record } = call;
         let thread = self.owned(message)?.0;
         let serial = thread.serial;
-        if thread.tools.contains_key(&(message, part)) {
+        let mut olds = match instead_of {
+            Some(at) => self.remove_call(serial, at.message, at.part)?,
+            None => Vec::new(),
+        };
+        if self.data.thread(serial).tools.contains_key(&(message, part)) {
             return Err(exists("tool call", format!("{part} of {message}")));
         }
         self.data.thread_mut(serial).tools.insert((message, part), Tool { call_id, name, state, record });
-        let mut olds = vec![Old::Tool { thread: serial, message, part, tool: None }];
+        if instead_of != Some(ToolPart { message, part }) {
+            olds.push(Old::Tool { thread: serial, message, part, tool: None });
+        }
         for step in steps {
             olds.push(self.add_step(serial, message, part, step));
         }

@@ -1,0 +1,109 @@
+//! Tool calls of a conversation, each known again by the part that asked for it, or by its id where that part is gone.
+
+use super::filling::Filling;
+use super::importer::Importer;
+use crate::error::Result;
+use crate::ids::now;
+use manent_formats::{Item, MessageIndex, SEALED_NOTE, ToolCallItem};
+use manent_model::{MessageId, ToolCall, ToolState, ToolStep};
+use manent_store::{Attached, Change, ToolCallTrail, ToolPart};
+use std::collections::HashSet;
+
+/// Parts from here on stand for records that no part of a message asked for.
+const LOOSE_PARTS: u32 = 65_536;
+
+/// Says whether a record goes on from a trail that an import left: nothing happened to the call here since.
+fn goes_on(steps: &[ToolStep], item: &ToolCallItem) -> bool {
+    let is_sealed_by_import = matches!(steps, [step] if step.note == SEALED_NOTE && step.state == ToolState::Sealed);
+    is_sealed_by_import || item.steps.starts_with(steps)
+}
+
+/// Tool calls that earlier imports brought, as far as the file has not named them yet.
+pub(super) struct KnownCalls {
+    trails: Vec<ToolCallTrail>,
+    /// The parts that the file has a record for.
+    named: HashSet<(MessageId, u32)>,
+}
+
+impl KnownCalls {
+    pub fn of(here: &Attached, items: &[Item], spot: impl Fn(MessageIndex) -> Option<MessageId>) -> Self {
+        let named = items.iter().filter_map(|item| match item {
+            Item::ToolCall(item) => Some((spot(item.part.0)?, item.part.1)),
+            _ => None,
+        });
+        Self { trails: here.tool_calls.clone(), named: named.collect() }
+    }
+
+    /// Takes the trail of a part, or else the one of the same call that lost its part: its message is not shown any
+    /// more, or no message of this file or of an earlier one asked for it.
+    fn take(&mut self, at: (MessageId, u32), call_id: &str, shown: &HashSet<MessageId>) -> Option<ToolCallTrail> {
+        let key = |trail: &ToolCallTrail| (trail.call.message, trail.call.part);
+        let lost = |trail: &ToolCallTrail| {
+            let has_part = key(trail).1 < LOOSE_PARTS;
+            let is_lost = at.1 >= LOOSE_PARTS || !has_part || !shown.contains(&trail.call.message);
+            trail.call.call_id == call_id && is_lost && !(has_part && self.named.contains(&key(trail)))
+        };
+        let same = self.trails.iter().position(|trail| key(trail) == at && trail.call.call_id == call_id);
+        let found = same.or_else(|| self.trails.iter().position(lost))?;
+        Some(self.trails.remove(found))
+    }
+}
+
+impl Filling {
+    pub(super) async fn tool_call(
+        &mut self,
+        importer: &mut Importer<'_>,
+        item: ToolCallItem,
+        calls: &mut KnownCalls,
+    ) -> Result<()> {
+        let Some(message) = self.spot(item.part.0) else {
+            self.skip(importer, item.record, "the message that asks for it was skipped".to_owned());
+            return Ok(());
+        };
+        let part = item.part.1;
+        let change = match calls.take((message, part), &item.call_id, &self.shown) {
+            None => {
+                let (call_id, name, state, record) = (item.call_id, item.name, item.state, item.body);
+                let call = ToolCall { message, part, call_id, name, state, record };
+                Change::PutToolTrail { call, steps: item.steps, instead_of: None }
+            }
+            Some(ToolCallTrail { call, steps }) => {
+                let at = (call.message, call.part);
+                // One that no message of the file asked for stays where it was put first.
+                let to = if part >= LOOSE_PARTS { at } else { (message, part) };
+                let (message, part) = to;
+                match (call.record == item.body, goes_on(&steps, &item)) {
+                    (true, _) if at == to => {
+                        importer.mapped(item.record);
+                        return Ok(());
+                    }
+                    (true, _) => Change::PutToolTrail {
+                        call: ToolCall { message, part, ..call },
+                        steps,
+                        instead_of: Some(ToolPart { message: at.0, part: at.1 }),
+                    },
+                    (false, true) => {
+                        let (call_id, name, state, record) = (item.call_id, item.name, item.state, item.body);
+                        let call = ToolCall { message, part, call_id, name, state, record };
+                        Change::PutToolTrail {
+                            call,
+                            steps: item.steps,
+                            instead_of: Some(ToolPart { message: at.0, part: at.1 }),
+                        }
+                    }
+                    (false, false) if call.state.may_become(item.state) => {
+                        let note = item.steps.last().map(|step| step.note.clone()).unwrap_or_default();
+                        let (message, part) = at;
+                        Change::MoveToolCall { message, part, to: item.state, record: Some(item.body), note }
+                    }
+                    (false, false) => {
+                        let why = format!("it was {:?} and cannot become {:?}", call.state, item.state);
+                        self.skip(importer, item.record, why);
+                        return Ok(());
+                    }
+                }
+            }
+        };
+        self.put(importer, now(), vec![change], item.record).await
+    }
+}

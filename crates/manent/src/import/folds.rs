@@ -1,0 +1,108 @@
+//! Folds of a conversation, each known again by its id in the file.
+
+use super::filling::Filling;
+use super::importer::Importer;
+use crate::error::Result;
+use crate::ids::now;
+use manent_formats::{FoldItem, Item};
+use manent_model::{Fold, FoldId, Origin, OriginObject, Stretch};
+use manent_store::{Attached, Change, NewFold};
+
+impl Filling {
+    pub(super) async fn fold(
+        &mut self,
+        importer: &mut Importer<'_>,
+        item: FoldItem,
+        ordinal: i64,
+        here: &Attached,
+    ) -> Result<()> {
+        let Some(after) = self.spot(item.after) else {
+            self.skip(importer, item.record, "the message that it hangs on was skipped".to_owned());
+            return Ok(());
+        };
+        let covers =
+            item.covers.and_then(|(first, last)| Some(Stretch { first: self.spot(first)?, last: self.spot(last)? }));
+        let covers: Vec<Stretch> = covers.into_iter().collect();
+        let known = self.known_fold(importer, &item, here).await?;
+        let at = item.at.map_or_else(now, |time| time.at);
+        if let Some((fold, origin)) = &known
+            && fold.after == after
+            && fold.covers == covers
+            && fold.summary == item.summary
+            && fold.made_by == item.made_by
+        {
+            if origin.raw.as_ref() == Some(&item.raw) {
+                importer.mapped(item.record);
+                return Ok(());
+            }
+            // The same fold, in a file that is written otherwise.
+            let object = OriginObject::Fold(fold.id);
+            let said = importer.origin(object, ordinal, item.external, Some(item.raw)).await?;
+            return self.put(importer, at, said.into_iter().collect(), item.record).await;
+        }
+        let id = importer.database.new_id(FoldId::new);
+        let fold =
+            NewFold { id, after, kind: item.kind, covers, summary: item.summary, parent: None, made_by: item.made_by };
+        let mut changes = vec![Change::AddFold { conversation: self.id, fold }];
+        let before = known.map(|(fold, _)| fold);
+        if !item.active || before.as_ref().is_some_and(|before| !before.active) {
+            changes.push(Change::SetFoldActive { fold: id, active: false });
+        }
+        // It takes the place of the one that was made of fewer messages, or of others.
+        changes.extend(before.map(|before| Change::SetFoldActive { fold: before.id, active: false }));
+        changes.extend(importer.origin(OriginObject::Fold(id), ordinal, item.external, Some(item.raw)).await?);
+        self.put(importer, at, changes, item.record).await
+    }
+
+    /// A place that an import named because nothing led to it is forgotten when a fold of that name leads there.
+    pub(super) async fn leave_superseded_bookmarks(
+        &mut self,
+        importer: &mut Importer<'_>,
+        items: &[Item],
+        here: &Attached,
+    ) -> Result<()> {
+        let is_bookmark =
+            |name: &str| items.iter().any(|item| matches!(item, Item::Bookmark(item) if item.name == name));
+        let folds = items.iter().filter_map(|item| match item {
+            Item::Fold(fold) => fold.external.clone(),
+            _ => None,
+        });
+        for name in folds.filter(|name| here.bookmarks.iter().any(|known| known.name == *name) && !is_bookmark(name)) {
+            importer.commit(now(), vec![Change::RemoveBookmark { conversation: self.id, name }]).await?;
+        }
+        Ok(())
+    }
+
+    /// Says whether the file has a fold that is not here.
+    pub(super) async fn has_new_folds(&self, importer: &Importer<'_>) -> Result<bool> {
+        let here = importer.database.store.attached(self.id).await?;
+        for item in &self.attached {
+            if let Item::Fold(fold) = item
+                && self
+                    .known_fold(importer, fold, &here)
+                    .await?
+                    .is_none_or(|(_, origin)| origin.raw.as_ref() != Some(&fold.raw))
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The fold of this conversation that an earlier import made of the same one, with where it came from.
+    async fn known_fold(
+        &self,
+        importer: &Importer<'_>,
+        item: &FoldItem,
+        here: &Attached,
+    ) -> Result<Option<(Fold, Origin)>> {
+        let (Some(known), Some(external)) = (&importer.known, &item.external) else { return Ok(None) };
+        for origin in known.named(importer.database, importer.format.name, external).await? {
+            let OriginObject::Fold(id) = origin.object else { continue };
+            if let Some(fold) = here.folds.iter().rfind(|fold| fold.id == id) {
+                return Ok(Some((fold.clone(), origin)));
+            }
+        }
+        Ok(None)
+    }
+}

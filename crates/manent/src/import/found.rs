@@ -1,0 +1,151 @@
+//! Stored messages that a list without ids is aligned with, and how a path is put together of them.
+
+use super::stored::{Place, Stored, digest_of};
+use crate::database::Database;
+use crate::error::Result;
+use manent_formats::{Follows, MessageIndex, MessageItem};
+use manent_model::{BranchId, ConversationId, MessageId, Stretch};
+use manent_store::{Direction, PAGE_MAX, WindowQuery};
+use std::collections::{HashMap, HashSet};
+
+const GROUP: usize = 500;
+const GROUP_BYTES: usize = 1 << 20;
+
+type Digest = [u8; 32];
+
+/// What is stored, and what of it was found again.
+pub(super) struct Found {
+    /// Messages that are not on the shown path, by what they say.
+    aside: HashMap<Digest, Vec<usize>>,
+    pub used: HashSet<MessageId>,
+    /// The path of each branch that was asked for.
+    paths: HashMap<BranchId, Vec<MessageId>>,
+}
+
+/// A message of the list, and what it is here.
+#[derive(Clone, Copy)]
+pub(super) enum Step {
+    Known(MessageId),
+    /// To be stored: the number of its item.
+    New(MessageIndex),
+}
+
+impl Found {
+    pub fn of(stored: &Stored) -> Self {
+        let mut aside: HashMap<Digest, Vec<usize>> = HashMap::new();
+        for (place, message) in stored.messages.iter().enumerate().skip(stored.shown).rev() {
+            aside.entry(message.digest).or_default().push(place);
+        }
+        Self { aside, used: HashSet::new(), paths: HashMap::new() }
+    }
+
+    /// Takes a message that says this and is not shown.
+    pub fn take(&mut self, stored: &Stored, digest: Digest) -> Option<MessageId> {
+        let place = self.aside.get_mut(&digest)?.pop()?;
+        let id = stored.messages[place].id;
+        self.used.insert(id);
+        Some(id)
+    }
+
+    /// Takes a message that says this, is not shown, and stands behind exactly these on its own branch.
+    pub async fn behind(
+        &mut self,
+        database: &Database,
+        stored: &Stored,
+        digest: Digest,
+        before: &[MessageId],
+    ) -> Result<Option<MessageId>> {
+        let candidates = self.aside.get(&digest).cloned().unwrap_or_default();
+        for place in candidates.into_iter().rev() {
+            let message = &stored.messages[place];
+            let branch = message.place.branch;
+            if !self.paths.contains_key(&branch) {
+                let path = path_on(database, stored, branch).await?;
+                self.paths.insert(branch, path);
+            }
+            let path = &self.paths[&branch];
+            let is_behind = path.get(before.len()) == Some(&message.id) && path[..before.len()] == *before;
+            if is_behind {
+                self.aside.entry(digest).or_default().retain(|other| *other != place);
+                self.used.insert(message.id);
+                return Ok(Some(message.id));
+            }
+        }
+        Ok(None)
+    }
+}
+
+pub(super) fn digest(item: &MessageItem) -> Digest {
+    digest_of(item.raw.as_deref(), &item.content)
+}
+
+/// The messages from the start to one of them.
+pub(super) fn path_of(items: &[MessageItem], last: Option<MessageIndex>) -> Vec<MessageIndex> {
+    let (mut path, mut next) = (Vec::new(), last);
+    while let Some(index) = next {
+        path.push(index);
+        next = match items[index as usize].follows {
+            Follows::Last => index.checked_sub(1),
+            Follows::At(parent) => parent,
+        };
+    }
+    path.reverse();
+    path
+}
+
+/// New messages in groups that one commit holds.
+pub(super) fn groups<'a>(steps: &'a [Step], items: &'a [MessageItem]) -> impl Iterator<Item = &'a [Step]> {
+    let mut rest = steps;
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let size = |step: &Step| match step {
+            Step::New(index) => {
+                let item = &items[*index as usize];
+                item.content.body.text().len() + item.raw.as_ref().map_or(0, String::len) + 256
+            }
+            Step::Known(_) => 0,
+        };
+        let fits = |step: &&Step| {
+            bytes += size(step);
+            bytes <= GROUP_BYTES
+        };
+        let count = rest.iter().take(GROUP).take_while(fits).count().max(1).min(rest.len());
+        let (group, left) = rest.split_at(count);
+        rest = left;
+        (!group.is_empty()).then_some(group)
+    })
+}
+
+/// Messages of a path as runs of neighbours on one branch.
+pub(super) fn stretches(ids: &[MessageId], places: &HashMap<MessageId, Place>) -> Vec<Stretch> {
+    let mut stretches: Vec<(Stretch, Place)> = Vec::new();
+    for id in ids {
+        let place = places[id];
+        match stretches.last_mut() {
+            Some((stretch, last)) if last.branch == place.branch && last.slot + 1 == place.slot => {
+                stretch.last = *id;
+                *last = place;
+            }
+            _ => stretches.push((Stretch { first: *id, last: *id }, place)),
+        }
+    }
+    stretches.into_iter().map(|(stretch, _)| stretch).collect()
+}
+
+pub(super) async fn head_of(database: &Database, id: ConversationId) -> Result<Option<BranchId>> {
+    Ok(database.store.branches(id).await?.into_iter().find(|branch| branch.is_head).map(|branch| branch.id))
+}
+
+async fn path_on(database: &Database, stored: &Stored, branch: BranchId) -> Result<Vec<MessageId>> {
+    let (mut path, mut from) = (Vec::new(), None);
+    loop {
+        let (conversation, branch, direction) = (stored.conversation.id, Some(branch), Direction::Forward);
+        let query = WindowQuery { conversation, branch, from, direction, limit: PAGE_MAX };
+        let window = database.store.window(query).await?;
+        path.extend(window.messages.iter().map(|message| message.id));
+        from = path.last().copied();
+        if !window.more {
+            return Ok(path);
+        }
+    }
+}
