@@ -16,6 +16,9 @@ pub const PAGE_MAX: u32 = 1_000;
 /// The most bytes of messages that one page holds; a single message may be larger.
 pub const PAGE_BYTES: usize = 4 << 20;
 
+/// The most message ids that one entry of the journal lists.
+pub const ENTRY_MESSAGES_MAX: usize = 100;
+
 /// What one page holds when nobody says how much.
 pub const PAGE_DEFAULT: u32 = 50;
 
@@ -386,6 +389,14 @@ pub struct JournalEntry {
     /// The commit that it undoes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoes: Option<Position>,
+    /// The messages it is about, in order, at most [`ENTRY_MESSAGES_MAX`]: those that were added, finished, extended or erased,
+    /// the one that a note, state, fold or call is attached to, the one that the head or a bookmark now points to. An undo
+    /// or redo names the messages of the commit that it takes back or restores. Purged messages are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<MessageId>,
+    /// It is about more messages than are listed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub messages_cut: bool,
 }
 
 /// What an undo or redo is about.
