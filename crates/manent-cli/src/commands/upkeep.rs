@@ -379,9 +379,10 @@ impl Doctor {
         row("schema", report.schema.to_string());
         row("position", report.position.to_string());
         for (file, size) in &report.files {
-            let note = match file.ends_with("-wal") {
-                true => ", the write-ahead log: reused, and removed when the last program closes the store",
-                false => "",
+            let note = match file.rsplit_once('-') {
+                Some((_, "wal")) => ", the write-ahead log: reused, and removed when the last program closes the store",
+                Some((_, "reserve")) => ", no data: released so that deletions work on a full disk",
+                _ => "",
             };
             row("file", format!("{file} {}{note}", bytes(*size)));
         }

@@ -1,8 +1,9 @@
 //! Tenants on a disk that is full: what is known of them stays whole, and goes on once there is room.
 
 use manent::model::{AuditActor, KeyDraft, KeyScope};
-use manent::store::system::By;
-use manent::{BackupPlan, ConversationDraft, Database, ListQuery, MessageDraft, Place, Tenants};
+use manent::store::Erase;
+use manent::store::system::{AuditDraft, By};
+use manent::{BackupPlan, ConversationDraft, Database, ListQuery, MessageDraft, OldBackups, Place, Tenants};
 use manent_testing::{SmallDisk, not_run};
 
 fn by() -> By {
@@ -41,6 +42,10 @@ async fn tenants_and_keys_outlive_a_full_disk() {
     }
     assert_eq!(refused.expect("the disk is full").code(), "disk_full");
     assert!(tenants.create_tenant("umbrella", by()).await.is_err());
+    // What a purge or an erasure tells the log before it begins uses the reserve.
+    let line = |action| AuditDraft::new(action, Some(acme), by());
+    tenants.audit(line("purge")).await.expect("a purge is told on a full disk");
+    tenants.audit(line("erase")).await.expect("and an erasure");
     // What was refused gives room back, now or a moment later: that is filled as well.
     let (mut fillers, mut taken) = (vec![filler], 1);
     loop {
