@@ -198,12 +198,37 @@ pub enum MessagesQuery {
         /// How many, and no more than [`PAGE_BYTES`] hold; the last page is the empty one.
         limit: u32,
     },
-    /// The alternatives at the place of this message, itself included, in the order they were made.
-    Siblings(MessageId),
-    /// The message, what it answers, and all that answer those, in order of arrival.
-    Thread(MessageId),
     /// Messages that had this id in another program.
     External(String),
+}
+
+/// Which messages belong together with another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Related {
+    /// The alternatives at its place, itself included, in the order they were made.
+    Siblings,
+    /// Itself, what it answers, and all that answer those, in order of arrival; a thousand at most.
+    Thread,
+}
+
+/// A page of the messages that belong together with one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RelatedQuery {
+    /// The message.
+    pub message: MessageId,
+    /// Which ones.
+    pub related: Related,
+    /// Those after this one of them; none begins at the first.
+    pub after: Option<MessageId>,
+}
+
+/// Messages with their places, as many as [`PAGE_BYTES`] hold; a single message may be larger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PlacedPage {
+    /// The messages.
+    pub messages: Vec<Placed>,
+    /// There are more behind the last one.
+    pub more: bool,
 }
 
 /// A message that is still streaming, with what an ending of it must expect.

@@ -19,6 +19,7 @@ impl Model {
             Question::Branches(conversation) => data.branches(*conversation).map(Answer::Branches),
             Question::Window(query) => data.window(query).map(Answer::Window),
             Question::Messages(query) => data.messages(query).map(Answer::Messages),
+            Question::Related(query) => data.related(query).map(|page| Answer::Messages(page.messages)),
             Question::Attached(conversation) => data.attached(*conversation).map(Answer::Attached),
             Question::State { conversation, name, at } => data.state(*conversation, name, *at).map(Answer::State),
             Question::LastChanged => {
