@@ -279,6 +279,7 @@ granted! {
     makes::what_a_project_key_makes_lies_in_its_project,
     makes::a_name_that_is_taken_outside_is_a_conflict_and_tells_no_more,
     makes::documents_and_projects_are_changed_only_where_they_are_listed,
+    makes::document_name_used_outside_answers_as_a_free_one,
     makes::a_memory_lies_where_its_key_reaches,
     makes::two_keys_never_answer_each_others_requests,
     tricks::a_retry_does_not_open_the_door,
