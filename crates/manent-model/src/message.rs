@@ -55,49 +55,41 @@ impl Default for Seen {
 }
 
 impl Seen {
-    fn is_default(&self) -> bool {
+    pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
-fn is_complete(status: &MessageStatus) -> bool {
-    *status == MessageStatus::Complete
+impl MessageStatus {
+    pub(crate) fn is_complete(&self) -> bool {
+        *self == Self::Complete
+    }
 }
 
 /// What a message says about itself; everything but where it stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
     /// An open word, kept as given: `user`, `assistant`, `bot`, `tool`, `developer`.
     pub role: String,
     /// Who speaks, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<Author>,
     /// When.
     pub time: Time,
     /// Its life.
-    #[serde(default, skip_serializing_if = "is_complete")]
     pub status: MessageStatus,
     /// Who sees it.
-    #[serde(default, skip_serializing_if = "Seen::is_default")]
     pub seen: Seen,
     /// The number of the turn it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u32>,
     /// The model that wrote it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Its tokens, if counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u32>,
     /// The provider's usage record, as it was written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Json>,
     /// Whatever the caller wants to keep with it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Json>,
     /// The message that it answers in a group, apart from the order of the path.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<MessageId>,
     /// Its parts.
     pub body: Body,

@@ -1,7 +1,7 @@
 //! Statistics over the messages of paths.
 
 use crate::message::Content;
-use crate::time::{Known, Micros};
+use crate::time::{Day, Known, Micros};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -38,12 +38,31 @@ pub struct Stats {
     pub conversations: i64,
     /// Everything together.
     pub total: Tally,
-    /// By day, counted from 1970-01-01 in UTC.
+    /// By day in UTC, counted from 1970-01-01; in JSON its date, as `2026-11-16`.
+    #[serde(with = "dates")]
+    #[schemars(with = "BTreeMap<String, Tally>")]
     pub by_day: BTreeMap<i64, Tally>,
     /// By model, where known.
     pub by_model: BTreeMap<String, Tally>,
     /// By role.
     pub by_role: BTreeMap<String, Tally>,
+}
+
+/// Days as dates.
+mod dates {
+    use super::{BTreeMap, Day, Tally};
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+
+    pub(super) fn serialize<S: Serializer>(by_day: &BTreeMap<i64, Tally>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(by_day.iter().map(|(day, tally)| (Day(*day).to_string(), tally)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<i64, Tally>, D::Error> {
+        let by_date = BTreeMap::<String, Tally>::deserialize(deserializer)?;
+        let by_day = by_date.into_iter().map(|(date, tally)| Ok((date.parse::<Day>()?.0, tally)));
+        by_day.collect::<Result<_, crate::time::TimeProblem>>().map_err(D::Error::custom)
+    }
 }
 
 /// What statistics need to know of one message.

@@ -24,8 +24,8 @@ pub enum Known {
 
 /// A moment: microseconds since 1970 in UTC.
 ///
-/// In JSON it is a text such as `2026-11-16T08:00:00.25Z`; a moment beyond the years that such a text can name is the
-/// number itself. Both are read.
+/// In JSON it is RFC 3339 text in UTC, with a fraction only where it has one: `2026-11-16T08:00:00.25Z`. Years that RFC 3339
+/// cannot name have a sign and six digits, as in ISO 8601: `+012026-11-16T08:00:00Z`. A number of microseconds is read as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Micros(pub i64);
 
@@ -42,8 +42,71 @@ impl fmt::Display for Micros {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match Timestamp::from_microsecond(self.0) {
             Ok(timestamp) => fmt::Display::fmt(&timestamp, formatter),
-            Err(_) => fmt::Display::fmt(&self.0, formatter),
+            Err(_) => far(self.0, formatter),
         }
+    }
+}
+
+/// Writes a moment of a year that has more than four digits.
+fn far(micros: i64, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let (second, micro) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
+    let of_day = second.rem_euclid(86_400);
+    let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
+    write!(formatter, "{}T{hour:02}:{minute:02}:{second:02}", Day(Micros(micros).day()))?;
+    if micro > 0 {
+        write!(formatter, ".{}", format!("{micro:06}").trim_end_matches('0'))?;
+    }
+    formatter.write_str("Z")
+}
+
+/// Reads what [`far`] wrote, and nothing else.
+fn read_far(text: &str) -> Option<Micros> {
+    let (day, time) = text.strip_suffix('Z')?.split_once('T')?;
+    let Day(day) = day.parse().ok()?;
+    let (time, fraction) = time.split_once('.').unwrap_or((time, ""));
+    let mut seconds = 0;
+    for part in time.split(':') {
+        seconds = seconds * 60 + part.parse::<u8>().ok().map(i128::from)?;
+    }
+    let micro: i128 = format!("{fraction:0<6}").parse().ok()?;
+    let micros = Micros(i64::try_from((i128::from(day) * 86_400 + seconds) * 1_000_000 + micro).ok()?);
+    (micros.to_string() == text).then_some(micros)
+}
+
+/// A day, counted from 1970-01-01 in UTC. Its text is the date: `2026-11-16`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Day(pub i64);
+
+impl fmt::Display for Day {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Years begin in March here, so that a leap day is the last of its year; an era has 400 years.
+        let days = self.0.saturating_add(719_468);
+        let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+        let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let month_from_march = (5 * day_of_year + 2) / 153;
+        let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+        let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+        let year = era * 400 + year_of_era + i64::from(month <= 2);
+        match (0..=9_999).contains(&year) {
+            true => write!(formatter, "{year:04}-{month:02}-{day:02}"),
+            false => write!(formatter, "{year:+07}-{month:02}-{day:02}"),
+        }
+    }
+}
+
+impl FromStr for Day {
+    type Err = TimeProblem;
+
+    fn from_str(text: &str) -> Result<Self, TimeProblem> {
+        let mut parts = text.rsplitn(3, '-').map(|part| part.parse::<i32>().map_err(|_| TimeProblem));
+        let mut part = || parts.next().ok_or(TimeProblem)?.map(i64::from);
+        let (day, month, year) = (part()?, part()?, part()?);
+        let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+        let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+        let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + (153 * month + 2) / 5 + day - 1;
+        let found = Self(era * 146_097 + day_of_era - 719_468);
+        if found.to_string() == text { Ok(found) } else { Err(TimeProblem) }
     }
 }
 
@@ -53,7 +116,7 @@ impl FromStr for Micros {
     fn from_str(text: &str) -> Result<Self, TimeProblem> {
         match text.parse::<Timestamp>() {
             Ok(timestamp) => Ok(Self(timestamp.as_microsecond())),
-            Err(_) => text.parse().map(Self).map_err(|_| TimeProblem),
+            Err(_) => read_far(text).or_else(|| text.parse().map(Self).ok()).ok_or(TimeProblem),
         }
     }
 }
@@ -65,7 +128,7 @@ pub struct TimeProblem;
 
 impl Serialize for Micros {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match serializer.is_human_readable() && Timestamp::from_microsecond(self.0).is_ok() {
+        match serializer.is_human_readable() {
             true => serializer.collect_str(self),
             false => serializer.serialize_i64(self.0),
         }
@@ -97,9 +160,9 @@ impl JsonSchema for Micros {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "A time as RFC 3339 text. Microseconds since 1970 are read as well, and are the answer for \
-                            moments beyond the years that such a text can name.",
-            "anyOf": [{ "type": "string", "format": "date-time" }, { "type": "integer", "format": "int64" }],
+            "description": "A time as RFC 3339 text in UTC, with a fraction of up to six digits where it has one.",
+            "type": "string",
+            "format": "date-time",
         })
     }
 }
@@ -144,7 +207,34 @@ mod tests {
             assert_eq!(serde_json::from_str::<Micros>(&text).expect("our own text"), Micros(micros), "{text}");
         }
         assert_eq!(Micros(1_763_280_000_250_000).to_string(), "2025-11-16T08:00:00.25Z");
+        assert_eq!(serde_json::to_string(&Micros(0)).ok().as_deref(), Some("\"1970-01-01T00:00:00Z\""));
         assert_eq!("2025-11-16T16:00:00+08:00".parse(), Ok(Micros(1_763_280_000_000_000)));
         assert_eq!("yesterday".parse::<Micros>(), Err(TimeProblem));
+    }
+
+    #[test]
+    fn moment_of_a_far_year_is_text_as_well() {
+        assert_eq!(Micros(i64::MAX).to_string(), "+294247-01-10T04:00:54.775807Z");
+        assert_eq!(Micros(i64::MIN).to_string(), "-290308-12-21T19:59:05.224192Z");
+        for micros in [i64::MIN, i64::MAX, 253_402_300_800_000_000, -377_705_116_800_000_001] {
+            let text = serde_json::to_string(&Micros(micros)).expect("a moment is JSON");
+            assert!(text.starts_with('"'), "{text}");
+            assert_eq!(serde_json::from_str::<Micros>(&text).expect("our own text"), Micros(micros), "{text}");
+        }
+        for text in ["+294247-01-10T04:00:54.775808Z", "+012026-13-01T00:00:00Z", "+012026-01-01T24:00:00Z", "T", "Z"] {
+            assert_eq!(text.parse::<Micros>(), Err(TimeProblem), "{text}");
+        }
+    }
+
+    #[test]
+    fn day_is_written_as_the_date_of_its_moments() {
+        for micros in
+            [0, -1, 951_782_400_000_000, 1_709_164_800_000_000, 1_763_280_000_000_000, -62_135_596_800_000_001]
+        {
+            let (day, moment) = (Day(Micros(micros).day()), Micros(micros).to_string());
+            assert_eq!(Some((day.to_string().as_str(), "T")), moment.find('T').map(|end| (&moment[..end], "T")));
+            assert_eq!(day.to_string().parse(), Ok(day));
+        }
+        assert_eq!("2026-02-29".parse::<Day>(), Err(TimeProblem));
     }
 }

@@ -19,6 +19,7 @@ mod pipe;
 mod view;
 mod variants;
 mod operation;
+mod examples;
 mod api;
 mod reference;
 mod pages;

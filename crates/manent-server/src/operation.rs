@@ -290,8 +290,12 @@ pub fn description(operations: &[Operation]) -> Value {
     let mut groups: Vec<&str> = operations.iter().map(|operation| operation.group).collect();
     groups.dedup();
     let tags: Vec<Value> = groups.iter().map(|group| json!({ "name": group })).collect();
+    let examples = crate::examples::examples();
     for operation in operations {
-        let described = operation.describe(&mut schemas);
+        let mut described = operation.describe(&mut schemas);
+        if let Some(example) = examples.get(operation.id) {
+            example.describe(&mut described);
+        }
         let path = paths.entry(format!("{BASE}{}", operation.path)).or_insert_with(|| json!({}));
         path[operation.method.as_str().to_ascii_lowercase()] = described;
     }

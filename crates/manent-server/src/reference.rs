@@ -113,6 +113,7 @@ fn write_operation(html: &mut String, operation: &Shown<'_>) -> fmt::Result {
     }
     for (media_type, body) in value["requestBody"]["content"].as_object().into_iter().flatten() {
         writeln!(html, "<p>Takes <code>{}</code> {}</p>", escape(media_type), kind(&body["schema"]))?;
+        write_example(html, &body["example"])?;
     }
     for (status, answer) in value["responses"].as_object().into_iter().flatten() {
         if status == "default" {
@@ -122,9 +123,20 @@ fn write_operation(html: &mut String, operation: &Shown<'_>) -> fmt::Result {
         let (media_type, schema) =
             content.map_or(("", String::new()), |(name, body)| (name.as_str(), kind(&body["schema"])));
         writeln!(html, "<p>Answers <b>{}</b> <code>{}</code> {schema}</p>", escape(status), escape(media_type))?;
+        if let Some((_, body)) = answer["content"].as_object().into_iter().flatten().next() {
+            write_example(html, &body["example"])?;
+        }
     }
     html.push_str("</section>\n");
     Ok(())
+}
+
+fn write_example(html: &mut String, example: &Value) -> fmt::Result {
+    if example.is_null() {
+        return Ok(());
+    }
+    let shown = serde_json::to_string_pretty(example).unwrap_or_default();
+    writeln!(html, "<details><summary>Example</summary><pre>{}</pre></details>", escape(&shown))
 }
 
 /// Shows what a schema is, with a link where it has a name.

@@ -97,6 +97,30 @@ impl JournalKind {
         matches!(self, Self::Purged | Self::Erased)
     }
 
+    /// Its key is the address of a message, or of the start of a path; with its count, of the messages that it added.
+    pub(crate) fn has_message_key(self) -> bool {
+        use JournalKind::*;
+        matches!(
+            self,
+            MessagesAppended
+                | MessageFinished
+                | BranchOpened
+                | HeadMoved
+                | NoteAdded
+                | NoteRemoved
+                | BookmarkSet
+                | BookmarkRemoved
+                | StateSet
+                | FoldAdded
+                | FoldSwitched
+                | ToolCallPut
+                | ToolCallMoved
+                | CallRecorded
+                | Erased
+                | ChunkAppended
+        )
+    }
+
     /// Its key and count name messages that the row added.
     pub(crate) fn adds_messages(self) -> bool {
         matches!(self, Self::MessagesAppended | Self::BranchOpened)

@@ -16,6 +16,9 @@ pub const PAGE_MAX: u32 = 1_000;
 /// The most bytes of messages that one page holds; a single message may be larger.
 pub const PAGE_BYTES: usize = 4 << 20;
 
+/// The most message ids that one entry of the journal lists.
+pub const ENTRY_MESSAGES_MAX: usize = 100;
+
 /// What one page holds when nobody says how much.
 pub const PAGE_DEFAULT: u32 = 50;
 
@@ -195,12 +198,37 @@ pub enum MessagesQuery {
         /// How many, and no more than [`PAGE_BYTES`] hold; the last page is the empty one.
         limit: u32,
     },
-    /// The alternatives at the place of this message, itself included, in the order they were made.
-    Siblings(MessageId),
-    /// The message, what it answers, and all that answer those, in order of arrival.
-    Thread(MessageId),
     /// Messages that had this id in another program.
     External(String),
+}
+
+/// Which messages belong together with another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Related {
+    /// The alternatives at its place, itself included, in the order they were made.
+    Siblings,
+    /// Itself, what it answers, and all that answer those, in order of arrival; a thousand at most.
+    Thread,
+}
+
+/// A page of the messages that belong together with one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RelatedQuery {
+    /// The message.
+    pub message: MessageId,
+    /// Which ones.
+    pub related: Related,
+    /// Those after this one of them; none begins at the first.
+    pub after: Option<MessageId>,
+}
+
+/// Messages with their places, as many as [`PAGE_BYTES`] hold; a single message may be larger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PlacedPage {
+    /// The messages.
+    pub messages: Vec<Placed>,
+    /// There are more behind the last one.
+    pub more: bool,
 }
 
 /// A message that is still streaming, with what an ending of it must expect.
@@ -386,6 +414,14 @@ pub struct JournalEntry {
     /// The commit that it undoes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoes: Option<Position>,
+    /// The messages it is about, in order, at most [`ENTRY_MESSAGES_MAX`]: those that were added, finished, extended or erased,
+    /// the one that a note, state, fold or call is attached to, the one that the head or a bookmark now points to. An undo
+    /// or redo names the messages of the commit that it takes back or restores. Purged messages are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<MessageId>,
+    /// It is about more messages than are listed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub messages_cut: bool,
 }
 
 /// What an undo or redo is about.

@@ -5,7 +5,7 @@ use crate::query::Count;
 use crate::transaction::Position;
 use manent_model::search::{Field, Query, Snippet};
 use manent_model::{
-    Author, BranchId, ConversationId, ConversationKind, ConversationStatus, FoldId, MessageId, Micros, Time, hex,
+    Author, BranchId, ConversationId, ConversationKind, ConversationStatus, FoldId, Known, MessageId, Micros, hex,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -184,7 +184,10 @@ pub struct Hit {
     /// Who that is.
     pub author: Option<Author>,
     /// When; a conversation: when it was made.
-    pub time: Time,
+    pub time: Micros,
+    /// How the time is known, unless exactly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_known: Option<Known>,
     /// The words around what was found.
     pub snippet: Snippet,
     /// What stands before it, in reading order.

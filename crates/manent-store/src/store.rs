@@ -55,6 +55,8 @@ pub trait Store: Send + Sync + 'static {
     async fn window(&self, query: WindowQuery) -> Result<Window>;
     /// Returns messages that are not asked for as a page of a path.
     async fn messages(&self, query: MessagesQuery) -> Result<Vec<Placed>>;
+    /// Returns a page of the messages that belong together with one.
+    async fn related(&self, query: RelatedQuery) -> Result<PlacedPage>;
     /// Returns what is attached to a conversation.
     async fn attached(&self, conversation: ConversationId) -> Result<Attached>;
     /// Returns the value that a name has at a message (`None`: the head); none where it was never set, or was unset.

@@ -244,7 +244,7 @@ fn refuse_to_overwrite(to: &Path) -> Result<()> {
 
 /// Removes a file and what SQLite puts beside it.
 fn remove_file(partial: &Path) -> Result<()> {
-    for suffix in ["", "-wal", "-shm"] {
+    for suffix in ["", "-wal", "-shm", "-reserve"] {
         let left = beside(partial, suffix);
         if std::fs::symlink_metadata(&left).is_ok() {
             std::fs::remove_file(&left).map_err(|error| Error::file("removing", &left, error))?;

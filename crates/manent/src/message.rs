@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::message_draft::MessageDraft;
 use manent_model::{BranchId, ConversationDraft, ConversationId, MessageId, MessageStatus, NewMessage, Stretch};
 use manent_store::{
-    At, BranchBase, BranchInfo, Change, Direction, Expect, HeadMove, HeadTo, MessagesQuery, Placed, SpliceAt, Why,
-    Window, WindowQuery,
+    At, BranchBase, BranchInfo, Change, Direction, Expect, HeadMove, HeadTo, MessagesQuery, Placed, PlacedPage,
+    Related, RelatedQuery, SpliceAt, Why, Window, WindowQuery,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -112,14 +112,31 @@ impl Database {
         Ok(self.store.branches(conversation).await?)
     }
 
-    /// Returns the alternatives at the place of a message, itself included.
+    /// Returns the alternatives at the place of a message, itself included: all pages of [`Self::related`].
     pub async fn siblings(&self, id: MessageId) -> Result<Vec<Placed>> {
-        Ok(self.store.messages(MessagesQuery::Siblings(id)).await?)
+        self.all_related(id, Related::Siblings).await
     }
 
-    /// Returns the thread of replies that a message belongs to.
+    /// Returns the thread of replies that a message belongs to: all pages of [`Self::related`].
     pub async fn thread(&self, id: MessageId) -> Result<Vec<Placed>> {
-        Ok(self.store.messages(MessagesQuery::Thread(id)).await?)
+        self.all_related(id, Related::Thread).await
+    }
+
+    /// Returns a page of the alternatives at the place of a message, or of its thread of replies.
+    pub async fn related(&self, query: RelatedQuery) -> Result<PlacedPage> {
+        Ok(self.store.related(query).await?)
+    }
+
+    async fn all_related(&self, message: MessageId, related: Related) -> Result<Vec<Placed>> {
+        let (mut all, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.related(RelatedQuery { message, related, after }).await?;
+            all.extend(page.messages);
+            if !page.more {
+                return Ok(all);
+            }
+            after = all.last().map(|placed: &Placed| placed.message.id);
+        }
     }
 
     /// Says something behind a message of the path, on a branch of its own, and shows that; the old tail stays.

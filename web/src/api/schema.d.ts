@@ -307,7 +307,7 @@ export type Committed = { at: Moment; done: (Done)[]; first: number; position: n
 export type Confirmed = { name: string };
 
 /** What a message says about itself; everything but where it stands. */
-export type Content = { author?: Author | null; body: Parts; metadata?: Json | null; model?: string | null; reply_to?: MessageId | null; role: string; seen?: Seen; status?: MessageStatus; time: Time; tokens?: number | null; turn?: number | null; usage?: Json | null };
+export type Content = { author?: Author | null; body: Parts; metadata?: Json | null; model?: string | null; reply_to?: MessageId | null; role: string; seen?: Seen; status?: MessageStatus; time: Moment; time_known?: Known | null; tokens?: number | null; turn?: number | null; usage?: Json | null };
 
 /** A conversation as people see it in a list. */
 export type Conversation = { active_at: Moment; continued_from?: ConversationId | null; created_at: Moment; creator?: Author | null; external_id?: string | null; forked_from?: ConversationId | null; head?: MessageId | null; id: ConversationId; kind: ConversationKind; members?: (Author)[]; messages: number; metadata?: Json | null; pinned?: boolean; project?: ProjectId | null; status: ConversationStatus; tags?: (string)[]; title: string; tokens: number; trashed_at?: Moment | null; version: number; words: number };
@@ -477,7 +477,7 @@ export type Held = { token: number };
 export type Hidden = { fold: FoldId };
 
 /** One place where it was found. */
-export type Hit = { after: (Neighbour)[]; author: Author | null; before: (Neighbour)[]; branch: BranchId | null; conversation: ConversationId; field: Field; fold: FoldId | null; in_conversation?: Count | null; kind: ConversationKind; message: MessageId | null; on_path: boolean; position: number | null; role: string | null; score?: number | null; snippet: Snippet; status: ConversationStatus; time: Time; title: string };
+export type Hit = { after: (Neighbour)[]; author: Author | null; before: (Neighbour)[]; branch: BranchId | null; conversation: ConversationId; field: Field; fold: FoldId | null; in_conversation?: Count | null; kind: ConversationKind; message: MessageId | null; on_path: boolean; position: number | null; role: string | null; score?: number | null; snippet: Snippet; status: ConversationStatus; time: Moment; time_known?: Known | null; title: string };
 
 /** A line that could not be taken in. */
 export type ImportProblem = { line: number; why: string };
@@ -506,7 +506,7 @@ export type InputId = string & { readonly kind?: 'InputId' };
 export type Insert = { after?: MessageId | null; messages: (MessageInput)[] };
 
 /** A row of the journal as readers of the tail see it. */
-export type JournalEntry = { actor?: Author | null; at: Moment; conversation: ConversationId | null; count: number; first: number; kind: JournalKind; position: number; undoes?: number | null };
+export type JournalEntry = { actor?: Author | null; at: Moment; conversation: ConversationId | null; count: number; first: number; kind: JournalKind; messages?: (MessageId)[]; messages_cut?: boolean; position: number; undoes?: number | null };
 
 /** What kind of change a row of the journal records. The numbers live on disk: one once given keeps its meaning.  - `conversation_created`: A conversation was made. - `conversation_edited`: What is said about a conversation was changed. - `messages_appended`: Messages were added. - `message_finished`: A streaming message ended. - `branch_opened`: A branch was opened. - `head_moved`: The head went elsewhere. - `note_added`: Something was said about a message. - `note_removed`: A note was taken back. - `bookmark_set`: A place was named. - `bookmark_removed`: A named place was forgotten. - `state_set`: A named value was set or unset. - `fold_added`: Messages were folded. - `fold_switched`: A fold was put in or out of force. - `tool_call_put`: A tool call was recorded. - `tool_call_moved`: A tool call went to another state. - `events_appended`: Events were logged. - `input_put`: An input was queued. - `inputs_taken`: Inputs were taken. - `lease_changed`: A lease was taken, extended or given back. - `document_put`: A version of a document was written. - `call_recorded`: A request to a model was recorded. - `blob_put`: A blob is complete. - `source_put`: An imported file was recorded. - `origin_put`: Where an object came from was recorded. - `quarantined`: Bytes that nobody could read were kept. - `memory_put`: A text was remembered. - `memory_removed`: A memory was forgotten. - `project_created`: A project was made. - `project_edited`: A project was changed. - `project_removed`: A project was removed. - `undone`: A commit was undone. - `redone`: A commit was redone. - `purged`: A conversation was destroyed. - `erased`: Content was destroyed. - `chunk_appended`: A streaming message grew. */
 export type JournalKind = "conversation_created" | "conversation_edited" | "messages_appended" | "message_finished" | "branch_opened" | "head_moved" | "note_added" | "note_removed" | "bookmark_set" | "bookmark_removed" | "state_set" | "fold_added" | "fold_switched" | "tool_call_put" | "tool_call_moved" | "events_appended" | "input_put" | "inputs_taken" | "lease_changed" | "document_put" | "call_recorded" | "blob_put" | "source_put" | "origin_put" | "quarantined" | "memory_put" | "memory_removed" | "project_created" | "project_edited" | "project_removed" | "undone" | "redone" | "purged" | "erased" | "chunk_appended";
@@ -583,8 +583,8 @@ export type MessageOrigin = { external?: string | null; message: MessageId; ordi
 /** The life of a message.  - `complete`: Whole. - `streaming`: Still being written; its text grows in chunks. - `incomplete`: Ended early; what came is kept. - `failed`: Could not be sent; not counted. */
 export type MessageStatus = "complete" | "streaming" | "incomplete" | "failed";
 
-/** A time as RFC 3339 text. Microseconds since 1970 are read as well, and are the answer for moments beyond the years that such a text can name. */
-export type Moment = string | number;
+/** A time as RFC 3339 text in UTC, with a fraction of up to six digits where it has one. */
+export type Moment = string;
 
 /** What a text names.  - `conversation`: A conversation. - `message`: A message. - `project`: A project. */
 export type Named = "conversation" | "message" | "project";
@@ -689,6 +689,9 @@ export type Parts = (Part)[];
 /** A message and the conversation that owns it. */
 export type Placed = { branch: BranchId; conversation: ConversationId; message: Message; on_path: boolean };
 
+/** Messages with their places, as many as [`PAGE_BYTES`] hold; a single message may be larger. */
+export type PlacedPage = { messages: (Placed)[]; more: boolean };
+
 /** A problem as it is sent. */
 export type Problem = { at?: number | null; code: string; detail: string; status: number; title: string; type: string };
 
@@ -775,7 +778,7 @@ export type SpliceAtReplace = { replace: Stretch };
 export type State = { after: MessageId | null; at: Moment; name: string; value: Json | null };
 
 /** Statistics of a conversation or of many. */
-export type Stats = { by_day: { [name: string]: unknown }; by_model: { [name: string]: Tally }; by_role: { [name: string]: Tally }; conversations: number; total: Tally };
+export type Stats = { by_day: { [name: string]: Tally }; by_model: { [name: string]: Tally }; by_role: { [name: string]: Tally }; conversations: number; total: Tally };
 
 /** Back or forth.  - `undo`: Undo. - `redo`: Redo. */
 export type Step = "undo" | "redo";
@@ -817,9 +820,6 @@ export type TenantView = { created_at: Moment; id: TenantId; name: string; recei
 
 /** A page of tenants. */
 export type TenantsPage = { tenants: (Tenant)[] };
-
-/** A moment together with how it is known. */
-export type Time = { at: Moment; known?: Known };
 
 /** A message of the conversation. */
 export type ToMessage = { message: MessageId };
@@ -1426,19 +1426,19 @@ export interface Routes {
     body: NewNote;
     answer: Noted;
   };
-  /** Returns the alternatives at the place of a message, itself included. */
+  /** Returns the alternatives at the place of a message, itself included, in pages of at most 4 MiB. */
   'GET /messages/{message}/siblings': {
     path: { message: MessageId };
-    query: undefined;
+    query: { after?: MessageId | null };
     body: undefined;
-    answer: (Placed)[];
+    answer: PlacedPage;
   };
-  /** Returns the thread of replies that a message belongs to. */
+  /** Returns the thread of replies that a message belongs to, in pages of at most 4 MiB. */
   'GET /messages/{message}/thread': {
     path: { message: MessageId };
-    query: undefined;
+    query: { after?: MessageId | null };
     body: undefined;
-    answer: (Placed)[];
+    answer: PlacedPage;
   };
   /** Takes a note back. */
   'DELETE /notes/{note}': {

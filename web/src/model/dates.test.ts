@@ -27,8 +27,7 @@ test('only months of other years are named with the year', () => {
 test('microseconds are not lost', () => {
   expect(microsOf('2026-11-16T02:11:04.50471Z') - microsOf('2026-11-16T02:11:04.504709Z')).toBe(1);
   expect(microsOf('2026-11-16T02:11:04Z')).toBe(Date.parse('2026-11-16T02:11:04Z') * 1000);
-  expect(microsOf(1_700_000_000_000_001)).toBe(1_700_000_000_000_001);
-  expect(dateOf(1_700_000_000_000_000).getTime()).toBe(1_700_000_000_000);
+  expect(dateOf('2023-11-14T22:13:20Z').getTime()).toBe(1_700_000_000_000);
 });
 
 test('how long ago is said in the largest unit that fits', () => {

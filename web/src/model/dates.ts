@@ -9,7 +9,6 @@ export type DateGroup =
 
 /** Reads a moment as microseconds since 1970; JavaScript's own dates lose the last three digits. */
 export function microsOf(moment: Moment): number {
-  if (typeof moment === 'number') return moment;
   const milliseconds = Date.parse(moment);
   const fraction = /\.(\d+)/.exec(moment)?.[1] ?? '';
   return milliseconds * 1000 + Number(fraction.padEnd(6, '0').slice(3, 6));
@@ -17,7 +16,7 @@ export function microsOf(moment: Moment): number {
 
 /** Reads a moment as a date. */
 export function dateOf(moment: Moment): Date {
-  return new Date(typeof moment === 'number' ? moment / 1000 : moment);
+  return new Date(moment);
 }
 
 /** Says in which group a date stands, by the calendar of the reader. */

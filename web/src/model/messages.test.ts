@@ -5,7 +5,7 @@ import { atForks, isEditable, isJoined, withWords, wordsOf } from './messages';
 const message = (id: string, parts: Message['parts'] = [{ type: 'text', text: id }]): Message => ({
   id,
   role: 'user',
-  time: 0,
+  time: '1970-01-01T00:00:00Z',
   status: 'complete',
   parts,
   position: 1,

@@ -335,8 +335,12 @@ class Transcript {
     const wanted = atForks(this.messages, this.#branches, !this.moreBefore).filter((id) => !this.siblings.has(id));
     await Promise.all(
       wanted.map(async (message) => {
-        const found = await call('GET /messages/{message}/siblings', { path: { message } }, { signal });
-        const ids = found.filter((one) => one.message.status !== 'failed').map((one) => one.message.id);
+        const ids: MessageId[] = [];
+        for (let after: MessageId | undefined, more = true; more; ) {
+          const page = await call('GET /messages/{message}/siblings', { path: { message }, query: { after } }, { signal });
+          ids.push(...page.messages.filter((one) => one.message.status !== 'failed').map((one) => one.message.id));
+          [after, more] = [page.messages.at(-1)?.message.id, page.more];
+        }
         this.siblings.set(message, { ids, index: ids.indexOf(message) });
       }),
     );

@@ -178,7 +178,7 @@ fn table(found: &Found) -> Table {
         table.row(vec![
             Cell::new(hit.conversation),
             Cell::new(message),
-            Cell::new(hit.time.at),
+            Cell::new(hit.time),
             Cell::new(role_of(hit)),
             Cell::new(&hit.title),
             Cell::new(&hit.snippet.text),
@@ -250,7 +250,7 @@ pub fn role_of(hit: &Hit) -> &str {
 
 /// Where a hit stands, when it was said, and what is unusual about it.
 pub fn about(hit: &Hit, now: &Zoned) -> String {
-    let mut facts = vec![moment::ago(hit.time.at, now)];
+    let mut facts = vec![moment::ago(hit.time, now)];
     facts.extend(hit.author.as_ref().map(|author| {
         let name = if author.name.is_empty() { &author.id } else { &author.name };
         cut(&one_line(name), 24)

@@ -12,7 +12,7 @@ use clap::Args;
 use manent::model::stats::Tally;
 use manent::model::{AuditActor, DEFAULT_TENANT};
 use manent::store::system::{AuditReport, By};
-use manent::store::{JournalQuery, StatsQuery, VerifyReport};
+use manent::store::{JournalEntry, JournalQuery, StatsQuery, VerifyReport};
 use manent::{Database, Place, Tenants};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -122,13 +122,26 @@ impl Tail {
                 }
                 let time = moment::exact(entry.at, &desk.now);
                 let about = entry.conversation.map(|id| id.to_string()).unwrap_or_default();
-                print(&format!("{}\t{time}\t{}\t{about}\n", entry.position, spelled(&entry.kind)))?;
+                let messages = messages(entry);
+                print(&format!("{}\t{time}\t{}\t{about}\t{messages}\n", entry.position, spelled(&entry.kind)))?;
             }
             after = entries.reached.max(after);
             if !self.follow {
                 return Ok(());
             }
             entries = desk.database.tail(JournalQuery { after, conversation, limit: 500 }).await?;
+        }
+    }
+}
+
+/// The first message that a change is about, and how many more the entry lists.
+fn messages(entry: &JournalEntry) -> String {
+    match entry.messages.as_slice() {
+        [] => String::new(),
+        [only] => only.to_string(),
+        [first, others @ ..] => {
+            let or_more = if entry.messages_cut { " or more" } else { "" };
+            format!("{first} and {}{or_more}", others.len())
         }
     }
 }
@@ -366,9 +379,10 @@ impl Doctor {
         row("schema", report.schema.to_string());
         row("position", report.position.to_string());
         for (file, size) in &report.files {
-            let note = match file.ends_with("-wal") {
-                true => ", the write-ahead log: reused, and removed when the last program closes the store",
-                false => "",
+            let note = match file.rsplit_once('-') {
+                Some((_, "wal")) => ", the write-ahead log: reused, and removed when the last program closes the store",
+                Some((_, "reserve")) => ", no data: released so that deletions work on a full disk",
+                _ => "",
             };
             row("file", format!("{file} {}{note}", bytes(*size)));
         }

@@ -88,7 +88,7 @@ impl Picker<'_> {
         let title = Line::of(title_of(hit), style);
         match width {
             WIDE.. => {
-                line.extend(Line::of(&moment::ago(hit.time.at, &self.desk.now), DIM).filled(16));
+                line.extend(Line::of(&moment::ago(hit.time, &self.desk.now), DIM).filled(16));
                 line.push(" ", DIM);
                 line.extend(Line::of(role_of(hit), role_style(role_of(hit))).filled(9));
                 line.push(" ", DIM);

@@ -289,7 +289,8 @@ fn the_commands_are_documented() {
 }
 
 /// What commands reach by another name.
-const BY_ANOTHER_NAME: [(&str, &str); 24] = [
+const BY_ANOTHER_NAME: [(&str, &str); 25] = [
+    ("related", "`manent siblings` and `manent thread` read all pages"),
     ("set_project", "`manent set --project`"),
     ("set_members", "`manent set --member`"),
     ("set_metadata", "`manent set --metadata`"),

@@ -178,6 +178,20 @@ async fn tenant(served: &Served, name: &str) -> String {
     format!("Bearer {}", key["word"].as_str().expect("a key"))
 }
 
+/// Lists conversations, and returns how long that took.
+async fn timed_list(client: &mut Client) -> Duration {
+    let begun = std::time::Instant::now();
+    let seen = client.send("GET", "/api/v1/conversations", &[], "").await.expect("an answer");
+    assert_eq!(seen.status.as_u16(), 200);
+    begun.elapsed()
+}
+
+fn percentiles(mut times: Vec<Duration>) -> String {
+    times.sort_unstable();
+    let at = |share: usize| times[(times.len() * share / 100).min(times.len() - 1)];
+    format!("p50 {:.1?}, p99 {:.1?} of {} requests", at(50), at(99), times.len())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn memory_is_bounded_by_bytes_under_large_pages_uploads_and_logins() {
     let home = Home::new();
@@ -195,6 +209,11 @@ async fn memory_is_bounded_by_bytes_under_large_pages_uploads_and_logins() {
     for _ in 0..16 {
         let body = format!(r#"{{"messages":[{{"role":"user","text":"{text}"}}]}}"#);
         assert_eq!(writer.send("POST", &path, &[], body).await.expect("an answer").status.as_u16(), 201);
+    }
+    let mut other = connect(&quiet, "application/json").await;
+    let mut alone = Vec::new();
+    for _ in 0..200 {
+        alone.push(timed_list(&mut other).await);
     }
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..16 {
@@ -219,14 +238,14 @@ async fn memory_is_bounded_by_bytes_under_large_pages_uploads_and_logins() {
         tasks.spawn(throw(address, "/api/v1/session", large.clone()));
     }
     // Another tenant is served meanwhile.
-    let mut other = connect(&quiet, "application/json").await;
-    for _ in 0..20 {
-        let seen = other.send("GET", "/api/v1/conversations", &[], "").await.expect("an answer");
-        assert_eq!(seen.status.as_u16(), 200);
+    let mut under_load = Vec::new();
+    while under_load.len() < 20 || !tasks.is_empty() {
+        under_load.push(timed_list(&mut other).await);
+        while let Some(done) = tasks.try_join_next() {
+            done.expect("no task fails");
+        }
     }
-    while let Some(done) = tasks.join_next().await {
-        done.expect("no task fails");
-    }
+    println!("another tenant alone: {}; meanwhile: {}", percentiles(alone), percentiles(under_load));
     let memory = most_memory_mib(served.child.id());
     println!("{memory} MiB");
     assert!(memory < 512, "{memory} MiB");
@@ -470,4 +489,35 @@ async fn texts(client: &mut Client, chat: &str) -> Vec<String> {
             return found;
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kill_between_a_chunk_and_its_end_keeps_the_words() {
+    let home = Home::new();
+    let served = Served::start(&home);
+    let chat = home.good(&["new", "streamed"]);
+    let mut client = served.client().await.expect("listening");
+    let begin = format!("/api/v1/conversations/{chat}/streams");
+    let begun = client.send("POST", &begin, &[], r#"{"role":"assistant"}"#).await.expect("an answer");
+    let begun: Value = serde_json::from_slice(&begun.body).expect("JSON");
+    let chunks = format!("/api/v1/messages/{}/chunks", begun["ids"][0].as_str().expect("an id"));
+    for delta in [r#"{"delta":"half a "}"#, r#"{"delta":"sentence"}"#] {
+        let answer = client.send("POST", &chunks, &[], delta).await.expect("an answer");
+        assert!(answer.status.is_success(), "{}", answer.text());
+    }
+    served.kill();
+    let database = manent::Database::open(home.path().join("manent.db")).expect("it opens again");
+    let id = begun["ids"][0].as_str().expect("an id").parse().expect("an id");
+    let read = async || database.message(id).await.expect("it is there").message.content;
+    assert_eq!(
+        (read().await.body.words().as_str(), read().await.status),
+        ("half a sentence", manent::MessageStatus::Streaming)
+    );
+    assert_eq!(database.end_idle_streams(Duration::ZERO).await.expect("ended"), 1);
+    assert_eq!(
+        (read().await.body.words().as_str(), read().await.status),
+        ("half a sentence", manent::MessageStatus::Incomplete)
+    );
+    assert!(database.verify().await.expect("checked").is_sound());
+    database.close().await.expect("closed");
 }

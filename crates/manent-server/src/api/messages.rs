@@ -7,7 +7,7 @@ use crate::problem::{Answer, Problem};
 use crate::view::{MessageInput, Towards, drafts};
 use axum::http::{Method, StatusCode};
 use manent::model::{BranchId, KeyScope};
-use manent::store::{Placed, Window};
+use manent::store::{Placed, PlacedPage, Related, RelatedQuery, Window};
 use manent::{ConversationId, MessageId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,14 +44,17 @@ pub(super) fn operations() -> Vec<Operation> {
             .answers::<Placed>(200),
         Operation::new(Method::GET, "/messages/{message}/siblings", "listSiblings", siblings)
             .reads_much()
-            .says("Returns the alternatives at the place of a message, itself included.")
+            .says("Returns the alternatives at the place of a message, itself included, in pages of at most 4 MiB.")
             .library("siblings")
-            .answers::<Vec<Placed>>(200),
+            .library("related")
+            .query::<RelatedParameters>()
+            .answers::<PlacedPage>(200),
         Operation::new(Method::GET, "/messages/{message}/thread", "getThread", thread)
             .reads_much()
-            .says("Returns the thread of replies that a message belongs to.")
+            .says("Returns the thread of replies that a message belongs to, in pages of at most 4 MiB.")
             .library("thread")
-            .answers::<Vec<Placed>>(200),
+            .query::<RelatedParameters>()
+            .answers::<PlacedPage>(200),
     ];
     group("Messages", operations)
 }
@@ -69,6 +72,14 @@ struct PageParameters {
     /// How many, 50 if nothing is given.
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<u32>,
+}
+
+/// Which page of them.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RelatedParameters {
+    /// Those after this one of them: the last message of the page before.
+    after: Option<MessageId>,
 }
 
 /// Messages to add.
@@ -130,10 +141,18 @@ async fn get(Here(database): Here, Id(id): Id<MessageId>) -> Answer<axum::Json<P
     Ok(axum::Json(database.message(id).await?))
 }
 
-async fn siblings(Here(database): Here, Id(id): Id<MessageId>) -> Answer<axum::Json<Vec<Placed>>> {
-    Ok(axum::Json(database.siblings(id).await?))
+async fn siblings(
+    Here(database): Here,
+    Id(message): Id<MessageId>,
+    Asked(RelatedParameters { after }): Asked<RelatedParameters>,
+) -> Answer<axum::Json<PlacedPage>> {
+    Ok(axum::Json(database.related(RelatedQuery { message, related: Related::Siblings, after }).await?))
 }
 
-async fn thread(Here(database): Here, Id(id): Id<MessageId>) -> Answer<axum::Json<Vec<Placed>>> {
-    Ok(axum::Json(database.thread(id).await?))
+async fn thread(
+    Here(database): Here,
+    Id(message): Id<MessageId>,
+    Asked(RelatedParameters { after }): Asked<RelatedParameters>,
+) -> Answer<axum::Json<PlacedPage>> {
+    Ok(axum::Json(database.related(RelatedQuery { message, related: Related::Thread, after }).await?))
 }

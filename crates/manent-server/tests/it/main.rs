@@ -7,6 +7,8 @@ mod access;
 mod bad_requests;
 mod requests;
 mod operations;
+mod examples;
+mod times;
 mod files;
 mod search;
 mod live;

@@ -45,12 +45,14 @@ pub struct Story {
     told: BTreeSet<&'static str>,
     text: String,
     names: BTreeMap<String, String>,
+    /// The first call of each operation, as the description shows it.
+    examples: BTreeMap<&'static str, Value>,
 }
 
 impl Story {
     pub fn of(callers: Callers) -> Self {
-        let (told, text, names) = (BTreeSet::new(), String::new(), BTreeMap::new());
-        Self { callers, operations: operations(), told, text, names }
+        let (told, text, names, examples) = (BTreeSet::new(), String::new(), BTreeMap::new(), BTreeMap::new());
+        Self { callers, operations: operations(), told, text, names, examples }
     }
 
     pub fn callers(&self) -> &Callers {
@@ -95,24 +97,46 @@ impl Story {
         let answered = answer.text();
         let value: Value = serde_json::from_str(&answered).unwrap_or(Value::Null);
         assert!((200..300).contains(&status), "{id}: {status} {answered}");
+        for line in answered.lines() {
+            crate::times::check(id, &serde_json::from_str(line).unwrap_or(Value::Null));
+        }
+        let (known, template) = (operation.id, operation.path);
         let plain = format!("{id}: {method} {shown}\n{sent}\n{status} {answered}\n");
         let anonymous = self.anonymous(&untimed(&plain));
         let _ = writeln!(self.text, "{anonymous}");
+        if !self.examples.contains_key(known) {
+            let example = crate::examples::example(template, path, query, &body, &value);
+            let example = crate::examples::stable(&example, |word| self.name(word));
+            self.examples.insert(known, example);
+        }
         value
     }
 
     /// Calls an operation whose answer is another on every machine.
     async fn unrecorded(&mut self, id: &str, query: &str, body: Value) {
-        let before = self.text.len();
+        let (before, is_first) = (self.text.len(), !self.examples.contains_key(id));
         self.call(id, &[], query, body).await;
         self.text.truncate(before);
+        if is_first {
+            self.forget_answer(id);
+        }
+    }
+
+    /// Leaves an answer out of the examples.
+    fn forget_answer(&mut self, id: &str) {
+        if let Some(example) = self.examples.get_mut(id).and_then(Value::as_object_mut) {
+            example.remove("response");
+        }
     }
 
     /// The same, of something that the path names.
     async fn unrecorded_at(&mut self, id: &str, path: &[&str], body: Value) {
-        let before = self.text.len();
+        let (before, is_first) = (self.text.len(), !self.examples.contains_key(id));
         self.call(id, path, "", body).await;
         self.text.truncate(before);
+        if is_first {
+            self.forget_answer(id);
+        }
     }
 
     /// Numbers ids in the order they appear, and forgets times: the next run has others.
@@ -167,6 +191,8 @@ async fn every_operation_answers_as_it_is_on_record() {
     tell(&mut story).await;
     assert!(story.untold().is_empty(), "operations that nobody tries: {:?}", story.untold());
     expect_file!["answers.txt"].assert_eq(&story.text);
+    let examples = serde_json::to_string_pretty(&story.examples).expect("JSON") + "\n";
+    expect_file!["../../src/examples.json"].assert_eq(&examples);
     server.stop().await;
 }
 
@@ -311,7 +337,7 @@ pub async fn tell(story: &mut Story) {
     ] });
     story.call("appendMessages", &[&timed], "", said).await;
     story.call("getStats", &[], &format!("conversation={timed}"), none.clone()).await;
-    story.call("readJournal", &[], "limit=3", none.clone()).await;
+    story.call("readJournal", &[], "limit=4", none.clone()).await;
     story.call("getIndex", &[], "wait=true", none.clone()).await;
     story.call("search", &[], "q=once%20-role:user&neighbours=2", none.clone()).await;
     story.call("search", &[], "q=%E4%B8%8A%E6%B5%B7&include=branches&order=relevance&count=all", none.clone()).await;
@@ -356,6 +382,49 @@ async fn tell_of_people(story: &mut Story) {
     story.unrecorded_at("eraseUser", &["ada"], nothing()).await;
     story.unrecorded("readAudit", "limit=3", none).await;
     story.unrecorded("verifyAudit", "", nothing()).await;
+}
+
+#[test]
+fn openapi_times_have_one_shape() {
+    crate::times::check_description(&description(&operations()));
+}
+
+#[test]
+fn openapi_has_an_example_of_every_json_body() {
+    let description = description(&operations());
+    let (mut examples, mut missing) = (0, Vec::new());
+    for (_, operation) in description["paths"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .flat_map(|(_, methods)| methods.as_object().into_iter().flatten())
+    {
+        let bodies = operation["responses"].as_object().into_iter().flatten().map(|(_, answer)| answer);
+        for body in bodies.chain([&operation["requestBody"]]) {
+            match &body["content"]["application/json"] {
+                Value::Null => {}
+                body if body["example"].is_null() => {
+                    missing.push(operation["operationId"].as_str().unwrap_or_default())
+                }
+                _ => examples += 1,
+            }
+        }
+    }
+    // What these answer is another on every machine.
+    let varying = [
+        "beginSession",
+        "backup",
+        "doctor",
+        "reindex",
+        "getTenant",
+        "eraseTenant",
+        "eraseUser",
+        "readAudit",
+        "verifyAudit",
+    ];
+    missing.retain(|id| !varying.contains(id));
+    assert_eq!(missing, [""; 0]);
+    assert!(examples > 80, "{examples} examples");
 }
 
 #[test]

@@ -230,6 +230,16 @@ pub(crate) fn each<'c>(
     Ok(())
 }
 
+/// Writes numbers as one parameter that a statement takes apart: with `json_each` on SQLite, with `string_to_array` on
+/// PostgreSQL.
+pub(crate) fn list(connection: Connection<'_>, numbers: &[i64]) -> String {
+    let joined = numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
+    match connection {
+        Connection::Sqlite(_) => format!("[{joined}]"),
+        Connection::Postgres(_) => joined,
+    }
+}
+
 /// Runs a statement that changes rows. A server may say only later that it failed, but before the end of the transaction.
 pub(crate) fn execute<'c>(connection: impl Into<Connection<'c>>, sql: &str, parameters: impl Parameters) -> Ran<()> {
     match connection.into() {

@@ -4,7 +4,7 @@
 //! decoding it here. What the engine searches by has a column of its own; everything else that a reader needs is here.
 
 use super::codes::Flags;
-use manent_model::{Digest, MessageId};
+use manent_model::{Digest, MessageId, MessageStatus};
 
 /// What is known of a message besides its place and its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +51,13 @@ impl MessageFacts {
             bytes.extend_from_slice(text.as_ref().map_or(&[], |text| text.as_bytes()));
         }
         bytes
+    }
+
+    /// Says whether facts are those of a message that still streams, without reading all of them.
+    pub(crate) fn is_streaming(bytes: &[u8]) -> bool {
+        let flags = bytes.strip_prefix(&[LAYOUT]).and_then(|mut rest| take_number(&mut rest));
+        let flags = flags.and_then(|code| i64::try_from(code).ok()).filter(|code| *code < 256);
+        flags.is_some_and(|code| Flags::of(code).status == MessageStatus::Streaming)
     }
 
     /// Reads facts; `None` if they are not what was written.

@@ -21,6 +21,7 @@ pub(crate) mod prepare;
 pub(crate) mod participant;
 pub(crate) mod writer;
 pub(crate) mod within;
+pub(crate) mod document_name;
 pub(crate) mod tx;
 pub(crate) mod apply;
 pub(crate) mod steps;

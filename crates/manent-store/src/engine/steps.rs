@@ -7,7 +7,7 @@ use super::prepare::{Prepared, messages_of};
 use super::tx::Tx;
 use crate::error::{Conflict, StoreError};
 use crate::transaction::{Change, Committed, Position};
-use manent_model::Digest;
+use manent_model::{ConversationStatus, Digest};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How long a key answers what it answered before.
@@ -33,6 +33,15 @@ pub(crate) fn refuses_before_it_writes(prepared: &Prepared) -> bool {
 /// An erasure ends with an empty WAL, so it does not share a commit; neither may it wait behind half a batch.
 pub(crate) fn is_exclusive(prepared: &Prepared) -> bool {
     prepared.transaction.changes.iter().any(|change| matches!(change, Change::Erase { .. }))
+}
+
+/// What moves to the trash, purges or erases may use the disk reserve. A transaction that does anything else besides may not.
+pub(crate) fn is_deletion(prepared: &Prepared) -> bool {
+    prepared.transaction.changes.iter().all(|change| match change {
+        Change::Purge { .. } | Change::Erase { .. } => true,
+        Change::EditConversation { patch, .. } => patch.status == Some(ConversationStatus::Trashed),
+        _ => false,
+    })
 }
 
 /// A request by its key.

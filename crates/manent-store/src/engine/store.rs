@@ -148,6 +148,11 @@ impl<E: Engine> Store for E {
         self.read("reading messages", move |reading| read::message::messages(reading, &realm, &query)).await
     }
 
+    async fn related(&self, query: RelatedQuery) -> Result<PlacedPage> {
+        let realm = self.realm().clone();
+        self.read("reading messages", move |reading| read::message::related(reading, &realm, &query)).await
+    }
+
     async fn attached(&self, conversation: ConversationId) -> Result<Attached> {
         let realm = self.realm().clone();
         let attached = move |reading: &mut Reading<'_>| {

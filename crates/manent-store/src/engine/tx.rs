@@ -146,6 +146,8 @@ pub(crate) struct Tx<'a> {
     pub appends_only: bool,
     /// What leaves the index of a file before the commit.
     pub unindexed: Unindexed,
+    /// Documents that a limited key names, by kind and name, with the names that they are stored under.
+    pub document_names: Vec<(String, String, String)>,
     /// Conversations that were read and perhaps changed; written when the transaction ends.
     touched: Vec<(ConversationRow, Touch)>,
 }
@@ -175,8 +177,15 @@ impl<'a> Tx<'a> {
             written: Vec::new(),
             appends_only: false,
             unindexed: Unindexed::default(),
+            document_names: Vec::new(),
             touched: Vec::new(),
         }
+    }
+
+    /// Returns the name under which a document is stored.
+    pub(crate) fn document_name(&self, kind: &str, name: &str) -> String {
+        let found = self.document_names.iter().rfind(|(of_kind, given, _)| of_kind == kind && given == name);
+        found.map_or(name, |(_, _, stored)| stored).to_owned()
     }
 
     /// Returns a conversation that can be changed.

@@ -53,12 +53,14 @@ pub enum Claim {
     NewMemory(MemoryId),
     /// A project that can be seen.
     Project(ProjectId),
-    /// A document that is made or changed: if there is one, then it is within.
+    /// A document that is made or changed. If its name is used outside, it is stored under another.
     Document {
         /// Its kind.
         kind: String,
         /// Its id.
         id: String,
+        /// The project that it is put into.
+        project: Option<ProjectId>,
     },
     /// A blob that a message within shows, or that the same key has brought.
     Blob([u8; 32]),

@@ -314,7 +314,7 @@ impl Names<'_> {
             | Change::ReleaseLease { conversation, token: _ } => self.conversation(*conversation),
             Change::PutDocument { kind, id, project, body: _ } => {
                 project.iter().for_each(|project| self.project(*project));
-                self.claim(Claim::Document { kind: kind.clone(), id: id.clone() });
+                self.claim(Claim::Document { kind: kind.clone(), id: id.clone(), project: *project });
             }
             Change::RecordCall { conversation, call } => {
                 self.conversation(*conversation);
@@ -367,7 +367,7 @@ impl Names<'_> {
             }
             Expect::Project { id, version: _ } => self.project(*id),
             Expect::Document { kind, id, version: _ } => {
-                self.claim(Claim::Document { kind: kind.clone(), id: id.clone() });
+                self.claim(Claim::Document { kind: kind.clone(), id: id.clone(), project: None });
             }
             // It only ever refuses.
             Expect::Within(_) => {}

@@ -166,6 +166,10 @@ impl Store for GrantedStore {
         self.view.messages(query).await
     }
 
+    async fn related(&self, query: RelatedQuery) -> Result<PlacedPage> {
+        self.view.related(query).await
+    }
+
     async fn attached(&self, conversation: ConversationId) -> Result<Attached> {
         self.view.attached(conversation).await
     }

@@ -1,6 +1,7 @@
 //! Doctor: versions, settings, sizes.
 
 use super::connection::{SqliteOptions, failed, open_reader, user_version};
+use super::reserve::SUFFIX;
 use crate::engine::connection::Ran;
 use crate::engine::connection::rows;
 use crate::error::Result;
@@ -43,7 +44,7 @@ pub(super) fn doctor(options: &SqliteOptions) -> Result<DoctorReport> {
             rows(&connection, sql, (), |row| Ok((ConversationId::from_bytes(row.get(0)?), row.get(1)?, row.get(2)?)))?;
         let sql = "select coalesce(max(pos + count - 1), 0) from journal";
         let position = connection.query_row(sql, [], |row| row.get(0))?;
-        let files = ["", "-wal", "-shm"]
+        let files = ["", "-wal", "-shm", SUFFIX]
             .into_iter()
             .filter_map(|suffix| {
                 let path = options.beside(suffix);

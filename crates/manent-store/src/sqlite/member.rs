@@ -4,6 +4,7 @@ use super::connection::{SqliteOptions, failed, open_first};
 use super::crew::{NOBODY, Shared};
 use super::reader::SqliteReader;
 use super::reads::{Reads, Visit};
+use super::reserve::Reserve;
 use super::room::Slot;
 use super::{indexer, watcher, writer};
 use crate::engine::connection::{Ran, maybe};
@@ -30,6 +31,7 @@ pub(super) struct Member {
     pub position: Known,
     pub indexing: Indexing,
     pub seen: Mutex<watcher::Seen>,
+    pub reserve: Reserve,
     writer: Mutex<writer::Held>,
     index: Mutex<indexer::Held>,
     /// The keeper is to copy the WAL.
@@ -71,6 +73,7 @@ impl Member {
             position: Known::new(last),
             indexing: Indexing::with_bell(ring(|crew, number| crew.indexer.hurry(number))),
             seen: Mutex::default(),
+            reserve: Reserve::of(&options.path),
             writer: Mutex::new(writer::Held::new(connection, slot)),
             index: Mutex::default(),
             copy_wanted: AtomicBool::new(false),

@@ -12,6 +12,7 @@ mod room;
 mod member;
 mod writer;
 mod wal;
+mod reserve;
 mod reads;
 mod reader;
 mod keeper;
@@ -29,8 +30,9 @@ pub(crate) use backup::{backup_of_copy, open_copy};
 pub(crate) use connection::said;
 pub use connection::{Durability, SQLITE_OLDEST, SqliteOptions};
 pub use crew::{Crew, CrewOptions};
+pub(crate) use reserve::Reserve;
 pub use system::is_system;
-pub(crate) use system::{open_system, wipe_system, write_system};
+pub(crate) use system::{grown_system_bytes, open_system, shrink_system, wipe_system, write_system};
 
 use crate::destroyed::Destroyed;
 use crate::engine;

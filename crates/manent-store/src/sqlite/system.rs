@@ -70,6 +70,16 @@ pub(crate) fn wipe_system(connection: &Connection) -> Result<()> {
     wal::truncate(connection)
 }
 
+/// Returns how large the file is once the WAL is copied into it; nothing if that cannot be read.
+pub(crate) fn grown_system_bytes(connection: &Connection) -> u64 {
+    wal::grown_bytes(connection).unwrap_or(0)
+}
+
+/// Gives the space of the WAL back to the disk, unless a reader stands in the way.
+pub(crate) fn shrink_system(connection: &Connection) -> rusqlite::Result<()> {
+    wal::try_truncate(connection).map(drop)
+}
+
 /// Writes a system store that is whole in one file, and shows its name only when it is.
 pub(crate) fn write_system(to: &Path, fill: impl FnOnce(&Connection) -> Result<()>) -> Result<()> {
     let doing = "writing a backup";

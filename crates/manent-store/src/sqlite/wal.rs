@@ -56,6 +56,20 @@ pub(super) fn truncate(connection: &Connection) -> Result<()> {
     }
 }
 
+/// Copies everything and empties the WAL, unless a reader stands in the way.
+pub(super) fn try_truncate(connection: &Connection) -> rusqlite::Result<Frames> {
+    checkpoint(connection, "pragma wal_checkpoint(truncate)")
+}
+
+fn page_count(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.prepare_cached("pragma page_count")?.query_row([], |row| row.get(0))
+}
+
+/// Returns how large the file is once the WAL is copied into it.
+pub(super) fn grown_bytes(connection: &Connection) -> rusqlite::Result<u64> {
+    Ok(page_count(connection)? as u64 * u64::from(PAGE_BYTES))
+}
+
 /// What the writer knows of its WAL.
 #[derive(Default)]
 pub(super) struct Watch {
@@ -100,7 +114,7 @@ impl Watch {
 /// Returns how many pages the WAL may hold before it is copied: as many as the store has, between two bounds. So a WAL is
 /// not much larger than its store, and that of a large store is copied seldom.
 fn copied_at(connection: &Connection, options: &SqliteOptions) -> rusqlite::Result<i64> {
-    let pages: i64 = connection.prepare_cached("pragma page_count")?.query_row([], |row| row.get(0))?;
+    let pages = page_count(connection)?;
     Ok(pages.max(SMALL_PAGES).min(i64::from(options.checkpoint_pages)))
 }
 

@@ -14,7 +14,9 @@ use crate::engine::fault::{Fault, Outcome};
 use crate::engine::prepare::Prepared;
 use crate::engine::queue::{Job, Next};
 use crate::engine::search::TAIL_MAX;
-use crate::engine::steps::{answered_before, forget_requests, is_exclusive, refuses_before_it_writes, steps};
+use crate::engine::steps::{
+    answered_before, forget_requests, is_deletion, is_exclusive, refuses_before_it_writes, steps,
+};
 use crate::engine::turns::Again;
 use crate::engine::tx::{Tx, Unindexed};
 use crate::error::{Result, StoreError};
@@ -145,7 +147,14 @@ impl Writer<'_> {
 
     fn take(&mut self, batch: Vec<Job>) {
         let was_trusted = self.held.is_trusted;
-        if let Err(error) = self.ensure_open() {
+        let mut opened = self.ensure_open();
+        if matches!(opened, Err(StoreError::DiskFull))
+            && batch.iter().any(|job| is_deletion(&job.prepared))
+            && self.member.reserve.release()
+        {
+            opened = self.ensure_open();
+        }
+        if let Err(error) = opened {
             return answer_all(batch, || match &error {
                 StoreError::DiskFull => StoreError::DiskFull,
                 StoreError::Altered { what, id } => StoreError::Altered { what, id: id.clone() },
@@ -157,6 +166,7 @@ impl Writer<'_> {
         let worked = catch_unwind(AssertUnwindSafe(|| {
             self.batch(batch);
             self.tidy_wal();
+            self.look_after_reserve();
         }));
         if worked.is_err() {
             self.distrust();
@@ -292,11 +302,41 @@ impl Writer<'_> {
     }
 
     fn alone(&mut self, job: Job) {
-        let outcome = self.alone_outcome(&job.prepared);
+        let mut outcome = self.alone_outcome(&job.prepared);
+        // A full disk may show as an index that cannot be written.
+        let is_short = matches!(outcome, Err(StoreError::DiskFull | StoreError::Busy(_)));
+        let uses_reserve = is_short && is_deletion(&job.prepared) && self.member.reserve.release();
+        if uses_reserve {
+            outcome = self.ensure_open().and_then(|()| self.alone_outcome(&job.prepared));
+        }
         let unknown = matches!(outcome, Err(StoreError::OutcomeUnknown));
         let _ = job.answer.send(outcome);
         if unknown {
             self.distrust();
+        }
+        if uses_reserve {
+            self.shrink_wal();
+        }
+    }
+
+    /// Gives back what the WAL of a deletion took, so that the next one finds a reserve as well.
+    fn shrink_wal(&mut self) {
+        let Some((connection, _)) = &self.held.connection else { return };
+        self.member.reads.pause();
+        // What fails here has failed before, or fails again: the deletion is on disk.
+        let _ = wal::try_truncate(connection);
+        self.member.reads.resume();
+        self.held.wal.forget();
+    }
+
+    /// Allocates the disk reserve as far as it is missing.
+    fn look_after_reserve(&self) {
+        let Some((connection, _)) = &self.held.connection else { return };
+        if self.member.options.has_index()
+            && let Ok(bytes) = wal::grown_bytes(connection)
+        {
+            // What the disk has no space for now is tried again after the next batch.
+            self.member.reserve.top_up(bytes);
         }
     }
 
@@ -328,7 +368,10 @@ impl Writer<'_> {
     /// An erasure is done when the WAL has forgotten it too.
     fn wipe_wal(&mut self) -> Result<()> {
         self.member.reads.pause();
-        let wiped = wal::truncate(self.connection());
+        let mut wiped = wal::truncate(self.connection());
+        if matches!(wiped, Err(StoreError::DiskFull)) && self.member.reserve.release() {
+            wiped = wal::truncate(self.connection());
+        }
         self.member.reads.resume();
         self.held.wal.forget();
         wiped

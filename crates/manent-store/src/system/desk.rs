@@ -28,6 +28,15 @@ pub(super) struct Desk {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
+/// Whether a write may use the disk reserve of the system store.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Room {
+    /// Only what the disk has.
+    Ordinary,
+    /// The reserve too: it belongs to a deletion.
+    Reserve,
+}
+
 /// Whether what is overwritten must be gone from the files as well.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Traces {
@@ -75,7 +84,16 @@ impl Desk {
         doing: &'static str,
         write: impl Fn(Connection<'_>) -> Outcome<T> + Send + 'static,
     ) -> Result<T> {
-        self.ask(move |office| office.write(doing, Traces::Stay, &write)).await
+        self.ask(move |office| office.write(doing, Traces::Stay, Room::Ordinary, &write)).await
+    }
+
+    /// The same for a deletion: on a full disk it uses the disk reserve.
+    pub(super) async fn write_for_deletion<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        write: impl Fn(Connection<'_>) -> Outcome<T> + Send + 'static,
+    ) -> Result<T> {
+        self.ask(move |office| office.write(doing, Traces::Stay, Room::Reserve, &write)).await
     }
 
     /// The same, and what was there before is gone from the files.
@@ -84,7 +102,7 @@ impl Desk {
         doing: &'static str,
         write: impl Fn(Connection<'_>) -> Outcome<T> + Send + 'static,
     ) -> Result<T> {
-        self.ask(move |office| office.write(doing, Traces::Go, &write)).await
+        self.ask(move |office| office.write(doing, Traces::Go, Room::Reserve, &write)).await
     }
 
     async fn ask<T: Send + 'static>(&self, work: impl FnOnce(&mut Office) -> Result<T> + Send + 'static) -> Result<T> {
@@ -164,13 +182,20 @@ struct Office {
     /// None after something broke; opened again for whoever asks next.
     link: Option<Link>,
     changed: watch::Sender<i64>,
+    /// None on a server: whoever looks after it keeps space free.
+    reserve: Option<sqlite::Reserve>,
 }
 
 impl Office {
     fn open(place: SystemPlace, now: Micros, changed: watch::Sender<i64>) -> Result<Self> {
         let link = Link::open(&place)?;
-        let mut office = Self { place, link: Some(link), changed };
-        office.write("making the system store", Traces::Stay, &|connection| Ok(system::begin(connection, now.0)?))?;
+        let reserve = match &place {
+            SystemPlace::File(path) => Some(sqlite::Reserve::of(path)),
+            SystemPlace::Server(_) => None,
+        };
+        let mut office = Self { place, link: Some(link), changed, reserve };
+        let begin = |connection: Connection<'_>| Ok(system::begin(connection, now.0)?);
+        office.write("making the system store", Traces::Stay, Room::Ordinary, &begin)?;
         Ok(office)
     }
 
@@ -221,6 +246,28 @@ impl Office {
     }
 
     fn write<T>(
+        &mut self,
+        doing: &'static str,
+        traces: Traces,
+        room: Room,
+        write: &impl Fn(Connection<'_>) -> Outcome<T>,
+    ) -> Result<T> {
+        let mut written = self.write_once(doing, traces, write);
+        let may_release = room == Room::Reserve && matches!(written, Err(StoreError::DiskFull));
+        if may_release && self.reserve.as_ref().is_some_and(sqlite::Reserve::release) {
+            written = self.write_once(doing, traces, write);
+            if let Some(Link::Sqlite(connection)) = &self.link {
+                // What the WAL took is there for the next deletion.
+                let _ = sqlite::shrink_system(connection);
+            }
+        }
+        if let (Ok(_), Some(reserve), Some(Link::Sqlite(connection))) = (&written, &self.reserve, &self.link) {
+            reserve.top_up(sqlite::grown_system_bytes(connection));
+        }
+        written
+    }
+
+    fn write_once<T>(
         &mut self,
         doing: &'static str,
         traces: Traces,

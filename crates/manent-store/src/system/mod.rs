@@ -146,7 +146,11 @@ impl SystemStore {
         at: Micros,
         line: Option<AuditDraft>,
     ) -> Result<TenantRow> {
-        self.desk.write("changing a tenant", move |c| set_status(c, id, from, to, at, line.as_ref())).await
+        let set = move |c: Connection<'_>| set_status(c, id, from, to, at, line.as_ref());
+        match to {
+            TenantStatus::Erasing => self.desk.write_for_deletion("changing a tenant", set).await,
+            _ => self.desk.write("changing a tenant", set).await,
+        }
     }
 
     /// Forgets the people and the keys of a tenant that is being erased, and what the log tells of them.
@@ -208,9 +212,14 @@ impl SystemStore {
         self.desk.write("noting the use of keys", move |c| system::key::used(c, &used)).await
     }
 
-    /// Adds a line to the audit log.
+    /// Adds a line to the audit log. One that a purge or an erasure waits for is written on a full disk too.
     pub async fn audit(&self, at: Micros, line: AuditDraft) -> Result<()> {
-        self.desk.write("writing the audit log", move |c| Ok(system::audit::add(c, at, &line)?)).await
+        let is_of_deletion = matches!(line.action.as_str(), "purge" | "erase");
+        let add = move |c: Connection<'_>| Ok(system::audit::add(c, at, &line)?);
+        match is_of_deletion {
+            true => self.desk.write_for_deletion("writing the audit log", add).await,
+            false => self.desk.write("writing the audit log", add).await,
+        }
     }
 
     /// Returns lines of the audit log, the newest first.

@@ -110,6 +110,20 @@ pub async fn try_commit(store: &dyn Store, change: Change) -> Result<Committed> 
     store.commit(Transaction::of(at(1), change)).await
 }
 
+/// Reads all messages that belong together with one, page by page.
+pub async fn related(store: &dyn Store, related: Related, message: MessageId) -> Result<Vec<Placed>> {
+    let mut query = RelatedQuery { message, related, after: None };
+    let mut all = Vec::new();
+    loop {
+        let page = store.related(query.clone()).await?;
+        query.after = page.messages.last().map(|placed| placed.message.id);
+        all.extend(page.messages);
+        if !page.more {
+            return Ok(all);
+        }
+    }
+}
+
 /// Makes a conversation.
 pub async fn conversation(store: &dyn Store, title: &str) -> ConversationId {
     let conversation = id(ConversationId::new);

@@ -1,8 +1,9 @@
 //! Tenants on a disk that is full: what is known of them stays whole, and goes on once there is room.
 
 use manent::model::{AuditActor, KeyDraft, KeyScope};
-use manent::store::system::By;
-use manent::{BackupPlan, ConversationDraft, Database, ListQuery, MessageDraft, Place, Tenants};
+use manent::store::Erase;
+use manent::store::system::{AuditDraft, By};
+use manent::{BackupPlan, ConversationDraft, Database, ListQuery, MessageDraft, OldBackups, Place, Tenants};
 use manent_testing::{SmallDisk, not_run};
 
 fn by() -> By {
@@ -41,6 +42,10 @@ async fn tenants_and_keys_outlive_a_full_disk() {
     }
     assert_eq!(refused.expect("the disk is full").code(), "disk_full");
     assert!(tenants.create_tenant("umbrella", by()).await.is_err());
+    // What a purge or an erasure tells the log before it begins uses the reserve.
+    let line = |action| AuditDraft::new(action, Some(acme), by());
+    tenants.audit(line("purge")).await.expect("a purge is told on a full disk");
+    tenants.audit(line("erase")).await.expect("and an erasure");
     // What was refused gives room back, now or a moment later: that is filled as well.
     let (mut fillers, mut taken) = (vec![filler], 1);
     loop {
@@ -94,4 +99,37 @@ async fn a_backup_that_has_no_room_leaves_nothing_behind() {
     assert!(refused.is_err(), "the disk is full");
     let left: Vec<_> = std::fs::read_dir(disk.path()).expect("read").flatten().map(|entry| entry.file_name()).collect();
     assert_eq!(left, ["filler"]);
+}
+
+#[tokio::test]
+async fn old_backups_stay_when_a_full_disk_refuses_the_new_one_of_an_erasure() {
+    let Some(disk) = SmallDisk::mount(8) else {
+        return not_run("an erasure that replaces backups on a full disk (needs root)");
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let database = Database::open(folder.path().join("manent.db")).expect("opens");
+    let chat = database.create(ConversationDraft::default()).await.expect("made").id;
+    let secret = database.append(chat, MessageDraft::user("secret")).await.expect("kept");
+    let noise: String = (0..1_000_000).map(|_| fastrand::alphanumeric()).collect();
+    database.append(chat, MessageDraft::user(noise)).await.expect("kept");
+    let old = disk.path().join("manent-000001700000000.backup");
+    database.backup(&old).await.expect("taken");
+    let bytes = std::fs::read(&old).expect("read");
+    let filler = disk.path().join("filler");
+    disk.fill(&filler).expect("filled");
+    let erase = || database.erase_content(Erase::Message(secret), Some(disk.path()), OldBackups::Replace);
+    assert!(erase().await.is_err(), "there is no room for another backup");
+    assert_eq!(std::fs::read(&old).expect("it is there"), bytes, "the old one is as it was");
+    let names = || {
+        let listed = std::fs::read_dir(disk.path()).expect("read").flatten();
+        let mut names: Vec<String> = listed.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort_unstable();
+        names
+    };
+    assert_eq!(names(), ["filler", "manent-000001700000000.backup"], "nothing half written is left");
+    assert!(database.message(secret).await.expect("its place").message.erased, "the store has forgotten it");
+    // With room the same erasure replaces it.
+    std::fs::remove_file(filler).expect("removed");
+    assert_eq!(erase().await.expect("there is room").backups_removed, 1);
+    assert!(!old.exists() && names().len() == 1, "{:?}", names());
 }

@@ -89,7 +89,7 @@ pub(crate) fn set_bookmark(
     let now = BookmarkImage { branch_no: head.branch.0, key: head.at.0, at: tx.at.0, body };
     put_bookmark(tx, row.no, name, Some(&now))?;
     let images = [Image::Bookmark { conversation_no: row.no, name: name.to_owned(), row: earlier }];
-    tx.journal(row.no, &Entry::of(Kind::BookmarkSet, &images))?;
+    tx.journal(row.no, &Entry { key: Some(head.at.0), ..Entry::of(Kind::BookmarkSet, &images) })?;
     Ok(Done::Plain)
 }
 
@@ -97,8 +97,9 @@ pub(crate) fn remove_bookmark(tx: &mut Tx<'_>, conversation: ConversationId, nam
     let row = tx.conversation(conversation)?;
     let earlier = bookmark_row(tx, row.no, name)?.ok_or_else(|| StoreError::not_found("bookmark", name))?;
     put_bookmark(tx, row.no, name, None)?;
+    let key = Some(earlier.key);
     let images = [Image::Bookmark { conversation_no: row.no, name: name.to_owned(), row: Some(earlier) }];
-    tx.journal(row.no, &Entry::of(Kind::BookmarkRemoved, &images))?;
+    tx.journal(row.no, &Entry { key, ..Entry::of(Kind::BookmarkRemoved, &images) })?;
     Ok(Done::Plain)
 }
 

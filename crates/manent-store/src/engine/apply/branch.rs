@@ -145,7 +145,7 @@ pub(crate) fn open_given(tx: &mut Tx<'_>, conversation: ConversationId, open: &O
         }
         insert_pieces(tx, no, before, &pieces)?;
     }
-    journal_opened(tx, row.no, no, open.own.len(), added, &[])?;
+    journal_opened(tx, row.no, no, open.own.len(), added, None)?;
     Ok(Done::Messages(open.own.last().map(|message| message.id)))
 }
 
@@ -179,10 +179,13 @@ fn journal_opened(
     no: BranchNo,
     own: usize,
     added: manent_model::Digest,
-    images: &[crate::image::Image],
+    moved: Option<(Head, crate::image::Image)>,
 ) -> Outcome<()> {
+    let key = moved.as_ref().map(|(head, _)| head.at.0);
+    let images: Vec<_> = moved.into_iter().map(|(_, before)| before).collect();
+    let images = images.as_slice();
     let entry = match own {
-        0 => Entry::of(Kind::HeadMoved, images),
+        0 => Entry { key, ..Entry::of(Kind::HeadMoved, images) },
         own => Entry {
             kind: Kind::BranchOpened,
             key: Some(no.slot(1).0),
@@ -212,7 +215,7 @@ pub(crate) fn splice(
     let cut = cut_of(tx, row.head, at)?;
     let base = Base { parent: row.head.branch, fork: cut.after };
     let before = tx.sums_at(Head { branch: base.parent, at: base.fork })?;
-    let images = [row.head_image()];
+    let before_image = row.head_image();
     let inserted = messages.len() as i64;
     let no = insert_row(tx, row.no, id, Some(base), inserted + 1, before, Why::Edit)?;
     let pieces = path::splice(&mut tx.caches.branches(tx.connection), row.head, cut, no, inserted)?;
@@ -224,7 +227,7 @@ pub(crate) fn splice(
     let sums = tx.sums_at(head)?;
     move_to(&mut row, head, sums);
     tx.keep(&row);
-    journal_opened(tx, row.no, no, messages.len(), added, &images)?;
+    journal_opened(tx, row.no, no, messages.len(), added, Some((head, before_image)))?;
     Ok(Done::Messages(messages.last().map(|message| message.id)))
 }
 
@@ -296,7 +299,7 @@ pub(crate) fn move_head(tx: &mut Tx<'_>, conversation: ConversationId, to: &Head
     tx.keep(&row);
     // A head that stays where it is makes no undo step.
     let images = if head == was { Vec::new() } else { vec![before] };
-    tx.journal(row.no, &Entry::of(Kind::HeadMoved, &images))?;
+    tx.journal(row.no, &Entry { key: Some(head.at.0), ..Entry::of(Kind::HeadMoved, &images) })?;
     Ok(Done::Plain)
 }
 

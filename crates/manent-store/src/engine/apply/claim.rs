@@ -4,6 +4,7 @@
 //! finds its id taken.
 
 use super::super::connection::{maybe, rows};
+use super::super::document_name::{is_qualified, qualified};
 use super::super::fault::Outcome;
 use super::super::read::blob::is_shown_within;
 use super::super::read::library::{UPLOAD, memory_within};
@@ -15,7 +16,7 @@ use crate::error::{Conflict, StoreError};
 use crate::granted::{Claim, Claims, On};
 use crate::transaction::Position;
 use manent_model::path;
-use manent_model::{BranchId, BranchNo, ConversationId, MemoryId, MessageId, hex};
+use manent_model::{BranchId, BranchNo, ConversationId, MemoryId, MessageId, ProjectId, Realm, hex};
 
 /// Refuses the first claim that does not hold.
 pub(crate) fn check(tx: &mut Tx<'_>, claims: &Claims) -> Outcome<()> {
@@ -24,7 +25,13 @@ pub(crate) fn check(tx: &mut Tx<'_>, claims: &Claims) -> Outcome<()> {
     }
     let within = Within::of(tx.connection, &claims.realm)?;
     for claim in &claims.claims {
-        holds(tx, &within, &claims.grant, claim)?;
+        match claim {
+            Claim::Document { kind, id, project } => {
+                let stored = document_name(tx, &within, &claims.realm, (kind, id), *project)?;
+                tx.document_names.push((kind.clone(), id.clone(), stored));
+            }
+            claim => holds(tx, &within, &claims.grant, claim)?,
+        }
     }
     Ok(())
 }
@@ -68,7 +75,8 @@ fn holds(tx: &mut Tx<'_>, within: &Within, grant: &str, claim: &Claim) -> Outcom
             Some(no) if within.has_project(connection, no)? => Ok(()),
             _ => Err(not_found("project", id.to_string()).into()),
         },
-        Claim::Document { kind, id } => free_document(tx, within, kind, id),
+        // Looked at before: its name may have to be another.
+        Claim::Document { .. } => Ok(()),
         Claim::Blob(sha256) => match is_brought(tx, grant, sha256)? || is_shown_within(connection, within, sha256)? {
             true => Ok(()),
             false => Err(not_found("blob", hex::encode(sha256)).into()),
@@ -173,14 +181,40 @@ fn free_memory(tx: &Tx<'_>, within: &Within, id: MemoryId) -> Outcome<()> {
     }
 }
 
+/// Returns the name under which a document of a limited key is stored: the one that was given, unless it is used outside.
 /// A document is where its newest version is, even if that was taken back.
-fn free_document(tx: &Tx<'_>, within: &Within, kind: &str, id: &str) -> Outcome<()> {
-    let sql = "select project_no from document where kind = $1 and id = $2 order by version desc limit 1";
-    let project: Option<Option<i64>> = maybe(tx.connection, sql, (kind, id), |row| row.get(0))?;
-    match project {
-        None => Ok(()),
-        Some(Some(no)) if within.lists(no) => Ok(()),
-        Some(_) => Err(taken("document", [kind, "/", id].concat())),
+fn document_name(
+    tx: &Tx<'_>,
+    within: &Within,
+    realm: &Realm,
+    (kind, given): (&str, &str),
+    project: Option<ProjectId>,
+) -> Outcome<String> {
+    if is_qualified(given) {
+        return Err(StoreError::Invalid("a document's name does not end with the id of a project".to_owned()).into());
+    }
+    // None if there is no such document, or whether it is within.
+    let find = |name: &str| -> Outcome<Option<bool>> {
+        let sql = "select project_no from document where kind = $1 and id = $2 order by version desc limit 1";
+        let project: Option<Option<i64>> = maybe(tx.connection, sql, (kind, name), |row| row.get(0))?;
+        Ok(project.map(|no| no.is_some_and(|no| within.lists(no))))
+    };
+    if find(given)? != Some(false) {
+        return Ok(given.to_owned());
+    }
+    let listed = realm.projects.iter().flatten();
+    for project in listed.clone() {
+        let name = qualified(given, *project);
+        if find(&name)? == Some(true) {
+            return Ok(name);
+        }
+    }
+    let Some(project) = project.or(listed.copied().next()) else { return Ok(given.to_owned()) };
+    let name = qualified(given, project);
+    match find(&name)? {
+        // Somebody with a key for everything has moved it away.
+        Some(false) => Err(taken("document", [kind, "/", given].concat())),
+        Some(true) | None => Ok(name),
     }
 }
 

@@ -28,6 +28,7 @@ pub(crate) fn document_id(kind: &str, id: &str, version: i64) -> Vec<u8> {
 
 /// Returns the version of a document that holds, 0 where there is none or it was removed.
 pub(crate) fn version(tx: &Tx<'_>, kind: &str, id: &str) -> Outcome<i64> {
+    let id = &tx.document_name(kind, id);
     let sql = "select case when body is null then 0 else version end
          from document
          where kind = $1 and id = $2 and withdrawn = 0
@@ -44,6 +45,7 @@ pub(crate) fn put_document(
     body: Option<&Json>,
 ) -> Outcome<Done> {
     let project_no = project.map(|project| project_no(tx, project)).transpose()?;
+    let id = &tx.document_name(kind, id);
     // A withdrawn version keeps its number, so that bringing it back cannot collide.
     let sql = "select coalesce(max(version), 0) from document where kind = $1 and id = $2";
     let last: i64 = one(tx.connection, sql, (kind, id), |row| row.get(0))?;

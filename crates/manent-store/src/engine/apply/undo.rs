@@ -156,14 +156,22 @@ pub(crate) fn step(tx: &mut Tx<'_>, scope: &Scope, step: Step) -> Outcome<Done> 
 }
 
 pub(crate) fn undo(tx: &mut Tx<'_>, position: Position) -> Outcome<Done> {
-    let sql = "select conversation_no, kind, before from journal where first = $1 and pos >= $1 and pos <= $1 + 5000
+    type Undone = (Option<i64>, i64, Option<Vec<u8>>, Option<i64>);
+    let sql = "select conversation_no, kind, before, key
+         from journal
+         where first = $1 and pos >= $1 and pos <= $1 + 5000
          order by pos";
-    let found: Vec<(Option<i64>, i64, Option<Vec<u8>>)> =
-        rows(tx.connection, sql, [position], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let found: Vec<Undone> =
+        rows(tx.connection, sql, [position], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
     let mut scopes: Vec<Option<i64>> = found.iter().map(|(conversation_no, ..)| *conversation_no).collect();
     scopes.sort_unstable();
     scopes.dedup();
-    let is_undo = found.iter().any(|(_, kind, _)| Kind::of(*kind) == Some(Kind::Undone));
+    let is_undo = found.iter().any(|(_, kind, ..)| Kind::of(*kind) == Some(Kind::Undone));
+    // The key of an undo is the commit that changed something first: an undo of a redo of an undo names the same messages.
+    let original = match found.first() {
+        Some((_, kind, _, key)) if matches!(Kind::of(*kind), Some(Kind::Undone | Kind::Redone)) => *key,
+        _ => Some(position),
+    };
     let step = if is_undo { Step::Redo } else { Step::Undo };
     for scope in &scopes {
         let scope = scope.map_or(ScopeNo::Beside, ScopeNo::Conversation);
@@ -180,13 +188,13 @@ pub(crate) fn undo(tx: &mut Tx<'_>, position: Position) -> Outcome<Done> {
             tx.conversation_by_no(no)?;
         }
         let mut swapped = Vec::new();
-        for (_, _, before) in found.iter().rev().filter(|(conversation_no, ..)| *conversation_no == scope) {
+        for (_, _, before, _) in found.iter().rev().filter(|(conversation_no, ..)| *conversation_no == scope) {
             let images = before.as_deref().and_then(image::decode).unwrap_or_default();
             for image in images.iter().rev() {
                 swapped.push(swap(tx, image)?);
             }
         }
-        let entry = Entry { undoes: Some(position), ..Entry::of(kind, &swapped) };
+        let entry = Entry { key: original, undoes: Some(position), ..Entry::of(kind, &swapped) };
         match scope {
             Some(no) => tx.journal(no, &entry)?,
             None => tx.journal_beside(&entry)?,

@@ -2,15 +2,15 @@
 
 use super::super::apply::undo::target_for_caller;
 use super::super::codes::Kind;
-use super::super::connection::{Found, Ran, each, maybe, rows};
+use super::super::connection::{Connection, Found, Ran, each, list, maybe, rows};
 use super::super::fault::Outcome;
 use super::super::within::{Within, guard_known};
 use super::Reading;
 use super::message::author;
 use crate::error::StoreError;
-use crate::query::{JournalEntry, JournalPage, JournalQuery, PAGE_MAX, Scope, Step};
+use crate::query::{ENTRY_MESSAGES_MAX, JournalEntry, JournalPage, JournalQuery, PAGE_MAX, Scope, Step};
 use crate::transaction::{Committed, Position};
-use manent_model::{ConversationId, Micros, Realm};
+use manent_model::{ConversationId, MessageId, Micros, Realm};
 use std::collections::HashMap;
 
 /// How many rows one page looks at.
@@ -165,7 +165,9 @@ fn looked_through(reading: &Reading<'_>, no: i64, after: Position, limit: usize)
 }
 
 fn complete(reading: &Reading<'_>, found: Vec<Row>) -> Outcome<Vec<JournalEntry>> {
+    let mut messages = messages_of(reading.connection, &found)?;
     let entry = |row: Row| {
+        let messages = messages.remove(&row.position).unwrap_or_default();
         Ok(JournalEntry {
             position: row.position,
             count: row.count,
@@ -175,9 +177,78 @@ fn complete(reading: &Reading<'_>, found: Vec<Row>) -> Outcome<Vec<JournalEntry>
             conversation: row.conversation.map(ConversationId::from_bytes),
             actor: row.actor_no.map(|no| author(reading.connection, no)).transpose()?,
             undoes: row.undoes,
+            messages: messages.ids,
+            messages_cut: messages.is_cut,
         })
     };
     found.into_iter().map(entry).collect()
+}
+
+/// The messages that a row is about, as far as an entry lists them.
+#[derive(Default)]
+struct RowMessages {
+    ids: Vec<MessageId>,
+    is_cut: bool,
+}
+
+// The list of positions is a JSON array for SQLite and a text with commas for PostgreSQL. `cross join` keeps the order of the
+// loops: without it SQLite may walk all messages.
+const MESSAGES_SQLITE: &str = "select j.pos, m.id
+     from json_each($1) p
+     cross join journal j on j.pos = p.value
+     cross join message m on m.key between j.key and j.key + min(j.count, $2) - 1
+     order by j.pos, m.key";
+
+const MESSAGES_POSTGRES: &str = "select j.pos, m.id
+     from unnest(string_to_array($1, ',')::int8[]) as p(pos)
+     join journal j on j.pos = p.pos
+     join message m on m.key between j.key and j.key + least(j.count, $2) - 1
+     order by j.pos, m.key";
+
+/// The messages of the commit whose first position is the key of an undo, in the conversation of the undo.
+const UNDONE_MESSAGES: &str = "select m.id
+     from journal u
+     join journal j on j.first = u.key and j.pos >= u.key and j.pos <= u.key + 5000
+                   and j.conversation_no = u.conversation_no
+     join message m on m.key between j.key and j.key + j.count - 1
+     where u.pos = $1
+     order by j.pos, m.key
+     limit $2";
+
+/// Reads which messages the rows of a page are about. One statement serves all rows but undos, which are few.
+fn messages_of(connection: Connection<'_>, found: &[Row]) -> Outcome<HashMap<Position, RowMessages>> {
+    let mut all: HashMap<Position, RowMessages> = HashMap::new();
+    let max = ENTRY_MESSAGES_MAX as i64;
+    let (mut keyed, mut undos) = (Vec::new(), Vec::new());
+    for row in found.iter().filter(|row| row.conversation_no.is_some()) {
+        match Kind::of(row.kind) {
+            Some(Kind::Undone | Kind::Redone) => undos.push(row.position),
+            Some(kind) if kind.has_message_key() => keyed.push(row.position),
+            _ => {}
+        }
+    }
+    if !keyed.is_empty() {
+        let sql = match connection {
+            Connection::Sqlite(_) => MESSAGES_SQLITE,
+            Connection::Postgres(_) => MESSAGES_POSTGRES,
+        };
+        let read = |row: &Found<'_>| Ok((row.get(0)?, MessageId::from_bytes(row.get(1)?)));
+        for (position, id) in rows(connection, sql, (list(connection, &keyed), max), read)? {
+            all.entry(position).or_default().ids.push(id);
+        }
+    }
+    for row in found.iter().filter(|row| row.count > max) {
+        // Without a listed message they were purged.
+        all.entry(row.position).and_modify(|messages| messages.is_cut = true);
+    }
+    for position in undos {
+        let read = |row: &Found<'_>| row.get(0).map(MessageId::from_bytes);
+        let mut ids: Vec<MessageId> = rows(connection, UNDONE_MESSAGES, (position, max + 1), read)?;
+        let is_cut = ids.len() > ENTRY_MESSAGES_MAX;
+        ids.truncate(ENTRY_MESSAGES_MAX);
+        all.insert(position, RowMessages { ids, is_cut });
+    }
+    Ok(all)
 }
 
 pub(crate) fn request_at(reading: &mut Reading<'_>, key: &[u8]) -> Outcome<Option<Micros>> {

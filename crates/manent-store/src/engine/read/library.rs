@@ -4,6 +4,7 @@ use super::super::apply::library::{MemoryBody, document_id, object_words, scratc
 use super::super::apply::project::Body as ProjectBody;
 use super::super::codes::NameKind;
 use super::super::connection::{Connection, Found, Ran, maybe, rows};
+use super::super::document_name::{plain, qualified};
 use super::super::fault::Outcome;
 use super::super::within::{Within, within};
 use super::super::{raw, seal};
@@ -17,10 +18,42 @@ use manent_model::{
     Address, ConversationId, Document, Memory, MemoryId, MessageId, Micros, Origin, OriginObject, Project, ProjectId,
     Quarantined, Realm, Scratch, Source, SourceId,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Reads documents. Of those that belong to no project nobody who is limited sees any.
 pub(crate) fn documents(reading: &mut Reading<'_>, realm: &Realm, query: &DocumentsQuery) -> Outcome<Documents> {
+    let mut found = documents_within(reading, realm, query)?;
+    let Some(projects) = &realm.projects else { return Ok(found) };
+    if let DocumentsQuery::Newest { kind, id } | DocumentsQuery::Versions { kind, id } = query {
+        // The plain name may be used outside; then the key has a document of its own under another one.
+        for project in projects {
+            if !found.is_empty() {
+                break;
+            }
+            let (kind, id) = (kind.clone(), qualified(id, *project));
+            let query = match query {
+                DocumentsQuery::Newest { .. } => DocumentsQuery::Newest { kind, id },
+                _ => DocumentsQuery::Versions { kind, id },
+            };
+            found = documents_within(reading, realm, &query)?;
+        }
+    }
+    let names: HashSet<(String, String)> = found.iter().map(|one| (one.kind.clone(), one.id.clone())).collect();
+    for document in &mut found {
+        // Where both are within, they keep the names by which they differ.
+        if let Some(plain) = plain(&document.id, projects)
+            && !names.contains(&(document.kind.clone(), plain.to_owned()))
+        {
+            document.id = plain.to_owned();
+        }
+    }
+    if let DocumentsQuery::Kind(_) = query {
+        found.sort_by(|one, other| one.id.cmp(&other.id));
+    }
+    Ok(found)
+}
+
+fn documents_within(reading: &mut Reading<'_>, realm: &Realm, query: &DocumentsQuery) -> Outcome<Documents> {
     let mut found = every_document(reading, query)?;
     if realm.is_limited() {
         let is_within = |document: &Document| document.project.is_some_and(|project| realm.lists(project));

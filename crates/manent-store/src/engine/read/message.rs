@@ -9,13 +9,13 @@ use super::super::tx::{Spot, spot};
 use super::super::within::Within;
 use super::Reading;
 use crate::error::StoreError;
-use crate::query::{MessagesQuery, PAGE_BYTES, PAGE_MAX, Placed};
+use crate::query::{MessagesQuery, PAGE_BYTES, PAGE_MAX, Placed, PlacedPage, Related, RelatedQuery};
 use manent_model::path;
 use manent_model::{
     Address, Author, Body, BranchId, Content, ConversationId, DigestKey, Head, Json, Message, MessageId, MessageStatus,
     Micros, Range, Realm, Time,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// A row as it lies on disk, before words are looked up and the digest is compared.
 pub(crate) struct MessageRow {
@@ -160,6 +160,61 @@ pub(crate) fn message_of(
     key: &DigestKey,
     row: MessageRow,
 ) -> Outcome<Message> {
+    let mut texts = super::stream::texts(connection, key, &streaming(std::slice::from_ref(&row)))?;
+    message_with(connection, caches, key, row, &mut texts)
+}
+
+/// Turns the rows of a page into messages. The chunks of all that still stream are read with one statement.
+pub(crate) fn messages_of(
+    connection: Connection<'_>,
+    caches: &mut Caches,
+    key: &DigestKey,
+    rows: Vec<MessageRow>,
+) -> Outcome<Vec<Message>> {
+    let mut texts = super::stream::texts(connection, key, &streaming(&rows))?;
+    rows.into_iter().map(|row| message_with(connection, caches, key, row, &mut texts)).collect()
+}
+
+/// Returns the addresses of the messages that still stream.
+fn streaming(rows: &[MessageRow]) -> Vec<i64> {
+    rows.iter().filter(|row| MessageFacts::is_streaming(&row.facts)).map(|row| row.key).collect()
+}
+
+/// Cuts a page, in the order it was read, where the streams on it make it larger than [`PAGE_BYTES`]. Says whether it did.
+pub(crate) fn cut_streams(connection: Connection<'_>, rows: &mut Vec<MessageRow>, order: Order) -> Outcome<bool> {
+    let streaming = streaming(rows);
+    if streaming.is_empty() {
+        return Ok(false);
+    }
+    let sizes = super::stream::sizes(connection, &streaming)?;
+    let size = |row: &MessageRow| row.facts.len() + sizes.get(&row.key).map_or(row.body.len(), |bytes| *bytes);
+    let (mut bytes, mut kept) = (0, 0);
+    let in_order: Vec<usize> = match order {
+        Order::Ascending => rows.iter().map(size).collect(),
+        Order::Descending => rows.iter().rev().map(size).collect(),
+    };
+    for size in in_order {
+        bytes += size;
+        if bytes > PAGE_BYTES && kept > 0 {
+            break;
+        }
+        kept += 1;
+    }
+    let is_cut = kept < rows.len();
+    match order {
+        Order::Ascending => rows.truncate(kept),
+        Order::Descending => drop(rows.drain(..rows.len() - kept)),
+    }
+    Ok(is_cut)
+}
+
+fn message_with(
+    connection: Connection<'_>,
+    caches: &mut Caches,
+    key: &DigestKey,
+    row: MessageRow,
+    texts: &mut HashMap<i64, String>,
+) -> Outcome<Message> {
     let id = MessageId::from_bytes(row.id);
     let altered = || StoreError::altered("message", id);
     let facts = MessageFacts::decode(&row.facts).ok_or_else(altered)?;
@@ -194,7 +249,7 @@ pub(crate) fn message_of(
         // While it streams there is no digest: the first body is parsed, and each chunk carries its own MAC.
         None if flags.status == MessageStatus::Streaming => {
             let first = Body::parse(message.content.body.text()).map_err(|_| altered())?;
-            message.content.body = first.with_text(&super::stream::text(connection, key, message.address)?);
+            message.content.body = first.with_text(&texts.remove(&row.key).unwrap_or_default());
         }
         _ => return Err(altered().into()),
     }
@@ -230,8 +285,6 @@ pub(crate) fn messages(reading: &mut Reading<'_>, realm: &Realm, query: &Message
             found
         }
         MessagesQuery::Branch { branch, after, limit } => in_branch(reading, within, *branch, *after, *limit)?,
-        MessagesQuery::Siblings(id) => siblings(reading, within, *id)?,
-        MessagesQuery::Thread(id) => thread(reading, within, *id)?,
         MessagesQuery::External(external) => from_elsewhere(reading, within, external)?,
     };
     // Whoever copies a branch asks for the next page behind the last message until there is none.
@@ -246,6 +299,31 @@ pub(crate) fn messages(reading: &mut Reading<'_>, realm: &Realm, query: &Message
         placed.push(next);
     }
     Ok(placed)
+}
+
+/// Returns a page of the messages that belong together with one, as many as [`PAGE_BYTES`] hold.
+pub(crate) fn related(reading: &mut Reading<'_>, realm: &Realm, query: &RelatedQuery) -> Outcome<PlacedPage> {
+    let within = &Within::of(reading.connection, realm)?;
+    let mut addresses = match query.related {
+        Related::Siblings => siblings(reading, within, query.message)?,
+        Related::Thread => thread(reading, within, query.message)?,
+    };
+    if let Some(after) = query.after {
+        let found = spot(reading.connection, after)?;
+        let place = found.and_then(|spot| addresses.iter().position(|address| *address == spot.address));
+        addresses.drain(..=place.ok_or_else(|| StoreError::not_found("message", after))?);
+    }
+    let (mut messages, mut bytes) = (Vec::new(), 0);
+    for address in addresses {
+        let Some(next) = place(reading, within, address)? else { continue };
+        bytes += next.message.content.body.text().len();
+        let is_full = bytes > PAGE_BYTES || messages.len() == PAGE_MAX as usize;
+        if is_full && !messages.is_empty() {
+            return Ok(PlacedPage { messages, more: true });
+        }
+        messages.push(next);
+    }
+    Ok(PlacedPage { messages, more: false })
 }
 
 /// Returns a message with its owner; nothing if the owner is withdrawn or purged, or not within.

@@ -7,7 +7,7 @@ use super::super::seal;
 use super::super::tx::{Spot, spot};
 use super::super::within::Within;
 use super::Reading;
-use super::message::{Cut, MessageRow, Order, in_ranges_cut, message_of};
+use super::message::{Cut, MessageRow, Order, cut_streams, in_ranges_cut, messages_of};
 use crate::error::StoreError;
 use crate::query::{BranchInfo, Direction, PAGE_MAX, Window, WindowQuery};
 use manent_model::path::{self, Backward};
@@ -48,12 +48,13 @@ pub(crate) fn end_of(reading: &mut Reading<'_>, no: BranchNo) -> Outcome<Head> {
 }
 
 pub(crate) fn window(reading: &mut Reading<'_>, query: &WindowQuery) -> Outcome<Window> {
-    let (found, more) = window_rows(reading, query)?;
-    let mut messages = Vec::with_capacity(found.len());
-    for row in found {
-        messages.push(message_of(reading.connection, reading.caches, reading.key, row)?);
-    }
-    Ok(Window { messages, more })
+    let (mut found, mut more) = window_rows(reading, query)?;
+    let order = match query.direction {
+        Direction::Backward => Order::Descending,
+        Direction::Forward => Order::Ascending,
+    };
+    more |= cut_streams(reading.connection, &mut found, order)?;
+    Ok(Window { messages: messages_of(reading.connection, reading.caches, reading.key, found)?, more })
 }
 
 /// Reads the rows of a page as bytes, in reading order.

@@ -1,24 +1,61 @@
 //! Streams: the text that chunks have added to a message so far, and streams whose writer has gone silent.
 
 use super::super::apply::stream::chunk_id;
-use super::super::connection::{Connection, rows};
+use super::super::connection::{Connection, list, rows};
 use super::super::fault::Outcome;
 use super::super::seal;
 use super::Reading;
 use crate::error::StoreError;
 use crate::query::{OpenStream, PAGE_MAX};
 use manent_model::{Address, ConversationId, DigestKey, MessageId, Micros};
+use std::collections::HashMap;
 
-/// Joins the chunks of a message, in their order; each one carries its own MAC.
-pub(crate) fn text(connection: Connection<'_>, key: &DigestKey, address: Address) -> Outcome<String> {
-    let sql = "select n, body from chunk where key = $1 order by n";
-    let found: Vec<(i64, Vec<u8>)> = rows(connection, sql, [address.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let mut text = String::new();
-    for (n, body) in found {
-        let delta = seal::open(key, "chunk", &chunk_id(address, n), &body)?;
-        text.push_str(std::str::from_utf8(delta).map_err(|_| StoreError::altered("chunk", n))?);
+const CHUNKS_SQLITE: &str = "select h.key, h.n, h.body
+     from json_each($1) p
+     cross join chunk h on h.key = p.value
+     order by h.key, h.n";
+
+const CHUNKS_POSTGRES: &str = "select h.key, h.n, h.body
+     from unnest(string_to_array($1, ',')::int8[]) as p(key)
+     join chunk h on h.key = p.key
+     order by h.key, h.n";
+
+/// Joins the chunks of each of some messages, in their order, with one statement. Each chunk carries its own MAC.
+pub(crate) fn texts(connection: Connection<'_>, key: &DigestKey, keys: &[i64]) -> Outcome<HashMap<i64, String>> {
+    let mut texts: HashMap<i64, String> = HashMap::new();
+    if keys.is_empty() {
+        return Ok(texts);
     }
-    Ok(text)
+    let sql = match connection {
+        Connection::Sqlite(_) => CHUNKS_SQLITE,
+        Connection::Postgres(_) => CHUNKS_POSTGRES,
+    };
+    let found: Vec<(i64, i64, Vec<u8>)> =
+        rows(connection, sql, [list(connection, keys)], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    for (of, n, body) in found {
+        let delta = seal::open(key, "chunk", &chunk_id(Address(of), n), &body)?;
+        let delta = std::str::from_utf8(delta).map_err(|_| StoreError::altered("chunk", n))?;
+        texts.entry(of).or_default().push_str(delta);
+    }
+    Ok(texts)
+}
+
+const SIZES_SQLITE: &str = "select s.key, s.bytes
+     from json_each($1) p
+     cross join stream s on s.key = p.value";
+
+const SIZES_POSTGRES: &str = "select s.key, s.bytes
+     from unnest(string_to_array($1, ',')::int8[]) as p(key)
+     join stream s on s.key = p.key";
+
+/// Returns how many bytes each of some open streams holds, with one statement that reads none of them.
+pub(crate) fn sizes(connection: Connection<'_>, keys: &[i64]) -> Outcome<HashMap<i64, usize>> {
+    let sql = match connection {
+        Connection::Sqlite(_) => SIZES_SQLITE,
+        Connection::Postgres(_) => SIZES_POSTGRES,
+    };
+    let found: Vec<(i64, i64)> = rows(connection, sql, [list(connection, keys)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(found.into_iter().map(|(key, bytes)| (key, usize::try_from(bytes).unwrap_or(0))).collect())
 }
 
 /// Returns the streams whose last chunk came before a time, the longest silent first.

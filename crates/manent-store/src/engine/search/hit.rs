@@ -9,7 +9,7 @@ use super::place::{Owner, Owners, Path, Place};
 use super::{DocKind, Entry};
 use crate::search::{Also, Hit, NEIGHBOURS_MAX, Neighbour, Search, SearchOrder};
 use manent_model::search::{self, Field, Passage, Snippet, Subject};
-use manent_model::{Address, ConversationStatus, Message, Micros, Time};
+use manent_model::{Address, ConversationStatus, Known, Message, Micros, Time};
 use std::rc::Rc;
 
 /// How many characters of a text are shown around what was found, and of a neighbour.
@@ -173,7 +173,8 @@ impl Judged {
             on_path: self.on_path,
             role: None,
             author: None,
-            time: Time::exact(shown.created_at.0),
+            time: shown.created_at,
+            time_known: None,
             snippet: Snippet::default(),
             before: Vec::new(),
             after: Vec::new(),
@@ -189,7 +190,9 @@ impl Judged {
                 hit.message = Some(message.id);
                 hit.role = Some(message.content.role);
                 hit.author = message.content.author;
-                hit.time = message.content.time;
+                let Time { at, known } = message.content.time;
+                hit.time = at;
+                hit.time_known = Some(known).filter(|known| *known != Known::Exact);
                 let spot = Spot { path, address: message.address };
                 spot.show(reading, owners, search, around, &mut hit)?;
             }
@@ -197,7 +200,7 @@ impl Judged {
                 (hit.field, hit.snippet) = snippet(search, &docs::fold_passages(&fold.fold));
                 hit.message = Some(fold.fold.after);
                 hit.fold = Some(fold.fold.id);
-                hit.time = Time::exact(fold.fold.at.0);
+                hit.time = fold.fold.at;
                 let spot = Spot { path, address: fold.address };
                 spot.show(reading, owners, search, None, &mut hit)?;
             }

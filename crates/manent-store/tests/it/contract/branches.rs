@@ -10,7 +10,7 @@ async fn shows(store: &dyn Store, conversation: ConversationId, expected: &str) 
 }
 
 async fn siblings(store: &dyn Store, message: MessageId) -> String {
-    let found = store.messages(MessagesQuery::Siblings(message)).await.expect("readable");
+    let found = related(store, Related::Siblings, message).await.expect("readable");
     found.iter().map(|placed| placed.message.content.body.words()).collect::<Vec<_>>().join(" ")
 }
 
@@ -112,7 +112,7 @@ pub async fn alternatives_stand_side_by_side(store: &dyn Store) {
     assert_eq!(siblings(store, ids[0]).await, "a a2 a3");
     assert_eq!(siblings(store, shown(store, conversation).await.head.expect("a3")).await, "a a2 a3");
     assert_eq!(siblings(store, ids[2]).await, "c");
-    let placed = store.messages(MessagesQuery::Siblings(ids[0])).await.expect("readable");
+    let placed = related(store, Related::Siblings, ids[0]).await.expect("readable");
     assert_eq!(placed.iter().map(|placed| placed.on_path).collect::<Vec<_>>(), [false, false, true]);
     sound(store).await;
 }

@@ -168,3 +168,92 @@ pub async fn a_page_from_before_the_start_begins_at_the_start(store: &dyn Store)
         assert_eq!((page.entries.len(), page.more), (1, false), "after {after}");
     }
 }
+
+/// Returns the kinds and messages of the rows after a position.
+async fn named(store: &dyn Store, after: Position) -> Vec<(JournalKind, Vec<MessageId>)> {
+    journal(store, after, 100).await.into_iter().map(|row| (row.kind, row.messages)).collect()
+}
+
+pub async fn journal_entry_of_messages_names_their_ids(store: &dyn Store) {
+    let chat = conversation(store, "a").await;
+    let start = *store.position().borrow();
+    let said = say(store, chat, &["1", "2", "3"]).await;
+    let [first, second, third] = said[..] else { panic!("three messages") };
+    commit(store, head_to(chat, second)).await;
+    let note = id(NoteId::new);
+    commit(store, Change::AddNote { id: note, message: first, kind: "k".to_owned(), value: json("1") }).await;
+    commit(store, Change::RemoveNote { id: note }).await;
+    let bookmark = |head| Change::SetBookmark { conversation: chat, name: "b".to_owned(), head, metadata: None };
+    commit(store, bookmark(Some(third))).await;
+    commit(store, Change::RemoveBookmark { conversation: chat, name: "b".to_owned() }).await;
+    commit(store, bookmark(None)).await;
+    let state = |after| Change::SetState { conversation: chat, name: "s".to_owned(), after, value: None };
+    commit(store, state(Some(first))).await;
+    commit(store, state(None)).await;
+    // Without new messages a splice only moves the head.
+    commit(store, splice(chat, instead_of(first, first), &[])).await;
+    commit(store, splice(chat, SpliceAt::After(None), &["0"])).await;
+    let inserted = path(store, chat, None).await[0].id;
+    let mut streaming = message("assistant", "");
+    streaming.content.status = MessageStatus::Streaming;
+    let stream = streaming.id;
+    commit(store, append(chat, vec![streaming])).await;
+    commit(store, Change::AppendChunk { message: stream, delta: "x".to_owned() }).await;
+    let finish = Finish { status: MessageStatus::Complete, body: None, tokens: None, usage: None };
+    commit(store, Change::FinishMessage { message: stream, finish }).await;
+    commit(store, Change::Erase { target: Erase::Message(third) }).await;
+    use JournalKind::*;
+    let expected = [
+        (MessagesAppended, said.clone()),
+        (HeadMoved, vec![second]),
+        (NoteAdded, vec![first]),
+        (NoteRemoved, vec![first]),
+        (BookmarkSet, vec![third]),
+        (BookmarkRemoved, vec![third]),
+        (BookmarkSet, vec![]),
+        (StateSet, vec![first]),
+        (StateSet, vec![]),
+        (HeadMoved, vec![second]),
+        (BranchOpened, vec![inserted]),
+        (MessagesAppended, vec![stream]),
+        (ChunkAppended, vec![stream]),
+        (MessageFinished, vec![stream]),
+        (Erased, vec![third]),
+    ];
+    assert_eq!(named(store, start).await, expected);
+    sound(store).await;
+}
+
+pub async fn journal_entry_of_an_undo_names_the_messages_of_the_commit(store: &dyn Store) {
+    let chat = conversation(store, "a").await;
+    let said = say(store, chat, &["1", "2"]).await;
+    let start = *store.position().borrow();
+    let scope = || Scope::Conversation(chat);
+    undo(store, scope()).await;
+    redo(store, scope()).await;
+    undo(store, scope()).await;
+    let expected = [JournalKind::Undone, JournalKind::Redone, JournalKind::Undone].map(|kind| (kind, said.clone()));
+    assert_eq!(named(store, start).await, expected);
+    sound(store).await;
+}
+
+pub async fn journal_entry_of_many_messages_is_cut(store: &dyn Store) {
+    let chat = conversation(store, "a").await;
+    let start = *store.position().borrow();
+    let messages: Vec<NewMessage> = (0..ENTRY_MESSAGES_MAX + 1).map(|n| message("user", &n.to_string())).collect();
+    let ids: Vec<MessageId> = messages.iter().map(|message| message.id).collect();
+    commit(store, append(chat, messages)).await;
+    undo(store, Scope::Conversation(chat)).await;
+    let last = message("user", "x");
+    let last_id = last.id;
+    commit(store, append(chat, vec![last])).await;
+    let rows = journal(store, start, 10).await;
+    for row in &rows[..2] {
+        assert_eq!((&row.messages[..], row.messages_cut), (&ids[..ENTRY_MESSAGES_MAX], true), "{:?}", row.kind);
+    }
+    assert_eq!((&rows[2].messages[..], rows[2].messages_cut), (&[last_id][..], false));
+    // What was purged is not named.
+    patch(store, chat, ConversationPatch { status: Some(ConversationStatus::Trashed), ..Default::default() }).await;
+    while !matches!(commit(store, Change::Purge { conversation: chat }).await.done[..], [Done::Purged(true)]) {}
+    assert!(journal(store, start, 10).await.iter().all(|row| row.messages.is_empty() && !row.messages_cut));
+}

@@ -354,10 +354,54 @@ pub async fn a_thread_is_what_answers_and_what_is_answered(store: &dyn Store) {
     ids.push(dangling.id);
     commit(store, append(conversation, vec![dangling])).await;
     for (place, expected) in [(0, "a a1 a2 a11"), (4, "a a1 a2 a11"), (5, "b b1"), (6, "dangling")] {
-        let found = store.messages(MessagesQuery::Thread(ids[place])).await.expect("readable");
+        let found = related(store, Related::Thread, ids[place]).await.expect("readable");
         let texts: Vec<String> = found.iter().map(|placed| placed.message.content.body.words()).collect();
         assert_eq!(texts.join(" "), expected);
     }
-    let unknown = store.messages(MessagesQuery::Thread(id(MessageId::new))).await.expect_err("unknown");
+    let unknown = related(store, Related::Thread, id(MessageId::new)).await.expect_err("unknown");
     assert_eq!(unknown.code(), "not_found");
+}
+
+/// A text of so many kibibytes.
+fn long(kibibytes: usize) -> String {
+    "x".repeat(kibibytes << 10)
+}
+
+pub async fn related_page_is_cut_by_bytes_and_goes_on_behind_the_cut(store: &dyn Store) {
+    let chat = conversation(store, "a").await;
+    let first = say(store, chat, &["question", "answer"]).await;
+    let mut ids = vec![first[1]];
+    for _ in 0..4 {
+        let mut answer = message("assistant", &long(1_500));
+        answer.content.reply_to = Some(first[0]);
+        ids.push(answer.id);
+        let again = Change::AppendMessages {
+            conversation: chat,
+            at: At::InsteadOf { message: first[1], branch: id(BranchId::new) },
+            head: HeadMove::Follow,
+            why: Why::Retry,
+            messages: vec![answer],
+            origins: Vec::new(),
+        };
+        commit(store, again).await;
+    }
+    let of_thread = [&first[..1], &ids[1..]].concat();
+    for (which, of, all) in [(Related::Siblings, first[1], &ids), (Related::Thread, first[0], &of_thread)] {
+        let mut query = RelatedQuery { message: of, related: which, after: None };
+        let (mut read, mut pages) = (Vec::new(), 0);
+        loop {
+            let page = store.related(query.clone()).await.expect("readable");
+            let bytes: usize = page.messages.iter().map(|placed| placed.message.content.body.text().len()).sum();
+            assert!(bytes <= PAGE_BYTES, "{which:?}: a page of {bytes} bytes");
+            read.extend(page.messages.iter().map(|placed| placed.message.id));
+            pages += 1;
+            if !page.more {
+                break;
+            }
+            query.after = read.last().copied();
+        }
+        assert_eq!((&read, pages), (all, 2), "{which:?}");
+    }
+    let elsewhere = RelatedQuery { message: ids[1], related: Related::Siblings, after: Some(first[0]) };
+    assert_eq!(store.related(elsewhere).await.expect_err("it is none of them").code(), "not_found");
 }

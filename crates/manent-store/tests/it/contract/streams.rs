@@ -220,3 +220,43 @@ pub async fn an_undone_stream_can_still_end(store: &dyn Store) {
     counts_hold(store, conversation).await;
     sound(store).await;
 }
+
+pub async fn page_with_open_streams_is_cut_by_their_bytes(store: &dyn Store) {
+    let chat = conversation(store, "a").await;
+    let mut ids = say(store, chat, &["question"]).await;
+    for n in 0..4 {
+        let mut open = message("assistant", "");
+        open.content.status = MessageStatus::Streaming;
+        let stream = open.id;
+        ids.push(stream);
+        commit(store, append(chat, vec![open])).await;
+        for part in 0..2 {
+            let delta = format!("{n}{part}{}", "x".repeat(750 << 10));
+            commit(store, Change::AppendChunk { message: stream, delta }).await;
+        }
+    }
+    for direction in [Direction::Forward, Direction::Backward] {
+        let mut query = WindowQuery { conversation: chat, branch: None, from: None, direction, limit: 10 };
+        let mut read = Vec::new();
+        loop {
+            let page = store.window(query.clone()).await.expect("readable");
+            let bytes: usize = page.messages.iter().map(|message| message.content.body.text().len()).sum();
+            assert!(bytes <= PAGE_BYTES, "{direction:?}: a page of {bytes} bytes");
+            let page_ids = page.messages.iter().map(|message| message.id);
+            match direction {
+                Direction::Forward => read.extend(page_ids),
+                Direction::Backward => read.splice(..0, page_ids).for_each(drop),
+            }
+            for message in page.messages.iter().filter(|message| message.content.status == MessageStatus::Streaming) {
+                let n = ids.iter().position(|id| *id == message.id).expect("one of them") - 1;
+                let words = message.content.body.words();
+                assert!(words.starts_with(&format!("{n}0")) && words.contains(&format!("{n}1")), "its own chunks");
+            }
+            if !page.more {
+                break;
+            }
+            query.from = if direction == Direction::Forward { read.last() } else { read.first() }.copied();
+        }
+        assert_eq!(read, ids, "{direction:?}");
+    }
+}

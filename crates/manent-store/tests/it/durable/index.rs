@@ -221,7 +221,7 @@ async fn times(store: &dyn Store, text: &str) -> Vec<i64> {
     let mut times = Vec::new();
     loop {
         let found = store.search(search.clone()).await.expect("readable");
-        times.extend(found.hits.iter().map(|hit| hit.time.at.0));
+        times.extend(found.hits.iter().map(|hit| hit.time.0));
         search.after = found.next;
         if search.after.is_none() {
             return times;

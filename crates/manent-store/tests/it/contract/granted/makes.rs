@@ -115,9 +115,6 @@ pub async fn documents_and_projects_are_changed_only_where_they_are_listed(whole
     commit(&own, put(&world.own.document, Some(world.own_project))).await;
     refused(&own, put("elsewhere", Some(world.other_project)), "not_found").await;
     refused(&own, put("nowhere", Some(id(ProjectId::new))), "not_found").await;
-    refused(&own, put(&world.other.document, Some(world.own_project)), "exists").await;
-    commit(&**whole, put("loose", None)).await;
-    refused(&own, put("loose", Some(world.own_project)), "exists").await;
     refused(&ann, put("hers", None), "forbidden").await;
     refused(&ann, put("hers", Some(world.own_project)), "forbidden").await;
     let expecting = async |store: &dyn Store, id: &str| {
@@ -126,7 +123,7 @@ pub async fn documents_and_projects_are_changed_only_where_they_are_listed(whole
         store.commit(Transaction { expect, ..Transaction::of(at(1), change) }).await
     };
     expecting(&own, "free").await.expect("there is none");
-    refused_as(expecting(&own, &world.other.document).await, "exists");
+    expecting(&own, &world.other.document).await.expect("there is none within");
     refused_as(expecting(&ann, "free").await, "forbidden");
 
     let edit =
@@ -230,4 +227,54 @@ pub async fn two_keys_never_answer_each_others_requests(whole: &Whole) {
         longer.0.commit(longer.1).await.expect("new");
         shorter.0.commit(shorter.1).await.expect("new");
     }
+}
+
+/// A name that is used outside answers as one that is free: nobody can tell which names others use.
+pub async fn document_name_used_outside_answers_as_a_free_one(whole: &Whole) {
+    let world = World::new(whole).await;
+    let put = |id: &str, body: &str| Change::PutDocument {
+        kind: "kind".to_owned(),
+        id: id.to_owned(),
+        project: None,
+        body: Some(json(body)),
+    };
+    let kind = || "kind".to_owned();
+    let newest = |id: &str| DocumentsQuery::Newest { kind: kind(), id: id.to_owned() };
+    let versions = |id: &str| DocumentsQuery::Versions { kind: kind(), id: id.to_owned() };
+    commit(&**whole, put("used", "\"theirs\"")).await;
+    let own = granted(whole, projects(&[world.own_project]));
+    let other = granted(whole, projects(&[world.other_project]));
+    let mut told = Vec::new();
+    for name in ["used", "free"] {
+        let mut answers = Vec::new();
+        let mut tell = |answer: String| answers.push(answer.replace(name, "NAME"));
+        for body in ["1", "2"] {
+            tell(format!("{:?}", try_commit(&own, put(name, body)).await.map(|committed| committed.done)));
+        }
+        for version in [2, 1] {
+            let expect = vec![Expect::Document { kind: kind(), id: name.to_owned(), version }];
+            let outcome = own.commit(Transaction { expect, ..Transaction::of(at(1), put(name, "3")) }).await;
+            tell(format!("{:?}", outcome.map(|committed| committed.done)));
+        }
+        for query in [newest(name), versions(name)] {
+            tell(format!("{:?}", own.documents(query).await));
+        }
+        for query in [DocumentsQuery::Kind(kind()), DocumentsQuery::All] {
+            let mut found = own.documents(query).await.expect("readable");
+            found.retain(|document| document.id == name);
+            tell(format!("{found:?}"));
+        }
+        told.push(answers);
+    }
+    assert_eq!(told[0], told[1]);
+    // Each has its own; what others see of the name is theirs.
+    commit(&other, put("used", "\"other\"")).await;
+    let body = async |store: &dyn Store| {
+        let found = store.documents(newest("used")).await.expect("readable");
+        found[0].body.as_ref().map(|body| body.text().to_owned())
+    };
+    assert_eq!(body(&own).await.as_deref(), Some("3"));
+    assert_eq!(body(&other).await.as_deref(), Some("\"other\""));
+    assert_eq!(body(&**whole).await.as_deref(), Some("\"theirs\""));
+    refused(&own, put(&format!("used@{}", world.other_project), "4"), "invalid").await;
 }

@@ -71,15 +71,13 @@ pub async fn messages_outside_are_left_out_or_unknown(whole: &Whole) {
     assert_eq!(ids(store.messages(all).await.expect("readable")), [world.own.second, world.own.first]);
     let never = Things::unknown();
     type Ask = fn(&Things) -> MessagesQuery;
-    let asks: [(&str, Ask); 4] = [
+    let asks: [(&str, Ask); 2] = [
         ("branch", |things| MessagesQuery::Branch { branch: things.branch, after: None, limit: 10 }),
         ("branch after", |things| MessagesQuery::Branch {
             branch: things.branch,
             after: Some(things.first),
             limit: 10,
         }),
-        ("siblings", |things| MessagesQuery::Siblings(things.first)),
-        ("thread", |things| MessagesQuery::Thread(things.first)),
     ];
     for (what, ask) in asks {
         let own = store.messages(ask(&world.own)).await.expect("one's own can be read");
@@ -87,6 +85,16 @@ pub async fn messages_outside_are_left_out_or_unknown(whole: &Whole) {
         assert!(!own.is_empty(), "{what}");
         let outside = world.other.refusal(what, store.messages(ask(&world.other)).await);
         assert_eq!(outside, never.refusal(what, store.messages(ask(&never)).await), "{what}");
+    }
+    for which in [Related::Siblings, Related::Thread] {
+        let own = related(&store, which, world.own.first).await.expect("one's own can be read");
+        assert_eq!(own, related(&**whole, which, world.own.first).await.expect("readable"), "{which:?}");
+        let outside = world.other.refusal("related", related(&store, which, world.other.first).await);
+        assert_eq!(outside, never.refusal("related", related(&store, which, never.first).await), "{which:?}");
+        // Nor does a page go on behind what is outside.
+        let after = |after| RelatedQuery { message: world.own.first, related: which, after: Some(after) };
+        let outside = world.other.refusal("after", store.related(after(world.other.first)).await);
+        assert_eq!(outside, never.refusal("after", store.related(after(never.first)).await), "{which:?}");
     }
 }
 
@@ -106,7 +114,7 @@ pub async fn a_thread_stops_where_the_realm_does(whole: &Whole) {
     commit(&**whole, append(world.own.conversation, vec![beyond])).await;
     let store = granted(whole, user("ann"));
     let thread = async |store: &dyn Store, id: MessageId| {
-        let found = store.messages(MessagesQuery::Thread(id)).await.expect("readable");
+        let found = related(store, Related::Thread, id).await.expect("readable");
         found.into_iter().map(|placed| placed.message.id).collect::<Vec<_>>()
     };
     assert_eq!(thread(&**whole, mine_id).await, [world.own.first, mine_id, his_id, back]);
@@ -145,7 +153,7 @@ pub async fn a_path_is_whole_for_those_who_reach_it(whole: &Whole) {
         Change::AddNote { id: id(NoteId::new), message: world.other.first, kind: "pin".to_owned(), value: json("1") };
     refused(&store, note, "not_found").await;
     // Alternatives that its owner has are not among those that are seen.
-    let siblings = store.messages(MessagesQuery::Siblings(world.own.first)).await.expect("readable");
+    let siblings = related(&store, Related::Siblings, world.own.first).await.expect("readable");
     assert_eq!(siblings.len(), 1);
 }
 

@@ -90,7 +90,13 @@ impl Generator {
 
     fn messages_query(&mut self, model: &Model, conversation: ConversationId) -> Question {
         let message = self.message_of(model, conversation);
-        Question::Messages(match self.chance.number(..6) {
+        let kind = self.chance.number(..6);
+        if let 2..5 = kind {
+            let related = if kind < 4 { Related::Siblings } else { Related::Thread };
+            let after = self.chance.maybe(|_| message);
+            return Question::Related(RelatedQuery { message, related, after });
+        }
+        Question::Messages(match kind {
             0 => MessagesQuery::Ids((0..self.chance.number(..5)).map(|_| self.message(model)).collect()),
             1 => {
                 let branch = self.branch_of(model, conversation);
@@ -98,8 +104,6 @@ impl Generator {
                 let after = self.chance.maybe(|chance| chance.pick(&own).unwrap_or(message));
                 MessagesQuery::Branch { branch, after, limit: self.chance.limit() }
             }
-            2..4 => MessagesQuery::Siblings(message),
-            4 => MessagesQuery::Thread(message),
             _ => MessagesQuery::External(self.chance.word()),
         })
     }

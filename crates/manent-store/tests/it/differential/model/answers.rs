@@ -19,6 +19,7 @@ impl Model {
             Question::Branches(conversation) => data.branches(*conversation).map(Answer::Branches),
             Question::Window(query) => data.window(query).map(Answer::Window),
             Question::Messages(query) => data.messages(query).map(Answer::Messages),
+            Question::Related(query) => data.related(query).map(|page| Answer::Messages(page.messages)),
             Question::Attached(conversation) => data.attached(*conversation).map(Answer::Attached),
             Question::State { conversation, name, at } => data.state(*conversation, name, *at).map(Answer::State),
             Question::LastChanged => {
@@ -224,8 +225,29 @@ impl Data {
         Ok(JournalPage { entries: page.iter().map(|row| self.entry(row)).collect(), reached, more })
     }
 
+    /// Returns the commit that changed something first, where undos and redos follow each other.
+    fn original(&self, mut first: Position) -> Position {
+        let undone = |first| self.journal.iter().find(|row| row.first == first).and_then(|row| row.undoes);
+        while let Some(earlier) = undone(first) {
+            first = earlier;
+        }
+        first
+    }
+
     fn entry(&self, row: &Row) -> JournalEntry {
         let owner = |serial: Serial| self.threads.iter().find(|thread| thread.serial == serial);
+        let mut messages: Vec<MessageId> = match row.undoes {
+            Some(undone) => {
+                let original = self.original(undone);
+                let of_commit =
+                    self.journal.iter().filter(|other| other.first == original && other.thread == row.thread);
+                of_commit.flat_map(|row| row.messages.iter().copied()).collect()
+            }
+            None => row.messages.clone(),
+        };
+        messages.retain(|id| row.thread.is_some() && self.message(*id).is_ok());
+        let messages_cut = messages.len() > ENTRY_MESSAGES_MAX;
+        messages.truncate(ENTRY_MESSAGES_MAX);
         JournalEntry {
             position: row.position,
             count: row.count,
@@ -235,6 +257,8 @@ impl Data {
             conversation: row.thread.and_then(owner).map(|thread| thread.id),
             actor: row.actor.clone(),
             undoes: row.undoes,
+            messages,
+            messages_cut,
         }
     }
 }

@@ -48,28 +48,33 @@ impl Tx<'_> {
         let (note, old) = self.fasten(note, Vec::new());
         self.data.thread_mut(serial).notes.push(note);
         self.journal(Some(serial), JournalKind::NoteAdded, vec![old]);
+        self.about([message]);
         Ok(Done::Plain)
     }
 
     pub(super) fn remove_note(&mut self, id: NoteId) -> Result<Done> {
         let found = self.data.threads.iter().filter(|thread| thread.is_seen()).find_map(|thread| {
             let note = thread.notes.iter().find(|note| note.value.id == id && !note.withdrawn)?;
-            Some((thread.serial, note.number))
+            Some((thread.serial, note.number, note.value.message))
         });
-        let (serial, number) = found.ok_or_else(|| not_found("note", id))?;
+        let (serial, number, message) = found.ok_or_else(|| not_found("note", id))?;
         self.data.flag(number, true);
         self.journal(Some(serial), JournalKind::NoteRemoved, vec![Old::Flag { number, withdrawn: false }]);
+        self.about([message]);
         Ok(Done::Plain)
     }
 
     fn mark(&mut self, serial: Serial, kind: JournalKind, name: &str, mark: Option<Marked>) -> Result<Done> {
+        let set = mark.as_ref().map(|mark| mark.place.at);
         let marks = &mut self.data.thread_mut(serial).bookmarks;
         let earlier = match mark {
             Some(mark) => marks.insert(name.to_owned(), mark),
             None => marks.remove(name),
         };
+        let removed = earlier.as_ref().and_then(|mark| mark.place.at);
         let old = Old::Bookmark { thread: serial, name: name.to_owned(), mark: earlier };
         self.journal(Some(serial), kind, vec![old]);
+        self.about(set.unwrap_or(removed));
         Ok(Done::Plain)
     }
 
@@ -116,6 +121,7 @@ impl Tx<'_> {
         let (state, old) = self.fasten(State { name, after, value, at: self.at }, Vec::new());
         self.data.thread_mut(serial).states.push(state);
         self.journal(Some(serial), JournalKind::StateSet, vec![old]);
+        self.about(after);
         Ok(Done::Plain)
     }
 
@@ -146,18 +152,20 @@ impl Tx<'_> {
         let (fold, old) = self.fasten(fold, covers);
         self.data.thread_mut(serial).folds.push(fold);
         self.journal(Some(serial), JournalKind::FoldAdded, vec![old]);
+        self.about([after]);
         Ok(Done::Plain)
     }
 
     pub(super) fn set_fold_active(&mut self, id: FoldId, active: bool) -> Result<Done> {
         let found = self.data.threads.iter().filter(|thread| thread.is_seen()).find_map(|thread| {
             let fold = thread.folds.iter().find(|fold| fold.value.id == id && !fold.withdrawn)?;
-            Some((thread.serial, fold.number))
+            Some((thread.serial, fold.number, fold.value.after))
         });
-        let (serial, number) = found.ok_or_else(|| not_found("fold", id))?;
+        let (serial, number, after) = found.ok_or_else(|| not_found("fold", id))?;
         let earlier = self.data.set_active(number, active);
         let old = Old::FoldActive { number, active: earlier.expect("it was found") };
         self.journal(Some(serial), JournalKind::FoldSwitched, vec![old]);
+        self.about([after]);
         Ok(Done::Plain)
     }
 
@@ -169,9 +177,11 @@ impl Tx<'_> {
         if self.data.threads.iter().flat_map(|thread| &thread.calls).any(|other| other.value.id == call.id) {
             return Err(exists("call", call.id));
         }
+        let after = call.after;
         let (call, old) = self.fasten(call, covers);
         self.data.thread_mut(serial).calls.push(call);
         self.journal(Some(serial), JournalKind::CallRecorded, vec![old]);
+        self.about(after);
         Ok(Done::Plain)
     }
 }

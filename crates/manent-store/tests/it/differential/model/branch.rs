@@ -174,6 +174,7 @@ impl Tx<'_> {
         let opened = self.data.thread_mut(serial).branch_mut(id);
         (opened.pieces, opened.own_in_pieces) = (runs, own_in_pieces);
         self.journal_opened(serial, own.len(), Vec::new());
+        self.about(own.iter().map(|message| message.id));
         Ok(done)
     }
 
@@ -223,6 +224,10 @@ impl Tx<'_> {
         let at = branch.path().last().copied();
         thread.head = Place { branch: id, at };
         self.journal_opened(serial, messages.len(), vec![old]);
+        match messages {
+            [] => self.about(at),
+            messages => self.about(messages.iter().map(|message| message.id)),
+        }
         Ok(done)
     }
 
@@ -273,6 +278,7 @@ impl Tx<'_> {
         self.data.thread_mut(serial).head = head;
         let olds = if moved { vec![old] } else { Vec::new() };
         self.journal(Some(serial), JournalKind::HeadMoved, olds);
+        self.about(head.at);
         Ok(Done::Plain)
     }
 }

@@ -283,6 +283,7 @@ impl Tx<'_> {
             self.empty_message(id);
             self.forget_olds(Some(serial));
             self.journal(Some(serial), JournalKind::Erased, Vec::new());
+            self.about([id]);
             self.forget_olds_of_gone();
         }
         Ok(())

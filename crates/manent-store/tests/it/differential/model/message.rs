@@ -116,6 +116,7 @@ impl Tx<'_> {
             olds.push(old);
         }
         self.journal_many(Some(serial), JournalKind::MessagesAppended, messages.len(), olds);
+        self.about(messages.iter().map(|message| message.id));
         Ok(Done::Messages(Some(last.id)))
     }
 
@@ -171,6 +172,7 @@ impl Tx<'_> {
         }
         self.data.thread_mut(serial).message_mut(message).chunks.push(delta);
         self.journal(Some(serial), JournalKind::ChunkAppended, Vec::new());
+        self.about([message]);
         Ok(Done::Plain)
     }
 
@@ -200,6 +202,7 @@ impl Tx<'_> {
             self.changed.extend(counted_again);
         }
         self.journal(Some(serial), JournalKind::MessageFinished, Vec::new());
+        self.about([message]);
         Ok(Done::Plain)
     }
 

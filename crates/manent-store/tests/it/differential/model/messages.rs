@@ -67,8 +67,6 @@ impl Data {
                 let own = branch.own[start..].iter().copied().filter(|id| self.message(*id).is_ok());
                 own.take((*limit).min(PAGE_MAX) as usize).collect()
             }
-            MessagesQuery::Siblings(id) => self.siblings(*id)?,
-            MessagesQuery::Thread(id) => self.answering(*id)?,
             MessagesQuery::External(external) => {
                 let has =
                     |kept: &&Kept| kept.origin.as_ref().and_then(|origin| origin.external.as_ref()) == Some(external);
@@ -79,6 +77,20 @@ impl Data {
             }
         };
         Ok(ids.into_iter().filter_map(|id| self.placed(id)).collect())
+    }
+
+    /// What a test writes fits on one page.
+    pub fn related(&self, query: &RelatedQuery) -> Result<PlacedPage> {
+        let mut ids = match query.related {
+            Related::Siblings => self.siblings(query.message)?,
+            Related::Thread => self.answering(query.message)?,
+        };
+        if let Some(after) = query.after {
+            let place = ids.iter().position(|id| *id == after);
+            ids.drain(..=place.ok_or_else(|| not_found("message", after))?);
+        }
+        let messages = ids.into_iter().filter_map(|id| self.placed(id)).collect();
+        Ok(PlacedPage { messages, more: false })
     }
 
     /// Returns a message with its owner; nothing if the owner cannot be seen.

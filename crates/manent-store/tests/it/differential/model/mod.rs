@@ -44,6 +44,8 @@ pub struct Row {
     pub undoes: Option<Position>,
     /// What was there before, in the order in which it was changed.
     pub olds: Vec<Old>,
+    /// The messages it is about.
+    pub messages: Vec<MessageId>,
 }
 
 /// Everything that a transaction may change.
@@ -299,9 +301,16 @@ impl<'a> Tx<'a> {
             actor: self.actor.clone(),
             undoes: None,
             olds,
+            messages: Vec::new(),
         };
         self.data.journal.push(Arc::new(row));
         self.changed.extend(thread);
+    }
+
+    /// Says which messages the row that was just written is about.
+    fn about(&mut self, messages: impl IntoIterator<Item = MessageId>) {
+        let row = self.data.journal.last_mut().expect("a row was written");
+        Arc::make_mut(row).messages = messages.into_iter().collect();
     }
 
     fn apply(&mut self, change: &Change) -> Result<Done> {

@@ -85,6 +85,7 @@ impl Tx<'_> {
             olds.push(self.add_step(serial, message, part, step));
         }
         self.journal(Some(serial), JournalKind::ToolCallPut, olds);
+        self.about([message]);
         Ok(Done::Plain)
     }
 
@@ -109,6 +110,7 @@ impl Tx<'_> {
         let step = self.add_step(serial, message, part, step);
         let olds = vec![Old::Tool { thread: serial, message, part, tool: Some(earlier) }, step];
         self.journal(Some(serial), JournalKind::ToolCallMoved, olds);
+        self.about([message]);
         Ok(Done::Plain)
     }
 
