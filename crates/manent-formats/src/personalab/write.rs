@@ -127,8 +127,9 @@ impl Writer<'_> {
                 let file = if instance.frame.file.is_empty() { "instance_state.json" } else { &instance.frame.file };
                 self.file(&format!("{prefix}{file}"), &text)?;
             }
-            let fresh = (!instance.is_own).then(Object::new);
-            if let Some(text) = character(instance.frame.character.as_ref(), value, fresh) {
+            // One that comes from elsewhere has a character of which nothing is known.
+            let persona = |name: &str| value(name).or_else(|| (!instance.is_own).then(|| "\"\"".to_owned()));
+            if let Some(text) = character(instance.frame.character.as_ref(), persona, Object::new()) {
                 self.file(&format!("{prefix}character_state.json"), &text)?;
             }
         }
@@ -182,8 +183,8 @@ impl Writer<'_> {
             let fresh = Object::new()
                 .with("source_preset", "")
                 .with("snapshot_created_at", &talk.out.conversation.created_at.to_string());
-            let fresh = (!talk.is_own).then_some(fresh);
-            if let Some(text) = character(talk.frame.character.as_ref().filter(|_| talk.is_own), value, fresh) {
+            let persona = |name: &str| value(name).or_else(|| (!talk.is_own).then(|| "\"\"".to_owned()));
+            if let Some(text) = character(talk.frame.character.as_ref().filter(|_| talk.is_own), persona, fresh) {
                 self.file(&format!("{prefix}character_snapshot.json"), &text)?;
             }
         }
@@ -323,21 +324,16 @@ fn instance_state(instance: &Instance, open: usize, plot: Option<String>) -> Opt
     Some(Style::PRETTY.lay(&object.text(), 0))
 }
 
-/// What a character is and has become. One that was read gets a new file only where somebody said so; one that was not
-/// gets an empty one, since its program asks for it.
-fn character(
-    slots: Option<&SlotFrame>,
-    value: impl Fn(&str) -> Option<String>,
-    fresh: Option<Object>,
-) -> Option<String> {
+/// What a character is and has become; a new file only where somebody said so.
+fn character(slots: Option<&SlotFrame>, value: impl Fn(&str) -> Option<String>, fresh: Object) -> Option<String> {
     if let Some(slots) = slots {
         return Some(slots.filled(&PERSONAS, value));
     }
     let values = PERSONAS.map(&value);
-    if values.iter().all(Option::is_none) && fresh.is_none() {
+    if values.iter().all(Option::is_none) {
         return None;
     }
-    let mut object = fresh.unwrap_or_else(Object::new);
+    let mut object = fresh;
     for (name, value) in PERSONAS.iter().zip(values) {
         object.0.push(((*name).to_owned(), value.unwrap_or_else(|| "\"\"".to_owned())));
     }

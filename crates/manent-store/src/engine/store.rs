@@ -150,7 +150,7 @@ impl<E: Engine> Store for E {
 
     async fn related(&self, query: RelatedQuery) -> Result<PlacedPage> {
         let realm = self.realm().clone();
-        self.read("reading messages", move |reading| read::message::related(reading, &realm, &query)).await
+        self.read("reading messages", move |reading| read::related::related(reading, &realm, &query)).await
     }
 
     async fn attached(&self, conversation: ConversationId) -> Result<Attached> {

@@ -26,7 +26,7 @@ pub(super) struct KnownCalls {
 }
 
 impl KnownCalls {
-    pub fn of(here: &Attached, items: &[Item], spot: impl Fn(MessageIndex) -> Option<MessageId>) -> Self {
+    pub(super) fn of(here: &Attached, items: &[Item], spot: impl Fn(MessageIndex) -> Option<MessageId>) -> Self {
         let named = items.iter().filter_map(|item| match item {
             Item::ToolCall(item) => Some((spot(item.part.0)?, item.part.1)),
             _ => None,

@@ -31,7 +31,7 @@ pub(super) enum Step {
 }
 
 impl Found {
-    pub fn of(stored: &Stored) -> Self {
+    pub(super) fn of(stored: &Stored) -> Self {
         let mut aside: HashMap<Digest, Vec<usize>> = HashMap::new();
         for (place, message) in stored.messages.iter().enumerate().skip(stored.shown).rev() {
             aside.entry(message.digest).or_default().push(place);
@@ -40,7 +40,7 @@ impl Found {
     }
 
     /// Takes a message that says this and is not shown.
-    pub fn take(&mut self, stored: &Stored, digest: Digest) -> Option<MessageId> {
+    pub(super) fn take(&mut self, stored: &Stored, digest: Digest) -> Option<MessageId> {
         let place = self.aside.get_mut(&digest)?.pop()?;
         let id = stored.messages[place].id;
         self.used.insert(id);
@@ -48,7 +48,7 @@ impl Found {
     }
 
     /// Takes a message that says this, is not shown, and stands behind exactly these on its own branch.
-    pub async fn behind(
+    pub(super) async fn behind(
         &mut self,
         database: &Database,
         stored: &Stored,

@@ -316,7 +316,7 @@ fn a_conversation_from_elsewhere_is_written_as_the_program_would() {
         Assets/History/trash/session_1760000000123_3.json:
         + {
         +   "sessionId": "session_1760000000123_3",
-        +   "sessionName": "",
+        +   "sessionName": "新会话 10-09 08:53",
         +   "createdAt": 1760000000123,
         +   "updatedAt": 1760000000123,
         +   "messages": []
@@ -331,7 +331,9 @@ fn whatever_is_said_is_read_back_as_it_was() {
         let mut shelf = Shelf::default();
         for place in 0..random.usize(..5) {
             let created = Micros(random.i64(0..2_000_000_000_000) * 1_000);
-            shelf.begin(&odd_text(&mut random), created).conversation.active_at = Micros(created.0 + 1_000);
+            // One without a name gets one when it is written.
+            let title = Some(odd_text(&mut random)).filter(|title| !title.trim().is_empty());
+            shelf.begin(title.as_deref().unwrap_or("t"), created).conversation.active_at = Micros(created.0 + 1_000);
             if random.u8(..4) == 0 {
                 shelf.conversations[place].0.conversation.status = ConversationStatus::Trashed;
             }

@@ -231,6 +231,11 @@ fn conversations_become_instances_when_asked() {
         lost: []
         characters/c/definition.json:
         + {"character_id":"c"}
+        instances/inst_001/character_state.json:
+        + {
+        +   "base_persona": "",
+        +   "evolved_persona": ""
+        + }
         instances/inst_001/instance_state.json:
         + {
         +   "instance_id": "inst_001",
@@ -259,7 +264,12 @@ fn conversations_become_instances_when_asked() {
         +   "character_id": "",
         +   "background_id": null,
         +   "current_session_id": "sess_001",
-        +   "created_at": "1970-01-01T00:00:00Z"
+        +   "created_at": "1970-01-01T00:00:00Z",
+        +   "plot_state": {
+        +     "current_plot_index": 1,
+        +     "current_status": "pending",
+        +     "no_update_count": 0
+        +   }
         + }
         instances/inst_002/sessions/session_001.jsonl:
         + {"type":"metadata","instance_id":"inst_002","session_id":"sess_001","created_at":"1970-01-01T00:00:00Z","continued_from":null}"#]].assert_eq(&told(&mut Shelf::of(&read(&odd_conversations())), "v0.5"));
@@ -295,6 +305,23 @@ fn foreign() -> Shelf {
 fn conversations_from_elsewhere_are_written_as_the_documents_say() {
     expect![[r#"
         lost: [("earlier and other values of state", 1), ("messages of other roles", 1), ("authors", 1), ("parts that are no text", 1), ("tags", 1), ("names of conversations", 1)]
+        data/config.json:
+        + {
+        +   "features": {
+        +     "director_plot_control": {
+        +       "enabled": true,
+        +       "rag_fallback_threshold": 3
+        +     }
+        +   },
+        +   "summary": {
+        +     "order": "summary_first",
+        +     "last_n_turns": 5
+        +   },
+        +   "conversation_file": {
+        +     "load_all": true,
+        +     "max_tokens": 100000
+        +   }
+        + }
         data/instances/inst_001/character_state.json:
         + {
         +   "base_persona": "",
@@ -306,7 +333,12 @@ fn conversations_from_elsewhere_are_written_as_the_documents_say() {
         +   "character_id": "",
         +   "background_id": null,
         +   "current_session_id": "sess_001",
-        +   "created_at": "2025-10-09T08:53:20Z"
+        +   "created_at": "2025-10-09T08:53:20Z",
+        +   "plot_state": {
+        +     "current_plot_index": 1,
+        +     "current_status": "pending",
+        +     "no_update_count": 0
+        +   }
         + }
         data/instances/inst_001/sessions/session_001.jsonl:
         + {"type":"metadata","instance_id":"inst_001","session_id":"sess_001","created_at":"2025-10-09T08:53:20Z","continued_from":null}
@@ -314,18 +346,45 @@ fn conversations_from_elsewhere_are_written_as_the_documents_say() {
         + {"role":"user","content":"one\n\ntwo","turn":1,"timestamp":"2025-10-09T08:53:22Z"}
         + {"role":"assistant","content":"yes","turn":1,"timestamp":"2025-10-09T08:53:23Z"}
         + {"role":"user","content":"three","turn":2,"timestamp":"2025-10-09T08:53:24Z"}
+        data/instances/inst_002/character_state.json:
+        + {
+        +   "base_persona": "",
+        +   "evolved_persona": ""
+        + }
         data/instances/inst_002/instance_state.json:
         + {
         +   "instance_id": "inst_002",
         +   "character_id": "",
         +   "background_id": null,
         +   "current_session_id": "sess_001",
-        +   "created_at": "2025-10-09T08:53:20Z"
+        +   "created_at": "2025-10-09T08:53:20Z",
+        +   "plot_state": {
+        +     "current_plot_index": 1,
+        +     "current_status": "pending",
+        +     "no_update_count": 0
+        +   }
         + }
         data/instances/inst_002/sessions/session_001.jsonl:
         + {"type":"metadata","instance_id":"inst_002","session_id":"sess_001","created_at":"2025-10-09T08:53:20Z","continued_from":null}"#]].assert_eq(&told(&mut foreign(), "v0.5"));
     expect![[r#"
         lost: [("earlier and other values of state", 1), ("messages of other roles", 1), ("authors", 1), ("parts that are no text", 1), ("tags", 1), ("names of conversations", 1)]
+        data/config.json:
+        + {
+        +   "features": {
+        +     "director_plot_control": {
+        +       "enabled": true,
+        +       "rag_fallback_threshold": 3
+        +     }
+        +   },
+        +   "summary": {
+        +     "order": "summary_first",
+        +     "last_n_turns": 5
+        +   },
+        +   "conversation_file": {
+        +     "load_all": true,
+        +     "max_tokens": 100000
+        +   }
+        + }
         data/conversations/conv_001/character_snapshot.json:
         + {
         +   "source_preset": "",
@@ -351,6 +410,13 @@ fn conversations_from_elsewhere_are_written_as_the_documents_say() {
         +     "mode": "self_only",
         +     "related_conversations": []
         +   }
+        + }
+        data/conversations/conv_002/character_snapshot.json:
+        + {
+        +   "source_preset": "",
+        +   "snapshot_created_at": "2025-10-09T08:53:20Z",
+        +   "base_persona": "",
+        +   "evolved_persona": ""
         + }
         data/conversations/conv_002/conversation.jsonl:
         data/conversations/conv_002/metadata.json:
@@ -393,7 +459,8 @@ fn whatever_is_said_is_read_back_as_it_was() {
             for name in ["base_persona", "evolved_persona"] {
                 shelf.set(place, name, Json::of(&odd_text(&mut random)).text());
             }
-            if random.bool() {
+            // An instance without a plot gets one when it is written.
+            if random.bool() || generation == "v0.5" {
                 shelf.set(place, "plot_state", "{\"current_plot_index\":1}");
                 shelf.set(place, "plot_state", &format!("{{\"current_plot_index\":{}}}", random.u8(..)));
             }

@@ -1,127 +1,23 @@
 //! What stands beside conversations.
 
-use super::super::apply::library::{MemoryBody, document_id, object_words, scratch_id, source_no};
+use super::super::apply::library::{MemoryBody, object_words, scratch_id, source_no};
 use super::super::apply::project::Body as ProjectBody;
 use super::super::codes::NameKind;
 use super::super::connection::{Connection, Found, Ran, maybe, rows};
-use super::super::document_name::{plain, qualified};
 use super::super::fault::Outcome;
 use super::super::within::{Within, within};
 use super::super::{raw, seal};
 use super::Reading;
 use super::attached::json_of;
+pub(crate) use super::document::documents;
 use super::path::id_at;
 use crate::error::StoreError;
-use crate::query::{Documents, DocumentsQuery, Memories, MemoriesQuery, OriginsQuery, PAGE_MAX, ScratchQuery};
+use crate::query::{Memories, MemoriesQuery, OriginsQuery, PAGE_MAX, ScratchQuery};
 use crate::transaction::MessageOrigin;
 use manent_model::{
-    Address, ConversationId, Document, Memory, MemoryId, MessageId, Micros, Origin, OriginObject, Project, ProjectId,
+    Address, ConversationId, Memory, MemoryId, MessageId, Micros, Origin, OriginObject, Project, ProjectId,
     Quarantined, Realm, Scratch, Source, SourceId,
 };
-use std::collections::{HashMap, HashSet};
-
-/// Reads documents. Of those that belong to no project nobody who is limited sees any.
-pub(crate) fn documents(reading: &mut Reading<'_>, realm: &Realm, query: &DocumentsQuery) -> Outcome<Documents> {
-    let mut found = documents_within(reading, realm, query)?;
-    let Some(projects) = &realm.projects else { return Ok(found) };
-    if let DocumentsQuery::Newest { kind, id } | DocumentsQuery::Versions { kind, id } = query {
-        // The plain name may be used outside; then the key has a document of its own under another one.
-        for project in projects {
-            if !found.is_empty() {
-                break;
-            }
-            let (kind, id) = (kind.clone(), qualified(id, *project));
-            let query = match query {
-                DocumentsQuery::Newest { .. } => DocumentsQuery::Newest { kind, id },
-                _ => DocumentsQuery::Versions { kind, id },
-            };
-            found = documents_within(reading, realm, &query)?;
-        }
-    }
-    let names: HashSet<(String, String)> = found.iter().map(|one| (one.kind.clone(), one.id.clone())).collect();
-    for document in &mut found {
-        // Where both are within, they keep the names by which they differ.
-        if let Some(plain) = plain(&document.id, projects)
-            && !names.contains(&(document.kind.clone(), plain.to_owned()))
-        {
-            document.id = plain.to_owned();
-        }
-    }
-    if let DocumentsQuery::Kind(_) = query {
-        found.sort_by(|one, other| one.id.cmp(&other.id));
-    }
-    Ok(found)
-}
-
-fn documents_within(reading: &mut Reading<'_>, realm: &Realm, query: &DocumentsQuery) -> Outcome<Documents> {
-    let mut found = every_document(reading, query)?;
-    if realm.is_limited() {
-        let is_within = |document: &Document| document.project.is_some_and(|project| realm.lists(project));
-        // A document is where its newest version is; what it was elsewhere before is not shown either.
-        let mut newest: HashMap<(String, String), bool> = HashMap::new();
-        for document in &found {
-            newest.insert((document.kind.clone(), document.id.clone()), is_within(document));
-        }
-        found.retain(|document| {
-            is_within(document) && newest.get(&(document.kind.clone(), document.id.clone())) == Some(&true)
-        });
-    }
-    Ok(found)
-}
-
-fn every_document(reading: &mut Reading<'_>, query: &DocumentsQuery) -> Outcome<Documents> {
-    macro_rules! select {
-        ($rest:literal) => {
-            concat!(
-                "select d.kind, d.id, p.id, d.version, d.at, d.body
-                 from document d
-                 left join project p on p.no = d.project_no and p.withdrawn = 0
-                 where d.withdrawn = 0 ",
-                $rest
-            )
-        };
-    }
-    type Row = (String, String, Option<[u8; 16]>, i64, i64, Option<Vec<u8>>);
-    let read = |row: &Found<'_>| -> Ran<Row> {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
-    };
-    let found = match query {
-        DocumentsQuery::Kind(kind) => rows(
-            reading.connection,
-            select!(
-                "and d.kind = $1 and d.body is not null
-                 and d.version = (select max(n.version) from document n
-                                  where n.kind = d.kind and n.id = d.id and n.withdrawn = 0)
-                 order by d.id"
-            ),
-            [kind],
-            read,
-        )?,
-        DocumentsQuery::Newest { kind, id } => rows(
-            reading.connection,
-            select!("and d.kind = $1 and d.id = $2 order by d.version desc limit 1"),
-            (kind, id),
-            read,
-        )?,
-        DocumentsQuery::Versions { kind, id } => {
-            rows(reading.connection, select!("and d.kind = $1 and d.id = $2 order by d.version"), (kind, id), read)?
-        }
-        DocumentsQuery::All => rows(reading.connection, select!("order by d.no"), (), read)?,
-    };
-    let mut documents = Vec::with_capacity(found.len());
-    for (kind, id, project, version, at, body) in found {
-        let body = match body {
-            Some(body) => {
-                let text = seal::open(reading.key, "document", &document_id(&kind, &id, version), &body)?;
-                Some(json_of("document", text)?)
-            }
-            None => None,
-        };
-        let project = project.map(ProjectId::from_bytes);
-        documents.push(Document { kind, id, project, version, body, at: Micros(at) });
-    }
-    Ok(documents)
-}
 
 /// A condition on a memory `m` of a conversation `c`: the conversation lies within, or the memory has none, and its
 /// project is listed.

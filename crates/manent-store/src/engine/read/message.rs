@@ -2,20 +2,20 @@
 
 use super::super::cache::Caches;
 
-use super::super::connection::{Connection, Found, Ran, each, further, maybe, one, rows};
+use super::super::connection::{Connection, Found, Ran, each, further, maybe, rows};
 use super::super::facts::MessageFacts;
 use super::super::fault::Outcome;
 use super::super::tx::{Spot, spot};
 use super::super::within::Within;
 use super::Reading;
 use crate::error::StoreError;
-use crate::query::{MessagesQuery, PAGE_BYTES, PAGE_MAX, Placed, PlacedPage, Related, RelatedQuery};
+use crate::query::{MessagesQuery, PAGE_BYTES, PAGE_MAX, Placed};
 use manent_model::path;
 use manent_model::{
     Address, Author, Body, BranchId, Content, ConversationId, DigestKey, Head, Json, Message, MessageId, MessageStatus,
     Micros, Range, Realm, Time,
 };
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 /// A row as it lies on disk, before words are looked up and the digest is compared.
 pub(crate) struct MessageRow {
@@ -301,33 +301,8 @@ pub(crate) fn messages(reading: &mut Reading<'_>, realm: &Realm, query: &Message
     Ok(placed)
 }
 
-/// Returns a page of the messages that belong together with one, as many as [`PAGE_BYTES`] hold.
-pub(crate) fn related(reading: &mut Reading<'_>, realm: &Realm, query: &RelatedQuery) -> Outcome<PlacedPage> {
-    let within = &Within::of(reading.connection, realm)?;
-    let mut addresses = match query.related {
-        Related::Siblings => siblings(reading, within, query.message)?,
-        Related::Thread => thread(reading, within, query.message)?,
-    };
-    if let Some(after) = query.after {
-        let found = spot(reading.connection, after)?;
-        let place = found.and_then(|spot| addresses.iter().position(|address| *address == spot.address));
-        addresses.drain(..=place.ok_or_else(|| StoreError::not_found("message", after))?);
-    }
-    let (mut messages, mut bytes) = (Vec::new(), 0);
-    for address in addresses {
-        let Some(next) = place(reading, within, address)? else { continue };
-        bytes += next.message.content.body.text().len();
-        let is_full = bytes > PAGE_BYTES || messages.len() == PAGE_MAX as usize;
-        if is_full && !messages.is_empty() {
-            return Ok(PlacedPage { messages, more: true });
-        }
-        messages.push(next);
-    }
-    Ok(PlacedPage { messages, more: false })
-}
-
 /// Returns a message with its owner; nothing if the owner is withdrawn or purged, or not within.
-fn place(reading: &mut Reading<'_>, within: &Within, address: Address) -> Outcome<Option<Placed>> {
+pub(super) fn place(reading: &mut Reading<'_>, within: &Within, address: Address) -> Outcome<Option<Placed>> {
     let sql = "select c.id, b.id, c.head_branch_no, c.head_key, c.no
          from branch b
          join conversation c on c.no = b.conversation_no
@@ -350,7 +325,7 @@ fn place(reading: &mut Reading<'_>, within: &Within, address: Address) -> Outcom
 }
 
 /// Finds a message whose owner is within.
-fn spot_within(reading: &Reading<'_>, within: &Within, id: MessageId) -> Outcome<Option<Spot>> {
+pub(super) fn spot_within(reading: &Reading<'_>, within: &Within, id: MessageId) -> Outcome<Option<Spot>> {
     match spot(reading.connection, id)? {
         Some(spot) if within.has(reading.connection, spot.conversation_no)? => Ok(Some(spot)),
         _ => Ok(None),
@@ -411,91 +386,4 @@ fn in_branch(
     };
     let sql = "select key from message where key > $1 and key <= $2 order by key limit $3";
     Ok(rows(reading.connection, sql, (after.0, no.end().0, limit.min(PAGE_MAX)), |row| row.get(0).map(Address))?)
-}
-
-/// The alternatives of a message are what follows the same predecessor: the next own slot of the predecessor's branch,
-/// and the first message of every branch that leaves right behind it.
-fn siblings(reading: &mut Reading<'_>, within: &Within, id: MessageId) -> Outcome<Vec<Address>> {
-    let found = spot_within(reading, within, id)?.ok_or_else(|| StoreError::not_found("message", id))?;
-    let sql = "select head_branch_no, head_key from conversation where no = $1";
-    let head: Head = one(reading.connection, sql, [found.conversation_no], |row| {
-        Ok(Head { branch: manent_model::BranchNo(row.get(0)?), at: Address(row.get(1)?) })
-    })?;
-    let mut branches = reading.caches.branches(reading.connection);
-    let own = Head { branch: found.address.branch(), at: found.address };
-    let before = match path::before(&mut branches, head, found.address)? {
-        Some(before) => before,
-        None => path::before(&mut branches, own, found.address)?.ok_or_else(|| StoreError::altered("message", id))?,
-    };
-    let mut alternatives = BTreeSet::from([found.address]);
-    let sql = "select no from branch where fork_key = $1 and conversation_no = $2";
-    let leaving: Vec<i64> = rows(reading.connection, sql, (before.0, found.conversation_no), |row| row.get(0))?;
-    for no in leaving {
-        let branch = {
-            use manent_model::Branches;
-            reading.caches.branches(reading.connection).branch(manent_model::BranchNo(no))?
-        };
-        let first = match branch.pieces.first() {
-            Some(piece) => Some(piece.range.from),
-            None => Some(branch.no.slot(1)),
-        };
-        alternatives.extend(first);
-    }
-    if before != Address::START {
-        use manent_model::Branches;
-        let branch = reading.caches.branches(reading.connection).branch(before.branch())?;
-        // What was put into the middle is followed by the kept tail, not by the next own slot.
-        let inside = before.slot() + 1 == branch.open_from && branch.tip_before_open() != before;
-        if !inside {
-            alternatives.insert(Address(before.0 + 1));
-        }
-    }
-    let sql = "select arrival from message where key = $1";
-    let mut arrived: Vec<(i64, Address)> = Vec::new();
-    for address in alternatives {
-        let arrival: Option<i64> = maybe(reading.connection, sql, [address.0], |row| row.get(0))?;
-        arrived.extend(arrival.map(|arrival| (arrival, address)));
-    }
-    arrived.sort_unstable();
-    Ok(arrived.into_iter().map(|(_, address)| address).collect())
-}
-
-/// Follows reply-to links up to the first message of a thread, then down to everything that answers it. What is not
-/// within ends the way, as a link that leads nowhere does.
-fn thread(reading: &mut Reading<'_>, within: &Within, id: MessageId) -> Outcome<Vec<Address>> {
-    spot_within(reading, within, id)?.ok_or_else(|| StoreError::not_found("message", id))?;
-    let up = "select reply_to from message where id = $1";
-    let mut root = id;
-    let mut seen = BTreeSet::from([root]);
-    while let Some(Some(next)) = maybe(reading.connection, up, [root.as_bytes()], |row| row.get::<Option<[u8; 16]>>(0))?
-    {
-        let next = MessageId::from_bytes(next);
-        let exists = spot_within(reading, within, next)?.is_some();
-        // Imported links may dangle or run in a circle.
-        if !exists || !seen.insert(next) {
-            break;
-        }
-        root = next;
-    }
-    let down = "select id, arrival, key from message where reply_to = $1";
-    let first = "select arrival, key from message where id = $1";
-    let found: Option<(i64, i64)> =
-        maybe(reading.connection, first, [root.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let mut collected: BTreeSet<(i64, i64)> =
-        BTreeSet::from([found.ok_or_else(|| StoreError::not_found("message", id))?]);
-    let mut queue = vec![root];
-    while let Some(next) = queue.pop() {
-        let answers: Vec<([u8; 16], i64, i64)> =
-            rows(reading.connection, down, [next.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-        for (answer, arrival, key) in answers {
-            let answer = MessageId::from_bytes(answer);
-            if within.is_limited() && spot_within(reading, within, answer)?.is_none() {
-                continue;
-            }
-            if collected.len() < PAGE_MAX as usize && collected.insert((arrival, key)) {
-                queue.push(answer);
-            }
-        }
-    }
-    Ok(collected.into_iter().map(|(_, key)| Address(key)).collect())
 }

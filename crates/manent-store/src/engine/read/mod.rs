@@ -1,12 +1,14 @@
 //! How each question is answered. Every function runs inside one short read transaction.
 
 pub(crate) mod message;
+pub(crate) mod related;
 pub(crate) mod stream;
 pub(crate) mod path;
 pub(crate) mod conversation;
 pub(crate) mod list;
 pub(crate) mod attached;
 pub(crate) mod library;
+mod document;
 pub(crate) mod blob;
 pub(crate) mod journal;
 pub(crate) mod ids;
