@@ -6,6 +6,7 @@ use crate::error::Result;
 use manent_formats::{Follows, MessageIndex, MessageItem};
 use manent_model::{BranchId, ConversationId, MessageId, Stretch};
 use manent_store::{Direction, PAGE_MAX, WindowQuery};
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 const GROUP: usize = 500;
@@ -59,11 +60,10 @@ impl Found {
         for place in candidates.into_iter().rev() {
             let message = &stored.messages[place];
             let branch = message.place.branch;
-            if !self.paths.contains_key(&branch) {
-                let path = path_on(database, stored, branch).await?;
-                self.paths.insert(branch, path);
-            }
-            let path = &self.paths[&branch];
+            let path = match self.paths.entry(branch) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(place) => place.insert(path_on(database, stored, branch).await?),
+            };
             let is_behind = path.get(before.len()) == Some(&message.id) && path[..before.len()] == *before;
             if is_behind {
                 self.aside.entry(digest).or_default().retain(|other| *other != place);
