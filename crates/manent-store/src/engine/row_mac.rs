@@ -8,7 +8,7 @@ use super::connection::{Connection, Found, Ran, execute, maybe, rows};
 use manent_model::DigestKey;
 
 /// Rows that one statement reads while all rows are walked.
-const PAGE: i64 = 100;
+const PAGE: &str = "100";
 
 /// A table whose rows have a MAC.
 pub(crate) struct Table {
@@ -232,11 +232,12 @@ pub(crate) fn page(
 ) -> Ran<Vec<Walked>> {
     let behind = match after.len() {
         0 => String::new(),
-        1 => format!("where {} > $1", table.key),
-        _ => format!("where ({}) > ($1, $2)", table.key),
+        1 => ["where ", table.key, " > $1"].concat(),
+        _ => ["where (", table.key, ") > ($1, $2)"].concat(),
     };
     let (name, key, columns) = (table.name, table.key, table.columns);
-    let sql = format!("select {key}, {columns}, mac from {name} {behind} order by {key} limit {PAGE}");
+    let read = ["select ", key, ", ", columns, ", mac from ", name, " ", &behind].concat();
+    let sql = [&read, " order by ", key, " limit ", PAGE].concat();
     let (key_end, end) = (width(key), width(key) + width(columns));
     let found = rows(connection, &sql, after, |row| {
         let key = (0..key_end).map(|place| row.get(place)).collect::<Ran<Vec<i64>>>()?;
@@ -271,8 +272,8 @@ pub(crate) fn further(after: &[i64], page: &[Walked]) -> Option<Vec<i64>> {
 pub(crate) fn fill(connection: Connection<'_>, digest_key: &DigestKey) -> Ran<()> {
     for table in tables() {
         let sql = match width(table.key) {
-            1 => format!("update {} set mac = $1 where {} = $2", table.name, table.key),
-            _ => format!("update {} set mac = $1 where ({}) = ($2, $3)", table.name, table.key),
+            1 => ["update ", table.name, " set mac = $1 where ", table.key, " = $2"].concat(),
+            _ => ["update ", table.name, " set mac = $1 where (", table.key, ") = ($2, $3)"].concat(),
         };
         let mut after = Vec::new();
         loop {

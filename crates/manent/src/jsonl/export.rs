@@ -79,6 +79,10 @@ impl Database {
                 }
             }
         }
+        // Behind everything else: a line that belongs to no conversation ends the one before it.
+        for damaged in exporter.damaged.clone() {
+            exporter.line(Kind::Damaged, None, &damaged)?;
+        }
         let end = End { lines: exporter.lines + 1 };
         exporter.line(Kind::End, None, &end)?;
         exporter.out.flush().map_err(written)?;
@@ -104,14 +108,11 @@ impl<W: Write + Send> Exporter<'_, W> {
         Ok(())
     }
 
-    /// Goes on after damage: what could not be read is left out, reported, and has a line.
+    /// Goes on after damage: what could not be read is left out and reported.
     fn or_damaged<T: Default>(&mut self, conversation: Option<ConversationId>, outcome: Result<T>) -> Result<T> {
         match outcome {
             Err(Error::Store(StoreError::Altered { what, id })) => {
-                let damaged = DamagedRecord { conversation, what: what.to_owned(), id };
-                // The line belongs to the whole file: a reader must not take it for a part of the conversation.
-                self.line(Kind::Damaged, None, &damaged)?;
-                self.damaged.push(damaged);
+                self.damaged.push(DamagedRecord { conversation, what: what.to_owned(), id });
                 Ok(T::default())
             }
             outcome => outcome,

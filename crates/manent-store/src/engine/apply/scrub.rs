@@ -123,7 +123,7 @@ pub(crate) fn forget_words(tx: &mut Tx<'_>) -> Outcome<()> {
         (NameKind::Collection, "not exists (select 1 from memory m where m.collection_no = name.no)"),
     ];
     for (kind, unused) in UNUSED {
-        let sql = format!("select no from name where kind = $1 and value not like 'erased:%' and {unused}");
+        let sql = ["select no from name where kind = $1 and value not like 'erased:%' and ", unused].concat();
         let found: Vec<i64> = rows(tx.connection, &sql, [kind as i64], |row| row.get(0))?;
         for no in found {
             let sql = "update name set value = 'erased:' || no || ':' || $1 where no = $2";

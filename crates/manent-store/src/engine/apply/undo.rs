@@ -276,7 +276,7 @@ fn swap_flag(tx: &mut Tx<'_>, table: Flagged, key: i64, withdrawn: bool) -> Outc
     let (name, column) = flag_columns(table);
     // An erasure may have taken the row; then there is nothing to turn.
     let now: bool = maybe(tx.connection, &flag_read(table), [key], |row| row.get(0))?.unwrap_or(withdrawn);
-    let write = format!("update {name} set withdrawn = $1 where {column} = $2");
+    let write = ["update ", name, " set withdrawn = $1 where ", column, " = $2"].concat();
     execute(tx.connection, &write, (withdrawn, key))?;
     Ok(Image::Flag { table, key, withdrawn: now })
 }
@@ -304,5 +304,5 @@ pub(crate) fn flag_columns(table: Flagged) -> (&'static str, &'static str) {
 /// Returns how the flag of a row is read.
 pub(crate) fn flag_read(table: Flagged) -> String {
     let (name, key) = flag_columns(table);
-    format!("select withdrawn from {name} where {key} = $1")
+    ["select withdrawn from ", name, " where ", key, " = $1"].concat()
 }

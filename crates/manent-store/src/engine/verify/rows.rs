@@ -57,7 +57,8 @@ impl Verifier<'_> {
             for run in run.chunks(1_000) {
                 let ((table, first), _) = run[0];
                 let (name, column) = flag_columns(*table);
-                let sql = format!("select {column}, withdrawn from {name} where {column} between $1 and $2");
+                let read = ["select ", column, ", withdrawn from ", name].concat();
+                let sql = [&read, " where ", column, " between $1 and $2"].concat();
                 let last = first + run.len() as i64 - 1;
                 let found: BTreeMap<i64, bool> =
                     query(self.connection, &sql, (first, last), |row| Ok((row.get(0)?, row.get(1)?)))?
