@@ -111,6 +111,11 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Vec<Image>> {
     }
 }
 
+/// Says whether an erasure emptied the images of a journal row.
+pub(crate) fn is_scrubbed(before: &[u8]) -> bool {
+    before.first() == Some(&SCRUBBED)
+}
+
 /// Returns what stands for an image in the chain; a scrubbed image still knows it.
 pub(crate) fn digest(key: &DigestKey, before: Option<&[u8]>) -> Digest {
     match before {

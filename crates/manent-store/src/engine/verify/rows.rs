@@ -17,21 +17,30 @@ pub(super) const BESIDE: i64 = 0;
 
 /// The rows that a chain of the journal added, and whether each is withdrawn now; none where that is not known.
 #[derive(Default)]
-pub(super) struct Flags(BTreeMap<(Flagged, i64), Option<bool>>);
+pub(super) struct Flags {
+    rows: BTreeMap<(Flagged, i64), Option<bool>>,
+    /// An erasure emptied a later journal row, which may have had images of any row.
+    is_scrubbed: bool,
+}
 
 impl Flags {
     /// Takes in the images of the next journal row. An image is of the time before a change, so the flag is the other one now;
     /// before `is_covered` images were also written for flags that did not change.
     pub(super) fn replay(&mut self, before: Option<&[u8]>, is_covered: bool) {
+        if before.is_some_and(image::is_scrubbed) {
+            self.rows.values_mut().for_each(|withdrawn| *withdrawn = None);
+        }
         for (row, withdrawn) in flags_in(before) {
-            self.0.insert(row, is_covered.then_some(!withdrawn));
+            self.rows.insert(row, is_covered.then_some(!withdrawn));
         }
     }
 
     /// Takes in the images of the journal row before.
     pub(super) fn replay_backwards(&mut self, before: Option<&[u8]>, is_covered: bool) {
+        self.is_scrubbed |= before.is_some_and(image::is_scrubbed);
+        let is_known = is_covered && !self.is_scrubbed;
         for (row, withdrawn) in flags_in(before).into_iter().rev() {
-            self.0.entry(row).or_insert(is_covered.then_some(!withdrawn));
+            self.rows.entry(row).or_insert(is_known.then_some(!withdrawn));
         }
     }
 }
@@ -51,7 +60,7 @@ impl Verifier<'_> {
         if self.is_being_erased(conversation_no)? {
             return Ok(());
         }
-        let all: Vec<_> = expected.0.iter().collect();
+        let all: Vec<_> = expected.rows.iter().collect();
         // Numbers that follow each other are read at once: the events of a run are many.
         for run in all.chunk_by(|((table, key), _), ((next_table, next), _)| table == next_table && key + 1 == *next) {
             for run in run.chunks(1_000) {
