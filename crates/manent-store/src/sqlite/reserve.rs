@@ -40,7 +40,7 @@ impl Reserve {
         (for_deletion + grown.saturating_sub(bytes)).next_multiple_of(PART_BYTES)
     }
 
-    /// Allocates what is missing for a store of so many bytes, as far as the disk has space, and gives a surplus back. Says whether
+    /// Grows or shrinks the reserve to fit a store of this size, as far as the disk has space. Says whether
     /// nothing is missing.
     pub(crate) fn top_up(&self, grown: u64) -> bool {
         let wanted = self.wanted(grown);

@@ -182,7 +182,7 @@ struct Office {
     /// None after something broke; opened again for whoever asks next.
     link: Option<Link>,
     changed: watch::Sender<i64>,
-    /// None on a server: whoever looks after it keeps space free.
+    /// None on a server: its administrator keeps space free.
     reserve: Option<sqlite::Reserve>,
 }
 

@@ -1,6 +1,6 @@
 //! The messages of a conversation in the order in which a file has them.
 //!
-//! The shown path says what is written. What an import brought and somebody took out here is told as removed, and an edit
+//! The shown path says what is written. What an import brought and was removed here is reported as removed, and an edit
 //! takes over the record of the message that it replaced. What was said here behind it has no record.
 
 use crate::database::Database;

@@ -1,7 +1,7 @@
 //! A conversation whose messages have no ids, imported again: its list is aligned with the shown path by content, and the
 //! path becomes what a first import of the list would show.
 //!
-//! Used as long as nobody changed the path here. The new path is one branch that takes known messages by reference, so a
+//! Used while the path was not changed here. The new path is one branch that takes known messages by reference, so a
 //! message that a compression, a rotation or a mended file moved is neither stored again nor turned into an alternative.
 
 use super::filling::{Filling, Spot};

@@ -212,7 +212,7 @@ fn document_name(
     let Some(project) = project.or(listed.copied().next()) else { return Ok(given.to_owned()) };
     let name = qualified(given, project);
     match find(&name)? {
-        // Somebody with a key for everything has moved it away.
+        // A key without limits has moved it away.
         Some(false) => Err(taken("document", [kind, "/", given].concat())),
         Some(true) | None => Ok(name),
     }

@@ -11,7 +11,7 @@ use crate::query::{Documents, DocumentsQuery};
 use manent_model::{Document, Micros, ProjectId, Realm};
 use std::collections::{HashMap, HashSet};
 
-/// Reads documents. Of those that belong to no project nobody who is limited sees any.
+/// Reads documents. A key that is limited to projects sees no document outside them.
 pub(crate) fn documents(reading: &mut Reading<'_>, realm: &Realm, query: &DocumentsQuery) -> Outcome<Documents> {
     let mut found = documents_within(reading, realm, query)?;
     let Some(projects) = &realm.projects else { return Ok(found) };

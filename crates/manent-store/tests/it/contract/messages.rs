@@ -362,7 +362,7 @@ pub async fn a_thread_is_what_answers_and_what_is_answered(store: &dyn Store) {
     assert_eq!(unknown.code(), "not_found");
 }
 
-/// A text of so many kibibytes.
+/// A text of this many kibibytes.
 fn long(kibibytes: usize) -> String {
     "x".repeat(kibibytes << 10)
 }

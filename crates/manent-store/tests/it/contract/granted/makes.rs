@@ -229,7 +229,7 @@ pub async fn two_keys_never_answer_each_others_requests(whole: &Whole) {
     }
 }
 
-/// A name that is used outside answers as one that is free: nobody can tell which names others use.
+/// A name that is used outside answers as a free one, so a limited key cannot tell which names others use.
 pub async fn document_name_used_outside_answers_as_a_free_one(whole: &Whole) {
     let world = World::new(whole).await;
     let put = |id: &str, body: &str| Change::PutDocument {
