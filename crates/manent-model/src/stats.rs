@@ -22,12 +22,24 @@ pub struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, other: &Self) {
+    /// Adds another tally.
+    pub fn add(&mut self, other: &Self) {
         self.messages += other.messages;
         self.words += other.words;
         self.tokens += other.tokens;
         self.timed += other.timed;
-        self.response_micros = self.response_micros.saturating_add(other.response_micros);
+        self.response_micros += other.response_micros;
+    }
+
+    /// Returns the tally with every number negated: adding it takes the original away.
+    pub fn negated(self) -> Self {
+        Self {
+            messages: -self.messages,
+            words: -self.words,
+            tokens: -self.tokens,
+            timed: -self.timed,
+            response_micros: -self.response_micros,
+        }
     }
 }
 
@@ -97,35 +109,58 @@ impl Counted {
     }
 }
 
-/// Adds up the messages of one path in order.
-#[derive(Debug, Default)]
+/// A later answer has no response time: the gap is an absence, or an imported time that is wrong. The bound also keeps sums exact:
+/// a hundred million answers fit into 64 bits.
+const RESPONSE_MICROS_MAX: i64 = 86_400_000_000;
+
+impl Stats {
+    /// Adds a tally of messages that share a day, a role and a model.
+    pub fn add(&mut self, day: i64, role: &str, model: Option<&str>, tally: &Tally) {
+        self.total.add(tally);
+        self.by_day.entry(day).or_default().add(tally);
+        entry(&mut self.by_role, role).add(tally);
+        if let Some(model) = model {
+            entry(&mut self.by_model, model).add(tally);
+        }
+    }
+}
+
+fn entry<'a>(tallies: &'a mut BTreeMap<String, Tally>, name: &str) -> &'a mut Tally {
+    if !tallies.contains_key(name) {
+        tallies.insert(name.to_owned(), Tally::default());
+    }
+    tallies.get_mut(name).expect("inserted above")
+}
+
+/// Tallies the messages of one path in order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counter {
-    asked_at: Option<Micros>,
+    /// The time of a question that has no answer yet. A counter made with it continues where another one stopped.
+    pub asked_at: Option<Micros>,
 }
 
 impl Counter {
-    /// Adds the next message of the path.
+    /// Adds the next message of the path to statistics.
     pub fn add(&mut self, stats: &mut Stats, message: &Counted) {
-        let mut tally = Tally { messages: 1, words: message.words, tokens: message.tokens, ..Tally::default() };
-        match message.role.as_str() {
-            "user" => self.asked_at = message.at,
+        let tally = self.tally(&message.role, message.at, message.words, message.tokens);
+        stats.add(message.day, &message.role, message.model.as_deref(), &tally);
+    }
+
+    /// Returns the tally of the next message of the path. `at` is its time, if that is known exactly.
+    pub fn tally(&mut self, role: &str, at: Option<Micros>, words: i64, tokens: i64) -> Tally {
+        let mut tally = Tally { messages: 1, words, tokens, ..Tally::default() };
+        match role {
+            "user" => self.asked_at = at,
             // The first answer after a question has a response time; tool rounds after it do not.
             "assistant" | "bot" => {
-                if let (Some(asked), Some(answered)) = (self.asked_at.take(), message.at)
-                    && answered >= asked
-                {
-                    tally.timed = 1;
-                    // Imported times may lie at the ends of what can be counted.
-                    tally.response_micros = answered.0.saturating_sub(asked.0);
+                let response =
+                    self.asked_at.take().zip(at).and_then(|(asked, answered)| answered.0.checked_sub(asked.0));
+                if let Some(micros @ 0..=RESPONSE_MICROS_MAX) = response {
+                    (tally.timed, tally.response_micros) = (1, micros);
                 }
             }
             _ => {}
         }
-        stats.total.add(&tally);
-        stats.by_day.entry(message.day).or_default().add(&tally);
-        stats.by_role.entry(message.role.clone()).or_default().add(&tally);
-        if let Some(model) = &message.model {
-            stats.by_model.entry(model.clone()).or_default().add(&tally);
-        }
+        tally
     }
 }

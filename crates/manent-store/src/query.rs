@@ -1,11 +1,13 @@
 //! What can be asked of a store.
 
+use crate::error::StoreError;
 use crate::journal_kind::JournalKind;
 use crate::list_cursor::ListCursor;
 use crate::transaction::{Position, Why};
 use manent_model::{
-    Author, Bookmark, BranchId, Call, Conversation, ConversationId, ConversationKind, ConversationStatus, Document,
-    Event, Fold, Input, Lease, Memory, Message, MessageId, Micros, Note, ProjectId, State, Stretch, ToolCall, ToolStep,
+    Author, Bookmark, BranchId, Call, Conversation, ConversationId, ConversationKind, ConversationStatus, Day,
+    Document, Event, Fold, Input, Lease, Memory, Message, MessageId, Micros, Note, ProjectId, State, Stretch, ToolCall,
+    ToolStep,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -446,16 +448,48 @@ pub enum Step {
     Redo,
 }
 
-/// Which messages to count.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum StatsQuery {
-    /// Those on the shown path of one conversation.
-    Conversation(ConversationId),
-    /// Those on the shown paths of all conversations that are active or archived.
-    Everything,
-    /// The same, of one project.
-    Project(ProjectId),
+/// Which messages to count: those on the shown paths of all conversations that are active or archived, unless it says less.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct StatsQuery {
+    /// Only this conversation, whatever its status. Not together with `project` or `tag`.
+    pub conversation: Option<ConversationId>,
+    /// Only the conversations of this project.
+    pub project: Option<ProjectId>,
+    /// Only the conversations with this tag.
+    pub tag: Option<String>,
+    /// Only messages of this day (in UTC) or later.
+    pub since: Option<Day>,
+    /// Only messages of days before this one.
+    pub until: Option<Day>,
+}
+
+impl StatsQuery {
+    /// Counts one conversation.
+    pub fn conversation(id: ConversationId) -> Self {
+        Self { conversation: Some(id), ..Self::default() }
+    }
+
+    /// Counts the conversations of a project.
+    pub fn project(id: ProjectId) -> Self {
+        Self { project: Some(id), ..Self::default() }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        match self.conversation.is_some() && (self.project.is_some() || self.tag.is_some()) {
+            true => Err(StoreError::Invalid("statistics of one conversation take no project and no tag".to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn has_days(&self) -> bool {
+        self.since.is_some() || self.until.is_some()
+    }
+
+    /// The days to count.
+    pub(crate) fn days(&self) -> std::ops::Range<i64> {
+        self.since.map_or(i64::MIN, |day| day.0)..self.until.map_or(i64::MAX, |day| day.0)
+    }
 }
 
 /// Which imported things to read.

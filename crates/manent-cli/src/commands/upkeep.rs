@@ -10,7 +10,7 @@ use crate::screen::{BOLD, Cell, DIM, Screen, Table, print};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use manent::model::stats::Tally;
-use manent::model::{AuditActor, DEFAULT_TENANT};
+use manent::model::{AuditActor, DEFAULT_TENANT, Day};
 use manent::store::system::{AuditReport, By};
 use manent::store::{JournalEntry, JournalQuery, StatsQuery, VerifyReport};
 use manent::{Database, Place, Tenants};
@@ -26,15 +26,28 @@ pub struct Stats {
     /// Only the conversations of this project.
     #[arg(long, conflicts_with = "conversation")]
     project: Option<String>,
+    /// Only the conversations with this tag.
+    #[arg(long, conflicts_with = "conversation")]
+    tag: Option<String>,
+    /// Only messages of this day or later, in UTC: 2026-11-16.
+    #[arg(long, value_name = "DATE")]
+    since: Option<Day>,
+    /// Only messages before this day.
+    #[arg(long, value_name = "DATE")]
+    until: Option<Day>,
 }
 
 impl Stats {
     pub async fn run(self, desk: &Desk) -> Result<()> {
-        let query = match (&self.conversation, &self.project) {
-            (Some(text), _) => StatsQuery::Conversation(desk.conversation(text).await?),
-            (None, Some(text)) => StatsQuery::Project(desk.database.resolve_project(text).await?),
-            (None, None) => StatsQuery::Everything,
+        let conversation = match &self.conversation {
+            Some(text) => Some(desk.conversation(text).await?),
+            None => None,
         };
+        let project = match &self.project {
+            Some(text) => Some(desk.database.resolve_project(text).await?),
+            None => None,
+        };
+        let query = StatsQuery { conversation, project, tag: self.tag, since: self.since, until: self.until };
         let stats = desk.database.stats(query).await?;
         if desk.screen.json {
             return desk.screen.json(&stats);

@@ -7,18 +7,16 @@ use crate::operation::{Need, Operation, group};
 use crate::problem::{Answer, Problem};
 use axum::extract::State;
 use axum::http::{Method, StatusCode};
-use manent::model::{ProjectId, Stats};
+use manent::BackupPlan;
+use manent::model::Stats;
 use manent::store::{BackupReport, DoctorReport, StatsQuery, VerifyReport};
-use manent::{BackupPlan, ConversationId};
-use schemars::JsonSchema;
-use serde::Deserialize;
 
 pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::GET, "/stats", "getStats", stats)
             .says("Counts messages, words, tokens and response times, by day, model and role.")
             .library("stats")
-            .query::<StatsParameters>()
+            .query::<StatsQuery>()
             .answers::<Stats>(200)
             .may_take_long(),
         Operation::new(Method::POST, "/verify", "verify", verify)
@@ -50,23 +48,7 @@ pub(super) fn operations() -> Vec<Operation> {
     group("Upkeep", operations)
 }
 
-/// What to count.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct StatsParameters {
-    /// Only this conversation.
-    conversation: Option<ConversationId>,
-    /// Only the conversations of this project.
-    project: Option<ProjectId>,
-}
-
-async fn stats(Here(database): Here, Asked(asked): Asked<StatsParameters>) -> Answer<axum::Json<Stats>> {
-    let query = match (asked.conversation, asked.project) {
-        (None, None) => StatsQuery::Everything,
-        (Some(conversation), None) => StatsQuery::Conversation(conversation),
-        (None, Some(project)) => StatsQuery::Project(project),
-        _ => return Err(Problem::invalid("either a conversation or a project")),
-    };
+async fn stats(Here(database): Here, Asked(query): Asked<StatsQuery>) -> Answer<axum::Json<Stats>> {
     Ok(axum::Json(database.stats(query).await?))
 }
 

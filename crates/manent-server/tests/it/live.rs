@@ -57,7 +57,7 @@ async fn stopping_ends_tails_and_finishes_what_was_accepted() {
     }
     while events.next().await.expect("an end, not a break").is_some() {}
     let database = manent::Database::open_at(&place).expect("the store");
-    let kept = database.stats(StatsQuery::Everything).await.expect("statistics").conversations;
+    let kept = database.stats(StatsQuery::default()).await.expect("statistics").conversations;
     assert!(acknowledged > 0);
     assert_eq!(kept, i64::from(acknowledged), "what was accepted was answered, and what was answered is kept");
     drop(kept_in);

@@ -28,6 +28,7 @@ pub(crate) mod steps;
 pub(crate) mod ahead;
 pub(crate) mod read;
 pub(crate) mod search;
+pub(crate) mod statistics;
 pub(crate) mod verify;
 pub(crate) mod turns;
 pub(crate) mod queue;

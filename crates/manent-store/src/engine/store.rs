@@ -6,6 +6,7 @@ use super::queue::{Job, Queue};
 use super::read::{self, Reading};
 use super::search::indexing::Indexing;
 use super::search::{SEARCHING, look};
+use super::statistics::{self, COUNTING};
 use super::view::{View, whole};
 use super::within::{guard, guard_known};
 use crate::error::{Result, StoreError};
@@ -286,27 +287,12 @@ impl<E: Engine> Store for E {
     }
 
     async fn stats(&self, query: StatsQuery) -> Result<Stats> {
-        let mut list = ListQuery {
-            statuses: vec![ConversationStatus::Active, ConversationStatus::Archived],
-            limit: PAGE_MAX,
-            ..ListQuery::default()
-        };
-        match query {
-            StatsQuery::Conversation(id) => return count(self, vec![id], Stats::default()).await,
-            StatsQuery::Everything => {}
-            StatsQuery::Project(project) => list.project = Some(project),
-        }
-        let mut stats = Stats::default();
-        loop {
-            let page = self.conversations(list.clone()).await?;
-            for part in page.conversations.chunks(16) {
-                let ids = part.iter().map(|conversation| conversation.id).collect();
-                stats = count(self, ids, stats).await?;
-            }
-            match page.next {
-                Some(next) => list.after = Some(next),
-                None => return Ok(stats),
-            }
+        query.check()?;
+        let (realm, asked) = (self.realm().clone(), query.clone());
+        let answered = self.read(COUNTING, move |reading| statistics::answer(reading, &realm, &asked)).await?;
+        match answered {
+            Some(stats) => Ok(stats),
+            None => count_by_walking(self, query).await,
         }
     }
 
@@ -353,21 +339,47 @@ impl<E: Engine> Store for E {
     }
 }
 
-async fn count<E: Engine>(engine: &E, ids: Vec<ConversationId>, counted: Stats) -> Result<Stats> {
+/// Counts conversation by conversation, a few in each read so that none takes long.
+async fn count_by_walking<E: Engine>(engine: &E, query: StatsQuery) -> Result<Stats> {
+    if let Some(id) = query.conversation {
+        return count(engine, vec![id], query, Stats::default()).await;
+    }
+    let mut list = ListQuery {
+        statuses: vec![ConversationStatus::Active, ConversationStatus::Archived],
+        project: query.project,
+        tag: query.tag.clone(),
+        limit: PAGE_MAX,
+        ..ListQuery::default()
+    };
+    let mut stats = Stats::default();
+    loop {
+        let page = engine.conversations(list.clone()).await?;
+        for part in page.conversations.chunks(16) {
+            let ids = part.iter().map(|conversation| conversation.id).collect();
+            stats = count(engine, ids, query.clone(), stats).await?;
+        }
+        match page.next {
+            Some(next) => list.after = Some(next),
+            None => return Ok(stats),
+        }
+    }
+}
+
+async fn count<E: Engine>(engine: &E, ids: Vec<ConversationId>, query: StatsQuery, counted: Stats) -> Result<Stats> {
     let realm = engine.realm().clone();
     let counting = move |reading: &mut Reading<'_>| {
         let mut stats = counted.clone();
         for id in &ids {
             let guarded = guard(reading.connection, &realm, *id);
-            match guarded.and_then(|()| read::stats::add_conversation(reading, *id, &mut stats)) {
+            match guarded.and_then(|()| statistics::path::add_conversation(reading, *id, &query, &mut stats)) {
                 // It may have gone between the list and the count.
-                Err(Fault::Refused(StoreError::NotFound { .. })) if stats.conversations > 0 => {}
+                Err(Fault::Refused(StoreError::NotFound { .. })) if query.conversation.is_none() => {}
                 outcome => outcome?,
             }
         }
         Ok(stats)
     };
-    engine.read("counting", counting).await
+    engine.read("reading messages to count them", counting).await
 }
 
 /// Runs long work on a thread of its own; the caller's runtime goes on.

@@ -6,7 +6,7 @@
 use super::client::Client;
 use super::migrate::{self, connect};
 use super::options::PostgresOptions;
-use super::tenant::TABLES;
+use super::tenant::{INDEX_TABLES, TABLES};
 use crate::engine::cell::Held;
 use crate::engine::connection::{Found, Ran, begin_reading, each, end_reading, execute, one, rows};
 use crate::engine::verify::{Indexes, verify};
@@ -15,8 +15,8 @@ use crate::maintenance::BackupReport;
 use crate::sqlite;
 use std::path::Path;
 
-/// Numbers that a copy finds by itself, and an index that it makes by itself.
-const NOT_COPIED: [&str; 3] = ["counter", "search_cursor", "search_doc"];
+/// Numbers that a copy finds by itself.
+const COUNTER: &str = "counter";
 
 /// How many rows travel at a time.
 const ROWS: usize = 500;
@@ -34,7 +34,7 @@ pub(super) fn backup(options: &PostgresOptions, to: &Path) -> Result<BackupRepor
 fn copy(client: &Client, file: &rusqlite::Connection) -> Ran<()> {
     execute(file, "pragma foreign_keys = off", ())?;
     execute(file, "begin immediate", ())?;
-    for table in TABLES.iter().filter(|table| !NOT_COPIED.contains(table)) {
+    for table in TABLES.iter().filter(|table| **table != COUNTER && !INDEX_TABLES.contains(table)) {
         execute(file, &["delete from ", table].concat(), ())?;
         copy_table(client, file, table)?;
     }
@@ -103,7 +103,7 @@ fn fill(client: &Client, file: &rusqlite::Connection) -> Ran<bool> {
         return Ok(false);
     }
     execute(client, "delete from meta", ())?;
-    for table in migrate::tables_in_order().filter(|table| !NOT_COPIED.contains(table)) {
+    for table in migrate::tables_in_order().filter(|table| *table != COUNTER && !INDEX_TABLES.contains(table)) {
         fill_table(client, file, table)?;
     }
     for (table, last) in given_numbers(file)? {
@@ -131,7 +131,7 @@ fn given_numbers(file: &rusqlite::Connection) -> Ran<Vec<(String, i64)>> {
     let mut given: Vec<(String, i64)> =
         rows(file, "select name, seq from sqlite_sequence", (), |row| Ok((row.get(0)?, row.get(1)?)))?;
     // Only some tables have a sequence there; on a server all that number their rows count.
-    for table in TABLES.iter().filter(|table| !NOT_COPIED.contains(table)) {
+    for table in TABLES.iter().filter(|table| **table != COUNTER && !INDEX_TABLES.contains(table)) {
         if columns_of(file, table)?.iter().any(|column| column == "no") {
             let sql = ["select coalesce(max(no), 0) from ", table].concat();
             given.push(((*table).to_owned(), one(file, &sql, (), |row| row.get(0))?));

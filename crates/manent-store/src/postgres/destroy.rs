@@ -2,6 +2,7 @@
 
 use super::migrate::{connect, tables_in_order};
 use super::options::PostgresOptions;
+use super::tenant::INDEX_TABLES;
 use crate::destroyed::Destroyed;
 use crate::engine::connection::Ran;
 use crate::error::Result;
@@ -9,17 +10,14 @@ use crate::error::Result;
 /// The numbers that a tenant gave; a writer takes the lock of one of them, and without them nothing is indexed.
 const COUNTER: &str = "counter";
 
-/// The index: a process that still has the store open fills it as long as there are messages. The cursor is first, and held by
-/// whoever is filling.
-const INDEX: [&str; 2] = ["search_cursor", "search_doc"];
-
 /// Removes every row of a tenant.
 pub(super) fn destroy(options: &PostgresOptions) -> Result<Destroyed> {
     let client = connect(options)?.without_hurry();
+    // The index goes last: a process that still has the store open fills it as long as there are messages.
     // What refers to something goes before it; the counters go first: whoever writes needs them, and writes no more.
-    let is_other = |table: &&str| *table != COUNTER && !INDEX.contains(table);
+    let is_other = |table: &&str| *table != COUNTER && !INDEX_TABLES.contains(table);
     let others: Vec<&str> = tables_in_order().filter(is_other).collect();
-    let tables = [COUNTER].into_iter().chain(others.into_iter().rev()).chain(INDEX);
+    let tables = [COUNTER].into_iter().chain(others.into_iter().rev()).chain(INDEX_TABLES);
     let mut gone = Destroyed::default();
     for table in tables {
         let sql = ["delete from ", table].concat();

@@ -13,6 +13,7 @@ use crate::engine::read::Reading;
 use crate::engine::search::feed::{self, CURSOR, Cursor};
 use crate::engine::search::indexing::Round;
 use crate::engine::search::{Doc, DocKey, DocKind, docs};
+use crate::engine::statistics;
 use crate::error::Result;
 use manent_model::DigestKey;
 
@@ -82,6 +83,7 @@ impl Work {
             Some(cursor) if feed::is_ours(&reading, cursor)? => cursor,
             _ => {
                 execute(client, "delete from search_doc where key = key", ())?;
+                statistics::clear(client.into())?;
                 Cursor::default()
             }
         };
@@ -103,9 +105,11 @@ impl Work {
                 replace(client, DocKey::new(DocKind::Fold, no), doc.as_ref())?;
             }
         }
-        set_cursor(client, feed.cursor)?;
+        let cursor = feed.cursor;
+        statistics::update(client.into(), &mut reading, feed.counts)?;
+        set_cursor(client, cursor)?;
         client.run("commit")?;
-        Ok(Round::More { position: feed.cursor.position, waiting: 0, rest: false })
+        Ok(Round::More { position: cursor.position, waiting: 0, rest: false })
     }
 }
 

@@ -12,7 +12,7 @@ use crate::transaction::Position;
 use manent_model::DigestKey;
 use tokio_postgres::error::SqlState;
 
-const MIGRATIONS: [&str; 10] = [
+const MIGRATIONS: [&str; 11] = [
     include_str!("migrations/0001_conversations.sql"),
     include_str!("migrations/0002_attached.sql"),
     include_str!("migrations/0003_runs.sql"),
@@ -23,6 +23,7 @@ const MIGRATIONS: [&str; 10] = [
     include_str!("migrations/0008_writers.sql"),
     include_str!("migrations/0009_streams.sql"),
     include_str!("migrations/0010_row_macs.sql"),
+    include_str!("migrations/0011_statistics.sql"),
 ];
 
 /// The newest schema that this program knows.

@@ -5,7 +5,7 @@
 //! gets the condition, and what it inserts gets the column. So no statement can forget it.
 
 /// The tables that have rows of tenants.
-pub(super) const TABLES: [&str; 37] = [
+pub(super) const TABLES: [&str; 41] = [
     "author",
     "blob",
     "blob_piece",
@@ -37,6 +37,10 @@ pub(super) const TABLES: [&str; 37] = [
     "search_cursor",
     "search_doc",
     "source",
+    "stat_cell",
+    "stat_conversation",
+    "stat_member",
+    "stat_total",
     "state",
     "stream",
     "tag",
@@ -44,6 +48,10 @@ pub(super) const TABLES: [&str; 37] = [
     "tool_step",
     "vector",
 ];
+
+/// The tables of the index: made again from the others, and in no backup. The cursor is first: whoever fills the index holds it.
+pub(super) const INDEX_TABLES: [&str; 6] =
+    ["search_cursor", "search_doc", "stat_conversation", "stat_member", "stat_cell", "stat_total"];
 
 /// The tables of the system store begin with this; they have no rows of tenants.
 const SYSTEM: &str = "system_";

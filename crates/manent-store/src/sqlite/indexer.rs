@@ -140,7 +140,7 @@ impl Work {
         // seen earlier than that would bring it back.
         index.begin()?;
         begin_reading(file.into())?;
-        let Seen { cursor, feed, unsure, stays_empty, .. } = Seen::look(&reading, index, anew)?;
+        let Seen { cursor, mut feed, unsure, stays_empty, .. } = Seen::look(&reading, index, anew)?;
         if stays_empty {
             index.roll_back();
             return Ok(Round::More { position: 0, waiting: 0, rest: true });
@@ -150,8 +150,11 @@ impl Work {
         }
         make_sure(&mut reading, index, unsure)?;
         let (mut came, mut listed) = (0, 0);
-        match &feed {
-            Some(feed) => (came, listed) = (feed.len(), take_in(&mut reading, index, feed)?),
+        match &mut feed {
+            Some(feed) => {
+                (came, listed) = (feed.len(), take_in(&mut reading, index, feed)?);
+                index.count(&mut reading, std::mem::take(&mut feed.counts))?;
+            }
             None if is_idle => index.gather()?,
             None => {}
         }

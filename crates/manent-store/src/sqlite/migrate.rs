@@ -13,7 +13,7 @@ pub(super) struct Migration {
     pub sql: &'static str,
 }
 
-pub(super) const MIGRATIONS: [Migration; 10] = [
+pub(super) const MIGRATIONS: [Migration; 11] = [
     Migration { number: 1, sql: include_str!("migrations/0001_conversations.sql") },
     Migration { number: 2, sql: include_str!("migrations/0002_attached.sql") },
     Migration { number: 3, sql: include_str!("migrations/0003_runs.sql") },
@@ -24,6 +24,7 @@ pub(super) const MIGRATIONS: [Migration; 10] = [
     Migration { number: WRITERS, sql: include_str!("migrations/0008_writers.sql") },
     Migration { number: STREAMS, sql: include_str!("migrations/0009_streams.sql") },
     Migration { number: ROW_MACS, sql: include_str!("migrations/0010_row_macs.sql") },
+    Migration { number: 11, sql: include_str!("migrations/0011_statistics.sql") },
 ];
 
 /// What these make is filled with what conversations and the journal say, which no statement can read.

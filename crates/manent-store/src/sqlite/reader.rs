@@ -10,6 +10,7 @@ use crate::engine::fault::{Fault, Outcome};
 use crate::engine::read::Reading;
 use crate::engine::readers::Reader;
 use crate::engine::search::SEARCHING;
+use crate::engine::statistics::COUNTING;
 use crate::error::Result;
 use manent_model::DigestKey;
 use rusqlite::Connection;
@@ -19,10 +20,15 @@ use std::time::{Duration, Instant};
 /// No read may keep the WAL from being copied for long.
 const READ_MAX: Duration = Duration::from_secs(5);
 
+/// Says whether a read opens the index.
+fn uses_index(doing: &str) -> bool {
+    matches!(doing, SEARCHING | COUNTING)
+}
+
 /// A connection that reads, with what it remembers.
 pub(super) struct SqliteReader {
     connection: Connection,
-    /// Opened for the first search.
+    /// Opened for the first search or statistics.
     index: Option<(IndexReader, Slot)>,
     /// The store lets go of its connections before it ends.
     member: Arc<Member>,
@@ -76,7 +82,7 @@ impl SqliteReader {
         read: &impl Fn(&mut Reading<'_>) -> Outcome<T>,
     ) -> Outcome<T> {
         let connection = &self.connection;
-        let index = self.index.as_ref().map(|(index, _)| &index.connection).filter(|_| doing == SEARCHING);
+        let index = self.index.as_ref().map(|(index, _)| &index.connection).filter(|_| uses_index(doing));
         // The index first: what it does not know yet is then in the file.
         if let Some(index) = index {
             execute(index, "begin", ())?;
@@ -110,12 +116,12 @@ impl Reader for SqliteReader {
         let until = Instant::now() + READ_MAX;
         let guard = self.connection.progress_handler(100_000, Some(move || Instant::now() > until));
         guard.map_err(|error| failed(doing, error))?;
-        if doing == SEARCHING {
+        if uses_index(doing) {
             self.open_index();
         }
         let mut outcome = self.inside(key, doing, &read);
         self.roll_back();
-        if doing == SEARCHING
+        if uses_index(doing)
             && self.index.is_some()
             && matches!(&outcome, Err(Fault::Engine(error)) if error.is_damage())
         {

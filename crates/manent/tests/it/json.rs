@@ -62,7 +62,7 @@ async fn what_is_handed_out_has_a_schema() {
     survives(&attached);
     survives(&attached.tool_calls[0]);
     survives(&database.journal(JournalQuery::default()).await.expect("read"));
-    survives(&database.stats(StatsQuery::Everything).await.expect("counted"));
+    survives(&database.stats(StatsQuery::default()).await.expect("counted"));
     survives(&database.verify().await.expect("checked"));
     survives(&database.doctor().await.expect("looked"));
     survives(&database.backup(database.folder.path().join("copy")).await.expect("copied"));
@@ -156,7 +156,7 @@ fn what_is_taken_in_is_read_to_the_letter_and_nothing_else() {
     for example in [Scope::Everything, Scope::Beside, Scope::Conversation(id(ConversationId::new))] {
         survives(&example);
     }
-    for example in [StatsQuery::Everything, StatsQuery::Project(id(ProjectId::new))] {
+    for example in [StatsQuery::default(), StatsQuery::project(id(ProjectId::new))] {
         survives(&example);
     }
     survives(&Tail::Keep);

@@ -123,12 +123,12 @@ async fn statistics_count_the_shown_path_by_day_model_and_role() {
     database.append_many(chat, vec![ask, answer]).await.expect("added");
     let late = MessageDraft::user("thanks").at(Time::exact(day * 11));
     database.append(chat, late).await.expect("added");
-    let stats = database.stats(StatsQuery::Everything).await.expect("counted");
+    let stats = database.stats(StatsQuery::default()).await.expect("counted");
     assert_eq!((stats.conversations, stats.total.messages, stats.total.words, stats.total.tokens), (1, 3, 5, 7));
     assert_eq!((stats.total.timed, stats.total.response_micros), (1, 2_500_000));
     assert_eq!((stats.by_day[&10].messages, stats.by_day[&11].messages), (2, 1));
     assert_eq!((stats.by_role["user"].words, stats.by_model["glm"].tokens), (4, 7));
-    assert_eq!(database.stats(StatsQuery::Conversation(chat)).await.expect("counted"), stats);
+    assert_eq!(database.stats(StatsQuery::conversation(chat)).await.expect("counted"), stats);
 }
 
 #[tokio::test]

@@ -12,7 +12,6 @@ mod document;
 pub(crate) mod blob;
 pub(crate) mod journal;
 pub(crate) mod ids;
-pub(crate) mod stats;
 
 use super::cache::Caches;
 use super::connection::Connection;

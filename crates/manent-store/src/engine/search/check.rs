@@ -5,6 +5,7 @@ use super::super::connection::{Connection, begin_reading, each, end_reading, fur
 use super::super::fault::{Fault, Outcome};
 use super::super::read::Reading;
 use super::super::read::message::read_row;
+use super::super::statistics;
 use super::feed::{self, Cursor};
 use super::slot::{NUMBERS, SLOTS, for_each_slot, number_of, places, slot_of};
 use super::{Doc, DocKey, DocKind, docs, tail};
@@ -116,6 +117,7 @@ impl<'a, 'r> Checker<'a, 'r> {
         self.messages()?;
         self.others("select no from conversation where no > $1 order by no limit $2", DocKind::Conversation)?;
         self.others("select no from fold where no > $1 order by no limit $2", DocKind::Fold)?;
+        self.statistics()?;
         // What came or went meanwhile shows in the sums of its group; then only what is missing is told.
         let is_same = version(self.reading)? == self.version;
         if is_same && self.wrong.is_empty() && destroyed == self.destroyed()? && destroyed == 0 {
@@ -202,6 +204,21 @@ impl<'a, 'r> Checker<'a, 'r> {
             }
             self.breathe()?;
         }
+    }
+
+    /// Compares the sums of statistics.
+    fn statistics(&mut self) -> Outcome<()> {
+        let mut after = 0;
+        loop {
+            let (last, wrong) = statistics::check::check_page(self.reading, after)?;
+            self.wrong.extend(wrong);
+            self.breathe()?;
+            let Some(last) = last else { break };
+            after = further(after, Some(last)).ok_or_else(|| StoreError::altered("row", last))?;
+        }
+        let totals = statistics::check::check_totals(self.reading)?;
+        self.wrong.extend(totals);
+        Ok(())
     }
 
     fn expect(&mut self, doc: &Doc, is_new: bool) -> Outcome<()> {

@@ -6,6 +6,7 @@ use super::super::facts::MessageFacts;
 use super::super::fault::{Fault, Outcome};
 use super::super::read::Reading;
 use super::super::read::message::in_ranges;
+use super::super::statistics::Changes;
 use super::docs;
 use super::{Doc, DocKey, DocKind, Entry};
 use crate::error::StoreError;
@@ -34,19 +35,25 @@ pub(crate) struct Cursor {
 /// The name under which a cursor is kept, where it is kept.
 pub(crate) const CURSOR: &str = "search";
 
+/// The version of what the index holds besides tokens: 1 added the sums of statistics.
+const CONTENT_VERSION: u32 = 1;
+
+/// Changes whenever an index that was filled before has to be filled again.
+const INDEX_VERSION: [u8; 4] = (ANALYZER_VERSION | CONTENT_VERSION << 16).to_le_bytes();
+
 impl Cursor {
-    /// Writes it down, with the rules by which texts are taken apart: under other rules the index is worth nothing.
+    /// Encodes it behind the version of the index: an index of another version is made again.
     pub(crate) fn encode(self) -> Vec<u8> {
-        let mut bytes = ANALYZER_VERSION.to_le_bytes().to_vec();
+        let mut bytes = INDEX_VERSION.to_vec();
         bytes.extend_from_slice(&self.position.to_le_bytes());
         bytes.extend_from_slice(&self.row.to_le_bytes());
         bytes.extend_from_slice(&self.digest.0);
         bytes
     }
 
-    /// Reads it; none if it was written under other rules.
+    /// Decodes it; none if it is of another version.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let rest = bytes.strip_prefix(&ANALYZER_VERSION.to_le_bytes()[..])?;
+        let rest = bytes.strip_prefix(&INDEX_VERSION[..])?;
         let (position, rest) = rest.split_first_chunk::<8>()?;
         let (row, rest) = rest.split_first_chunk::<8>()?;
         let digest = Digest(rest.try_into().ok()?);
@@ -65,6 +72,8 @@ pub(crate) struct Feed {
     pub conversations: BTreeSet<i64>,
     /// Conversations that may have more folds.
     pub folded: BTreeSet<i64>,
+    /// Conversations whose statistics may have changed.
+    pub counts: Changes,
 }
 
 impl Feed {
@@ -95,6 +104,7 @@ pub(crate) fn after(reading: &Reading<'_>, cursor: Cursor) -> Outcome<Option<Fee
             }
             _ => {}
         }
+        feed.counts.add(kind, conversation_no);
         if let Some(no) = conversation_no {
             if shows_in_conversation(kind) {
                 feed.conversations.insert(no);

@@ -221,7 +221,14 @@ impl Verifier<'_> {
     fn path(&mut self, id: ConversationId) -> Outcome<()> {
         let shown = self.reading(|reading| conversation::one(reading, &ConversationRef::Id(id)))?;
         let mut stats = Stats::default();
-        self.reading(|reading| crate::engine::read::stats::add_conversation(reading, id, &mut stats))?;
+        self.reading(|reading| {
+            crate::engine::statistics::path::add_conversation(
+                reading,
+                id,
+                &crate::query::StatsQuery::default(),
+                &mut stats,
+            )
+        })?;
         let counted = (stats.total.messages, stats.total.words, stats.total.tokens);
         match shown {
             Some(shown) if (shown.messages, shown.words, shown.tokens) != counted => {

@@ -55,3 +55,50 @@ create table unsure (
   key integer primary key,
   position integer not null
 ) strict;
+
+create table stat_conversation (
+  -- How far the shown path of a conversation is counted, and the time of a question whose answer is not counted yet.
+  conversation_no integer primary key,
+  branch_no integer not null,
+  key integer not null,
+  asked_at integer
+) strict;
+
+create table stat_member (
+  -- The scopes that include a conversation: the store (kind 0), its project (1), its tags (2).
+  kind integer not null,
+  no integer not null,
+  conversation_no integer not null,
+  primary key (kind, no, conversation_no)
+) strict, without rowid;
+create index stat_member_conversation on stat_member(conversation_no);
+
+create table stat_cell (
+  -- Tallies of the counted messages of a conversation by day, role and model (0: unknown).
+  conversation_no integer not null,
+  day integer not null,
+  role_no integer not null,
+  model_no integer not null,
+  messages integer not null,
+  words integer not null,
+  tokens integer not null,
+  timed integer not null,
+  response_micros integer not null,
+  primary key (conversation_no, day, role_no, model_no)
+) strict, without rowid;
+create index stat_cell_day on stat_cell(day, conversation_no);
+
+create table stat_total (
+  -- The sums of the cells of all conversations of a scope.
+  kind integer not null,
+  no integer not null,
+  day integer not null,
+  role_no integer not null,
+  model_no integer not null,
+  messages integer not null,
+  words integer not null,
+  tokens integer not null,
+  timed integer not null,
+  response_micros integer not null,
+  primary key (kind, no, day, role_no, model_no)
+) strict, without rowid;

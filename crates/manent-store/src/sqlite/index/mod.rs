@@ -12,9 +12,12 @@ pub(super) use runs::Making;
 use super::connection::{Missing, SqliteOptions, failed, make_private, open_index, user_version};
 use super::wal;
 use crate::engine::connection::{Ran, execute, maybe, rows};
+use crate::engine::fault::Outcome;
+use crate::engine::read::Reading;
 use crate::engine::search::feed::{CURSOR, Cursor};
 use crate::engine::search::slot::for_each_slot;
 use crate::engine::search::{Doc, DocKey};
+use crate::engine::statistics::{self, Changes};
 use crate::error::{Result, StoreError};
 use crate::transaction::Position;
 use rusqlite::Connection;
@@ -22,7 +25,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 /// The layout of the file; one of another is thrown away.
-const LAYOUT: i64 = 2;
+const LAYOUT: i64 = 3;
 
 /// Stands for all that was in the index.
 const EVERYTHING: DocKey = DocKey(i64::MIN);
@@ -180,7 +183,7 @@ impl Index {
         for table in ["search_cursor", "kept", "listed", "unsure"] {
             execute(&self.connection, &["delete from ", table].concat(), ())?;
         }
-        Ok(())
+        statistics::clear((&self.connection).into())
     }
 
     /// Makes room for what a thing that changes is now; returns what is to be added then, if that is anything.
@@ -202,6 +205,11 @@ impl Index {
             execute(&self.connection, sql, (key.0, &doc.tokens))?;
         }
         Ok(doc)
+    }
+
+    /// Brings the sums of statistics up to date.
+    pub(super) fn count(&self, reading: &mut Reading<'_>, changes: Changes) -> Outcome<()> {
+        statistics::update((&self.connection).into(), reading, changes)
     }
 
     /// Says whether something is there.

@@ -8,6 +8,7 @@ mod attached;
 mod runs;
 mod library;
 mod projects;
+mod statistics;
 mod journal;
 mod limits;
 mod purge;
@@ -132,6 +133,8 @@ contract! {
     projects::a_project_changes_only_at_the_version_that_was_read,
     projects::conversations_stay_when_their_project_goes,
     projects::statistics_count_what_is_shown,
+    statistics::statistics_from_sums_equal_counting_every_message,
+    statistics::statistics_follow_open_streams_into_forks,
     journal::every_commit_has_its_rows_in_order,
     journal::the_journal_of_one_conversation_is_read_in_pages,
     journal::a_long_journal_is_looked_at_in_bounded_pages,

@@ -5,7 +5,7 @@ use manent_model::*;
 use manent_store::*;
 use std::collections::BTreeMap;
 
-fn project(name: &str) -> Project {
+pub(super) fn project(name: &str) -> Project {
     Project {
         id: id(ProjectId::new),
         kind: "instance".to_owned(),
@@ -85,12 +85,12 @@ pub async fn conversations_stay_when_their_project_goes(store: &dyn Store) {
     let join = ConversationPatch { project: Some(Some(shared.id)), ..Default::default() };
     patch(store, conversation, join).await;
     assert_eq!(shown(store, conversation).await.project, Some(shared.id));
-    let stats = store.stats(StatsQuery::Project(shared.id)).await.expect("readable");
+    let stats = store.stats(StatsQuery::project(shared.id)).await.expect("readable");
     assert_eq!((stats.conversations, stats.total.messages, stats.total.words), (1, 1, 2));
     commit(store, Change::RemoveProject { id: shared.id }).await;
     assert_eq!(shown(store, conversation).await.project, None);
     assert_eq!(texts(store, conversation).await, ["two words"]);
-    assert_eq!(store.stats(StatsQuery::Project(shared.id)).await.expect_err("gone").code(), "not_found");
+    assert_eq!(store.stats(StatsQuery::project(shared.id)).await.expect_err("gone").code(), "not_found");
     undo(store, Scope::Beside).await;
     assert_eq!(shown(store, conversation).await.project, Some(shared.id));
     patch(store, conversation, ConversationPatch { project: Some(None), ..Default::default() }).await;
@@ -111,12 +111,12 @@ pub async fn statistics_count_what_is_shown(store: &dyn Store) {
     let status = |status: ConversationStatus| ConversationPatch { status: Some(status), ..Default::default() };
     patch(store, b, status(ConversationStatus::Archived)).await;
     patch(store, trashed, status(ConversationStatus::Trashed)).await;
-    let stats = store.stats(StatsQuery::Everything).await.expect("readable");
+    let stats = store.stats(StatsQuery::default()).await.expect("readable");
     let total = &stats.total;
     assert_eq!((stats.conversations, total.messages, total.words, total.tokens), (2, 3, 6, 5));
     assert_eq!((total.timed, total.response_micros), (1, 60_000_000));
     assert_eq!((stats.by_role["user"].messages, stats.by_role["assistant"].words), (2, 3));
     assert_eq!(stats.by_model["m"].tokens, 5);
-    let unknown = store.stats(StatsQuery::Conversation(id(ConversationId::new))).await.expect_err("unknown");
+    let unknown = store.stats(StatsQuery::conversation(id(ConversationId::new))).await.expect_err("unknown");
     assert_eq!(unknown.code(), "not_found");
 }

@@ -45,7 +45,7 @@ async fn snapshot(store: &dyn Store, source: SourceId) -> Snapshot {
         attached,
         events,
         states,
-        stats: store.stats(StatsQuery::Everything).await.expect("readable"),
+        stats: store.stats(StatsQuery::default()).await.expect("readable"),
         projects,
         documents: store.documents(DocumentsQuery::All).await.expect("readable"),
         memories: store.memories(MemoriesQuery { limit: 1_000, ..Default::default() }).await.expect("readable"),

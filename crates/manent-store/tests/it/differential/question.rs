@@ -137,7 +137,8 @@ impl Question {
             Self::State { conversation, .. } => Some(*conversation),
             Self::Window(query) => Some(query.conversation),
             Self::Events(query) => Some(query.conversation),
-            Self::Stats(StatsQuery::Conversation(id)) | Self::UndoTarget(Scope::Conversation(id), _) => Some(*id),
+            Self::UndoTarget(Scope::Conversation(id), _) => Some(*id),
+            Self::Stats(query) => query.conversation,
             _ => None,
         }
     }

@@ -180,16 +180,16 @@ pub async fn statistics_count_what_is_within(whole: &Whole) {
             conversations += 1;
             messages += shown.messages;
         }
-        let stats = store.stats(StatsQuery::Everything).await.expect("countable");
+        let stats = store.stats(StatsQuery::default()).await.expect("countable");
         assert_eq!((stats.conversations, stats.total.messages), (conversations, messages), "{realm:?}");
     }
     let store = granted(whole, user("ann"));
-    let stats = store.stats(StatsQuery::Project(world.other_project)).await.expect("one of hers is in it");
+    let stats = store.stats(StatsQuery::project(world.other_project)).await.expect("one of hers is in it");
     assert_eq!(stats.conversations, 1);
     let nobody = granted(whole, user("nobody"));
     let never = id(ProjectId::new);
-    let outside = nobody.stats(StatsQuery::Project(world.own_project)).await.expect_err("outside").to_string();
-    let unknown = nobody.stats(StatsQuery::Project(never)).await.expect_err("unknown").to_string();
+    let outside = nobody.stats(StatsQuery::project(world.own_project)).await.expect_err("outside").to_string();
+    let unknown = nobody.stats(StatsQuery::project(never)).await.expect_err("unknown").to_string();
     assert_eq!(outside.replace(&world.own_project.to_string(), &never.to_string()), unknown);
     let list = |project| ListQuery { project: Some(project), ..ListQuery::default() };
     assert_eq!(nobody.conversations(list(world.own_project)).await.expect_err("outside").code(), "not_found");

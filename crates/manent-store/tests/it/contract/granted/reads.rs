@@ -24,7 +24,7 @@ async fn asked(store: &dyn Store, conversation: ConversationId) -> Vec<String> {
         said(store.attached(conversation).await),
         said(store.state(conversation, "plot".to_owned(), None).await),
         said(store.events(events(conversation)).await),
-        said(store.stats(StatsQuery::Conversation(conversation)).await),
+        said(store.stats(StatsQuery::conversation(conversation)).await),
         said(store.journal(journal).await),
         said(store.undo_target(Scope::Conversation(conversation), Step::Undo).await),
         said(store.conversation_ids(Some(conversation), 10).await.map(|_| ())),

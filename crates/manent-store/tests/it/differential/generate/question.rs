@@ -59,11 +59,19 @@ impl Generator {
                 Question::Journal(JournalQuery { after, conversation, limit: self.chance.limit() })
             }
             57..59 => Question::UndoTarget(self.scope(model), self.chance.of([Step::Undo, Step::Redo])),
-            _ => Question::Stats(match self.chance.number(..5) {
-                0 => StatsQuery::Everything,
-                1 => StatsQuery::Project(self.project(model)),
-                _ => StatsQuery::Conversation(conversation),
-            }),
+            _ => {
+                let query = match self.chance.number(..6) {
+                    0 => StatsQuery::default(),
+                    1 => StatsQuery::project(self.project(model)),
+                    2 => StatsQuery { tag: Some(self.chance.word()), ..StatsQuery::default() },
+                    3 => StatsQuery { tag: Some(self.chance.word()), ..StatsQuery::project(self.project(model)) },
+                    _ => StatsQuery::conversation(conversation),
+                };
+                // The clock of the model stands a few days after 1970; imported times lie anywhere.
+                let mut day = || self.chance.once_in(3).then(|| Day(self.chance.number(..4) as i64 - 1));
+                let (since, until) = (day(), day());
+                Question::Stats(StatsQuery { since, until, ..query })
+            }
         }
     }
 

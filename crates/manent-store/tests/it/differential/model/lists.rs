@@ -140,24 +140,31 @@ impl Data {
 
     pub fn stats(&self, query: &StatsQuery) -> Result<Stats> {
         let live = vec![ConversationStatus::Active, ConversationStatus::Archived];
-        let threads = match query {
-            StatsQuery::Conversation(id) => vec![self.seen(*id)?],
-            StatsQuery::Everything => self.listed(&ListQuery { statuses: live, ..Default::default() })?,
-            StatsQuery::Project(project) => {
-                self.listed(&ListQuery { statuses: live, project: Some(*project), ..Default::default() })?
-            }
+        let (project, tag) = (query.project, query.tag.clone());
+        let threads = match query.conversation {
+            Some(id) => vec![self.seen(id)?],
+            None => self.listed(&ListQuery { statuses: live, project, tag, ..Default::default() })?,
         };
+        let is_wanted =
+            |day: i64| query.since.is_none_or(|since| day >= since.0) && query.until.is_none_or(|until| day < until.0);
+        let has_days = query.since.is_some() || query.until.is_some();
         let mut stats = Stats::default();
         for thread in threads {
-            stats.conversations += 1;
+            let before = stats.total.messages;
             let mut counter = Counter::default();
             for id in self.path(thread.head) {
                 let (_, kept) = self.message(id)?;
                 // What was erased is counted as it was.
                 if let Some(counted) = Counted::of(&kept.shown().content) {
-                    counter.add(&mut stats, &Counted { words: kept.sums.words, tokens: kept.sums.tokens, ..counted });
+                    let counted = Counted { words: kept.sums.words, tokens: kept.sums.tokens, ..counted };
+                    match is_wanted(counted.day) {
+                        true => counter.add(&mut stats, &counted),
+                        false => counter.add(&mut Stats::default(), &counted),
+                    }
                 }
             }
+            let is_one = !has_days || query.conversation.is_some() || stats.total.messages > before;
+            stats.conversations += i64::from(is_one);
         }
         Ok(stats)
     }

@@ -167,6 +167,17 @@ async fn remember_a_vector(client: &Client, tenant: i64) {
 
 /// As if something had been indexed.
 async fn index_something(client: &Client, tenant: i64) {
-    let sql = "insert into search_cursor (tenant, name, value) values ($1, 'x', '\\x00')";
-    assert_eq!(client.execute(sql, &[&tenant]).await.expect("it fits"), 1);
+    for sql in [
+        "insert into search_cursor (tenant, name, value) values ($1, 'x', '\\x00')",
+        "insert into stat_conversation (tenant, conversation_no, branch_no, key) values ($1, -1, 1, 1)",
+        "insert into stat_member (tenant, kind, no, conversation_no) values ($1, 0, 0, -1)",
+        "insert into stat_cell
+            (tenant, conversation_no, day, role_no, model_no, messages, words, tokens, timed, response_micros)
+         values ($1, -1, 1, 1, 0, 1, 1, 1, 0, 0)",
+        "insert into stat_total
+            (tenant, kind, no, day, role_no, model_no, messages, words, tokens, timed, response_micros)
+         values ($1, 9, 0, 1, 1, 0, 1, 1, 1, 0, 0)",
+    ] {
+        assert_eq!(client.execute(sql, &[&tenant]).await.expect("it fits"), 1);
+    }
 }

@@ -1,0 +1,141 @@
+//! Answering from the sums, corrected by what the index does not know yet.
+
+use super::super::codes::NameKind;
+use super::super::connection::{Connection, maybe};
+use super::super::fault::Outcome;
+use super::super::read::Reading;
+use super::super::read::path::head_of;
+use super::super::search::feed::{self, CURSOR, Cursor};
+use super::super::within::{Within, guard, project_no};
+use super::cells::{self, Cells, Scope};
+use super::changes::{Change, Changes};
+use super::path::{self, Until};
+use crate::error::StoreError;
+use crate::query::StatsQuery;
+use manent_model::{ConversationId, Realm, Stats};
+
+/// Counts from the sums. Returns none where they cannot answer: there is no index, it is far behind, or the query or the
+/// realm selects conversations that have no totals of their own. The caller then walks the conversations.
+pub(crate) fn answer(reading: &mut Reading<'_>, realm: &Realm, query: &StatsQuery) -> Outcome<Option<Stats>> {
+    let Some(index) = index_of(reading) else { return Ok(None) };
+    let cursor = cursor(index)?;
+    if !feed::is_ours(reading, cursor)? {
+        return Ok(None);
+    }
+    let Some(changes) = Changes::since(reading, cursor.position)? else { return Ok(None) };
+    if let Some(id) = query.conversation {
+        return one(reading, index, realm, id, &changes, query).map(Some);
+    }
+    let Some(scopes) = scopes(reading, realm, query)? else { return Ok(None) };
+    several(reading, index, &scopes, &changes, query).map(Some)
+}
+
+/// The connection that reads the sums: another file on SQLite, the same server on PostgreSQL.
+pub(super) fn index_of<'a>(reading: &Reading<'a>) -> Option<Connection<'a>> {
+    match reading.connection {
+        Connection::Sqlite(_) => reading.index.map(Into::into),
+        Connection::Postgres(_) => Some(reading.connection),
+    }
+}
+
+pub(super) fn cursor(index: Connection<'_>) -> Outcome<Cursor> {
+    let sql = "select value from search_cursor where name = $1";
+    let found: Option<Vec<u8>> = maybe(index, sql, [CURSOR], |row| row.get(0))?;
+    Ok(found.and_then(|bytes| Cursor::decode(&bytes)).unwrap_or_default())
+}
+
+/// The disjoint scopes whose totals make up the answer; none if no scopes do.
+fn scopes(reading: &mut Reading<'_>, realm: &Realm, query: &StatsQuery) -> Outcome<Option<Vec<Scope>>> {
+    if realm.user.is_some() || (query.tag.is_some() && (query.project.is_some() || realm.projects.is_some())) {
+        return Ok(None);
+    }
+    let connection = reading.connection;
+    if let Some(project) = query.project {
+        let within = Within::of(connection, realm)?;
+        return match project_no(connection, project)? {
+            Some(no) if within.has_project(connection, no)? => Ok(Some(vec![Scope::Project(no)])),
+            _ => Err(StoreError::not_found("project", project).into()),
+        };
+    }
+    if let Some(tag) = &query.tag {
+        let no = reading.caches.known_word(connection, NameKind::Tag, tag)?;
+        return Ok(Some(no.map(Scope::Tag).into_iter().collect()));
+    }
+    let Some(projects) = &realm.projects else { return Ok(Some(vec![Scope::Store])) };
+    let mut scopes = Vec::new();
+    for project in projects {
+        scopes.extend(project_no(connection, *project)?.map(Scope::Project));
+    }
+    scopes.sort_unstable();
+    scopes.dedup();
+    Ok(Some(scopes))
+}
+
+fn one(
+    reading: &mut Reading<'_>,
+    index: Connection<'_>,
+    realm: &Realm,
+    id: ConversationId,
+    changes: &Changes,
+    query: &StatsQuery,
+) -> Outcome<Stats> {
+    guard(reading.connection, realm, id)?;
+    let (no, head) = head_of(reading.connection, id)?;
+    let change = changes.0.get(&no).copied().unwrap_or(Change::Extended);
+    let cells = path_now(reading, index, no, head, change)?;
+    let mut stats = Stats { conversations: 1, ..Stats::default() };
+    path::add_to(reading, &mut stats, &cells, &query.days())?;
+    Ok(stats)
+}
+
+fn several(
+    reading: &mut Reading<'_>,
+    index: Connection<'_>,
+    scopes: &[Scope],
+    changes: &Changes,
+    query: &StatsQuery,
+) -> Outcome<Stats> {
+    let days = query.days();
+    let (mut total, mut conversations) = (Cells::default(), 0);
+    for scope in scopes {
+        total.add_all(&cells::of_scope(index, *scope, &days)?);
+        conversations += match query.has_days() {
+            true => cells::count_active(index, *scope, &days)?,
+            false => cells::count_all(index, *scope)?,
+        };
+    }
+    for (no, change) in &changes.0 {
+        if cells::scopes(index, *no)?.iter().any(|scope| scopes.contains(scope)) {
+            let before = cells::of_conversation(index, *no)?;
+            conversations -= i64::from(path::is_active(&before, query));
+            total.subtract_all(&before);
+        }
+        let Some((head, scopes_now)) = path::current(reading, *no)? else { continue };
+        if scopes_now.iter().any(|scope| scopes.contains(scope)) {
+            let now = path_now(reading, index, *no, head, *change)?;
+            conversations += i64::from(path::is_active(&now, query));
+            total.add_all(&now);
+        }
+    }
+    let mut stats = Stats { conversations, ..Stats::default() };
+    path::add_to(reading, &mut stats, &total, &days)?;
+    Ok(stats)
+}
+
+/// Returns the cells of a path as it is now, from those that are stored where they still hold.
+fn path_now(
+    reading: &mut Reading<'_>,
+    index: Connection<'_>,
+    no: i64,
+    head: manent_model::Head,
+    change: Change,
+) -> Outcome<Cells> {
+    if let Some(counted) = cells::counted(index, no)?.filter(|_| change < Change::Rewritten)
+        && let Some((tail, _)) = path::tail(reading, head, counted, Until::Head)?
+    {
+        let mut cells = cells::of_conversation(index, no)?;
+        cells.add_all(&tail);
+        return Ok(cells);
+    }
+    Ok(path::whole(reading, head, Until::Head)?.0)
+}

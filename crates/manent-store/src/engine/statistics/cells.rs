@@ -1,0 +1,211 @@
+//! The tables of sums: cells by conversation, totals by scope.
+
+use super::super::cell::Value;
+use super::super::connection::{Connection, Found, Ran, execute, maybe, rows};
+use manent_model::stats::Tally;
+use manent_model::{Address, BranchNo, Head, Micros};
+use std::collections::BTreeMap;
+
+/// Messages of the same day, role and model. `model_no` is 0 where the model is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CellKey {
+    pub day: i64,
+    pub role_no: i64,
+    pub model_no: i64,
+}
+
+/// Tallies by cell; none has zero messages.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Cells(pub BTreeMap<CellKey, Tally>);
+
+impl Cells {
+    pub(super) fn add(&mut self, key: CellKey, tally: &Tally) {
+        let cell = self.0.entry(key).or_default();
+        cell.add(tally);
+        if *cell == Tally::default() {
+            self.0.remove(&key);
+        }
+    }
+
+    pub(super) fn add_all(&mut self, other: &Self) {
+        other.0.iter().for_each(|(key, tally)| self.add(*key, tally));
+    }
+
+    pub(super) fn subtract_all(&mut self, other: &Self) {
+        other.0.iter().for_each(|(key, tally)| self.add(*key, &tally.negated()));
+    }
+}
+
+/// A set of conversations that has totals of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Scope {
+    Store,
+    Project(i64),
+    Tag(i64),
+}
+
+impl Scope {
+    /// The kind and number under which it is stored.
+    pub(super) fn code(self) -> (i64, i64) {
+        match self {
+            Self::Store => (0, 0),
+            Self::Project(no) => (1, no),
+            Self::Tag(no) => (2, no),
+        }
+    }
+}
+
+/// How far the path of a conversation is counted: up to its head, or up to the message before its first open stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Counted {
+    pub to: Head,
+    /// The time of a question that is counted while its answer is not.
+    pub asked_at: Option<Micros>,
+}
+
+const TABLES: [&str; 4] = ["stat_conversation", "stat_member", "stat_cell", "stat_total"];
+
+/// Empties all sums.
+pub(crate) fn clear(index: Connection<'_>) -> Ran<()> {
+    TABLES.iter().try_for_each(|table| execute(index, &["delete from ", table].concat(), ()))
+}
+
+pub(super) fn counted(index: Connection<'_>, conversation_no: i64) -> Ran<Option<Counted>> {
+    let sql = "select branch_no, key, asked_at from stat_conversation where conversation_no = $1";
+    maybe(index, sql, [conversation_no], |row| {
+        let to = Head { branch: BranchNo(row.get(0)?), at: Address(row.get(1)?) };
+        Ok(Counted { to, asked_at: row.get::<Option<i64>>(2)?.map(Micros) })
+    })
+}
+
+pub(super) fn set_counted(index: Connection<'_>, conversation_no: i64, counted: Counted) -> Ran<()> {
+    let sql = "insert into stat_conversation (conversation_no, branch_no, key, asked_at)
+         values ($1, $2, $3, $4)
+         on conflict (conversation_no) do update set branch_no = $2, key = $3, asked_at = $4";
+    let asked_at = counted.asked_at.map(|at| at.0);
+    execute(index, sql, (conversation_no, counted.to.branch.0, counted.to.at.0, asked_at))
+}
+
+/// Removes a conversation whose cells and scopes are empty by now.
+pub(super) fn remove(index: Connection<'_>, conversation_no: i64) -> Ran<()> {
+    execute(index, "delete from stat_conversation where conversation_no = $1", [conversation_no])
+}
+
+/// Returns the scopes that include a conversation.
+pub(super) fn scopes(index: Connection<'_>, conversation_no: i64) -> Ran<Vec<Scope>> {
+    let sql = "select kind, no from stat_member where conversation_no = $1 order by kind, no";
+    rows(index, sql, [conversation_no], |row| {
+        let no = row.get(1)?;
+        Ok(match row.get::<i64>(0)? {
+            0 => Scope::Store,
+            1 => Scope::Project(no),
+            _ => Scope::Tag(no),
+        })
+    })
+}
+
+pub(super) fn set_scopes(index: Connection<'_>, conversation_no: i64, scopes: &[Scope]) -> Ran<()> {
+    execute(index, "delete from stat_member where conversation_no = $1", [conversation_no])?;
+    let sql = "insert into stat_member (kind, no, conversation_no) values ($1, $2, $3)";
+    scopes.iter().try_for_each(|scope| {
+        let (kind, no) = scope.code();
+        execute(index, sql, (kind, no, conversation_no))
+    })
+}
+
+/// Counts the conversations of a scope that have a message in a range of days.
+pub(super) fn count_active(index: Connection<'_>, scope: Scope, days: &std::ops::Range<i64>) -> Ran<i64> {
+    let (kind, no) = scope.code();
+    let sql = "select count(distinct c.conversation_no)
+         from stat_cell c
+         join stat_member m on m.conversation_no = c.conversation_no
+         where c.day >= $1 and c.day < $2 and m.kind = $3 and m.no = $4";
+    super::super::connection::one(index, sql, (days.start, days.end, kind, no), |row| row.get(0))
+}
+
+/// Counts the conversations of a scope.
+pub(super) fn count_all(index: Connection<'_>, scope: Scope) -> Ran<i64> {
+    let sql = "select count(*) from stat_member where kind = $1 and no = $2";
+    super::super::connection::one(index, sql, scope.code(), |row| row.get(0))
+}
+
+pub(super) fn of_conversation(index: Connection<'_>, conversation_no: i64) -> Ran<Cells> {
+    let sql = "select day, role_no, model_no, messages, words, tokens, timed, response_micros
+         from stat_cell
+         where conversation_no = $1";
+    collect(index, sql, [conversation_no])
+}
+
+/// Returns the totals of a scope over a range of days.
+pub(super) fn of_scope(index: Connection<'_>, scope: Scope, days: &std::ops::Range<i64>) -> Ran<Cells> {
+    let (kind, no) = scope.code();
+    let sql = "select day, role_no, model_no, messages, words, tokens, timed, response_micros
+         from stat_total
+         where kind = $1 and no = $2 and day >= $3 and day < $4";
+    collect(index, sql, (kind, no, days.start, days.end))
+}
+
+fn collect(index: Connection<'_>, sql: &str, parameters: impl super::super::cell::Parameters) -> Ran<Cells> {
+    let found = rows(index, sql, parameters, |row| Ok((key_at(row, 0)?, tally_at(row, 3)?)))?;
+    Ok(Cells(found.into_iter().collect()))
+}
+
+pub(super) fn key_at(row: &Found<'_>, place: usize) -> Ran<CellKey> {
+    Ok(CellKey { day: row.get(place)?, role_no: row.get(place + 1)?, model_no: row.get(place + 2)? })
+}
+
+pub(super) fn tally_at(row: &Found<'_>, place: usize) -> Ran<Tally> {
+    Ok(Tally {
+        messages: row.get(place)?,
+        words: row.get(place + 1)?,
+        tokens: row.get(place + 2)?,
+        timed: row.get(place + 3)?,
+        response_micros: row.get(place + 4)?,
+    })
+}
+
+/// Adds to the cells of a conversation.
+pub(super) fn add_to_conversation(index: Connection<'_>, conversation_no: i64, cells: &Cells) -> Ran<()> {
+    let add = "insert into stat_cell
+            (conversation_no, day, role_no, model_no, messages, words, tokens, timed, response_micros)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+         on conflict (conversation_no, day, role_no, model_no) do update
+         set messages = stat_cell.messages + $5, words = stat_cell.words + $6, tokens = stat_cell.tokens + $7,
+             timed = stat_cell.timed + $8, response_micros = stat_cell.response_micros + $9";
+    let sweep = "delete from stat_cell where conversation_no = $1 and messages = 0";
+    write(index, (add, &[&conversation_no]), sweep, cells)
+}
+
+/// Adds to the totals of a scope.
+pub(super) fn add_to_scope(index: Connection<'_>, scope: Scope, cells: &Cells) -> Ran<()> {
+    let (kind, no) = scope.code();
+    let add =
+        "insert into stat_total (kind, no, day, role_no, model_no, messages, words, tokens, timed, response_micros)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+         on conflict (kind, no, day, role_no, model_no) do update
+         set messages = stat_total.messages + $6, words = stat_total.words + $7, tokens = stat_total.tokens + $8,
+             timed = stat_total.timed + $9, response_micros = stat_total.response_micros + $10";
+    let sweep = "delete from stat_total where kind = $1 and no = $2 and messages = 0";
+    write(index, (add, &[&kind, &no]), sweep, cells)
+}
+
+/// Adds cells below an owner, whose columns are first in both statements. Cells that became empty are deleted.
+fn write(index: Connection<'_>, (add, owner): (&str, &[&dyn Value]), sweep: &str, cells: &Cells) -> Ran<()> {
+    for (key, tally) in &cells.0 {
+        let values: [&dyn Value; 8] = [
+            &key.day,
+            &key.role_no,
+            &key.model_no,
+            &tally.messages,
+            &tally.words,
+            &tally.tokens,
+            &tally.timed,
+            &tally.response_micros,
+        ];
+        execute(index, add, &[owner, &values].concat()[..])?;
+    }
+    if cells.0.values().any(|tally| tally.messages < 0) {
+        execute(index, sweep, owner)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! Comparing the sums with the messages they were made of.
+
+use super::super::connection::rows;
+use super::super::fault::{Fault, Outcome};
+use super::super::read::Reading;
+use super::answer::{cursor, index_of};
+use super::cells::{self, CellKey, key_at, tally_at};
+use super::changes::Changes;
+use super::path::{self, Until};
+use manent_model::stats::Tally;
+use std::collections::BTreeMap;
+
+/// How many conversations are compared in one read.
+pub(crate) const PAGE: i64 = 100;
+
+/// Compares the sums of a page of conversations behind a number. Returns the last number of the page, if there is one, and
+/// what is wrong. Conversations that changed since the index last read the journal are left out.
+pub(crate) fn check_page(reading: &mut Reading<'_>, after: i64) -> Outcome<(Option<i64>, Vec<String>)> {
+    let sql = "select no from conversation where no > $1 order by no limit $2";
+    let page: Vec<i64> = rows(reading.connection, sql, (after, PAGE), |row| row.get(0))?;
+    let (last, mut wrong) = (page.last().copied(), Vec::new());
+    let Some(index) = index_of(reading) else { return Ok((None, wrong)) };
+    let position = cursor(index)?.position;
+    let Some(changes) = Changes::since(reading, position)? else { return Ok((last, wrong)) };
+    for no in page.into_iter().filter(|no| !changes.0.contains_key(no)) {
+        let counted = cells::counted(index, no)?;
+        let is_right = match path::current(reading, no)? {
+            None => counted.is_none(),
+            Some((head, scopes)) => match path::whole(reading, head, Until::OpenStream) {
+                Ok((cells, to)) => {
+                    counted == Some(to)
+                        && cells == cells::of_conversation(index, no)?
+                        && scopes == cells::scopes(index, no)?
+                }
+                // A damaged message is reported by the check of the messages.
+                Err(Fault::Refused(_)) => true,
+                Err(fault) => return Err(fault),
+            },
+        };
+        if !is_right {
+            wrong.push(format!("statistics of conversation number {no}"));
+        }
+    }
+    Ok((last, wrong))
+}
+
+/// Compares the totals with the cells that they are the sums of.
+pub(crate) fn check_totals(reading: &Reading<'_>) -> Outcome<Option<String>> {
+    type Totals = BTreeMap<(i64, i64, CellKey), Tally>;
+    let Some(index) = index_of(reading) else { return Ok(None) };
+    let sums = "select m.kind, m.no, c.day, c.role_no, c.model_no,
+                cast(sum(c.messages) as bigint), cast(sum(c.words) as bigint), cast(sum(c.tokens) as bigint),
+                cast(sum(c.timed) as bigint), cast(sum(c.response_micros) as bigint)
+         from stat_member m
+         join stat_cell c on c.conversation_no = m.conversation_no
+         group by m.kind, m.no, c.day, c.role_no, c.model_no";
+    let totals =
+        "select kind, no, day, role_no, model_no, messages, words, tokens, timed, response_micros from stat_total";
+    let read = |sql: &str| -> Outcome<Totals> {
+        let found = rows(index, sql, (), |row| Ok(((row.get(0)?, row.get(1)?, key_at(row, 2)?), tally_at(row, 5)?)))?;
+        Ok(found.into_iter().collect())
+    };
+    Ok((read(sums)? != read(totals)?).then(|| "totals of statistics".to_owned()))
+}

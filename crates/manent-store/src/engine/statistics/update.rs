@@ -1,0 +1,73 @@
+//! Keeping the sums: the indexer brings them up to date with each batch of the journal that it reads.
+
+use super::super::connection::Connection;
+use super::super::fault::{Fault, Outcome};
+use super::super::read::Reading;
+use super::cells::{self, Cells};
+use super::changes::{Change, Changes};
+use super::path::{self, Until};
+
+/// Brings the sums of changed conversations up to date.
+pub(crate) fn update(index: Connection<'_>, reading: &mut Reading<'_>, mut changes: Changes) -> Outcome<()> {
+    changes.add_forks(reading)?;
+    for (no, change) in changes.0 {
+        match update_one(index, reading, no, change) {
+            // A damaged message must not keep the others from being counted; readers and `verify` report it.
+            Err(Fault::Refused(_)) => {}
+            outcome => outcome?,
+        }
+    }
+    Ok(())
+}
+
+fn update_one(index: Connection<'_>, reading: &mut Reading<'_>, no: i64, change: Change) -> Outcome<()> {
+    let before = cells::counted(index, no)?;
+    let scopes_before = cells::scopes(index, no)?;
+    let now = path::current(reading, no)?;
+    let Some((head, scopes)) = now else {
+        if before.is_some() {
+            let mut gone = Cells::default();
+            gone.subtract_all(&cells::of_conversation(index, no)?);
+            cells::add_to_conversation(index, no, &gone)?;
+            for scope in scopes_before {
+                cells::add_to_scope(index, scope, &gone)?;
+            }
+            cells::set_scopes(index, no, &[])?;
+            cells::remove(index, no)?;
+        }
+        return Ok(());
+    };
+    let tail = match before.filter(|_| change < Change::Rewritten) {
+        Some(before) => path::tail(reading, head, before, Until::OpenStream)?,
+        None => None,
+    };
+    let (added, counted) = match tail {
+        Some(tail) => tail,
+        None => {
+            let (mut difference, counted) = path::whole(reading, head, Until::OpenStream)?;
+            difference.subtract_all(&cells::of_conversation(index, no)?);
+            (difference, counted)
+        }
+    };
+    // The scopes first: those that it leaves lose what was counted before, those that it joins gain all of it.
+    if scopes_before != scopes {
+        let known = cells::of_conversation(index, no)?;
+        let mut lost = Cells::default();
+        lost.subtract_all(&known);
+        for scope in scopes_before.iter().filter(|scope| !scopes.contains(scope)) {
+            cells::add_to_scope(index, *scope, &lost)?;
+        }
+        for scope in scopes.iter().filter(|scope| !scopes_before.contains(scope)) {
+            cells::add_to_scope(index, *scope, &known)?;
+        }
+        cells::set_scopes(index, no, &scopes)?;
+    }
+    cells::add_to_conversation(index, no, &added)?;
+    for scope in scopes {
+        cells::add_to_scope(index, scope, &added)?;
+    }
+    if before != Some(counted) {
+        cells::set_counted(index, no, counted)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,1 @@
+-- The sums of statistics are part of the index, which is a file of its own; this file holds none of them.
