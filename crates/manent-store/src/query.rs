@@ -450,7 +450,7 @@ pub enum Step {
 
 /// Which messages to count: those on the shown paths of all conversations that are active or archived, unless it says less.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct StatsQuery {
     /// Only this conversation, whatever its status. Not together with `project` or `tag`.
     pub conversation: Option<ConversationId>,

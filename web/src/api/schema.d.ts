@@ -1562,7 +1562,7 @@ export interface Routes {
   /** Counts messages, words, tokens and response times, by day, model and role. */
   'GET /stats': {
     path: undefined;
-    query: { conversation?: ConversationId | null; project?: ProjectId | null };
+    query: { conversation?: ConversationId | null; project?: ProjectId | null; since?: string | null; tag?: string | null; until?: string | null };
     body: undefined;
     answer: Stats;
   };

@@ -226,6 +226,7 @@ fn tell(story: &mut Story) {
     story.run(&["append", &timed, "How long?", "--time", "2026-01-01T08:00:00Z"]);
     story.run(&["append", &timed, "五秒", "--role", "assistant", "--model", "m-1", "--time", "2026-01-01T08:00:05Z"]);
     story.run(&["stats", &timed]);
+    story.run(&["stats", "--tag", "unused", "--since", "2026-11-01", "--until", "2026-11-02"]);
     story.run(&["tail", "-n", "3"]);
     story.run(&["search", "五秒"]);
     story.run(&["search", "in:title", "天气", "OR", "timed"]);

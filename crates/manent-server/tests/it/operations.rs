@@ -337,6 +337,7 @@ pub async fn tell(story: &mut Story) {
     ] });
     story.call("appendMessages", &[&timed], "", said).await;
     story.call("getStats", &[], &format!("conversation={timed}"), none.clone()).await;
+    story.call("getStats", &[], "tag=unused&since=2026-11-01&until=2026-11-02", none.clone()).await;
     story.call("readJournal", &[], "limit=4", none.clone()).await;
     story.call("getIndex", &[], "wait=true", none.clone()).await;
     story.call("search", &[], "q=once%20-role:user&neighbours=2", none.clone()).await;
