@@ -7,7 +7,7 @@ use manent_store::*;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-const NEWEST: i64 = 10;
+const NEWEST: i64 = 11;
 
 #[test]
 fn a_file_of_every_older_schema_keeps_its_rows_and_a_copy_of_before() {

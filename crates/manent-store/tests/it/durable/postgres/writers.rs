@@ -21,7 +21,7 @@ async fn every_tenant_of_an_older_schema_knows_who_wrote_what() {
     }
     let raw = owner(&url).await;
     raw.batch_execute(WITHOUT_WRITERS).await.expect("an older schema");
-    let older = "update meta set value = '\\x01' where name = 'participants'; update migration set done = 7";
+    let older = "delete from search_cursor; update meta set value = '\\x01' where name = 'participants'; update migration set done = 7";
     raw.batch_execute(older).await.expect("an older schema");
     for (tenant, shared) in before {
         only_one_is_left(&opened(tenant), shared).await;
