@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 const FILE: &str = "store.db";
 const WORKLOADS: usize = 8;
-const NEWEST: i64 = 11;
+const NEWEST: i64 = 10;
 /// Every so many states, and whenever the file is young, the whole store is opened, verified and written to.
 const OPENED_EVERY: usize = 5;
 
