@@ -28,7 +28,11 @@ fn stands_in_files(folder: &Path, text: &str) -> Option<String> {
         let found = match path.is_dir() {
             true => stands_in_files(&path, text),
             false => {
-                let bytes = std::fs::read(&path).expect("readable");
+                // A file that another process makes too late and deletes at once may be gone by now.
+                let bytes = match std::fs::read(&path) {
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                    read => read.expect("readable"),
+                };
                 let found = bytes.windows(text.len()).any(|part| part == text.as_bytes());
                 found.then(|| path.display().to_string())
             }
@@ -57,7 +61,7 @@ async fn an_erased_tenant_leaves_a_receipt_and_nothing_else(opened: Opened) {
     let counts = (erasure.conversations, erasure.messages, erasure.users, erasure.keys, erasure.backups);
     assert_eq!(counts, (1, 2, 1, 1, 2));
     assert!(erasure.audit >= 1 && (erasure.files > 0 || erasure.rows > 0), "{erasure:?}");
-    tokio::time::timeout(Duration::from_secs(20), pass.ended()).await.expect("whoever is in is sent out");
+    tokio::time::timeout(Duration::from_secs(60), pass.ended()).await.expect("whoever is in is sent out");
     assert_eq!(tenants.admit(&word.reveal()).map(drop), Err(Refusal::Unknown));
     assert!(database.list(manent::ListQuery::default()).await.is_err(), "an old handle still reads");
     assert_eq!(tenants.receipt(acme).await.expect("read"), Some(erasure));
@@ -93,7 +97,7 @@ async fn nothing_stays(opened: &Opened) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    let gone = tokio::time::timeout(Duration::from_secs(20), gone).await;
+    let gone = tokio::time::timeout(Duration::from_secs(60), gone).await;
     assert!(gone.is_ok(), "files stay: {:?}", left());
     if let Some(scratch) = &opened._scratch {
         let sql = "do $$
@@ -270,7 +274,7 @@ async fn what_another_process_erases_is_not_indexed_again(opened: Opened) {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(20), noticed).await.expect("its store is closed");
+        tokio::time::timeout(Duration::from_secs(60), noticed).await.expect("its store is closed");
         drop(database);
         nothing_stays(&opened).await;
         assert_eq!(stands_in_files(&opened.folder.path().join("manent.db-tenants"), "canary"), None, "round {round}");
