@@ -42,6 +42,9 @@ pub struct Serve {
     /// Requests a second with keys from one address; twice as many at once.
     #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..))]
     address_rate: u32,
+    /// Refused keys and tokens a second from one address; ten times as many at once.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    refusal_rate: u32,
     /// Write the log as JSON lines.
     #[arg(long)]
     log_json: bool,
@@ -65,7 +68,12 @@ impl Serve {
             hosts: self.host,
             home: home.folder.clone(),
             backups: (!self.no_backups).then_some(plan),
-            limits: Limits { key: rate(self.key_rate), address: rate(self.address_rate), ..Limits::default() },
+            limits: Limits {
+                key: rate(self.key_rate),
+                address: rate(self.address_rate),
+                refusals: Rate { burst: self.refusal_rate.saturating_mul(10), per_second: self.refusal_rate },
+                ..Limits::default()
+            },
         };
         let token = std::env::var("MANENT_TOKEN").ok().filter(|token| !token.is_empty()).map(Secret::given);
         let is_chosen = token.is_some();
