@@ -206,8 +206,11 @@ fn cursor_of(row: &Row) -> ListCursor {
     ListCursor { pinned: row.shown.pinned, active_at: row.shown.active_at, id: row.shown.id }
 }
 
-/// Lists conversations. The engine narrows by what it has columns for; the rest is looked at row by row, with the same
-/// rules whatever the engine.
+/// How many rows one page looks at for those whose title or metadata fit.
+const SCANNED_MAX: usize = 4_000;
+
+/// Lists conversations. The engine narrows by what it has columns for; titles and metadata are compared here, with the same
+/// rules whatever the engine. Where these reject so many rows that the page does not fill, it ends early with a cursor.
 pub(crate) fn list(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) -> Outcome<ConversationPage> {
     let limit = query.limit.clamp(1, PAGE_MAX) as usize;
     let mut conversations = Vec::new();
@@ -215,10 +218,11 @@ pub(crate) fn list(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) 
         return Ok(ConversationPage { conversations, next: None });
     };
     let mut cursor = query.after.unwrap_or(START);
-    let mut last = None;
+    let (mut last, mut scanned, mut rows_max) = (None, 0, limit + 1);
     loop {
-        let found = rows_after(reading, query, &narrowed, &cursor, limit + 1)?;
-        let ended = found.len() <= limit;
+        let found = rows_after(reading, query, &narrowed, &cursor, rows_max)?;
+        let ended = found.len() < rows_max;
+        scanned += found.len();
         for row in found {
             cursor = cursor_of(&row);
             if !fits(query, &row) {
@@ -233,19 +237,28 @@ pub(crate) fn list(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) 
         if ended {
             return Ok(ConversationPage { conversations, next: None });
         }
+        if scanned >= SCANNED_MAX {
+            return Ok(ConversationPage { conversations, next: Some(cursor) });
+        }
+        rows_max = PAGE_MAX as usize;
     }
 }
 
 /// Nobody reads a longer list to its end.
 const COUNTED_MAX: u32 = 10_000;
+/// How many rows a count looks at for those whose title or metadata fit.
+const COUNT_SCANNED_MAX: usize = 100_000;
 
 pub(crate) fn count(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) -> Outcome<Count> {
     let mut count = Count { n: 0, more: false };
     let Some(narrowed) = narrowed(reading, realm, query)? else { return Ok(count) };
-    let mut cursor = START;
+    // The order by id needs no sorting.
+    let query = &ListQuery { order: ListOrder::Created, ..query.clone() };
+    let (mut cursor, mut scanned) = (START, 0);
     loop {
         let found = rows_after(reading, query, &narrowed, &cursor, PAGE_MAX as usize)?;
         let ended = found.len() < PAGE_MAX as usize;
+        scanned += found.len();
         for row in found {
             cursor = cursor_of(&row);
             if fits(query, &row) {
@@ -257,6 +270,10 @@ pub(crate) fn count(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery)
             }
         }
         if ended {
+            return Ok(count);
+        }
+        if scanned >= COUNT_SCANNED_MAX {
+            count.more = true;
             return Ok(count);
         }
     }

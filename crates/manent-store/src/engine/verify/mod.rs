@@ -14,13 +14,14 @@ use super::connection::{Connection, EngineError, begin_reading, end_reading, fur
 use super::fault::{Fault, Outcome};
 use super::participant;
 use super::read::{Reading, attached, conversation, library};
+use super::statistics;
 use super::store::EVERYTHING;
 use super::tx::covered_from;
 use crate::error::{Result, StoreError};
 use crate::maintenance::{VerifyProblem, VerifyReport};
 use crate::query::{ConversationRef, DocumentsQuery, EventsQuery, MemoriesQuery, PAGE_MAX, ScratchQuery};
 use crate::transaction::Position;
-use manent_model::{ConversationId, Digest, DigestKey, MessageId, Stats};
+use manent_model::{ConversationId, Digest, DigestKey, MessageId};
 
 /// More problems than this say nothing new.
 const PROBLEMS_MAX: usize = 100;
@@ -220,15 +221,7 @@ impl Verifier<'_> {
     /// Walks the shown path and compares what it holds with what the conversation says it does.
     fn path(&mut self, id: ConversationId) -> Outcome<()> {
         let shown = self.reading(|reading| conversation::one(reading, &ConversationRef::Id(id)))?;
-        let mut stats = Stats::default();
-        self.reading(|reading| {
-            crate::engine::statistics::path::add_conversation(
-                reading,
-                id,
-                &crate::query::StatsQuery::default(),
-                &mut stats,
-            )
-        })?;
+        let stats = self.reading(|reading| statistics::count_messages(reading, id))?;
         let counted = (stats.total.messages, stats.total.words, stats.total.tokens);
         match shown {
             Some(shown) if (shown.messages, shown.words, shown.tokens) != counted => {

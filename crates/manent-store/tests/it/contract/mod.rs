@@ -57,6 +57,7 @@ contract! {
     conversations::every_filter_of_a_list_narrows_it,
     conversations::a_list_can_show_the_youngest_first,
     conversations::a_list_is_counted_whatever_its_page,
+    conversations::list_by_title_that_rarely_matches_ends_its_page_early,
     conversations::ids_are_found_by_the_beginning_of_their_text,
     messages::appended_messages_are_read_back_in_order,
     messages::a_message_comes_back_as_it_was_given,
