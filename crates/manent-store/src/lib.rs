@@ -12,6 +12,7 @@ pub mod query;
 pub mod search;
 pub mod maintenance;
 mod destroyed;
+mod damage;
 pub mod store;
 pub mod system;
 pub mod granted;
@@ -20,6 +21,7 @@ mod engine;
 pub mod postgres;
 pub mod sqlite;
 
+pub use damage::{DamageLog, DamagedRecord};
 pub use destroyed::Destroyed;
 pub use error::{Conflict, Result, StoreError};
 pub use granted::{Claim, Claims, Grant, GrantedStore, On};

@@ -1,5 +1,6 @@
 //! The trait that every engine implements. One way to write, few ways to read.
 
+use crate::damage::DamageLog;
 use crate::error::Result;
 use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
 use crate::query::*;
@@ -32,6 +33,9 @@ pub trait Store: Send + Sync + 'static {
     /// Returns the store as somebody sees it who reaches only a realm of it. What lies outside is not there; what concerns
     /// everything is forbidden, and so is every commit: whoever writes is limited by a [`GrantedStore`](crate::GrantedStore).
     fn within(self: Arc<Self>, realm: Realm) -> Arc<dyn Store>;
+    /// Returns the same store whose lists and pages leave damaged records out and name them in a log, instead of failing. A
+    /// damaged conversation is not left out: what cannot be trusted of it reads as not set.
+    fn skipping_damaged(self: Arc<Self>, log: Arc<DamageLog>) -> Arc<dyn Store>;
     /// Does everything in the transaction, or nothing.
     async fn commit(&self, transaction: Transaction) -> Result<Committed>;
     /// Returns the time of the transaction that used an idempotency key first, as long as the key is remembered.

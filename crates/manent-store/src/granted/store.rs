@@ -2,6 +2,7 @@
 
 use super::claim::Claims;
 use super::{Grant, GrantedStore, fit, names, scope};
+use crate::damage::DamageLog;
 use crate::engine::read::library::UPLOAD;
 use crate::engine::view::whole;
 use crate::error::{Result, StoreError};
@@ -101,6 +102,10 @@ fn add(total: &mut Receipt, step: &Receipt) {
 impl Store for GrantedStore {
     fn within(self: Arc<Self>, realm: Realm) -> Arc<dyn Store> {
         self.view.clone().within(realm)
+    }
+
+    fn skipping_damaged(self: Arc<Self>, log: Arc<DamageLog>) -> Arc<dyn Store> {
+        self.view.clone().skipping_damaged(log)
     }
 
     async fn commit(&self, mut transaction: Transaction) -> Result<Committed> {

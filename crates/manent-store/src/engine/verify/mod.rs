@@ -117,7 +117,8 @@ impl Verifier<'_> {
             Indexes::OfServer => None,
             Indexes::Beside(index) => Some(index),
         };
-        let mut reading = Reading { connection: self.connection, caches: &mut self.caches, key: &self.key, index };
+        let mut reading =
+            Reading { connection: self.connection, caches: &mut self.caches, key: &self.key, index, damaged: None };
         match super::search::check::check(&mut reading) {
             Ok(checked) => {
                 self.report.indexed = checked.rows;
@@ -197,8 +198,13 @@ impl Verifier<'_> {
     }
 
     fn reading<T>(&mut self, read: impl FnOnce(&mut Reading<'_>) -> Outcome<T>) -> Outcome<T> {
-        let mut reading =
-            Reading { connection: self.connection, caches: &mut self.caches, key: &self.key, index: None };
+        let mut reading = Reading {
+            connection: self.connection,
+            caches: &mut self.caches,
+            key: &self.key,
+            index: None,
+            damaged: None,
+        };
         read(&mut reading)
     }
 
