@@ -8,6 +8,7 @@ pub mod transaction;
 mod journal_kind;
 mod opaque;
 mod list_cursor;
+mod attached_cursor;
 pub mod query;
 pub mod search;
 pub mod maintenance;
@@ -21,6 +22,7 @@ mod engine;
 pub mod postgres;
 pub mod sqlite;
 
+pub use attached_cursor::AttachedCursor;
 pub use damage::{DamageLog, DamagedRecord};
 pub use destroyed::Destroyed;
 pub use error::{Conflict, Result, StoreError};

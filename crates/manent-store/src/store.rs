@@ -61,8 +61,8 @@ pub trait Store: Send + Sync + 'static {
     async fn messages(&self, query: MessagesQuery) -> Result<Vec<Placed>>;
     /// Returns a page of the messages that belong together with one.
     async fn related(&self, query: RelatedQuery) -> Result<PlacedPage>;
-    /// Returns what is attached to a conversation.
-    async fn attached(&self, conversation: ConversationId) -> Result<Attached>;
+    /// Returns a page of what is attached to a conversation.
+    async fn attached(&self, query: AttachedQuery) -> Result<Attached>;
     /// Returns the value that a name has at a message (`None`: the head); none where it was never set, or was unset.
     async fn state(&self, conversation: ConversationId, name: String, at: Option<MessageId>) -> Result<Option<Json>>;
     /// Returns the tool calls of all conversations that are not in a final state, oldest first.

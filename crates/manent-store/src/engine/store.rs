@@ -166,11 +166,11 @@ impl<E: Engine> Store for E {
         self.read("reading messages", move |reading| read::related::related(reading, &realm, &query)).await
     }
 
-    async fn attached(&self, conversation: ConversationId) -> Result<Attached> {
+    async fn attached(&self, query: AttachedQuery) -> Result<Attached> {
         let realm = self.realm().clone();
         let attached = move |reading: &mut Reading<'_>| {
-            guard(reading.connection, &realm, conversation)?;
-            read::attached::attached(reading, conversation)
+            guard(reading.connection, &realm, query.conversation)?;
+            read::attached::attached(reading, &query)
         };
         self.read("reading what is attached", attached).await
     }

@@ -175,8 +175,8 @@ impl Store for GrantedStore {
         self.view.related(query).await
     }
 
-    async fn attached(&self, conversation: ConversationId) -> Result<Attached> {
-        self.view.attached(conversation).await
+    async fn attached(&self, query: AttachedQuery) -> Result<Attached> {
+        self.view.attached(query).await
     }
 
     async fn state(&self, conversation: ConversationId, name: String, at: Option<MessageId>) -> Result<Option<Json>> {

@@ -261,7 +261,7 @@ impl<'a> Shelf<'a> {
         let store = &self.database.store;
         let found = store.conversation(ConversationRef::Id(*id)).await?;
         let conversation = found.ok_or_else(|| crate::error::Error::not_found("conversation", id))?;
-        let attached = store.attached(*id).await.map_err(Error::from);
+        let attached = self.database.attached(*id).await;
         let attached = or_damaged(self.damage, Some(*id), attached)?.unwrap_or_default();
         let mut folds = Vec::with_capacity(attached.folds.len());
         for fold in attached.folds {

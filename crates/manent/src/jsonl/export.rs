@@ -8,8 +8,8 @@ use manent_model::{
     BranchId, Conversation, ConversationDraft, ConversationId, ConversationTimes, Document, MessageId, Project,
 };
 use manent_store::{
-    BranchInfo, ConversationRef, DamageLog, DamagedRecord, Direction, DocumentsQuery, EventsQuery, MemoriesQuery,
-    MessagesQuery, OriginsQuery, PAGE_MAX, ScratchQuery, StoreError, WindowQuery,
+    Attached, AttachedQuery, BranchInfo, ConversationRef, DamageLog, DamagedRecord, Direction, DocumentsQuery,
+    EventsQuery, MemoriesQuery, MessagesQuery, OriginsQuery, PAGE_MAX, ScratchQuery, StoreError, WindowQuery,
 };
 use serde::Serialize;
 use std::collections::HashSet;
@@ -383,8 +383,18 @@ impl<W: Write + Send> Exporter<W> {
     }
 
     async fn attached(&mut self, id: ConversationId) -> Result<()> {
-        let store = self.database.store.clone();
-        let attached = store.attached(id).await?;
+        let mut query = AttachedQuery::from(id);
+        loop {
+            let page = self.database.attached_page(query.clone()).await?;
+            self.attached_lines(id, &page)?;
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => return self.events(id).await,
+            }
+        }
+    }
+
+    fn attached_lines(&mut self, id: ConversationId, attached: &Attached) -> Result<()> {
         for note in &attached.notes {
             self.line(Kind::Note, Some(id), note)?;
         }
@@ -406,10 +416,14 @@ impl<W: Write + Send> Exporter<W> {
         for input in &attached.inputs {
             self.line(Kind::Input, Some(id), input)?;
         }
+        Ok(())
+    }
+
+    async fn events(&mut self, id: ConversationId) -> Result<()> {
         let mut after = 0;
         loop {
             let query = EventsQuery { conversation: id, channels: Vec::new(), after, limit: PAGE_MAX };
-            let events = store.events(query).await?;
+            let events = self.database.store.events(query).await?;
             let Some(last) = events.last() else { return Ok(()) };
             after = last.cursor;
             for event in &events {

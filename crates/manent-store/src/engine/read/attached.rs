@@ -9,11 +9,12 @@ use super::super::fault::Outcome;
 use super::super::seal;
 use super::super::within::{Within, within};
 use super::Reading;
+use super::attached_page::{Fitting, Page};
 use super::message::author;
 use super::path::{head_of, id_at, start_of, state_value};
 use super::sound::{Kind, records};
 use crate::error::StoreError;
-use crate::query::{Attached, Events, EventsQuery, PAGE_MAX, ToolCallTrail};
+use crate::query::{Attached, AttachedQuery, Events, EventsQuery, PAGE_MAX, ToolCallTrail};
 use manent_model::{
     Address, Bookmark, Call, CallId, ConversationId, Event, Fold, FoldId, Input, InputId, Json, Lease, MessageId,
     Micros, Note, NoteId, Realm, State, ToolCall, ToolStep,
@@ -36,28 +37,62 @@ fn place_of(row: &Found<'_>, column: usize) -> Ran<String> {
     Ok(format!("at {:?}", Address(row.get(column)?)))
 }
 
-pub(crate) fn attached(reading: &mut Reading<'_>, id: ConversationId) -> Outcome<Attached> {
-    let (no, _) = head_of(reading.connection, id)?;
-    let of = (no, id);
+/// Reads the sizes of the records of a table that are numbered.
+macro_rules! sizes {
+    ($table:literal, $bytes:literal) => {
+        concat!(
+            "select no, ",
+            $bytes,
+            " from ",
+            $table,
+            " where conversation_no = $1 and withdrawn = 0 and no > $2
+              order by no
+              limit $3"
+        )
+    };
+}
+
+/// Reads the records of a table that fit on a page.
+macro_rules! page_of {
+    ($columns:literal, $table:literal) => {
+        concat!(
+            "select ",
+            $columns,
+            " from ",
+            $table,
+            " where conversation_no = $1 and withdrawn = 0 and no > $2 and no <= $3
+              order by no"
+        )
+    };
+}
+
+pub(crate) fn attached(reading: &mut Reading<'_>, query: &AttachedQuery) -> Outcome<Attached> {
+    let (no, _) = head_of(reading.connection, query.conversation)?;
+    let (of, mut page) = ((no, query.conversation), Page::of(query));
     Ok(Attached {
-        notes: notes(reading, of)?,
-        bookmarks: bookmarks(reading, of)?,
-        states: states(reading, of)?,
-        folds: folds(reading, of)?,
-        calls: calls(reading, of)?,
-        tool_calls: tool_calls(reading, of)?,
-        inputs: inputs(reading, of)?,
-        lease: lease(reading, no)?,
-        streams: streams(reading, of)?,
+        notes: notes(reading, of, &mut page)?,
+        bookmarks: bookmarks(reading, of, &mut page)?,
+        states: states(reading, of, &mut page)?,
+        folds: folds(reading, of, &mut page)?,
+        calls: calls(reading, of, &mut page)?,
+        tool_calls: tool_calls(reading, of, &mut page)?,
+        inputs: inputs(reading, of, &mut page)?,
+        lease: if query.after.is_none() { lease(reading, no)? } else { None },
+        streams: streams(reading, of, &mut page)?,
+        next: page.next,
     })
 }
 
-fn notes(reading: &mut Reading<'_>, (no, of): (i64, ConversationId)) -> Outcome<Vec<Note>> {
+/// Finds out which records of a table that are numbered fit on a page.
+fn fit(reading: &Reading<'_>, page: &mut Page, kind: u8, no: i64, sql: &str) -> Outcome<Option<Fitting<i64>>> {
+    page.fit(reading, kind, sql, |after, many| (no, *after, many), |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+fn notes(reading: &mut Reading<'_>, (no, of): (i64, ConversationId), page: &mut Page) -> Outcome<Vec<Note>> {
     type Row = ([u8; 16], i64, String, Option<i64>, i64, Vec<u8>);
-    let sql = "select id, key, kind, actor_no, at, body
-         from note
-         where conversation_no = $1 and withdrawn = 0
-         order by no";
+    let sizes = sizes!("note", "octet_length(body)");
+    let Some(Fitting { after, last }) = fit(reading, page, 0, no, sizes)? else { return Ok(Vec::new()) };
+    let sql = page_of!("id, key, kind, actor_no, at, body", "note");
     let row = |row: &Found<'_>| -> Ran<Row> {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
     };
@@ -73,12 +108,23 @@ fn notes(reading: &mut Reading<'_>, (no, of): (i64, ConversationId)) -> Outcome<
             at: Micros(at),
         })
     };
-    records(reading, Kind::of("note", Some(of)), (sql, [no]), name, row, note)
+    records(reading, Kind::of("note", Some(of)), (sql, (no, after, last)), name, row, note)
 }
 
-fn bookmarks(reading: &mut Reading<'_>, (no, of): (i64, ConversationId)) -> Outcome<Vec<Bookmark>> {
+fn bookmarks(reading: &mut Reading<'_>, (no, of): (i64, ConversationId), page: &mut Page) -> Outcome<Vec<Bookmark>> {
     type Row = (String, i64, i64, Option<Vec<u8>>);
-    let sql = "select name, key, at, body from bookmark where conversation_no = $1 order by name";
+    let sizes = "select name, octet_length(name) + coalesce(octet_length(body), 0)
+         from bookmark
+         where conversation_no = $1 and (name > $2 or $2 is null)
+         order by name
+         limit $3";
+    let parameters = |after: &Option<String>, many| (no, after.clone(), many);
+    let fitting = page.fit(reading, 1, sizes, parameters, |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let Some(Fitting { after, last }) = fitting else { return Ok(Vec::new()) };
+    let sql = "select name, key, at, body
+         from bookmark
+         where conversation_no = $1 and (name > $2 or $2 is null) and name <= $3
+         order by name";
     let row = |row: &Found<'_>| -> Ran<Row> { Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)) };
     let bookmark = |reading: &mut Reading<'_>, (name, key, at, body): Row| {
         let metadata = match body {
@@ -88,15 +134,14 @@ fn bookmarks(reading: &mut Reading<'_>, (no, of): (i64, ConversationId)) -> Outc
         let head = id_at(reading.connection, Address(key))?;
         Ok(Bookmark { name, head, metadata, at: Micros(at) })
     };
-    records(reading, Kind::of("bookmark", Some(of)), (sql, [no]), |row| row.get(0), row, bookmark)
+    records(reading, Kind::of("bookmark", Some(of)), (sql, (no, after, last)), |row| row.get(0), row, bookmark)
 }
 
-fn states(reading: &mut Reading<'_>, (no, of): (i64, ConversationId)) -> Outcome<Vec<State>> {
+fn states(reading: &mut Reading<'_>, (no, of): (i64, ConversationId), page: &mut Page) -> Outcome<Vec<State>> {
     type Row = (i64, i64, i64, Option<Vec<u8>>);
-    let sql = "select name_no, key, at, body
-         from state
-         where conversation_no = $1 and withdrawn = 0
-         order by no";
+    let sizes = sizes!("state", "coalesce(octet_length(body), 0)");
+    let Some(Fitting { after, last }) = fit(reading, page, 2, no, sizes)? else { return Ok(Vec::new()) };
+    let sql = page_of!("name_no, key, at, body", "state");
     let row = |row: &Found<'_>| -> Ran<Row> { Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)) };
     let start = start_of(reading.connection, no)?;
     let state = |reading: &mut Reading<'_>, (name_no, key, at, body): Row| {
@@ -107,7 +152,7 @@ fn states(reading: &mut Reading<'_>, (no, of): (i64, ConversationId)) -> Outcome
             at: Micros(at),
         })
     };
-    records(reading, Kind::of("state", Some(of)), (sql, [no]), |row| place_of(row, 1), row, state)
+    records(reading, Kind::of("state", Some(of)), (sql, (no, after, last)), |row| place_of(row, 1), row, state)
 }
 
 type FoldRow = ([u8; 16], i64, i64, bool, Option<[u8; 16]>, i64, Vec<u8>);
@@ -116,14 +161,13 @@ fn read_fold(row: &Found<'_>) -> Ran<FoldRow> {
     Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?))
 }
 
-fn folds(reading: &mut Reading<'_>, (no, of): (i64, ConversationId)) -> Outcome<Vec<Fold>> {
-    let sql = "select id, key, kind, active, parent, at, body
-         from fold
-         where conversation_no = $1 and withdrawn = 0
-         order by no";
+fn folds(reading: &mut Reading<'_>, (no, of): (i64, ConversationId), page: &mut Page) -> Outcome<Vec<Fold>> {
+    let sizes = sizes!("fold", "octet_length(body)");
+    let Some(Fitting { after, last }) = fit(reading, page, 3, no, sizes)? else { return Ok(Vec::new()) };
+    let sql = page_of!("id, key, kind, active, parent, at, body", "fold");
     let name = |row: &Found<'_>| Ok(FoldId::from_bytes(row.get(0)?).to_string());
     let fold = |reading: &mut Reading<'_>, row| fold_of_row(reading, row);
-    records(reading, Kind::of("fold", Some(of)), (sql, [no]), name, read_fold, fold)
+    records(reading, Kind::of("fold", Some(of)), (sql, (no, after, last)), name, read_fold, fold)
 }
 
 /// Reads a fold by its number, even one that was taken back.
@@ -149,12 +193,11 @@ fn fold_of_row(reading: &Reading<'_>, row: FoldRow) -> Outcome<Fold> {
     })
 }
 
-fn calls(reading: &mut Reading<'_>, (no, of): (i64, ConversationId)) -> Outcome<Vec<Call>> {
+fn calls(reading: &mut Reading<'_>, (no, of): (i64, ConversationId), page: &mut Page) -> Outcome<Vec<Call>> {
     type Row = ([u8; 16], i64, Option<i64>, i64, Option<i64>, Option<i64>, Option<i64>, i64, Vec<u8>);
-    let sql = "select id, key, model_no, outcome, tokens_in, tokens_out, cost_micros, at, body
-         from model_call
-         where conversation_no = $1 and withdrawn = 0
-         order by no";
+    let sizes = sizes!("model_call", "octet_length(body)");
+    let Some(Fitting { after, last }) = fit(reading, page, 4, no, sizes)? else { return Ok(Vec::new()) };
+    let sql = page_of!("id, key, model_no, outcome, tokens_in, tokens_out, cost_micros, at, body", "model_call");
     let row = |row: &Found<'_>| -> Ran<Row> {
         let ids = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
         let counts = (row.get(4)?, row.get(5)?, row.get(6)?, row.get(7)?);
@@ -178,7 +221,7 @@ fn calls(reading: &mut Reading<'_>, (no, of): (i64, ConversationId)) -> Outcome<
             at: Micros(at),
         })
     };
-    records(reading, Kind::of("call", Some(of)), (sql, [no]), name, row, call)
+    records(reading, Kind::of("call", Some(of)), (sql, (no, after, last)), name, row, call)
 }
 
 struct ToolRow {
@@ -234,14 +277,37 @@ fn trail(reading: &mut Reading<'_>, row: ToolRow) -> Outcome<ToolCallTrail> {
     Ok(ToolCallTrail { call, steps })
 }
 
-fn tool_calls(reading: &mut Reading<'_>, (no, of): (i64, ConversationId)) -> Outcome<Vec<ToolCallTrail>> {
+fn tool_calls(
+    reading: &mut Reading<'_>,
+    (no, of): (i64, ConversationId),
+    page: &mut Page,
+) -> Outcome<Vec<ToolCallTrail>> {
+    let sizes = "select t.key, t.part,
+                octet_length(t.body) + octet_length(t.call_id) + octet_length(t.name)
+                + coalesce((select sum(octet_length(s.note))
+                            from tool_step s
+                            where s.key = t.key and s.part = t.part and s.withdrawn = 0), 0)
+         from tool_call t
+         where t.conversation_no = $1 and (t.key, t.part) > ($2, $3)
+         order by t.key, t.part
+         limit $4";
+    let parameters = |after: &(i64, i64), many| (no, after.0, after.1, many);
+    let fitting = page.fit(reading, 5, sizes, parameters, |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
+    let Some(Fitting { after, last }) = fitting else { return Ok(Vec::new()) };
     let sql = "select t.key, t.part, t.call_id, t.name, t.state, t.body, c.id
          from tool_call t
          join conversation c on c.no = t.conversation_no
-         where t.conversation_no = $1
+         where t.conversation_no = $1 and (t.key, t.part) > ($2, $3) and (t.key, t.part) <= ($4, $5)
          order by t.key, t.part";
     let trail = |reading: &mut Reading<'_>, row| trail(reading, row);
-    records(reading, Kind::of("tool call", Some(of)), (sql, [no]), |row| place_of(row, 0), tool_row, trail)
+    records(
+        reading,
+        Kind::of("tool call", Some(of)),
+        (sql, (no, after.0, after.1, last.0, last.1)),
+        |row| place_of(row, 0),
+        tool_row,
+        trail,
+    )
 }
 
 pub(crate) fn open_tool_calls(
@@ -267,19 +333,18 @@ pub(crate) fn open_tool_calls(
     found.into_iter().map(with_owner).collect()
 }
 
-fn inputs(reading: &mut Reading<'_>, (no, of): (i64, ConversationId)) -> Outcome<Vec<Input>> {
+fn inputs(reading: &mut Reading<'_>, (no, of): (i64, ConversationId), page: &mut Page) -> Outcome<Vec<Input>> {
     type Row = ([u8; 16], i64, bool, Vec<u8>);
-    let sql = "select id, at, taken_pos is not null, body
-         from input
-         where conversation_no = $1 and withdrawn = 0
-         order by no";
+    let sizes = sizes!("input", "octet_length(body)");
+    let Some(Fitting { after, last }) = fit(reading, page, 6, no, sizes)? else { return Ok(Vec::new()) };
+    let sql = page_of!("id, at, taken_pos is not null, body", "input");
     let row = |row: &Found<'_>| -> Ran<Row> { Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)) };
     let name = |row: &Found<'_>| Ok(InputId::from_bytes(row.get(0)?).to_string());
     let input = |reading: &mut Reading<'_>, (id, at, taken, body): Row| {
         let body = json_of("input", seal::open(reading.key, "input", &id, &body)?)?;
         Ok(Input { id: InputId::from_bytes(id), at: Micros(at), body, taken })
     };
-    records(reading, Kind::of("input", Some(of)), (sql, [no]), name, row, input)
+    records(reading, Kind::of("input", Some(of)), (sql, (no, after, last)), name, row, input)
 }
 
 fn lease(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<Lease>> {
@@ -290,12 +355,27 @@ fn lease(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<Lease>> {
 }
 
 /// Joins the chunks of messages that are still streaming.
-fn streams(reading: &mut Reading<'_>, (no, of): (i64, ConversationId)) -> Outcome<Vec<(MessageId, String)>> {
+fn streams(
+    reading: &mut Reading<'_>,
+    (no, of): (i64, ConversationId),
+    page: &mut Page,
+) -> Outcome<Vec<(MessageId, String)>> {
+    let sizes = "with b as materialized
+             (select no << 24 as first, no << 24 | 16777215 as last from branch where conversation_no = $1)
+         select h.key, sum(octet_length(h.body))
+         from b
+         join chunk h on h.key between b.first and b.last
+         where h.key > $2
+         group by h.key
+         order by h.key
+         limit $3";
+    let Some(Fitting { after, last }) = fit(reading, page, 7, no, sizes)? else { return Ok(Vec::new()) };
     let sql = "with b as materialized
              (select no << 24 as first, no << 24 | 16777215 as last from branch where conversation_no = $1)
          select h.key, h.n, h.body
          from b
          join chunk h on h.key between b.first and b.last
+         where h.key > $2 and h.key <= $3
          order by h.key, h.n";
     let row = |row: &Found<'_>| -> Ran<(i64, i64, Vec<u8>)> { Ok((row.get(0)?, row.get(1)?, row.get(2)?)) };
     let chunk = |reading: &mut Reading<'_>, (key, n, body): (i64, i64, Vec<u8>)| {
@@ -303,7 +383,8 @@ fn streams(reading: &mut Reading<'_>, (no, of): (i64, ConversationId)) -> Outcom
         let delta = std::str::from_utf8(delta).map_err(|_| StoreError::altered("chunk", n))?;
         Ok((message_at(reading, key)?, delta.to_owned()))
     };
-    let found = records(reading, Kind::of("chunk", Some(of)), (sql, [no]), |row| place_of(row, 0), row, chunk)?;
+    let found =
+        records(reading, Kind::of("chunk", Some(of)), (sql, (no, after, last)), |row| place_of(row, 0), row, chunk)?;
     let mut streams: Vec<(MessageId, String)> = Vec::new();
     for (message, delta) in found {
         match streams.last_mut() {

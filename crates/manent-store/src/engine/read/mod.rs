@@ -7,6 +7,7 @@ pub(crate) mod path;
 pub(crate) mod conversation;
 pub(crate) mod list;
 pub(crate) mod attached;
+mod attached_page;
 pub(crate) mod library;
 mod document;
 pub(crate) mod blob;

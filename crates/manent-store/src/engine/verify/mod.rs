@@ -18,7 +18,9 @@ use super::store::EVERYTHING;
 use super::tx::covered_from;
 use crate::error::{Result, StoreError};
 use crate::maintenance::{VerifyProblem, VerifyReport};
-use crate::query::{ConversationRef, DocumentsQuery, EventsQuery, MemoriesQuery, PAGE_MAX, ScratchQuery};
+use crate::query::{
+    AttachedQuery, ConversationRef, DocumentsQuery, EventsQuery, MemoriesQuery, PAGE_MAX, ScratchQuery,
+};
 use crate::transaction::Position;
 use manent_model::{ConversationId, Digest, DigestKey, MessageId, Stats};
 
@@ -211,7 +213,11 @@ impl Verifier<'_> {
     /// Reads everything that a conversation shows; a broken seal is found by reading.
     fn shown(&mut self, id: ConversationId) -> Outcome<()> {
         self.reading(|reading| conversation::one(reading, &ConversationRef::Id(id)))?;
-        self.reading(|reading| attached::attached(reading, id))?;
+        let mut query = Some(AttachedQuery::from(id));
+        while let Some(page) = query {
+            let next = self.reading(|reading| attached::attached(reading, &page))?.next;
+            query = next.map(|next| AttachedQuery { after: Some(next), ..page });
+        }
         self.reading(|reading| crate::engine::read::path::branches(reading, id))?;
         self.path(id)?;
         let mut after = 0;

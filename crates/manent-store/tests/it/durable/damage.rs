@@ -54,7 +54,7 @@ async fn counted(store: &dyn Store) -> Result<BTreeMap<&'static str, usize>> {
         let (branch, from, direction) = (None, None, Direction::Forward);
         let window = store.window(WindowQuery { conversation: id, branch, from, direction, limit: PAGE_MAX }).await?;
         add("shown", window.messages.len());
-        let attached = store.attached(id).await?;
+        let attached = store.attached(id.into()).await?;
         add("note", attached.notes.len());
         add("bookmark", attached.bookmarks.len());
         add("state", attached.states.len());
