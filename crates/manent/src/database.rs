@@ -6,7 +6,9 @@ use crate::place::Place;
 use manent_model::{Author, Micros};
 use manent_store::postgres::PostgresStore;
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
-use manent_store::{Change, Committed, Done, Expect, Grant, GrantedStore, Lane, Store, StoreError, Transaction};
+use manent_store::{
+    Change, Committed, DamageLog, Done, Expect, Grant, GrantedStore, Lane, Store, StoreError, Transaction,
+};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -114,6 +116,13 @@ impl Database {
             None => self.ids.clone(),
         };
         Self { ids, expect: Vec::new(), request: None, ..self.clone() }
+    }
+
+    /// Returns a handle whose lists and pages leave damaged records out, and the log in which it names them.
+    pub(crate) fn skipping_damaged(&self) -> (Self, Arc<DamageLog>) {
+        let damage = Arc::new(DamageLog::default());
+        let store = self.store.clone().skipping_damaged(damage.clone());
+        (Self { store, ..self.clone() }, damage)
     }
 
     /// Returns the store, for what has no name here.

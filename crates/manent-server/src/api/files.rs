@@ -12,15 +12,16 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use manent::export::{ExportPlan, Parcel};
+use manent::export::{ExportPlan, Lost, Parcel};
 use manent::formats::redact::Secrets;
 use manent::formats::tree::{self, Tree};
 use manent::formats::{self, FORMATS, Format};
 use manent::import::ImportedReport;
 use manent::model::KeyScope;
-use manent::{ConversationId, ImportMode};
+use manent::{ConversationId, DamagedRecord, ImportMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::io::Read;
 use std::time::Duration;
@@ -218,7 +219,11 @@ async fn export(
     let selection = selection(&database, asked.conversation, asked.query).await?;
     let secrets = if asked.redact { Secrets::Remove } else { Secrets::Keep };
     let plan = ExportPlan { selection, format, generation: asked.generation, secrets };
-    let exported = database.export_tree(&plan, Parcel::new().map_err(unkept)?).await?;
+    let mut exported = database.export_tree(&plan, Parcel::new().map_err(unkept)?).await?;
+    if !exported.damaged.is_empty() {
+        tracing::warn!(damaged = exported.damaged.len(), "an export left out damaged records");
+        exported.losses.push(damage(&exported.damaged));
+    }
     let zip = format!("{}.zip", format.name);
     let finished = tokio::task::spawn_blocking(move || exported.out.finish(&zip)).await;
     let (name, mut file) = finished.map_err(|_| defect())?.map_err(unkept)?;
@@ -238,6 +243,13 @@ async fn export(
         headers.insert(LOSSES, losses);
     }
     Ok(response)
+}
+
+/// What was left out because it was damaged, among what the format cannot hold.
+fn damage(damaged: &[DamagedRecord]) -> Lost {
+    let conversations: HashSet<_> = damaged.iter().filter_map(|record| record.conversation).collect();
+    let (count, conversations) = (damaged.len() as u64, conversations.len() as u64);
+    Lost { what: "damaged records".to_owned(), count, conversations }
 }
 
 /// A name for the file that a browser saves; letters beyond ASCII are written as RFC 5987 says.

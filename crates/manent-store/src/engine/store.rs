@@ -9,6 +9,7 @@ use super::search::{SEARCHING, look};
 use super::statistics::{self, COUNTING};
 use super::view::{View, whole};
 use super::within::{guard, guard_known};
+use crate::damage::DamageLog;
 use crate::error::{Result, StoreError};
 use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
 use crate::query::*;
@@ -54,7 +55,14 @@ pub(crate) trait Engine: Send + Sync + 'static {
     where
         Self: Sized,
     {
-        Arc::new(View::new(self, realm))
+        Arc::new(View::new(self, realm, None))
+    }
+    /// See [`Store::skipping_damaged`].
+    fn sound(self: Arc<Self>, log: Arc<DamageLog>) -> Arc<dyn Store>
+    where
+        Self: Sized,
+    {
+        Arc::new(View::new(self, EVERYTHING.clone(), Some(log)))
     }
     /// The thread that fills the index; none where there is no index.
     fn indexing(&self) -> Option<&Indexing>;
@@ -74,6 +82,10 @@ pub(crate) trait Engine: Send + Sync + 'static {
 impl<E: Engine> Store for E {
     fn within(self: Arc<Self>, realm: Realm) -> Arc<dyn Store> {
         self.limited(realm)
+    }
+
+    fn skipping_damaged(self: Arc<Self>, log: Arc<DamageLog>) -> Arc<dyn Store> {
+        self.sound(log)
     }
 
     async fn commit(&self, transaction: Transaction) -> Result<Committed> {
@@ -154,11 +166,11 @@ impl<E: Engine> Store for E {
         self.read("reading messages", move |reading| read::related::related(reading, &realm, &query)).await
     }
 
-    async fn attached(&self, conversation: ConversationId) -> Result<Attached> {
+    async fn attached(&self, query: AttachedQuery) -> Result<Attached> {
         let realm = self.realm().clone();
         let attached = move |reading: &mut Reading<'_>| {
-            guard(reading.connection, &realm, conversation)?;
-            read::attached::attached(reading, conversation)
+            guard(reading.connection, &realm, query.conversation)?;
+            read::attached::attached(reading, &query)
         };
         self.read("reading what is attached", attached).await
     }

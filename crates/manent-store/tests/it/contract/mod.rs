@@ -110,6 +110,8 @@ contract! {
     attached::a_call_is_recorded_as_it_was,
     attached::nothing_is_attached_to_what_was_taken_back,
     attached::what_is_attached_stays_with_what_was_taken_back,
+    attached::attached_page_is_cut_by_bytes_and_goes_on_behind_the_cut,
+    attached::attached_page_holds_as_many_records_as_asked_for,
     runs::a_tool_call_moves_only_as_it_may,
     runs::a_tool_call_keeps_its_record_and_its_trail,
     runs::events_are_read_after_a_cursor_by_channel,
