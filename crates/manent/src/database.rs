@@ -212,7 +212,7 @@ pub(crate) fn only(committed: Committed) -> Done {
     committed.done.into_iter().next().unwrap_or(Done::Plain)
 }
 
-/// An answer of another kind than the change promises is a defect of the engine.
+/// The result of a change has another type than the change: a defect of the engine.
 pub(crate) fn unexpected(done: &Done) -> Error {
-    StoreError::Invalid(format!("the store answered {done:?}")).into()
+    StoreError::Internal(format!("unexpected result of a change: {done:?}")).into()
 }

@@ -58,12 +58,8 @@ async fn put(State(app): State<App>, request: Request) -> Answer<(StatusCode, ax
         let _reservation = reservation;
         runtime.block_on(database.put_blob_from(file))
     });
-    let sha256 = storing.await.map_err(|_| defect())??;
+    let sha256 = storing.await.map_err(|_| Problem::internal())??;
     Ok((StatusCode::CREATED, axum::Json(Kept { sha256 })))
-}
-
-fn defect() -> Problem {
-    Problem::invalid("the upload met a defect of the server")
 }
 
 /// Lays a body down in a file without a name, which is gone with its handle.
@@ -84,7 +80,7 @@ async fn spooled(app: &App, body: Body) -> Answer<File> {
         Ok(file)
     });
     let fed = feed.await;
-    let file = writing.await.map_err(|_| defect())?;
+    let file = writing.await.map_err(|_| Problem::internal())?;
     // Nothing of it is stored, unlike of an import that is cut off.
     fed.map_err(|problem| if problem.code == "too_large" { too_large() } else { problem })?;
     file.map_err(|source| manent::Error::File { doing: "keeping", path: "an upload".to_owned(), source }.into())

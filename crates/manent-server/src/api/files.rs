@@ -112,7 +112,7 @@ async fn import(
     let (feed, reader) = pipe::into(request.into_body(), app.limits.import_bytes);
     let opening = tokio::task::spawn_blocking(move || opened(name, reader));
     let fed = feed.await;
-    let opened = opening.await.map_err(|_| defect())?;
+    let opened = opening.await.map_err(|_| Problem::internal())?;
     fed?;
     let tree = opened?;
     let mode = if asked.dry_run { ImportMode::DryRun } else { ImportMode::Store };
@@ -133,7 +133,7 @@ async fn import(
             let last = match work.await {
                 Ok(Ok(report)) => Told::Report(Box::new(report)),
                 Ok(Err(problem)) => Told::Problem(problem),
-                Err(_) => Told::Problem(defect()),
+                Err(_) => Told::Problem(Problem::internal()),
             };
             drop(teller.send(last));
         });
@@ -141,11 +141,7 @@ async fn import(
         return Ok(Sse::new(events(heard)).keep_alive(keep_alive).into_response());
     }
     drop((teller, heard));
-    Ok(axum::Json(work.await.map_err(|_| defect())??).into_response())
-}
-
-fn defect() -> Problem {
-    Problem::invalid("this request met a defect of the server")
+    Ok(axum::Json(work.await.map_err(|_| Problem::internal())??).into_response())
 }
 
 /// A temporary file could not be written.
@@ -226,7 +222,7 @@ async fn export(
     }
     let zip = format!("{}.zip", format.name);
     let finished = tokio::task::spawn_blocking(move || exported.out.finish(&zip)).await;
-    let (name, mut file) = finished.map_err(|_| defect())?.map_err(unkept)?;
+    let (name, mut file) = finished.map_err(|_| Problem::internal())?.map_err(unkept)?;
     let (mut out, stream) = pipe::out();
     tokio::task::spawn_blocking(move || {
         let _place = place;

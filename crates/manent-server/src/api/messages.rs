@@ -182,8 +182,5 @@ async fn written(answer: impl Serialize + Send + 'static, bytes: usize) -> Answe
         return Ok(axum::Json(answer).into_response());
     }
     let writing = tokio::task::spawn_blocking(move || axum::Json(answer).into_response());
-    writing.await.map_err(|_| {
-        let why = "this request met a defect of the server; its id is in the log";
-        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "defect", why)
-    })
+    writing.await.map_err(|_| Problem::internal())
 }

@@ -122,7 +122,7 @@ impl Database {
             // A writer that is gone wants no answer.
             let _ = answer.send(shelf.answer(question).await.map_err(|error| error.into()));
         }
-        let defect = || manent_formats::WriteError::Library("the writer met a defect of this program".into());
+        let defect = || manent_formats::WriteError::Internal("the writer panicked".to_owned());
         let written = thread.join().unwrap_or_else(|_| Err(defect()));
         let written = written.map_err(|source| Error::Unwritable { source })?;
         Ok(Exported { damaged: damage.records(), ..written })
