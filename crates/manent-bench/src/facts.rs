@@ -27,6 +27,7 @@ pub struct Facts {
     pub search: Vec<Fact>,
     pub imports: Vec<Fact>,
     pub tenants: Vec<Fact>,
+    pub growth: Vec<Fact>,
 }
 
 impl Fact {

@@ -7,7 +7,7 @@
 //! [`server`], [`select`], [`pgbench`]), what
 //! they are fed ([`corpus`]), how it is timed ([`drive`], [`summary`]), how rounds go ([`rounds`]), what an import of
 //! large files takes ([`formats`]), what a search takes ([`search`]), what many owners
-//! take ([`tenants`]), what is expected ([`goal`]) and how it is shown ([`table`], [`machine`]).
+//! take ([`tenants`]), what grows with the store ([`growth`]), what is expected ([`goal`]) and how it is shown ([`table`], [`machine`]).
 
 mod corpus;
 mod drive;
@@ -15,6 +15,7 @@ mod facts;
 mod formats;
 mod goal;
 mod group_log;
+mod growth;
 mod lmdb;
 mod load;
 mod machine;
@@ -76,6 +77,10 @@ fn main() -> Result<()> {
         println!("{}", table::facts(&tenants::of(workspace.path())?));
         return Ok(());
     }
+    if options.growth {
+        println!("{}", table::facts(&growth::of(workspace.path(), options.scale.growth_conversations)?));
+        return Ok(());
+    }
     let imports = formats::of(workspace.path(), options.scale.import_bytes)?;
     if options.formats {
         println!("{}", table::facts(&imports));
@@ -83,13 +88,14 @@ fn main() -> Result<()> {
     }
     let search = search::of(workspace.path(), &corpus)?;
     let tenants = tenants::of(workspace.path())?;
+    let growth = growth::of(workspace.path(), options.scale.growth_conversations)?;
     let store = manent::Manent::load(workspace.path(), &corpus, &measure::LENGTHS)?;
     let path = store.path().to_owned();
     let mut subjects = subjects(workspace.path(), &corpus, store)?;
     let results = Results::measure(&mut subjects, &options.scale);
     // Closing the stores leaves nothing in their WALs, so that the file is all there is.
     drop(subjects);
-    let facts = Facts { store: facts::of(&path, &corpus)?, search, imports, tenants };
+    let facts = Facts { store: facts::of(&path, &corpus)?, search, imports, tenants, growth };
     let report = table::report(&results, &facts, &Machine::of(workspace.path()), &options.scale);
     println!("{report}");
     if let Some(path) = &options.write {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-const USAGE: &str = "usage: manent-bench [--quick] [--formats] [--search] [--tenants] [--only WORDS] [--write FILE] [--directory FOLDER]";
+const USAGE: &str = "usage: manent-bench [--quick] [--formats] [--search] [--tenants] [--growth] [--only WORDS] [--write FILE] [--directory FOLDER]";
 
 /// What one run is to do.
 pub struct Options {
@@ -21,6 +21,8 @@ pub struct Options {
     pub search: bool,
     /// Only many tenants are measured.
     pub tenants: bool,
+    /// Only the growth with the size of the store is measured.
+    pub growth: bool,
 }
 
 /// How long and how large a run is.
@@ -38,6 +40,8 @@ pub struct Scale {
     pub messages: u64,
     /// How many bytes of each format are imported.
     pub import_bytes: u64,
+    /// How many conversations of 100 messages the smaller store has whose growth is measured; the larger has ten times as many.
+    pub growth_conversations: u64,
     /// Measures whose name does not hold this are left out.
     pub only: String,
 }
@@ -51,6 +55,7 @@ impl Scale {
         conversations: 1_000,
         messages: 1_000,
         import_bytes: 256 << 20,
+        growth_conversations: 10_000,
         only: String::new(),
     };
 
@@ -62,6 +67,7 @@ impl Scale {
         conversations: 50,
         messages: 1_000,
         import_bytes: 16 << 20,
+        growth_conversations: 200,
         only: String::new(),
     };
 }
@@ -70,15 +76,16 @@ impl Options {
     /// Reads the arguments that follow the program's name.
     pub fn from_arguments(arguments: impl IntoIterator<Item = String>) -> Result<Options> {
         let mut arguments = arguments.into_iter();
-        let (formats, search, tenants) = (false, false, false);
+        let (formats, search, tenants, growth) = (false, false, false, false);
         let (write, directory, scale) = (None, build_directory()?, Scale::FULL);
-        let mut options = Options { write, directory, scale, formats, search, tenants };
+        let mut options = Options { write, directory, scale, formats, search, tenants, growth };
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--quick" => options.scale = Scale { only: options.scale.only, ..Scale::QUICK },
                 "--formats" => options.formats = true,
                 "--search" => options.search = true,
                 "--tenants" => options.tenants = true,
+                "--growth" => options.growth = true,
                 "--only" => options.scale.only = arguments.next().context(USAGE)?,
                 "--write" => options.write = Some(arguments.next().context(USAGE)?.into()),
                 "--directory" => options.directory = arguments.next().context(USAGE)?.into(),

@@ -30,6 +30,8 @@ pub fn report(results: &Results, facts: &Facts, machine: &Machine, scale: &Scale
         self::facts(&facts.search),
         "## Many tenants\n".to_string(),
         self::facts(&facts.tenants),
+        "## Growth with the store\n".to_string(),
+        self::facts(&facts.growth),
         "## Imports of large files\n".to_string(),
         self::facts(&facts.imports),
         "## Figures\n".to_string(),

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 /// The database for AI conversations.
 #[derive(Parser)]
-#[command(name = "manent", version, about, max_term_width = 100)]
+#[command(name = "manent", version, about = "The database for AI conversations", max_term_width = 100)]
 #[command(after_help = "Ids may be shortened to any beginning that is unique; @last is the conversation used last.\n\
                         Exit codes: 0 done, 1 failed, 2 wrong usage, 3 imported in part, 4 not found.")]
 pub struct Cli {

@@ -165,6 +165,9 @@ pub enum WriteError {
     /// The store could not be read.
     #[error("reading what is to be written")]
     Library(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A defect of the writer, such as a panic.
+    #[error("internal error: {0}")]
+    Internal(String),
     /// There is no such generation.
     #[error("{format} has no generation {generation}; it has {known}")]
     Generation {

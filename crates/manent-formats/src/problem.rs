@@ -206,9 +206,9 @@ pub enum ReadError {
         /// Why.
         why: String,
     },
-    /// The reader met a defect of its own; the file is as it was.
-    #[error("{0}")]
-    Defect(String),
+    /// A defect of the reader, such as a panic; the file was not changed.
+    #[error("internal error: {0}")]
+    Internal(String),
     /// Whoever takes the items wants no more.
     #[error("stopped")]
     Stopped,

@@ -351,10 +351,7 @@ async fn within_time(
     };
     match tokio::time::timeout(time, answered).await {
         Ok(Ok(response)) => response,
-        Ok(Err(_)) => {
-            let why = "this request met a defect of the server; its id is in the log";
-            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "defect", why).into_response()
-        }
+        Ok(Err(_)) => Problem::internal().into_response(),
         Err(_) => took_too_long().into_response(),
     }
 }

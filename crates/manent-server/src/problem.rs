@@ -50,6 +50,12 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "invalid", detail)
     }
 
+    /// A defect of the server; the log has the details under the request id.
+    pub fn internal() -> Self {
+        let why = "internal server error; the server log has the details under this request id";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", why)
+    }
+
     /// There is no such thing.
     pub fn not_found(what: &str, id: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", format!("no {what} {id}"))
@@ -82,6 +88,10 @@ pub(crate) struct Code(pub String);
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
+        if let StoreError::Internal(why) = &error {
+            tracing::error!(why, "internal error");
+            return Self::internal();
+        }
         let status = match &error {
             StoreError::NotFound { .. } => StatusCode::NOT_FOUND,
             StoreError::Forbidden { .. } => StatusCode::FORBIDDEN,
@@ -96,6 +106,7 @@ impl From<StoreError> for Problem {
             | StoreError::NewerSchema { .. }
             | StoreError::NotOurs { .. }
             | StoreError::UnsafeSqlite { .. }
+            | StoreError::Internal(_)
             | StoreError::Engine { .. } => StatusCode::INTERNAL_SERVER_ERROR,
         };
         if let StoreError::Engine { doing, source } = &error {
@@ -126,6 +137,11 @@ impl From<manent::Error> for Problem {
             manent::Error::Unreadable { source: manent::formats::ReadError::Unrecognised { .. } } => {
                 let known = manent::formats::known_formats();
                 Self::invalid(format!("this is of no format that is known here: {known}; `as` says which it is"))
+            }
+            manent::Error::Unreadable { source: manent::formats::ReadError::Internal(why) }
+            | manent::Error::Unwritable { source: manent::formats::WriteError::Internal(why) } => {
+                tracing::error!(why, "internal error");
+                Self::internal()
             }
             // What was sent is of no use; why is in the cause, and names only what was sent.
             manent::Error::Unreadable { ref source } => {

@@ -73,6 +73,9 @@ pub enum StoreError {
         /// The version that was found.
         found: String,
     },
+    /// A defect of this program, such as a panic in a read; nothing was changed.
+    #[error("internal error: {0}")]
+    Internal(String),
     /// The store is closed.
     #[error("the store is closed")]
     Closed,
@@ -184,6 +187,7 @@ impl StoreError {
             Self::NewerSchema { .. } => "newer_schema",
             Self::NotOurs { .. } => "not_ours",
             Self::UnsafeSqlite { .. } => "unsafe_sqlite",
+            Self::Internal(_) => "internal",
             Self::Closed => "closed",
             Self::Engine { .. } => "engine",
         }

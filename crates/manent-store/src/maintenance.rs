@@ -78,6 +78,8 @@ pub struct DoctorReport {
     pub settings: Vec<(String, String)>,
     /// Tables with their sizes in bytes, largest first.
     pub tables: Vec<(String, i64)>,
+    /// Whether every table was measured: SQLite counts pages for half a second at most.
+    pub tables_complete: bool,
     /// The size of the files.
     pub files: Vec<(String, u64)>,
     /// The conversations with the most messages: id, title, messages.

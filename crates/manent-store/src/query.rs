@@ -1,5 +1,6 @@
 //! What can be asked of a store.
 
+use crate::attached_cursor::AttachedCursor;
 use crate::error::StoreError;
 use crate::journal_kind::JournalKind;
 use crate::list_cursor::ListCursor;
@@ -259,7 +260,24 @@ pub struct Placed {
     pub message: Message,
 }
 
-/// What is attached to a conversation.
+/// A page of what is attached to a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttachedQuery {
+    /// The conversation.
+    pub conversation: ConversationId,
+    /// Behind this place; `None` begins at the first record.
+    pub after: Option<AttachedCursor>,
+    /// How many records of all kinds together; at most [`PAGE_MAX`], and no more than [`PAGE_BYTES`] hold.
+    pub limit: u32,
+}
+
+impl From<ConversationId> for AttachedQuery {
+    fn from(conversation: ConversationId) -> Self {
+        Self { conversation, after: None, limit: PAGE_MAX }
+    }
+}
+
+/// A page of what is attached to a conversation. Pages hold the kinds one after another, in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Attached {
     /// What was said about its messages.
@@ -276,10 +294,30 @@ pub struct Attached {
     pub tool_calls: Vec<ToolCallTrail>,
     /// What waits for its run, and what was taken.
     pub inputs: Vec<Input>,
-    /// Who owns its run.
+    /// Who owns its run; on the first page.
     pub lease: Option<Lease>,
     /// Text of messages that are still streaming.
     pub streams: Vec<(MessageId, String)>,
+    /// Where the next page begins; none at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<AttachedCursor>,
+}
+
+impl Attached {
+    /// Adds the page behind this one.
+    pub fn append(&mut self, page: Self) {
+        let Self { notes, bookmarks, states, folds, calls, tool_calls, inputs, lease, streams, next } = page;
+        self.notes.extend(notes);
+        self.bookmarks.extend(bookmarks);
+        self.states.extend(states);
+        self.folds.extend(folds);
+        self.calls.extend(calls);
+        self.tool_calls.extend(tool_calls);
+        self.inputs.extend(inputs);
+        self.lease = self.lease.take().or(lease);
+        self.streams.extend(streams);
+        self.next = next;
+    }
 }
 
 /// A tool call with its trail.

@@ -1,5 +1,6 @@
 //! The trait that every engine implements. One way to write, few ways to read.
 
+use crate::damage::DamageLog;
 use crate::error::Result;
 use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
 use crate::query::*;
@@ -32,6 +33,9 @@ pub trait Store: Send + Sync + 'static {
     /// Returns the store as somebody sees it who reaches only a realm of it. What lies outside is not there; what concerns
     /// everything is forbidden, and so is every commit: whoever writes is limited by a [`GrantedStore`](crate::GrantedStore).
     fn within(self: Arc<Self>, realm: Realm) -> Arc<dyn Store>;
+    /// Returns the same store whose lists and pages leave damaged records out and name them in a log, instead of failing. A
+    /// damaged conversation is not left out: what cannot be trusted of it reads as not set.
+    fn skipping_damaged(self: Arc<Self>, log: Arc<DamageLog>) -> Arc<dyn Store>;
     /// Does everything in the transaction, or nothing.
     async fn commit(&self, transaction: Transaction) -> Result<Committed>;
     /// Returns the time of the transaction that used an idempotency key first, as long as the key is remembered.
@@ -57,8 +61,8 @@ pub trait Store: Send + Sync + 'static {
     async fn messages(&self, query: MessagesQuery) -> Result<Vec<Placed>>;
     /// Returns a page of the messages that belong together with one.
     async fn related(&self, query: RelatedQuery) -> Result<PlacedPage>;
-    /// Returns what is attached to a conversation.
-    async fn attached(&self, conversation: ConversationId) -> Result<Attached>;
+    /// Returns a page of what is attached to a conversation.
+    async fn attached(&self, query: AttachedQuery) -> Result<Attached>;
     /// Returns the value that a name has at a message (`None`: the head); none where it was never set, or was unset.
     async fn state(&self, conversation: ConversationId, name: String, at: Option<MessageId>) -> Result<Option<Json>>;
     /// Returns the tool calls of all conversations that are not in a final state, oldest first.

@@ -3,7 +3,7 @@
 use crate::database::Database;
 use crate::error::Result;
 use manent_model::{ConversationId, FoldId, FoldKind, Json, MessageId, NoteId, Stretch};
-use manent_store::{Attached, Change, NewFold};
+use manent_store::{Attached, AttachedQuery, Change, NewFold};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,9 +42,23 @@ impl FoldDraft {
 }
 
 impl Database {
-    /// Returns everything attached to a conversation.
+    /// Returns everything attached to a conversation: all pages of [`Self::attached_page`].
     pub async fn attached(&self, conversation: ConversationId) -> Result<Attached> {
-        Ok(self.store.attached(conversation).await?)
+        let mut all = Attached::default();
+        let mut query = AttachedQuery::from(conversation);
+        loop {
+            let page = self.attached_page(query.clone()).await?;
+            all.append(page);
+            match all.next.take() {
+                Some(next) => query.after = Some(next),
+                None => return Ok(all),
+            }
+        }
+    }
+
+    /// Returns a page of what is attached to a conversation, cut by bytes as well.
+    pub async fn attached_page(&self, query: AttachedQuery) -> Result<Attached> {
+        Ok(self.store.attached(query).await?)
     }
 
     /// Says something about a message: a rating, a pin, a label.

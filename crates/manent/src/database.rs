@@ -6,7 +6,9 @@ use crate::place::Place;
 use manent_model::{Author, Micros};
 use manent_store::postgres::PostgresStore;
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
-use manent_store::{Change, Committed, Done, Expect, Grant, GrantedStore, Lane, Store, StoreError, Transaction};
+use manent_store::{
+    Change, Committed, DamageLog, Done, Expect, Grant, GrantedStore, Lane, Store, StoreError, Transaction,
+};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -116,6 +118,13 @@ impl Database {
         Self { ids, expect: Vec::new(), request: None, ..self.clone() }
     }
 
+    /// Returns a handle whose lists and pages leave damaged records out, and the log in which it names them.
+    pub(crate) fn skipping_damaged(&self) -> (Self, Arc<DamageLog>) {
+        let damage = Arc::new(DamageLog::default());
+        let store = self.store.clone().skipping_damaged(damage.clone());
+        (Self { store, ..self.clone() }, damage)
+    }
+
     /// Returns the store, for what has no name here.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
@@ -203,7 +212,7 @@ pub(crate) fn only(committed: Committed) -> Done {
     committed.done.into_iter().next().unwrap_or(Done::Plain)
 }
 
-/// An answer of another kind than the change promises is a defect of the engine.
+/// The result of a change has another type than the change: a defect of the engine.
 pub(crate) fn unexpected(done: &Done) -> Error {
-    StoreError::Invalid(format!("the store answered {done:?}")).into()
+    StoreError::Internal(format!("unexpected result of a change: {done:?}")).into()
 }

@@ -71,7 +71,9 @@ impl Error {
             Self::NothingToRedo => "nothing_to_redo",
             Self::Ambiguous { .. } => "ambiguous",
             Self::File { .. } => "file",
+            Self::Unreadable { source: manent_formats::ReadError::Internal(_) } => "internal",
             Self::Unreadable { .. } => "unreadable",
+            Self::Unwritable { source: manent_formats::WriteError::Internal(_) } => "internal",
             Self::Unwritable { .. } => "unwritable",
         }
     }

@@ -64,7 +64,7 @@ pub use error::{Error, Result};
 pub use export::{DiskOut, ExportPlan, Exported, Lost, Parcel, Replace, StagedFile};
 pub use ids::request_key;
 pub use import::{ImportMode, ImportedReport};
-pub use jsonl::{DamagedRecord, ExportSelection, ImportProblem, ImportReport, LinesReport};
+pub use jsonl::{ExportSelection, ImportProblem, ImportReport, LinesReport};
 pub use library::MemoryDraft;
 pub use manent_formats as formats;
 pub use manent_model as model;
@@ -76,11 +76,11 @@ pub use manent_model::{
 };
 pub use manent_store as store;
 pub use manent_store::{
-    Also, Attached, BackupReport, BranchInfo, Change, Committed, Conflict, ConversationPage, Count, Counting,
-    CursorProblem, Direction, DoctorReport, Erase, EventsQuery, Expect, Finish, Found, Grouping, Hit, Indexed,
-    JournalEntry, JournalKind, JournalPage, JournalQuery, ListCursor, ListOrder, ListQuery, MemoriesQuery, Neighbour,
-    OriginsQuery, Placed, Position, Reach, Receipt, Scope, SearchCursor, SearchOrder, StatsQuery, StoreError,
-    ToolCallTrail, Transaction, VerifyReport, Window,
+    Also, Attached, AttachedCursor, AttachedQuery, BackupReport, BranchInfo, Change, Committed, Conflict,
+    ConversationPage, Count, Counting, CursorProblem, DamagedRecord, Direction, DoctorReport, Erase, EventsQuery,
+    Expect, Finish, Found, Grouping, Hit, Indexed, JournalEntry, JournalKind, JournalPage, JournalQuery, ListCursor,
+    ListOrder, ListQuery, MemoriesQuery, Neighbour, OriginsQuery, Placed, Position, Reach, Receipt, Scope,
+    SearchCursor, SearchOrder, StatsQuery, StoreError, ToolCallTrail, Transaction, VerifyReport, Window,
 };
 pub use message::Tail;
 pub use message_draft::MessageDraft;

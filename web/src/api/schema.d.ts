@@ -32,8 +32,11 @@ export type At2InsteadOf = { instead_of: At2InsteadOfValue };
 
 export type At2InsteadOfValue = { branch: BranchId; message: MessageId };
 
-/** What is attached to a conversation. */
-export type Attached = { bookmarks: (Bookmark)[]; calls: (Call)[]; folds: (Fold)[]; inputs: (Input)[]; lease: Lease | null; notes: (Note)[]; states: (State)[]; streams: ([MessageId, string])[]; tool_calls: (ToolCallTrail)[] };
+/** A page of what is attached to a conversation. Pages hold the kinds one after another, in this order. */
+export type Attached = { bookmarks: (Bookmark)[]; calls: (Call)[]; folds: (Fold)[]; inputs: (Input)[]; lease: Lease | null; next?: AttachedCursor | null; notes: (Note)[]; states: (State)[]; streams: ([MessageId, string])[]; tool_calls: (ToolCallTrail)[] };
+
+/** Where a page ends; hand it back to get the next one. */
+export type AttachedCursor = string;
 
 /** Who did something that the audit log tells of. */
 export type AuditActor = "operator" | "token" | "stranger" | "server" | AuditActorKey;
@@ -985,10 +988,10 @@ export interface Routes {
     body: ConversationPatch;
     answer: Conversation;
   };
-  /** Returns everything attached to a conversation: notes, bookmarks, state, folds, calls, inputs, streams. */
+  /** Returns a page of what is attached to a conversation: notes, bookmarks, state, folds, calls, inputs, streams. A page is cut by bytes as well; `next` leads to the one behind it. */
   'GET /conversations/{conversation}/attached': {
     path: { conversation: ConversationId };
-    query: undefined;
+    query: { after?: AttachedCursor | null; limit?: number | null };
     body: undefined;
     answer: Attached;
   };

@@ -63,7 +63,7 @@ impl Sink for Insert {
         let (conversation, ordinal) = (self.conversation.clone(), self.ordinal);
         self.rows.push(Row { conversation, ordinal, role, at, body, raw });
         if self.rows.len() >= GROUP {
-            self.put().map_err(|error| ReadError::Defect(error.to_string()))?;
+            self.put().map_err(|error| ReadError::Internal(error.to_string()))?;
         }
         Ok(())
     }

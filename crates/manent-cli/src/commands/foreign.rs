@@ -136,7 +136,7 @@ pub async fn export(database: &Database, screen: &Screen, plan: &ExportPlan, to:
     }
     let (conversations, files) = (exported.conversations, files.len());
     screen.done(&format!("{conversations} conversations in {files} files at {}", path.display()));
-    Ok(())
+    super::transfer::tell_damaged(screen, &exported.damaged)
 }
 
 async fn to_disk(

@@ -92,12 +92,12 @@ impl Tenant {
                 let database = tenants.database(tenant.id).await?;
                 let Some(path) = output.filter(|path| path.as_os_str() != "-") else {
                     let report = database.export_jsonl(&ExportSelection::Everything, std::io::stdout()).await?;
-                    return super::transfer::tell_damaged(screen, &report);
+                    return super::transfer::tell_damaged(screen, &report.damaged);
                 };
                 let (staged, file) = super::transfer::staged_file(&path, Replace::Never)?;
                 let report = database.export_jsonl(&ExportSelection::Everything, file).await?;
                 staged.place().with_context(|| format!("writing {}", path.display()))?;
-                super::transfer::tell_damaged(screen, &report)
+                super::transfer::tell_damaged(screen, &report.damaged)
             }
             What::Erase { tenant } => {
                 let tenant = tenants.tenant(&tenant).await?;

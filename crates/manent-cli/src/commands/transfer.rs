@@ -101,7 +101,7 @@ impl Export {
             let mut out = BufWriter::new(std::io::stdout());
             let report = self.write_lines(desk, &selection, &mut out).await?;
             out.flush().context("writing to standard output")?;
-            return tell_damaged(&desk.screen, &report);
+            return tell_damaged(&desk.screen, &report.damaged);
         };
         let replace = if self.force { Replace::Files } else { Replace::Never };
         let (staged, file) = staged_file(path, replace)?;
@@ -115,7 +115,7 @@ impl Export {
             .and_then(|_| staged.place())
             .with_context(|| format!("writing {}", path.display()))?;
         desk.screen.done(&format!("wrote {} lines to {}", report.lines, path.display()));
-        tell_damaged(&desk.screen, &report)
+        tell_damaged(&desk.screen, &report.damaged)
     }
 
     async fn write_lines(
@@ -135,12 +135,12 @@ impl Export {
 }
 
 /// Names what an export left out because it was damaged; the command then ends with an error.
-pub fn tell_damaged(screen: &Screen, report: &LinesReport) -> Result<()> {
-    for DamagedRecord { conversation, what, id } in &report.damaged {
+pub fn tell_damaged(screen: &Screen, damaged: &[DamagedRecord]) -> Result<()> {
+    for DamagedRecord { conversation, what, id } in damaged {
         let place = conversation.map(|id| format!(" in {id}")).unwrap_or_default();
         screen.warn(&format!("{what} {id}{place} is damaged and was left out"));
     }
-    match report.damaged.len() {
+    match damaged.len() {
         0 => Ok(()),
         many => Err(Partial(format!("{many} damaged records could not be written")).into()),
     }

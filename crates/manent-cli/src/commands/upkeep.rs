@@ -405,6 +405,9 @@ impl Doctor {
         for (name, size) in &report.tables {
             row("table", format!("{name} {}", bytes((*size).max(0) as u64)));
         }
+        if !report.tables_complete {
+            row("table", "more: a large file is measured for half a second only".to_owned());
+        }
         for (id, title, messages) in &report.largest {
             row("largest", format!("{id} {messages} messages {title}"));
         }

@@ -151,3 +151,31 @@ fn import_of_a_good_and_a_bad_path_reports_the_good_one() {
     }
     assert_eq!(home.good(&["list"]).lines().count(), 1);
 }
+
+#[test]
+fn export_into_a_foreign_format_names_damaged_messages_and_ends_with_3() {
+    let home = Home::new();
+    let chat = home.good(&["new", "a chat"]);
+    for text in ["first words", "second words", "third words"] {
+        home.good(&["append", &chat, text]);
+    }
+    let store = files_below(home.path()).into_iter().find(|name| name.ends_with(".db")).expect("a store");
+    let store = home.path().join(store);
+    let mut bytes = std::fs::read(&store).expect("a file");
+    let place = bytes.windows(12).position(|window| window == b"second words").expect("the text is in the file");
+    bytes[place] = b'#';
+    std::fs::write(&store, bytes).expect("written");
+
+    for format in ["veloca", "kode", "obsidian-rag", "personalab", "conversation-tables", "markdown", "html"] {
+        let said = home.run(&["export", "-f", format, "-o", &format!("{format}/")]);
+        assert_eq!(said.code, 3, "{format}: {said:?}");
+        assert!(said.err.contains("is damaged and was left out") && said.err.contains(&chat), "{format}: {said:?}");
+        let written = files_below(&home.path().join(format));
+        let written: Vec<u8> = written
+            .iter()
+            .flat_map(|name| std::fs::read(home.path().join(format).join(name)).expect("a file"))
+            .collect();
+        let holds = |text: &str| written.windows(text.len()).any(|window| window == text.as_bytes());
+        assert!(holds("first words") && holds("third words") && !holds("econd words"), "{format}");
+    }
+}

@@ -178,6 +178,10 @@ async fn tenant(served: &Served, name: &str) -> String {
     format!("Bearer {}", key["word"].as_str().expect("a key"))
 }
 
+async fn connect_as(address: SocketAddr, key: &str, kind: &str) -> Client {
+    Client::connect(address, &[("authorization", key), ("content-type", kind)]).await.expect("listening")
+}
+
 /// Lists conversations, and returns how long that took.
 async fn timed_list(client: &mut Client) -> Duration {
     let begun = std::time::Instant::now();
@@ -186,10 +190,16 @@ async fn timed_list(client: &mut Client) -> Duration {
     begun.elapsed()
 }
 
-fn percentiles(mut times: Vec<Duration>) -> String {
-    times.sort_unstable();
-    let at = |share: usize| times[(times.len() * share / 100).min(times.len() - 1)];
-    format!("p50 {:.1?}, p99 {:.1?} of {} requests", at(50), at(99), times.len())
+/// Returns the time below which this share of some times lies, in percent.
+fn percentile(times: &[Duration], share: usize) -> Duration {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    sorted[(sorted.len() * share / 100).min(sorted.len() - 1)]
+}
+
+fn percentiles(times: &[Duration]) -> String {
+    let at = |share| percentile(times, share);
+    format!("p50 {:.1?}, p99 {:.1?}, longest {:.1?} of {} requests", at(50), at(99), at(100), times.len())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -198,10 +208,7 @@ async fn memory_is_bounded_by_bytes_under_large_pages_uploads_and_logins() {
     let served = Served::start(&home);
     let (busy, quiet) = (tenant(&served, "busy").await, tenant(&served, "quiet").await);
     let address = served.address;
-    let connect = async |key: &str, kind: &str| {
-        Client::connect(address, &[("authorization", key), ("content-type", kind)]).await.expect("listening")
-    };
-    let mut writer = connect(&busy, "application/json").await;
+    let mut writer = connect_as(address, &busy, "application/json").await;
     let made = writer.send("POST", "/api/v1/conversations", &[], "{}").await.expect("an answer");
     let chat: Value = serde_json::from_slice(&made.body).expect("JSON");
     let path = format!("/api/v1/conversations/{}/messages", chat["id"].as_str().expect("an id"));
@@ -210,7 +217,7 @@ async fn memory_is_bounded_by_bytes_under_large_pages_uploads_and_logins() {
         let body = format!(r#"{{"messages":[{{"role":"user","text":"{text}"}}]}}"#);
         assert_eq!(writer.send("POST", &path, &[], body).await.expect("an answer").status.as_u16(), 201);
     }
-    let mut other = connect(&quiet, "application/json").await;
+    let mut other = connect_as(address, &quiet, "application/json").await;
     // A hundred requests a second: below the rate at which a key is refused.
     let mut pace = tokio::time::interval(Duration::from_millis(10));
     let mut alone = Vec::new();
@@ -218,29 +225,35 @@ async fn memory_is_bounded_by_bytes_under_large_pages_uploads_and_logins() {
         pace.tick().await;
         alone.push(timed_list(&mut other).await);
     }
+    // On threads of its own, so that making the load keeps no answer from being read.
+    let load = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..16 {
-        let (mut reader, path) = (connect(&busy, "application/json").await, format!("{path}?limit=1000"));
-        tasks.spawn(async move {
+        let (busy, path) = (busy.clone(), format!("{path}?limit=1000"));
+        let read = async move {
+            let mut reader = connect_as(address, &busy, "application/json").await;
             let page = reader.send("GET", &path, &[], "").await.expect("an answer");
             let status = page.status.as_u16();
             assert!(matches!(status, 200 | 429 | 503), "{status}");
             assert!(page.body.len() < 8 << 20, "a page of {} bytes", page.body.len());
-        });
+        };
+        tasks.spawn_on(read, load.handle());
     }
     for number in 0..8u8 {
-        let mut writer = connect(&busy, "application/octet-stream").await;
-        tasks.spawn(async move {
-            let blob = Bytes::from(vec![number; 40_000_000]);
+        let busy = busy.clone();
+        let upload = async move {
+            let mut writer = connect_as(address, &busy, "application/octet-stream").await;
+            let blob = Bytes::from(vec![number; 40_000_000 + usize::from(number) * 2_857_142]);
             // A refusal ends the connection, perhaps before all of the body was sent.
             let Ok(answer) = writer.send("POST", "/api/v1/blobs", &[], blob).await else { return };
             let status = answer.status.as_u16();
             assert!(matches!(status, 201 | 429 | 503), "{status}");
-        });
+        };
+        tasks.spawn_on(upload, load.handle());
     }
     let large = Bytes::from(vec![b'a'; 8 << 20]);
     for _ in 0..250 {
-        tasks.spawn(throw(address, "/api/v1/session", large.clone()));
+        tasks.spawn_on(throw(address, "/api/v1/session", large.clone()), load.handle());
     }
     // Another tenant is served meanwhile.
     let mut under_load = Vec::new();
@@ -251,7 +264,10 @@ async fn memory_is_bounded_by_bytes_under_large_pages_uploads_and_logins() {
             done.expect("no task fails");
         }
     }
-    println!("another tenant alone: {}; meanwhile: {}", percentiles(alone), percentiles(under_load));
+    let ratio = percentile(&under_load, 99).as_secs_f64() / percentile(&alone, 99).as_secs_f64();
+    println!("another tenant alone: {}; meanwhile: {}", percentiles(&alone), percentiles(&under_load));
+    println!("p99 meanwhile over p99 alone: {ratio:.1}");
+    load.shutdown_background();
     let memory = most_memory_mib(served.child.id());
     println!("{memory} MiB");
     assert!(memory < 512, "{memory} MiB");

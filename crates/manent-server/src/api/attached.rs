@@ -5,7 +5,7 @@ use crate::operation::{Operation, group};
 use crate::problem::{Answer, Problem};
 use axum::http::{Method, StatusCode};
 use manent::model::{FoldId, FoldKind, KeyScope, NoteId};
-use manent::store::Attached;
+use manent::store::{Attached, AttachedCursor, AttachedQuery, PAGE_MAX};
 use manent::{ConversationId, FoldDraft, MessageId, Stretch};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,8 +16,10 @@ pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::GET, "/conversations/{conversation}/attached", "getAttached", attached)
             .reads_much()
-            .says("Returns everything attached to a conversation: notes, bookmarks, state, folds, calls, inputs, streams.")
+            .says("Returns a page of what is attached to a conversation: notes, bookmarks, state, folds, calls, inputs, streams. A page is cut by bytes as well; `next` leads to the one behind it.")
             .library("attached")
+            .library("attached_page")
+            .query::<AttachedParameters>()
             .answers::<Attached>(200),
         Operation::new(Method::POST, "/messages/{message}/notes", "addNote", add_note).needs(KeyScope::Append)
             .says("Says something about a message: a rating, a pin, a label.")
@@ -59,6 +61,17 @@ pub(super) fn operations() -> Vec<Operation> {
             .body::<super::Nothing>(),
     ];
     group("Attached", operations)
+}
+
+/// Which page.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AttachedParameters {
+    /// Behind this place: the `next` of the page before.
+    after: Option<AttachedCursor>,
+    /// How many records of all kinds together.
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<u32>,
 }
 
 /// Something said about a message.
@@ -131,8 +144,13 @@ struct Folded {
     fold: FoldId,
 }
 
-async fn attached(Here(database): Here, Id(id): Id<ConversationId>) -> Answer<axum::Json<Attached>> {
-    Ok(axum::Json(database.attached(id).await?))
+async fn attached(
+    Here(database): Here,
+    Id(conversation): Id<ConversationId>,
+    Asked(AttachedParameters { after, limit }): Asked<AttachedParameters>,
+) -> Answer<axum::Json<Attached>> {
+    let limit = limit.unwrap_or(PAGE_MAX);
+    Ok(axum::Json(database.attached_page(AttachedQuery { conversation, after, limit }).await?))
 }
 
 async fn add_note(

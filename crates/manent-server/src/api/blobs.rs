@@ -15,6 +15,7 @@ use manent::model::KeyScope;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fs::File;
+use tokio::runtime::Handle;
 
 /// The memory that an upload takes while it is stored: a few pieces of 1 MiB on their way.
 const UPLOAD_COST: usize = 4 << 20;
@@ -51,7 +52,13 @@ async fn put(State(app): State<App>, request: Request) -> Answer<(StatusCode, ax
     let mut reservation = app.budget.begin(Some(asker.tenant), app.share());
     reservation.grow(UPLOAD_COST)?;
     let file = spooled(&app, body).await?;
-    let sha256 = database.put_blob_from(file).await?;
+    // Reading and hashing the file on a thread of the runtime would hold up every other request of that thread.
+    let runtime = Handle::current();
+    let storing = tokio::task::spawn_blocking(move || {
+        let _reservation = reservation;
+        runtime.block_on(database.put_blob_from(file))
+    });
+    let sha256 = storing.await.map_err(|_| Problem::internal())??;
     Ok((StatusCode::CREATED, axum::Json(Kept { sha256 })))
 }
 
@@ -73,7 +80,7 @@ async fn spooled(app: &App, body: Body) -> Answer<File> {
         Ok(file)
     });
     let fed = feed.await;
-    let file = writing.await.map_err(|_| Problem::invalid("the upload met a defect of the server"))?;
+    let file = writing.await.map_err(|_| Problem::internal())?;
     // Nothing of it is stored, unlike of an import that is cut off.
     fed.map_err(|problem| if problem.code == "too_large" { too_large() } else { problem })?;
     file.map_err(|source| manent::Error::File { doing: "keeping", path: "an upload".to_owned(), source }.into())

@@ -12,15 +12,16 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use manent::export::{ExportPlan, Parcel};
+use manent::export::{ExportPlan, Lost, Parcel};
 use manent::formats::redact::Secrets;
 use manent::formats::tree::{self, Tree};
 use manent::formats::{self, FORMATS, Format};
 use manent::import::ImportedReport;
 use manent::model::KeyScope;
-use manent::{ConversationId, ImportMode};
+use manent::{ConversationId, DamagedRecord, ImportMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::io::Read;
 use std::time::Duration;
@@ -111,7 +112,7 @@ async fn import(
     let (feed, reader) = pipe::into(request.into_body(), app.limits.import_bytes);
     let opening = tokio::task::spawn_blocking(move || opened(name, reader));
     let fed = feed.await;
-    let opened = opening.await.map_err(|_| defect())?;
+    let opened = opening.await.map_err(|_| Problem::internal())?;
     fed?;
     let tree = opened?;
     let mode = if asked.dry_run { ImportMode::DryRun } else { ImportMode::Store };
@@ -132,7 +133,7 @@ async fn import(
             let last = match work.await {
                 Ok(Ok(report)) => Told::Report(Box::new(report)),
                 Ok(Err(problem)) => Told::Problem(problem),
-                Err(_) => Told::Problem(defect()),
+                Err(_) => Told::Problem(Problem::internal()),
             };
             drop(teller.send(last));
         });
@@ -140,11 +141,7 @@ async fn import(
         return Ok(Sse::new(events(heard)).keep_alive(keep_alive).into_response());
     }
     drop((teller, heard));
-    Ok(axum::Json(work.await.map_err(|_| defect())??).into_response())
-}
-
-fn defect() -> Problem {
-    Problem::invalid("this request met a defect of the server")
+    Ok(axum::Json(work.await.map_err(|_| Problem::internal())??).into_response())
 }
 
 /// A temporary file could not be written.
@@ -218,10 +215,14 @@ async fn export(
     let selection = selection(&database, asked.conversation, asked.query).await?;
     let secrets = if asked.redact { Secrets::Remove } else { Secrets::Keep };
     let plan = ExportPlan { selection, format, generation: asked.generation, secrets };
-    let exported = database.export_tree(&plan, Parcel::new().map_err(unkept)?).await?;
+    let mut exported = database.export_tree(&plan, Parcel::new().map_err(unkept)?).await?;
+    if !exported.damaged.is_empty() {
+        tracing::warn!(damaged = exported.damaged.len(), "an export left out damaged records");
+        exported.losses.push(damage(&exported.damaged));
+    }
     let zip = format!("{}.zip", format.name);
     let finished = tokio::task::spawn_blocking(move || exported.out.finish(&zip)).await;
-    let (name, mut file) = finished.map_err(|_| defect())?.map_err(unkept)?;
+    let (name, mut file) = finished.map_err(|_| Problem::internal())?.map_err(unkept)?;
     let (mut out, stream) = pipe::out();
     tokio::task::spawn_blocking(move || {
         let _place = place;
@@ -238,6 +239,13 @@ async fn export(
         headers.insert(LOSSES, losses);
     }
     Ok(response)
+}
+
+/// What was left out because it was damaged, among what the format cannot hold.
+fn damage(damaged: &[DamagedRecord]) -> Lost {
+    let conversations: HashSet<_> = damaged.iter().filter_map(|record| record.conversation).collect();
+    let (count, conversations) = (damaged.len() as u64, conversations.len() as u64);
+    Lost { what: "damaged records".to_owned(), count, conversations }
 }
 
 /// A name for the file that a browser saves; letters beyond ASCII are written as RFC 5987 says.

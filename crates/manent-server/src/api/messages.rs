@@ -6,11 +6,15 @@ use crate::operation::{Operation, group};
 use crate::problem::{Answer, Problem};
 use crate::view::{MessageInput, Towards, drafts};
 use axum::http::{Method, StatusCode};
+use axum::response::{IntoResponse, Response};
 use manent::model::{BranchId, KeyScope};
 use manent::store::{Placed, PlacedPage, Related, RelatedQuery, Window};
-use manent::{ConversationId, MessageId};
+use manent::{ConversationId, Database, Message, MessageId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// An answer of so many bytes is large.
+const LARGE: usize = 64 << 10;
 
 pub(super) fn operations() -> Vec<Operation> {
     const ALL: &str = "/conversations/{conversation}/messages";
@@ -103,13 +107,14 @@ async fn page(
     Here(database): Here,
     Id(conversation): Id<ConversationId>,
     Asked(asked): Asked<PageParameters>,
-) -> Answer<axum::Json<Window>> {
+) -> Answer<Response> {
     let (direction, limit) = (asked.direction.unwrap_or_default().into(), limit(asked.limit)?);
     let window = match asked.branch {
         Some(branch) => database.page_of_branch(conversation, branch, asked.from, direction, limit).await?,
         None => database.page(conversation, asked.from, direction, limit).await?,
     };
-    Ok(axum::Json(window))
+    let bytes = window.messages.iter().map(size).sum();
+    written(window, bytes).await
 }
 
 async fn append(
@@ -137,22 +142,45 @@ async fn keep_failed(
     Ok((StatusCode::CREATED, axum::Json(Appended { ids: vec![id] })))
 }
 
-async fn get(Here(database): Here, Id(id): Id<MessageId>) -> Answer<axum::Json<Placed>> {
-    Ok(axum::Json(database.message(id).await?))
+async fn get(Here(database): Here, Id(id): Id<MessageId>) -> Answer<Response> {
+    let placed = database.message(id).await?;
+    let bytes = size(&placed.message);
+    written(placed, bytes).await
 }
 
 async fn siblings(
     Here(database): Here,
     Id(message): Id<MessageId>,
     Asked(RelatedParameters { after }): Asked<RelatedParameters>,
-) -> Answer<axum::Json<PlacedPage>> {
-    Ok(axum::Json(database.related(RelatedQuery { message, related: Related::Siblings, after }).await?))
+) -> Answer<Response> {
+    related(database, RelatedQuery { message, related: Related::Siblings, after }).await
 }
 
 async fn thread(
     Here(database): Here,
     Id(message): Id<MessageId>,
     Asked(RelatedParameters { after }): Asked<RelatedParameters>,
-) -> Answer<axum::Json<PlacedPage>> {
-    Ok(axum::Json(database.related(RelatedQuery { message, related: Related::Thread, after }).await?))
+) -> Answer<Response> {
+    related(database, RelatedQuery { message, related: Related::Thread, after }).await
+}
+
+async fn related(database: Database, query: RelatedQuery) -> Answer<Response> {
+    let page = database.related(query).await?;
+    let bytes = page.messages.iter().map(|placed| size(&placed.message)).sum();
+    written(page, bytes).await
+}
+
+/// About how many bytes a message takes as JSON.
+fn size(message: &Message) -> usize {
+    message.content.body.text().len()
+}
+
+/// Writes an answer as JSON. One that is large is written on a thread of its own: it takes milliseconds, in which a thread of
+/// the runtime would answer no other request.
+async fn written(answer: impl Serialize + Send + 'static, bytes: usize) -> Answer<Response> {
+    if bytes < LARGE {
+        return Ok(axum::Json(answer).into_response());
+    }
+    let writing = tokio::task::spawn_blocking(move || axum::Json(answer).into_response());
+    writing.await.map_err(|_| Problem::internal())
 }

@@ -185,7 +185,7 @@ async fn reindex(
     let begun = match heard.recv().await {
         Some(Told::Progress(indexed) | Told::Report(indexed)) => indexed,
         Some(Told::Problem(problem)) => return Err(problem),
-        None => return Err(Problem::invalid("this request met a defect of the server")),
+        None => return Err(Problem::internal()),
     };
     let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     if accepted.is_some_and(|accepted| accepted.contains("text/event-stream")) {

@@ -106,7 +106,7 @@ async fn import(State(app): State<App>, Asker(asker): Asker, request: Request) -
         runtime.block_on(database.import_jsonl(BufReader::with_capacity(1 << 16, reader)))
     });
     let fed = feed.await;
-    let report = work.await.map_err(|_| Problem::invalid("the import met a defect of the server"))?;
+    let report = work.await.map_err(|_| Problem::internal())?;
     fed?;
     Ok(axum::Json(report?))
 }

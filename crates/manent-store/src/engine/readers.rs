@@ -43,8 +43,8 @@ pub(crate) async fn ask<R: Reader, T: Send + 'static>(
         // The caller may have gone; nothing is lost.
         let _ = answer.send(outcome);
     }))?;
-    // Every read is answered unless it panicked.
-    answered.await.map_err(|_| StoreError::altered("the file", doing))?
+    // Every read is answered unless it panicked; the panic hook has printed where.
+    answered.await.map_err(|_| StoreError::Internal(format!("{doing} panicked")))?
 }
 
 /// Runs a read. A damaged file can break what the rules of paths take for granted; that ends the read, not the thread: a

@@ -1,6 +1,6 @@
 //! The store that every engine is: commits go to its queue, reads to its readers, and all read alike.
 
-use super::fault::{Fault, Outcome};
+use super::fault::Outcome;
 use super::prepare::prepare;
 use super::queue::{Job, Queue};
 use super::read::{self, Reading};
@@ -9,6 +9,7 @@ use super::search::{SEARCHING, look};
 use super::statistics::{self, COUNTING};
 use super::view::{View, whole};
 use super::within::{guard, guard_known};
+use crate::damage::DamageLog;
 use crate::error::{Result, StoreError};
 use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
 use crate::query::*;
@@ -54,7 +55,14 @@ pub(crate) trait Engine: Send + Sync + 'static {
     where
         Self: Sized,
     {
-        Arc::new(View::new(self, realm))
+        Arc::new(View::new(self, realm, None))
+    }
+    /// See [`Store::skipping_damaged`].
+    fn sound(self: Arc<Self>, log: Arc<DamageLog>) -> Arc<dyn Store>
+    where
+        Self: Sized,
+    {
+        Arc::new(View::new(self, EVERYTHING.clone(), Some(log)))
     }
     /// The thread that fills the index; none where there is no index.
     fn indexing(&self) -> Option<&Indexing>;
@@ -74,6 +82,10 @@ pub(crate) trait Engine: Send + Sync + 'static {
 impl<E: Engine> Store for E {
     fn within(self: Arc<Self>, realm: Realm) -> Arc<dyn Store> {
         self.limited(realm)
+    }
+
+    fn skipping_damaged(self: Arc<Self>, log: Arc<DamageLog>) -> Arc<dyn Store> {
+        self.sound(log)
     }
 
     async fn commit(&self, transaction: Transaction) -> Result<Committed> {
@@ -154,11 +166,11 @@ impl<E: Engine> Store for E {
         self.read("reading messages", move |reading| read::related::related(reading, &realm, &query)).await
     }
 
-    async fn attached(&self, conversation: ConversationId) -> Result<Attached> {
+    async fn attached(&self, query: AttachedQuery) -> Result<Attached> {
         let realm = self.realm().clone();
         let attached = move |reading: &mut Reading<'_>| {
-            guard(reading.connection, &realm, conversation)?;
-            read::attached::attached(reading, conversation)
+            guard(reading.connection, &realm, query.conversation)?;
+            read::attached::attached(reading, &query)
         };
         self.read("reading what is attached", attached).await
     }
@@ -292,7 +304,7 @@ impl<E: Engine> Store for E {
         let answered = self.read(COUNTING, move |reading| statistics::answer(reading, &realm, &asked)).await?;
         match answered {
             Some(stats) => Ok(stats),
-            None => count_by_walking(self, query).await,
+            None => count_each(self, query).await,
         }
     }
 
@@ -340,7 +352,7 @@ impl<E: Engine> Store for E {
 }
 
 /// Counts conversation by conversation, a few in each read so that none takes long.
-async fn count_by_walking<E: Engine>(engine: &E, query: StatsQuery) -> Result<Stats> {
+async fn count_each<E: Engine>(engine: &E, query: StatsQuery) -> Result<Stats> {
     if let Some(id) = query.conversation {
         return count(engine, vec![id], query, Stats::default()).await;
     }
@@ -348,13 +360,14 @@ async fn count_by_walking<E: Engine>(engine: &E, query: StatsQuery) -> Result<St
         statuses: vec![ConversationStatus::Active, ConversationStatus::Archived],
         project: query.project,
         tag: query.tag.clone(),
+        order: ListOrder::Created,
         limit: PAGE_MAX,
         ..ListQuery::default()
     };
     let mut stats = Stats::default();
     loop {
         let page = engine.conversations(list.clone()).await?;
-        for part in page.conversations.chunks(16) {
+        for part in page.conversations.chunks(64) {
             let ids = part.iter().map(|conversation| conversation.id).collect();
             stats = count(engine, ids, query.clone(), stats).await?;
         }
@@ -369,17 +382,10 @@ async fn count<E: Engine>(engine: &E, ids: Vec<ConversationId>, query: StatsQuer
     let realm = engine.realm().clone();
     let counting = move |reading: &mut Reading<'_>| {
         let mut stats = counted.clone();
-        for id in &ids {
-            let guarded = guard(reading.connection, &realm, *id);
-            match guarded.and_then(|()| statistics::path::add_conversation(reading, *id, &query, &mut stats)) {
-                // It may have gone between the list and the count.
-                Err(Fault::Refused(StoreError::NotFound { .. })) if query.conversation.is_none() => {}
-                outcome => outcome?,
-            }
-        }
+        statistics::add_conversations(reading, &realm, &ids, &query, &mut stats)?;
         Ok(stats)
     };
-    engine.read("reading messages to count them", counting).await
+    engine.read(COUNTING, counting).await
 }
 
 /// Runs long work on a thread of its own; the caller's runtime goes on.

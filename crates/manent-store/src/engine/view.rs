@@ -1,10 +1,11 @@
-//! A view: a store as somebody sees it who reaches only a part of it. Nothing is written through it.
+//! A view: a store as somebody sees it who reaches only a part of it, or who wants what is left of a damaged one.
 
 use super::fault::Outcome;
 use super::queue::Queue;
 use super::read::Reading;
 use super::search::indexing::Indexing;
 use super::store::Engine;
+use crate::damage::DamageLog;
 use crate::error::{Result, StoreError};
 use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
 use crate::store::{Store, Turn};
@@ -18,11 +19,13 @@ use tokio::sync::{Semaphore, watch};
 pub(crate) struct View<E> {
     engine: Arc<E>,
     realm: Realm,
+    /// Reads leave damaged records out and name them here; without it they fail.
+    damage: Option<Arc<DamageLog>>,
 }
 
 impl<E> View<E> {
-    pub(crate) fn new(engine: Arc<E>, realm: Realm) -> Self {
-        Self { engine, realm }
+    pub(crate) fn new(engine: Arc<E>, realm: Realm, damage: Option<Arc<DamageLog>>) -> Self {
+        Self { engine, realm, damage }
     }
 }
 
@@ -43,12 +46,21 @@ impl<E: Engine> Engine for View<E> {
         Engine::position(&*self.engine)
     }
 
-    fn read<T: Send + 'static>(
+    async fn read<T: Send + 'static>(
         &self,
         doing: &'static str,
         read: impl Fn(&mut Reading<'_>) -> Outcome<T> + Send + 'static,
-    ) -> impl Future<Output = Result<T>> + Send {
-        self.engine.read(doing, read)
+    ) -> Result<T> {
+        let Some(log) = &self.damage else { return self.engine.read(doing, read).await };
+        // A read may run again, so only the last run counts.
+        let sound = move |reading: &mut Reading<'_>| {
+            reading.damaged = Some(Vec::new());
+            let found = read(reading)?;
+            Ok((found, reading.damaged.take().unwrap_or_default()))
+        };
+        let (found, damaged) = self.engine.read(doing, sound).await?;
+        damaged.into_iter().for_each(|record| log.add(record));
+        Ok(found)
     }
 
     fn realm(&self) -> &Realm {
@@ -56,7 +68,11 @@ impl<E: Engine> Engine for View<E> {
     }
 
     fn limited(self: Arc<Self>, realm: Realm) -> Arc<dyn Store> {
-        Arc::new(Self::new(self.engine.clone(), self.realm.and(&realm)))
+        Arc::new(Self::new(self.engine.clone(), self.realm.and(&realm), self.damage.clone()))
+    }
+
+    fn sound(self: Arc<Self>, log: Arc<DamageLog>) -> Arc<dyn Store> {
+        Arc::new(Self::new(self.engine.clone(), self.realm.clone(), Some(log)))
     }
 
     fn indexing(&self) -> Option<&Indexing> {

@@ -2,6 +2,7 @@
 
 use super::claim::Claims;
 use super::{Grant, GrantedStore, fit, names, scope};
+use crate::damage::DamageLog;
 use crate::engine::read::library::UPLOAD;
 use crate::engine::view::whole;
 use crate::error::{Result, StoreError};
@@ -103,6 +104,10 @@ impl Store for GrantedStore {
         self.view.clone().within(realm)
     }
 
+    fn skipping_damaged(self: Arc<Self>, log: Arc<DamageLog>) -> Arc<dyn Store> {
+        self.view.clone().skipping_damaged(log)
+    }
+
     async fn commit(&self, mut transaction: Transaction) -> Result<Committed> {
         for change in &transaction.changes {
             let takes = change.scope();
@@ -170,8 +175,8 @@ impl Store for GrantedStore {
         self.view.related(query).await
     }
 
-    async fn attached(&self, conversation: ConversationId) -> Result<Attached> {
-        self.view.attached(conversation).await
+    async fn attached(&self, query: AttachedQuery) -> Result<Attached> {
+        self.view.attached(query).await
     }
 
     async fn state(&self, conversation: ConversationId, name: String, at: Option<MessageId>) -> Result<Option<Json>> {

@@ -47,7 +47,8 @@ impl Work {
 
     fn work(&mut self, anew: bool) -> Outcome<Round> {
         let client = &self.client;
-        let mut reading = Reading { connection: client.into(), caches: &mut self.caches, key: &self.key, index: None };
+        let mut reading =
+            Reading { connection: client.into(), caches: &mut self.caches, key: &self.key, index: None, damaged: None };
         // Most of the time there is nothing to do, and nothing is written then.
         client.begin_reading()?;
         let sql = "select value from search_cursor where name = $1";

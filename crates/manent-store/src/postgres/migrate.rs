@@ -12,7 +12,7 @@ use crate::transaction::Position;
 use manent_model::DigestKey;
 use tokio_postgres::error::SqlState;
 
-const MIGRATIONS: [&str; 11] = [
+const MIGRATIONS: [&str; 12] = [
     include_str!("migrations/0001_conversations.sql"),
     include_str!("migrations/0002_attached.sql"),
     include_str!("migrations/0003_runs.sql"),
@@ -24,6 +24,7 @@ const MIGRATIONS: [&str; 11] = [
     include_str!("migrations/0009_streams.sql"),
     include_str!("migrations/0010_row_macs.sql"),
     include_str!("migrations/0011_statistics.sql"),
+    include_str!("migrations/0012_active_days.sql"),
 ];
 
 /// The newest schema that this program knows.

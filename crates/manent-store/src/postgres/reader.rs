@@ -31,7 +31,8 @@ impl PostgresReader {
 
     fn inside<T>(&mut self, key: &DigestKey, read: impl Fn(&mut Reading<'_>) -> Outcome<T>) -> Outcome<T> {
         self.client.begin_reading()?;
-        let mut reading = Reading { connection: (&self.client).into(), caches: &mut self.caches, key, index: None };
+        let mut reading =
+            Reading { connection: (&self.client).into(), caches: &mut self.caches, key, index: None, damaged: None };
         read(&mut reading)
     }
 }

@@ -5,7 +5,7 @@
 //! gets the condition, and what it inserts gets the column. So no statement can forget it.
 
 /// The tables that have rows of tenants.
-pub(super) const TABLES: [&str; 41] = [
+pub(super) const TABLES: [&str; 42] = [
     "author",
     "blob",
     "blob_piece",
@@ -37,6 +37,7 @@ pub(super) const TABLES: [&str; 41] = [
     "search_cursor",
     "search_doc",
     "source",
+    "stat_active",
     "stat_cell",
     "stat_conversation",
     "stat_member",
@@ -50,8 +51,8 @@ pub(super) const TABLES: [&str; 41] = [
 ];
 
 /// The tables of the index: made again from the others, and in no backup. The cursor is first: whoever fills the index holds it.
-pub(super) const INDEX_TABLES: [&str; 6] =
-    ["search_cursor", "search_doc", "stat_conversation", "stat_member", "stat_cell", "stat_total"];
+pub(super) const INDEX_TABLES: [&str; 7] =
+    ["search_cursor", "search_doc", "stat_conversation", "stat_member", "stat_cell", "stat_total", "stat_active"];
 
 /// The tables of the system store begin with this; they have no rows of tenants.
 const SYSTEM: &str = "system_";

@@ -277,7 +277,7 @@ mod tests {
         runtime.block_on(async {
             for _ in 0..3 {
                 let read = damaged.read("reading", |_| -> Outcome<()> { panic!("it is damaged") });
-                assert!(matches!(read.await, Err(StoreError::Altered { .. })));
+                assert!(matches!(read.await, Err(StoreError::Internal(_))));
                 for store in [&sound, &damaged] {
                     assert_eq!(store.read("reading", |_| Ok(7)).await.expect("read"), 7);
                 }

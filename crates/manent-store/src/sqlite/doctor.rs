@@ -2,11 +2,12 @@
 
 use super::connection::{SqliteOptions, failed, open_reader, user_version};
 use super::reserve::SUFFIX;
-use crate::engine::connection::Ran;
-use crate::engine::connection::rows;
+use crate::engine::connection::{Ran, maybe, rows};
 use crate::error::Result;
 use crate::maintenance::DoctorReport;
 use manent_model::ConversationId;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 const SETTINGS: [&str; 9] = [
     "journal_mode",
@@ -34,16 +35,10 @@ pub(super) fn doctor(options: &SqliteOptions) -> Result<DoctorReport> {
             })?;
             settings.push((name.to_owned(), value));
         }
-        let sql = "select name, sum(pgsize) from dbstat group by name order by 2 desc, 1 limit 60";
-        let tables = rows(&connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let sql = "select id, title, messages from conversation
-             where withdrawn = 0 and status < 4
-             order by messages desc, no
-             limit 10";
-        let largest =
-            rows(&connection, sql, (), |row| Ok((ConversationId::from_bytes(row.get(0)?), row.get(1)?, row.get(2)?)))?;
-        let sql = "select coalesce(max(pos + count - 1), 0) from journal";
-        let position = connection.query_row(sql, [], |row| row.get(0))?;
+        let (tables, tables_complete) = table_sizes(&connection)?;
+        let largest = largest(&connection)?;
+        let sql = "select pos + count - 1 from journal order by pos desc limit 1";
+        let position = maybe(&connection, sql, (), |row| row.get(0))?.unwrap_or(0);
         let files = ["", "-wal", "-shm", SUFFIX]
             .into_iter()
             .filter_map(|suffix| {
@@ -57,10 +52,45 @@ pub(super) fn doctor(options: &SqliteOptions) -> Result<DoctorReport> {
             schema: user_version(&connection)?,
             settings,
             tables,
+            tables_complete,
             files,
             largest,
             position,
         })
     };
     look().map_err(|error| failed("looking at the file", error))
+}
+
+/// `dbstat` reads every page of the file. A large store would take minutes on a slow disk.
+const MEASURING_MAX: Duration = Duration::from_millis(500);
+
+/// Returns the sizes of tables, and whether all of them were measured in time.
+fn table_sizes(connection: &rusqlite::Connection) -> Ran<(Vec<(String, i64)>, bool)> {
+    let started = Instant::now();
+    let mut sizes: BTreeMap<String, i64> = BTreeMap::new();
+    // The pages come table by table; one that is not read to its end has no size.
+    let mut statement = connection.prepare("select name, pgsize from dbstat")?;
+    let mut pages = statement.query(())?;
+    let mut complete = true;
+    while let Some(page) = pages.next()? {
+        let name: String = page.get(0)?;
+        if started.elapsed() > MEASURING_MAX {
+            sizes.remove(&name);
+            complete = false;
+            break;
+        }
+        *sizes.entry(name).or_default() += page.get::<_, i64>(1)?;
+    }
+    let mut tables: Vec<(String, i64)> = sizes.into_iter().collect();
+    tables.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
+    tables.truncate(60);
+    Ok((tables, complete))
+}
+
+fn largest(connection: &rusqlite::Connection) -> Ran<Vec<(ConversationId, String, i64)>> {
+    let sql = "select id, title, messages from conversation
+         where withdrawn = 0 and status < 4
+         order by messages desc, no
+         limit 10";
+    rows(connection, sql, (), |row| Ok((ConversationId::from_bytes(row.get(0)?), row.get(1)?, row.get(2)?)))
 }

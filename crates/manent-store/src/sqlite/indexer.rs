@@ -127,7 +127,8 @@ impl Work {
 
     fn work(&mut self, file: &Connection, anew: bool, member: &Member) -> Outcome<Round> {
         let index = &self.index;
-        let mut reading = Reading { connection: file.into(), caches: &mut self.caches, key: &self.key, index: None };
+        let mut reading =
+            Reading { connection: file.into(), caches: &mut self.caches, key: &self.key, index: None, damaged: None };
         begin_reading(file.into())?;
         let looked = Seen::look(&reading, index, anew)?;
         end_reading(file.into());

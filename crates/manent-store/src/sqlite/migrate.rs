@@ -13,7 +13,7 @@ pub(super) struct Migration {
     pub sql: &'static str,
 }
 
-pub(super) const MIGRATIONS: [Migration; 11] = [
+pub(super) const MIGRATIONS: [Migration; 12] = [
     Migration { number: 1, sql: include_str!("migrations/0001_conversations.sql") },
     Migration { number: 2, sql: include_str!("migrations/0002_attached.sql") },
     Migration { number: 3, sql: include_str!("migrations/0003_runs.sql") },
@@ -25,6 +25,7 @@ pub(super) const MIGRATIONS: [Migration; 11] = [
     Migration { number: STREAMS, sql: include_str!("migrations/0009_streams.sql") },
     Migration { number: ROW_MACS, sql: include_str!("migrations/0010_row_macs.sql") },
     Migration { number: 11, sql: include_str!("migrations/0011_statistics.sql") },
+    Migration { number: 12, sql: include_str!("migrations/0012_active_days.sql") },
 ];
 
 /// What these make is filled with what conversations and the journal say, which no statement can read.

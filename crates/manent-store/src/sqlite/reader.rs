@@ -89,7 +89,8 @@ impl SqliteReader {
         }
         execute(connection, "begin", ())?;
         // What a reader remembers never changes: words and the ranges of branches. Sums, which may, it does not use.
-        let mut reading = Reading { connection: connection.into(), caches: &mut self.caches, key, index };
+        let mut reading =
+            Reading { connection: connection.into(), caches: &mut self.caches, key, index, damaged: None };
         let value = read(&mut reading);
         if let Some(index) = index {
             let _ = execute(index, "rollback", ());

@@ -3,24 +3,30 @@
 use super::asking::{Answer, Question};
 use super::sequence::{Entry, sequence};
 use crate::database::Database;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::import::Kept;
+use crate::jsonl::or_damaged;
 use manent_formats::{ConversationOut, MessageOut, Record, RootOut};
 use manent_model::{
     Body, Content, ConversationId, Document, Json, MessageId, Origin, OriginObject, Part, ProjectId, Source, SourceId,
     hex, mark,
 };
 use manent_store::{
-    ConversationRef, Direction, DocumentsQuery, EventsQuery, MessageOrigin, MessagesQuery, OriginsQuery, PAGE_MAX,
-    WindowQuery,
+    ConversationRef, DamageLog, DamagedRecord, Direction, DocumentsQuery, EventsQuery, MessageOrigin, MessagesQuery,
+    OriginsQuery, PAGE_MAX, StoreError, WindowQuery,
 };
+use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
 
 const PAGE: usize = 500;
 
 /// Conversations that are to be written.
 pub(super) struct Shelf<'a> {
+    /// Its reads leave damaged records out.
     database: &'a Database,
+    /// Its reads fail where a record is damaged.
+    strict: &'a Database,
+    damage: &'a DamageLog,
     /// The files of this format.
     sources: HashSet<SourceId>,
     pub root: Option<RootOut>,
@@ -29,14 +35,33 @@ pub(super) struct Shelf<'a> {
     pub places: Vec<(ConversationId, Option<Origin>)>,
     /// The order of the conversation that was asked for last.
     order: Option<(usize, Vec<Entry>)>,
+    /// Blobs that were compared with their digests.
+    compared: HashMap<[u8; 32], bool>,
 }
 
 impl<'a> Shelf<'a> {
-    pub(super) async fn of(database: &'a Database, format: &str, ids: &[ConversationId]) -> Result<Self> {
+    pub(super) async fn of(
+        (database, strict, damage): (&'a Database, &'a Database, &'a DamageLog),
+        format: &str,
+        ids: &[ConversationId],
+    ) -> Result<Self> {
         let all: Vec<Source> = database.sources().await?.into_iter().filter(|source| source.format == format).collect();
         let sources = all.iter().map(|source| source.id).collect();
-        let mut shelf = Self { database, sources, root: None, place: HashSet::new(), places: Vec::new(), order: None };
+        let mut shelf = Self {
+            database,
+            strict,
+            damage,
+            sources,
+            root: None,
+            place: HashSet::new(),
+            places: Vec::new(),
+            order: None,
+            compared: HashMap::new(),
+        };
         for id in ids {
+            if !shelf.has_path(*id).await? {
+                continue;
+            }
             let origin = shelf.origin(OriginObject::Conversation(*id)).await?;
             shelf.places.push((*id, origin));
         }
@@ -53,6 +78,15 @@ impl<'a> Shelf<'a> {
             shelf.root = Some(RootOut { generation: latest.generation.clone(), style: latest.style.clone() });
         }
         Ok(shelf)
+    }
+
+    /// Says whether there is a path from the start of a conversation to its head; where a damaged branch breaks it, the
+    /// conversation is left out.
+    async fn has_path(&self, conversation: ConversationId) -> Result<bool> {
+        let (branch, from, direction) = (None, None, Direction::Forward);
+        let query = WindowQuery { conversation, branch, from, direction, limit: 1 };
+        let window = self.database.store.window(query).await.map_err(Error::from);
+        Ok(or_damaged(self.damage, Some(conversation), window)?.is_some())
     }
 
     /// The newest origin of an object in this format.
@@ -76,7 +110,22 @@ impl<'a> Shelf<'a> {
         Ok(origin.map(|origin| Record { external: origin.external, ordinal: origin.ordinal, raw: origin.raw }))
     }
 
+    /// Answers with nothing where damage keeps it from answering, and notes that.
     pub(super) async fn answer(&mut self, question: Question) -> Result<Answer> {
+        let (conversation, nothing) = match &question {
+            Question::Conversation(_) => return self.read(question).await,
+            Question::Messages(place, _) | Question::PathTo(place, _) => {
+                (Some(self.places[*place].0), Answer::Messages(Vec::new()))
+            }
+            Question::Events(place, _) => (Some(self.places[*place].0), Answer::Events(Vec::new())),
+            Question::Documents(_) => (None, Answer::Documents(Vec::new())),
+            Question::BlobPiece(..) => (None, Answer::BlobPiece(None)),
+        };
+        let outcome = self.read(question).await;
+        Ok(or_damaged(self.damage, conversation, outcome)?.unwrap_or(nothing))
+    }
+
+    async fn read(&mut self, question: Question) -> Result<Answer> {
         match question {
             Question::Conversation(place) => Ok(Answer::Conversation(Box::new(self.conversation(place).await?))),
             Question::Messages(place, from) => {
@@ -98,14 +147,50 @@ impl<'a> Shelf<'a> {
             Question::BlobPiece(sha256, from) => {
                 let digest = hex::decode(&sha256).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
                 let Some(digest) = digest else { return Ok(Answer::BlobPiece(None)) };
-                Ok(Answer::BlobPiece(self.database.store.blob_piece(digest, from).await?))
+                Ok(Answer::BlobPiece(self.blob_piece(digest, from).await?))
+            }
+        }
+    }
+
+    /// Returns a piece of a blob whose bytes are all there: a writer cannot take back what it wrote of another.
+    async fn blob_piece(&mut self, sha256: [u8; 32], from: i64) -> Result<Option<(i64, Vec<u8>)>> {
+        let is_sound = match self.compared.get(&sha256) {
+            Some(is_sound) => *is_sound,
+            None => {
+                let is_sound = self.is_sound(sha256).await?;
+                self.compared.insert(sha256, is_sound);
+                is_sound
+            }
+        };
+        if !is_sound {
+            let (what, id) = ("blob".to_owned(), hex::encode(&sha256));
+            self.damage.add(DamagedRecord { conversation: None, what, id });
+            return Ok(None);
+        }
+        Ok(self.database.store.blob_piece(sha256, from).await?)
+    }
+
+    /// Says whether the pieces of a blob have its digest, or there are none.
+    async fn is_sound(&self, sha256: [u8; 32]) -> Result<bool> {
+        let (mut hasher, mut from) = (Sha256::new(), 0);
+        loop {
+            match self.database.store.blob_piece(sha256, from).await {
+                Ok(Some((n, piece))) => {
+                    hasher.update(&piece);
+                    from = n + 1;
+                }
+                Ok(None) => return Ok(from == 0 || <[u8; 32]>::from(hasher.finalize()) == sha256),
+                Err(StoreError::Altered { .. }) => return Ok(false),
+                Err(error) => return Err(error.into()),
             }
         }
     }
 
     async fn order(&mut self, place: usize) -> Result<&[Entry]> {
         if self.order.as_ref().is_none_or(|(known, _)| *known != place) {
-            let (entries, _) = sequence(self.database, self.places[place].0, &self.sources).await?;
+            let id = self.places[place].0;
+            let found = sequence(self.database, self.strict, id, &self.sources).await;
+            let (entries, _) = or_damaged(self.damage, Some(id), found)?.unwrap_or_default();
             self.order = Some((place, entries));
         }
         Ok(self.order.as_ref().map_or(&[][..], |(_, entries)| entries))
@@ -176,7 +261,8 @@ impl<'a> Shelf<'a> {
         let store = &self.database.store;
         let found = store.conversation(ConversationRef::Id(*id)).await?;
         let conversation = found.ok_or_else(|| crate::error::Error::not_found("conversation", id))?;
-        let attached = store.attached(*id).await?;
+        let attached = self.database.attached(*id).await;
+        let attached = or_damaged(self.damage, Some(*id), attached)?.unwrap_or_default();
         let mut folds = Vec::with_capacity(attached.folds.len());
         for fold in attached.folds {
             let record = self.record(OriginObject::Fold(fold.id)).await?;
@@ -184,7 +270,8 @@ impl<'a> Shelf<'a> {
         }
         folds
             .sort_by_key(|(_, record): &(_, Option<Record>)| record.as_ref().map_or(i64::MAX, |record| record.ordinal));
-        let (_, other_branches) = sequence(self.database, *id, &self.sources).await?;
+        let found = sequence(self.database, self.strict, *id, &self.sources).await;
+        let (_, other_branches) = or_damaged(self.damage, Some(*id), found)?.unwrap_or_default();
         Ok(ConversationOut {
             record: origin.as_ref().map(record_of),
             project: self.project(conversation.project).await?,
@@ -208,7 +295,8 @@ impl<'a> Shelf<'a> {
 
     async fn project(&self, id: Option<ProjectId>) -> Result<Option<(manent_model::Project, Option<Record>)>> {
         let Some(id) = id else { return Ok(None) };
-        let Some(project) = self.database.store.project(id).await? else { return Ok(None) };
+        let found = self.database.store.project(id).await.map_err(Error::from);
+        let Some(project) = or_damaged(self.damage, None, found)?.flatten() else { return Ok(None) };
         Ok(Some((project, self.record(OriginObject::Project(id)).await?)))
     }
 

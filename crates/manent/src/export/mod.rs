@@ -19,7 +19,7 @@ use manent_formats::media::Whole;
 use manent_formats::redact::{Redacted, Secrets};
 use manent_formats::{Format, Library, Loss, Out};
 use manent_model::{ConversationId, ConversationStatus};
-use manent_store::{ConversationRef, PAGE_MAX};
+use manent_store::{ConversationRef, DamagedRecord, PAGE_MAX};
 pub use parcel::Parcel;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,13 +57,15 @@ pub struct Exported<O> {
     pub losses: Vec<Lost>,
     /// How many keys and passwords were taken out.
     pub redacted: u64,
+    /// Records that could not be read and were left out.
+    pub damaged: Vec<DamagedRecord>,
 }
 
 impl<O> Exported<O> {
     /// Takes out where it went, for whoever finishes that.
     pub fn split(self) -> (O, Exported<()>) {
-        let Self { out, conversations, losses, redacted } = self;
-        (out, Exported { out: (), conversations, losses, redacted })
+        let Self { out, conversations, losses, redacted, damaged } = self;
+        (out, Exported { out: (), conversations, losses, redacted, damaged })
     }
 }
 
@@ -81,15 +83,17 @@ pub struct Lost {
 impl Database {
     /// Writes conversations in a format, and says what it cannot hold.
     ///
-    /// What came from this format and was not changed is written as it was.
+    /// What came from this format and was not changed is written as it was. Damaged records are left out and named.
     pub async fn export_tree<O: Out + Send + 'static>(&self, plan: &ExportPlan, out: O) -> Result<Exported<O>> {
-        let plain = self.plain();
+        let strict = self.plain();
+        let (plain, damage) = strict.skipping_damaged();
         let (ids, trashed) = match &plan.selection {
             ExportSelection::Everything if plan.format.holds_trash => (plain.all_conversations().await?, 0),
             ExportSelection::Everything => plain.not_trashed().await?,
             ExportSelection::Conversations(ids) => (ids.clone(), 0),
         };
-        let mut shelf = Shelf::of(&plain, plan.format.name, &ids).await?;
+        let mut shelf = Shelf::of((&plain, &strict, &damage), plan.format.name, &ids).await?;
+        let conversations = shelf.places.len();
         let (asking, mut asked) = Asking::new(shelf.root.clone(), shelf.places.len());
         let plan = plan.clone();
         let thread = std::thread::spawn(move || {
@@ -112,15 +116,16 @@ impl Database {
                 let what = "conversations in the trash".to_owned();
                 losses.push(Lost { what, count: trashed, conversations: trashed });
             }
-            Ok(Exported { out, conversations: ids.len(), losses, redacted })
+            Ok(Exported { out, conversations, losses, redacted, damaged: Vec::new() })
         });
         while let Some((question, answer)) = asked.recv().await {
             // A writer that is gone wants no answer.
             let _ = answer.send(shelf.answer(question).await.map_err(|error| error.into()));
         }
-        let defect = || manent_formats::WriteError::Library("the writer met a defect of this program".into());
+        let defect = || manent_formats::WriteError::Internal("the writer panicked".to_owned());
         let written = thread.join().unwrap_or_else(|_| Err(defect()));
-        written.map_err(|source| Error::Unwritable { source })
+        let written = written.map_err(|source| Error::Unwritable { source })?;
+        Ok(Exported { damaged: damage.records(), ..written })
     }
 
     /// Returns every conversation that is not in the trash, and how many are.

@@ -4,9 +4,9 @@
 //! takes over the record of the message that it replaced. What was said here behind it has no record.
 
 use crate::database::Database;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use manent_model::{ConversationId, MessageId, SourceId};
-use manent_store::{BranchInfo, Direction, MessageOrigin, MessagesQuery, PAGE_MAX, Why, WindowQuery};
+use manent_store::{BranchInfo, Direction, MessageOrigin, MessagesQuery, PAGE_MAX, StoreError, Why, WindowQuery};
 use std::collections::{HashMap, HashSet, VecDeque};
 
 /// A message that is written.
@@ -35,10 +35,11 @@ struct Edits {
 }
 
 impl Edits {
-    /// Looks at a message by its number among the messages of its branch.
+    /// Looks at a message by its number among the messages of its branch. The database fails where a message is damaged: the one
+    /// behind it is not what was replaced.
     async fn look(
         &mut self,
-        database: &Database,
+        strict: &Database,
         conversation: ConversationId,
         branch: &BranchInfo,
         slot: i64,
@@ -49,8 +50,11 @@ impl Edits {
         } else if let (0, Why::Edit, Some(parent)) = (slot, branch.why, branch.parent) {
             // What follows the fork on the other path is what it replaced.
             let (branch, from, direction) = (Some(parent), branch.fork, Direction::Forward);
-            let window = database.store.window(WindowQuery { conversation, branch, from, direction, limit: 1 }).await?;
-            self.cut.extend(window.messages.first().map(|old| (id, old.id)));
+            match strict.store.window(WindowQuery { conversation, branch, from, direction, limit: 1 }).await {
+                Ok(window) => self.cut.extend(window.messages.first().map(|old| (id, old.id))),
+                Err(StoreError::Altered { .. }) => {}
+                Err(error) => return Err(Error::from(error)),
+            }
         }
         Ok(())
     }
@@ -65,9 +69,11 @@ impl Edits {
     }
 }
 
-/// Returns the messages of a conversation, and how many of its branches are not among them.
+/// Returns the messages of a conversation, and how many of its branches are not among them. The first database leaves damaged
+/// messages out, the second fails where there is one.
 pub(super) async fn sequence(
     database: &Database,
+    strict: &Database,
     id: ConversationId,
     sources: &HashSet<SourceId>,
 ) -> Result<(Vec<Entry>, usize)> {
@@ -76,7 +82,7 @@ pub(super) async fn sequence(
     let (mut brought, mut roles, mut branches) = (HashMap::new(), HashMap::new(), Vec::new());
     let mut edits = Edits::default();
     for branch in database.store.branches(id).await? {
-        let (mut after, mut hidden, mut slot) = (None, Vec::new(), 0);
+        let (mut after, mut hidden) = (None, Vec::new());
         loop {
             let query = MessagesQuery::Branch { branch: branch.id, after, limit: PAGE_MAX };
             let page = database.store.messages(query).await?;
@@ -90,8 +96,8 @@ pub(super) async fn sequence(
             }
             for placed in page {
                 let message = placed.message;
-                edits.look(database, id, &branch, slot, message.id).await?;
-                slot += 1;
+                let slot = i64::from(message.address.slot()) - 1;
+                edits.look(strict, id, &branch, slot, message.id).await?;
                 hidden.extend(Some(message.id).filter(|id| !shown.contains(id)));
                 roles.insert(message.id, message.content.role);
             }

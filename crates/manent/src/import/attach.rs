@@ -16,7 +16,7 @@ impl Filling {
     /// Stores what is attached, where it is not here yet.
     pub(super) async fn attach(&mut self, importer: &mut Importer<'_>) -> Result<()> {
         let here = match self.stored.is_some() {
-            true => importer.database.store.attached(self.id).await?,
+            true => importer.database.attached(self.id).await?,
             false => Attached::default(),
         };
         let mut calls = KnownCalls::of(&here, &self.attached, |index| self.spot(index));

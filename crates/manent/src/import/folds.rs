@@ -75,7 +75,7 @@ impl Filling {
 
     /// Says whether the file has a fold that is not here.
     pub(super) async fn has_new_folds(&self, importer: &Importer<'_>) -> Result<bool> {
-        let here = importer.database.store.attached(self.id).await?;
+        let here = importer.database.attached(self.id).await?;
         for item in &self.attached {
             if let Item::Fold(fold) = item
                 && self

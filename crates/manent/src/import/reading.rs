@@ -65,7 +65,7 @@ impl Reading {
     /// How the reading ended. Whoever stops early ends the thread with it.
     pub(super) fn end(self) -> Result<(), ReadError> {
         drop(self.items);
-        let lost = || ReadError::Defect("the reader met a defect of this program".to_owned());
+        let lost = || ReadError::Internal("the reader panicked".to_owned());
         self.thread.join().unwrap_or_else(|_| Err(lost()))
     }
 }

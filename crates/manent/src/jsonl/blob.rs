@@ -12,7 +12,7 @@ use manent_store::{Change, MessageOrigin, StoreError};
 use sha2::{Digest, Sha256};
 use std::io::Write;
 
-impl<W: Write + Send> Exporter<'_, W> {
+impl<W: Write + Send> Exporter<W> {
     /// Writes a blob, if it is held.
     pub(super) async fn blob(&mut self, sha256: [u8; 32]) -> Result<()> {
         let store = self.database.store.clone();

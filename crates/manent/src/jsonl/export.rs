@@ -4,14 +4,17 @@ use super::blob::blobs_of;
 use super::record::*;
 use crate::database::Database;
 use crate::error::{Error, Result};
-use manent_model::{Conversation, ConversationDraft, ConversationId, ConversationTimes, Document, MessageId, Project};
-use manent_store::{
-    BranchInfo, ConversationRef, Direction, DocumentsQuery, EventsQuery, MemoriesQuery, MessagesQuery, OriginsQuery,
-    PAGE_MAX, ScratchQuery, StoreError, WindowQuery,
+use manent_model::{
+    BranchId, Conversation, ConversationDraft, ConversationId, ConversationTimes, Document, MessageId, Project,
 };
-use serde::{Deserialize, Serialize};
+use manent_store::{
+    Attached, AttachedQuery, BranchInfo, ConversationRef, DamageLog, DamagedRecord, Direction, DocumentsQuery,
+    EventsQuery, MemoriesQuery, MessagesQuery, OriginsQuery, PAGE_MAX, ScratchQuery, StoreError, WindowQuery,
+};
+use serde::Serialize;
 use std::collections::HashSet;
 use std::io::Write;
+use std::sync::Arc;
 
 /// What to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,23 +44,12 @@ pub struct LinesReport {
     pub damaged: Vec<DamagedRecord>,
 }
 
-/// Something that is not as it was written, so an export leaves it out. The file has a line for it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DamagedRecord {
-    /// The conversation it belongs to, if it belongs to one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conversation: Option<ConversationId>,
-    /// What kind of thing it is.
-    pub what: String,
-    /// Its id.
-    pub id: String,
-}
-
-pub(super) struct Exporter<'a, W: Write> {
-    pub database: &'a Database,
+pub(super) struct Exporter<W: Write> {
+    /// Its reads leave damaged records out.
+    pub database: Database,
     out: W,
     lines: u64,
-    damaged: Vec<DamagedRecord>,
+    damage: Arc<DamageLog>,
     /// Branches that were written, by their ids: a fork may only refer to one of those.
     written: HashSet<manent_model::BranchId>,
 }
@@ -65,10 +57,11 @@ pub(super) struct Exporter<'a, W: Write> {
 impl Database {
     /// Writes conversations as JSON lines.
     ///
-    /// A conversation that goes on from one that is not written gets the messages it needs as its own. A damaged message is left
-    /// out, and so are damaged things beside messages, together with their list; the report names them.
+    /// A conversation that goes on from one that is not written gets the messages it needs as its own. Damaged records are left
+    /// out; the report names them, and so does the file.
     pub async fn export_jsonl<W: Write + Send>(&self, selection: &ExportSelection, out: W) -> Result<LinesReport> {
-        let mut exporter = Exporter { database: self, out, lines: 0, damaged: Vec::new(), written: HashSet::new() };
+        let (database, damage) = self.skipping_damaged();
+        let mut exporter = Exporter { database, out, lines: 0, damage, written: HashSet::new() };
         exporter.line(Kind::Manent, None, &Beginning { format: FORMAT })?;
         match selection {
             ExportSelection::Everything => exporter.everything().await?,
@@ -80,13 +73,29 @@ impl Database {
             }
         }
         // Behind everything else: a line that belongs to no conversation ends the one before it.
-        for damaged in exporter.damaged.clone() {
-            exporter.line(Kind::Damaged, None, &damaged)?;
+        let damaged = exporter.damage.records();
+        for record in &damaged {
+            exporter.line(Kind::Damaged, None, record)?;
         }
         let end = End { lines: exporter.lines + 1 };
         exporter.line(Kind::End, None, &end)?;
         exporter.out.flush().map_err(written)?;
-        Ok(LinesReport { lines: exporter.lines, damaged: exporter.damaged })
+        Ok(LinesReport { lines: exporter.lines, damaged })
+    }
+}
+
+/// Notes damage that ended a read, and goes on without what was asked for.
+pub(crate) fn or_damaged<T>(
+    damage: &DamageLog,
+    conversation: Option<ConversationId>,
+    outcome: Result<T>,
+) -> Result<Option<T>> {
+    match outcome {
+        Err(Error::Store(StoreError::Altered { what, id })) => {
+            damage.add(DamagedRecord { conversation, what: what.to_owned(), id });
+            Ok(None)
+        }
+        outcome => outcome.map(Some),
     }
 }
 
@@ -94,7 +103,7 @@ fn written(source: std::io::Error) -> Error {
     Error::File { doing: "writing", path: "the export".to_owned(), source }
 }
 
-impl<W: Write + Send> Exporter<'_, W> {
+impl<W: Write + Send> Exporter<W> {
     pub(super) fn line<T: Serialize>(
         &mut self,
         kind: Kind,
@@ -108,15 +117,9 @@ impl<W: Write + Send> Exporter<'_, W> {
         Ok(())
     }
 
-    /// Goes on after damage: what could not be read is left out and reported.
-    fn or_damaged<T: Default>(&mut self, conversation: Option<ConversationId>, outcome: Result<T>) -> Result<T> {
-        match outcome {
-            Err(Error::Store(StoreError::Altered { what, id })) => {
-                self.damaged.push(DamagedRecord { conversation, what: what.to_owned(), id });
-                Ok(T::default())
-            }
-            outcome => outcome,
-        }
+    /// Goes on after damage that a read could not leave out: what was asked for is left out as a whole.
+    fn or_damaged<T: Default>(&self, conversation: Option<ConversationId>, outcome: Result<T>) -> Result<T> {
+        Ok(or_damaged(&self.damage, conversation, outcome)?.unwrap_or_default())
     }
 
     async fn everything(&mut self) -> Result<()> {
@@ -125,11 +128,13 @@ impl<W: Write + Send> Exporter<'_, W> {
         for project in self.or_damaged(None, projects)? {
             self.line(Kind::Project, None, &Project { version: 1, ..project })?;
         }
-        for (sha256, _) in store.blobs().await? {
+        let blobs = store.blobs().await.map_err(Error::from);
+        for (sha256, _) in self.or_damaged(None, blobs)? {
             let outcome = self.blob(sha256).await;
             self.or_damaged(None, outcome)?;
         }
-        let sources = store.sources().await?;
+        let sources = store.sources().await.map_err(Error::from);
+        let sources = self.or_damaged(None, sources)?;
         for source in &sources {
             self.line(Kind::Source, None, source)?;
         }
@@ -219,14 +224,52 @@ impl<W: Write + Send> Exporter<'_, W> {
         }
         self.line(Kind::Conversation, Some(id), &record)?;
         for branch in &branches {
-            self.branch(id, branch, first).await?;
+            let outcome = self.branch(id, branch, first).await;
+            self.or_damaged(Some(id), outcome)?;
         }
-        let head = branches.iter().find(|branch| branch.is_head);
-        if let Some(head) = head {
-            self.line(Kind::Head, Some(id), &HeadRecord { branch: head.id, message: shown.head })?;
+        if let Some(head) = branches.iter().find(|branch| branch.is_head) {
+            let message = self.sound_until(id, head.id, shown.head).await?;
+            self.line(Kind::Head, Some(id), &HeadRecord { branch: head.id, message })?;
         }
         let outcome = self.attached(id).await;
         self.or_damaged(Some(id), outcome)
+    }
+
+    /// Returns a message of a path, or the last one before it that is not damaged: nothing can refer to one that is not in the
+    /// file. None is the start of the path.
+    async fn sound_until(
+        &self,
+        conversation: ConversationId,
+        branch: BranchId,
+        message: Option<MessageId>,
+    ) -> Result<Option<MessageId>> {
+        let Some(message) = message else { return Ok(None) };
+        let store = &self.database.store;
+        let found = store.messages(MessagesQuery::Ids(vec![message])).await.map_err(Error::from);
+        if !self.or_damaged(Some(conversation), found)?.is_empty() {
+            return Ok(Some(message));
+        }
+        let (branch, from, direction) = (Some(branch), Some(message), Direction::Backward);
+        let window = store.window(WindowQuery { conversation, branch, from, direction, limit: 1 }).await;
+        let before = self.or_damaged(Some(conversation), window.map(|window| window.messages).map_err(Error::from))?;
+        Ok(before.last().map(|message| message.id))
+    }
+
+    /// Counts the own messages inside the pieces of a branch that are not damaged: an import counts those that follow.
+    async fn sound_in_pieces(&self, branch: &BranchInfo) -> Result<i64> {
+        let (mut count, mut after) = (0, None);
+        while count < branch.own_in_pieces {
+            let query = MessagesQuery::Branch { branch: branch.id, after, limit: PAGE_MAX };
+            let page = self.database.store.messages(query).await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.message.id);
+            let inside = page.iter().filter(|placed| placed.message.address.slot() <= branch.own_in_pieces).count();
+            count += inside as i64;
+            if inside < page.len() {
+                break;
+            }
+        }
+        Ok(count)
     }
 
     /// Writes what the messages of a conversation refer to: blobs, and the files they came from.
@@ -248,7 +291,8 @@ impl<W: Write + Send> Exporter<'_, W> {
                 sources.extend(origins.iter().map(|origin| origin.source));
                 for digest in blobs_of(&window.messages, &origins) {
                     if seen.insert(digest) {
-                        self.blob(digest).await?;
+                        let outcome = self.blob(digest).await;
+                        self.or_damaged(Some(id), outcome)?;
                     }
                 }
                 match window.messages.last() {
@@ -271,8 +315,8 @@ impl<W: Write + Send> Exporter<'_, W> {
         let mut record = BranchRecord {
             id: branch.id,
             parent: branch.parent,
-            fork: branch.fork,
-            own_in_pieces: branch.own_in_pieces,
+            fork: self.sound_until(id, branch.id, branch.fork).await?,
+            own_in_pieces: self.sound_in_pieces(branch).await?,
             pieces: branch.pieces.clone(),
             why: branch.why,
         };
@@ -281,7 +325,8 @@ impl<W: Write + Send> Exporter<'_, W> {
             false => {
                 record.parent = None;
                 record.fork = None;
-                self.base_of(id, branch).await?
+                let base = self.base_of(id, branch).await;
+                self.or_damaged(Some(id), base)?
             }
         };
         // The first branch is made together with its conversation and needs no line.
@@ -291,26 +336,10 @@ impl<W: Write + Send> Exporter<'_, W> {
         for message in inline {
             self.message(id, branch.id, message).await?;
         }
-        let (mut after, mut limit): (Option<MessageId>, u32) = (None, PAGE_MAX);
+        let mut after: Option<MessageId> = None;
         loop {
-            let query = MessagesQuery::Branch { branch: branch.id, after, limit };
-            let page = match self.database.store.messages(query).await {
-                // A damaged message ends its page. Shorter pages find which one it is; the walk goes on behind it.
-                Err(StoreError::Altered { what: "message", .. }) if limit > 1 => {
-                    limit /= 2;
-                    continue;
-                }
-                Err(StoreError::Altered { what: "message", id: damaged }) => {
-                    let Ok(behind) = damaged.parse() else {
-                        return Err(StoreError::Altered { what: "message", id: damaged }.into());
-                    };
-                    let error = StoreError::Altered { what: "message", id: damaged };
-                    self.or_damaged(Some(id), Err::<(), _>(error.into()))?;
-                    (after, limit) = (Some(behind), PAGE_MAX);
-                    continue;
-                }
-                page => page?,
-            };
+            let query = MessagesQuery::Branch { branch: branch.id, after, limit: PAGE_MAX };
+            let page = self.database.store.messages(query).await?;
             let Some(last) = page.last() else { break };
             after = Some(last.message.id);
             for placed in page {
@@ -321,29 +350,22 @@ impl<W: Write + Send> Exporter<'_, W> {
         Ok(())
     }
 
-    /// Returns the messages that a branch takes from a parent that is not written.
-    async fn base_of(&mut self, id: ConversationId, branch: &BranchInfo) -> Result<Vec<manent_model::Message>> {
+    /// Returns the messages that a branch takes from a parent, for a file in which it cannot leave that one.
+    async fn base_of(&self, conversation: ConversationId, branch: &BranchInfo) -> Result<Vec<manent_model::Message>> {
         let mut messages = Vec::new();
         let Some(fork) = branch.fork else { return Ok(messages) };
-        let mut from = None;
+        let store = &self.database.store;
+        let found = store.messages(MessagesQuery::Ids(vec![fork])).await?;
+        messages.extend(found.into_iter().map(|placed| placed.message));
+        let (branch, direction, limit) = (Some(branch.id), Direction::Backward, PAGE_MAX);
+        let mut from = Some(fork);
         loop {
-            let query = WindowQuery {
-                conversation: id,
-                branch: Some(branch.id),
-                from,
-                direction: Direction::Forward,
-                limit: PAGE_MAX,
-            };
-            let window = self.database.store.window(query).await?;
-            for message in window.messages {
-                from = Some(message.id);
-                let last = message.id == fork;
-                messages.push(message);
-                if last {
-                    return Ok(messages);
-                }
-            }
-            if !window.more {
+            let mut window = store.window(WindowQuery { conversation, branch, from, direction, limit }).await?;
+            from = window.messages.first().map(|message| message.id);
+            window.messages.reverse();
+            messages.append(&mut window.messages);
+            if !window.more || from.is_none() {
+                messages.reverse();
                 return Ok(messages);
             }
         }
@@ -361,8 +383,18 @@ impl<W: Write + Send> Exporter<'_, W> {
     }
 
     async fn attached(&mut self, id: ConversationId) -> Result<()> {
-        let store = self.database.store.clone();
-        let attached = store.attached(id).await?;
+        let mut query = AttachedQuery::from(id);
+        loop {
+            let page = self.database.attached_page(query.clone()).await?;
+            self.attached_lines(id, &page)?;
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => return self.events(id).await,
+            }
+        }
+    }
+
+    fn attached_lines(&mut self, id: ConversationId, attached: &Attached) -> Result<()> {
         for note in &attached.notes {
             self.line(Kind::Note, Some(id), note)?;
         }
@@ -384,10 +416,14 @@ impl<W: Write + Send> Exporter<'_, W> {
         for input in &attached.inputs {
             self.line(Kind::Input, Some(id), input)?;
         }
+        Ok(())
+    }
+
+    async fn events(&mut self, id: ConversationId) -> Result<()> {
         let mut after = 0;
         loop {
             let query = EventsQuery { conversation: id, channels: Vec::new(), after, limit: PAGE_MAX };
-            let events = store.events(query).await?;
+            let events = self.database.store.events(query).await?;
             let Some(last) = events.last() else { return Ok(()) };
             after = last.cursor;
             for event in &events {

@@ -1,7 +1,6 @@
 //! Reading: line by line through the low lane; a broken line is reported with its place, and the rest goes on.
 
 use super::branch::Waiting;
-use super::export::DamagedRecord;
 use super::group::*;
 use super::known::Known;
 use super::line::{LINE_MAX, Read, read_line};
@@ -13,7 +12,9 @@ use manent_model::{
     Bookmark, Call, ConversationId, ConversationPatch, ConversationStatus, Document, Event, Fold, Input, Memory,
     MessageId, Micros, Note, Origin, Project, Quarantined, Scratch, Source, State,
 };
-use manent_store::{Change, ConversationRef, Done, HeadTo, MessagesQuery, NewEvent, NewFold, ToolCallTrail};
+use manent_store::{
+    Change, ConversationRef, DamagedRecord, Done, HeadTo, MessagesQuery, NewEvent, NewFold, ToolCallTrail,
+};
 use serde::de::DeserializeOwned;
 use std::collections::HashSet;
 use std::io::BufRead;

@@ -13,5 +13,6 @@ mod export;
 mod import;
 mod branch;
 
-pub use export::{DamagedRecord, ExportSelection, LinesReport};
+pub(crate) use export::or_damaged;
+pub use export::{ExportSelection, LinesReport};
 pub use import::{ImportProblem, ImportReport};

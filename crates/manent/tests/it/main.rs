@@ -8,6 +8,7 @@ mod resolve;
 mod server;
 mod json;
 mod jsonl;
+mod damage;
 mod foreign;
 mod paper;
 mod backup;

@@ -16,7 +16,7 @@ pub(crate) fn message(tx: &mut Tx<'_>, address: Address) -> Outcome<()> {
         }
         return Ok(());
     }
-    let mut reading = Reading { connection: tx.connection, caches: tx.caches, key: tx.key, index: None };
+    let mut reading = Reading { connection: tx.connection, caches: tx.caches, key: tx.key, index: None, damaged: None };
     let found = docs::owner_of(&reading, address).and_then(|owner| {
         // An open stream has no row in the index, and one that was never added cannot be deleted.
         let message =
@@ -57,7 +57,7 @@ pub(crate) fn fold(tx: &mut Tx<'_>, no: i64) -> Outcome<()> {
     if let Connection::Postgres(_) = tx.connection {
         return remove(tx, DocKey::new(DocKind::Fold, no));
     }
-    let mut reading = Reading { connection: tx.connection, caches: tx.caches, key: tx.key, index: None };
+    let mut reading = Reading { connection: tx.connection, caches: tx.caches, key: tx.key, index: None, damaged: None };
     match docs::fold(&mut reading, no) {
         Ok(row) => tx.unindexed.docs.extend(row.map(|row| docs::of_fold(no, &row))),
         Err(Fault::Refused(_)) => tx.unindexed.all = true,

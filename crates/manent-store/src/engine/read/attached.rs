@@ -9,14 +9,17 @@ use super::super::fault::Outcome;
 use super::super::seal;
 use super::super::within::{Within, within};
 use super::Reading;
+use super::attached_page::{Fitting, Page};
 use super::message::author;
 use super::path::{head_of, id_at, start_of, state_value};
+use super::sound::{Kind, records};
 use crate::error::StoreError;
-use crate::query::{Attached, Events, EventsQuery, PAGE_MAX, ToolCallTrail};
+use crate::query::{Attached, AttachedQuery, Events, EventsQuery, PAGE_MAX, ToolCallTrail};
 use manent_model::{
     Address, Bookmark, Call, CallId, ConversationId, Event, Fold, FoldId, Input, InputId, Json, Lease, MessageId,
     Micros, Note, NoteId, Realm, State, ToolCall, ToolStep,
 };
+use std::cell::Cell;
 
 /// Reads JSON that a seal has vouched for.
 pub(crate) fn json_of(what: &'static str, text: &[u8]) -> Outcome<Json> {
@@ -29,79 +32,127 @@ fn message_at(reading: &Reading<'_>, key: i64) -> Outcome<MessageId> {
         .ok_or_else(|| StoreError::altered("message", format!("{:?}", Address(key))).into())
 }
 
-pub(crate) fn attached(reading: &mut Reading<'_>, id: ConversationId) -> Outcome<Attached> {
-    let (no, _) = head_of(reading.connection, id)?;
+/// Names an address for whoever looks for what was damaged there.
+fn place_of(row: &Found<'_>, column: usize) -> Ran<String> {
+    Ok(format!("at {:?}", Address(row.get(column)?)))
+}
+
+/// Reads the sizes of the records of a table that are numbered.
+macro_rules! sizes {
+    ($table:literal, $bytes:literal) => {
+        concat!(
+            "select no, ",
+            $bytes,
+            " from ",
+            $table,
+            " where conversation_no = $1 and withdrawn = 0 and no > $2
+              order by no
+              limit $3"
+        )
+    };
+}
+
+/// Reads the records of a table that fit on a page.
+macro_rules! page_of {
+    ($columns:literal, $table:literal) => {
+        concat!(
+            "select ",
+            $columns,
+            " from ",
+            $table,
+            " where conversation_no = $1 and withdrawn = 0 and no > $2 and no <= $3
+              order by no"
+        )
+    };
+}
+
+pub(crate) fn attached(reading: &mut Reading<'_>, query: &AttachedQuery) -> Outcome<Attached> {
+    let (no, _) = head_of(reading.connection, query.conversation)?;
+    let (of, mut page) = ((no, query.conversation), Page::of(query));
     Ok(Attached {
-        notes: notes(reading, no)?,
-        bookmarks: bookmarks(reading, no)?,
-        states: states(reading, no)?,
-        folds: folds(reading, no)?,
-        calls: calls(reading, no)?,
-        tool_calls: tool_calls(reading, no)?,
-        inputs: inputs(reading, no)?,
-        lease: lease(reading, no)?,
-        streams: streams(reading, no)?,
+        notes: notes(reading, of, &mut page)?,
+        bookmarks: bookmarks(reading, of, &mut page)?,
+        states: states(reading, of, &mut page)?,
+        folds: folds(reading, of, &mut page)?,
+        calls: calls(reading, of, &mut page)?,
+        tool_calls: tool_calls(reading, of, &mut page)?,
+        inputs: inputs(reading, of, &mut page)?,
+        lease: if query.after.is_none() { lease(reading, no)? } else { None },
+        streams: streams(reading, of, &mut page)?,
+        next: page.next,
     })
 }
 
-fn notes(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<Note>> {
+/// Finds out which records of a table that are numbered fit on a page.
+fn fit(reading: &Reading<'_>, page: &mut Page, kind: u8, no: i64, sql: &str) -> Outcome<Option<Fitting<i64>>> {
+    page.fit(reading, kind, sql, |after, many| (no, *after, many), |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+fn notes(reading: &mut Reading<'_>, (no, of): (i64, ConversationId), page: &mut Page) -> Outcome<Vec<Note>> {
     type Row = ([u8; 16], i64, String, Option<i64>, i64, Vec<u8>);
-    let sql = "select id, key, kind, actor_no, at, body
-         from note
-         where conversation_no = $1 and withdrawn = 0
-         order by no";
-    let found: Vec<Row> = rows(reading.connection, sql, [no], |row| {
+    let sizes = sizes!("note", "octet_length(body)");
+    let Some(Fitting { after, last }) = fit(reading, page, 0, no, sizes)? else { return Ok(Vec::new()) };
+    let sql = page_of!("id, key, kind, actor_no, at, body", "note");
+    let row = |row: &Found<'_>| -> Ran<Row> {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
-    })?;
-    let mut notes = Vec::with_capacity(found.len());
-    for (id, key, kind, actor_no, at, body) in found {
+    };
+    let name = |row: &Found<'_>| Ok(NoteId::from_bytes(row.get(0)?).to_string());
+    let note = |reading: &mut Reading<'_>, (id, key, kind, actor_no, at, body): Row| {
         let value = seal::open(reading.key, "note", &note_id(&id, &kind, at), &body)?;
-        notes.push(Note {
+        Ok(Note {
             id: NoteId::from_bytes(id),
             message: message_at(reading, key)?,
             actor: actor_no.map(|no| author(reading.connection, no)).transpose()?,
             value: json_of("note", value)?,
             kind,
             at: Micros(at),
-        });
-    }
-    Ok(notes)
+        })
+    };
+    records(reading, Kind::of("note", Some(of)), (sql, (no, after, last)), name, row, note)
 }
 
-fn bookmarks(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<Bookmark>> {
-    let sql = "select name, key, at, body from bookmark where conversation_no = $1 order by name";
-    let found: Vec<(String, i64, i64, Option<Vec<u8>>)> =
-        rows(reading.connection, sql, [no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
-    let mut bookmarks = Vec::with_capacity(found.len());
-    for (name, key, at, body) in found {
+fn bookmarks(reading: &mut Reading<'_>, (no, of): (i64, ConversationId), page: &mut Page) -> Outcome<Vec<Bookmark>> {
+    type Row = (String, i64, i64, Option<Vec<u8>>);
+    let sizes = "select name, octet_length(name) + coalesce(octet_length(body), 0)
+         from bookmark
+         where conversation_no = $1 and (name > $2 or $2 is null)
+         order by name
+         limit $3";
+    let parameters = |after: &Option<String>, many| (no, after.clone(), many);
+    let fitting = page.fit(reading, 1, sizes, parameters, |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let Some(Fitting { after, last }) = fitting else { return Ok(Vec::new()) };
+    let sql = "select name, key, at, body
+         from bookmark
+         where conversation_no = $1 and (name > $2 or $2 is null) and name <= $3
+         order by name";
+    let row = |row: &Found<'_>| -> Ran<Row> { Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)) };
+    let bookmark = |reading: &mut Reading<'_>, (name, key, at, body): Row| {
         let metadata = match body {
             Some(body) => Some(json_of("bookmark", seal::open(reading.key, "bookmark", name.as_bytes(), &body)?)?),
             None => None,
         };
         let head = id_at(reading.connection, Address(key))?;
-        bookmarks.push(Bookmark { name, head, metadata, at: Micros(at) });
-    }
-    Ok(bookmarks)
+        Ok(Bookmark { name, head, metadata, at: Micros(at) })
+    };
+    records(reading, Kind::of("bookmark", Some(of)), (sql, (no, after, last)), |row| row.get(0), row, bookmark)
 }
 
-fn states(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<State>> {
-    let sql = "select name_no, key, at, body
-         from state
-         where conversation_no = $1 and withdrawn = 0
-         order by no";
-    let found: Vec<(i64, i64, i64, Option<Vec<u8>>)> =
-        rows(reading.connection, sql, [no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
+fn states(reading: &mut Reading<'_>, (no, of): (i64, ConversationId), page: &mut Page) -> Outcome<Vec<State>> {
+    type Row = (i64, i64, i64, Option<Vec<u8>>);
+    let sizes = sizes!("state", "coalesce(octet_length(body), 0)");
+    let Some(Fitting { after, last }) = fit(reading, page, 2, no, sizes)? else { return Ok(Vec::new()) };
+    let sql = page_of!("name_no, key, at, body", "state");
+    let row = |row: &Found<'_>| -> Ran<Row> { Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)) };
     let start = start_of(reading.connection, no)?;
-    let mut states = Vec::with_capacity(found.len());
-    for (name_no, key, at, body) in found {
-        states.push(State {
+    let state = |reading: &mut Reading<'_>, (name_no, key, at, body): Row| {
+        Ok(State {
             name: reading.caches.name(reading.connection, name_no)?.to_string(),
             after: if key == start.0 { None } else { Some(message_at(reading, key)?) },
             value: body.map(|body| state_value(reading, key, &body)).transpose()?,
             at: Micros(at),
-        });
-    }
-    Ok(states)
+        })
+    };
+    records(reading, Kind::of("state", Some(of)), (sql, (no, after, last)), |row| place_of(row, 1), row, state)
 }
 
 type FoldRow = ([u8; 16], i64, i64, bool, Option<[u8; 16]>, i64, Vec<u8>);
@@ -110,13 +161,13 @@ fn read_fold(row: &Found<'_>) -> Ran<FoldRow> {
     Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?))
 }
 
-fn folds(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<Fold>> {
-    let sql = "select id, key, kind, active, parent, at, body
-         from fold
-         where conversation_no = $1 and withdrawn = 0
-         order by no";
-    let found = rows(reading.connection, sql, [no], read_fold)?;
-    found.into_iter().map(|row| fold_of_row(reading, row)).collect()
+fn folds(reading: &mut Reading<'_>, (no, of): (i64, ConversationId), page: &mut Page) -> Outcome<Vec<Fold>> {
+    let sizes = sizes!("fold", "octet_length(body)");
+    let Some(Fitting { after, last }) = fit(reading, page, 3, no, sizes)? else { return Ok(Vec::new()) };
+    let sql = page_of!("id, key, kind, active, parent, at, body", "fold");
+    let name = |row: &Found<'_>| Ok(FoldId::from_bytes(row.get(0)?).to_string());
+    let fold = |reading: &mut Reading<'_>, row| fold_of_row(reading, row);
+    records(reading, Kind::of("fold", Some(of)), (sql, (no, after, last)), name, read_fold, fold)
 }
 
 /// Reads a fold by its number, even one that was taken back.
@@ -142,30 +193,22 @@ fn fold_of_row(reading: &Reading<'_>, row: FoldRow) -> Outcome<Fold> {
     })
 }
 
-fn calls(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<Call>> {
+fn calls(reading: &mut Reading<'_>, (no, of): (i64, ConversationId), page: &mut Page) -> Outcome<Vec<Call>> {
     type Row = ([u8; 16], i64, Option<i64>, i64, Option<i64>, Option<i64>, Option<i64>, i64, Vec<u8>);
-    let sql = "select id, key, model_no, outcome, tokens_in, tokens_out, cost_micros, at, body
-         from model_call
-         where conversation_no = $1 and withdrawn = 0
-         order by no";
-    let found: Vec<Row> = rows(reading.connection, sql, [no], |row| {
-        Ok((
-            row.get(0)?,
-            row.get(1)?,
-            row.get(2)?,
-            row.get(3)?,
-            row.get(4)?,
-            row.get(5)?,
-            row.get(6)?,
-            row.get(7)?,
-            row.get(8)?,
-        ))
-    })?;
-    let mut calls = Vec::with_capacity(found.len());
-    for (id, key, model_no, outcome, tokens_in, tokens_out, cost_micros, at, body) in found {
+    let sizes = sizes!("model_call", "octet_length(body)");
+    let Some(Fitting { after, last }) = fit(reading, page, 4, no, sizes)? else { return Ok(Vec::new()) };
+    let sql = page_of!("id, key, model_no, outcome, tokens_in, tokens_out, cost_micros, at, body", "model_call");
+    let row = |row: &Found<'_>| -> Ran<Row> {
+        let ids = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+        let counts = (row.get(4)?, row.get(5)?, row.get(6)?, row.get(7)?);
+        Ok((ids.0, ids.1, ids.2, ids.3, counts.0, counts.1, counts.2, counts.3, row.get(8)?))
+    };
+    let name = |row: &Found<'_>| Ok(CallId::from_bytes(row.get(0)?).to_string());
+    let call = |reading: &mut Reading<'_>, row: Row| {
+        let (id, key, model_no, outcome, tokens_in, tokens_out, cost_micros, at, body) = row;
         let body: CallBody = seal::open_json(reading.key, "call", &id, &body)?;
         let model = model_no.map(|no| reading.caches.name(reading.connection, no)).transpose()?;
-        calls.push(Call {
+        Ok(Call {
             id: CallId::from_bytes(id),
             after: id_at(reading.connection, Address(key))?,
             model: model.map(|model| model.to_string()),
@@ -176,9 +219,9 @@ fn calls(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<Call>> {
             sent: body.sent,
             manifest: body.manifest,
             at: Micros(at),
-        });
-    }
-    Ok(calls)
+        })
+    };
+    records(reading, Kind::of("call", Some(of)), (sql, (no, after, last)), name, row, call)
 }
 
 struct ToolRow {
@@ -234,14 +277,37 @@ fn trail(reading: &mut Reading<'_>, row: ToolRow) -> Outcome<ToolCallTrail> {
     Ok(ToolCallTrail { call, steps })
 }
 
-fn tool_calls(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<ToolCallTrail>> {
+fn tool_calls(
+    reading: &mut Reading<'_>,
+    (no, of): (i64, ConversationId),
+    page: &mut Page,
+) -> Outcome<Vec<ToolCallTrail>> {
+    let sizes = "select t.key, t.part,
+                octet_length(t.body) + octet_length(t.call_id) + octet_length(t.name)
+                + coalesce((select sum(octet_length(s.note))
+                            from tool_step s
+                            where s.key = t.key and s.part = t.part and s.withdrawn = 0), 0)
+         from tool_call t
+         where t.conversation_no = $1 and (t.key, t.part) > ($2, $3)
+         order by t.key, t.part
+         limit $4";
+    let parameters = |after: &(i64, i64), many| (no, after.0, after.1, many);
+    let fitting = page.fit(reading, 5, sizes, parameters, |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
+    let Some(Fitting { after, last }) = fitting else { return Ok(Vec::new()) };
     let sql = "select t.key, t.part, t.call_id, t.name, t.state, t.body, c.id
          from tool_call t
          join conversation c on c.no = t.conversation_no
-         where t.conversation_no = $1
+         where t.conversation_no = $1 and (t.key, t.part) > ($2, $3) and (t.key, t.part) <= ($4, $5)
          order by t.key, t.part";
-    let found = rows(reading.connection, sql, [no], tool_row)?;
-    found.into_iter().map(|row| trail(reading, row)).collect()
+    let trail = |reading: &mut Reading<'_>, row| trail(reading, row);
+    records(
+        reading,
+        Kind::of("tool call", Some(of)),
+        (sql, (no, after.0, after.1, last.0, last.1)),
+        |row| place_of(row, 0),
+        tool_row,
+        trail,
+    )
 }
 
 pub(crate) fn open_tool_calls(
@@ -267,19 +333,18 @@ pub(crate) fn open_tool_calls(
     found.into_iter().map(with_owner).collect()
 }
 
-fn inputs(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<Input>> {
-    let sql = "select id, at, taken_pos is not null, body
-         from input
-         where conversation_no = $1 and withdrawn = 0
-         order by no";
-    let found: Vec<([u8; 16], i64, bool, Vec<u8>)> =
-        rows(reading.connection, sql, [no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
-    let mut inputs = Vec::with_capacity(found.len());
-    for (id, at, taken, body) in found {
+fn inputs(reading: &mut Reading<'_>, (no, of): (i64, ConversationId), page: &mut Page) -> Outcome<Vec<Input>> {
+    type Row = ([u8; 16], i64, bool, Vec<u8>);
+    let sizes = sizes!("input", "octet_length(body)");
+    let Some(Fitting { after, last }) = fit(reading, page, 6, no, sizes)? else { return Ok(Vec::new()) };
+    let sql = page_of!("id, at, taken_pos is not null, body", "input");
+    let row = |row: &Found<'_>| -> Ran<Row> { Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)) };
+    let name = |row: &Found<'_>| Ok(InputId::from_bytes(row.get(0)?).to_string());
+    let input = |reading: &mut Reading<'_>, (id, at, taken, body): Row| {
         let body = json_of("input", seal::open(reading.key, "input", &id, &body)?)?;
-        inputs.push(Input { id: InputId::from_bytes(id), at: Micros(at), body, taken });
-    }
-    Ok(inputs)
+        Ok(Input { id: InputId::from_bytes(id), at: Micros(at), body, taken })
+    };
+    records(reading, Kind::of("input", Some(of)), (sql, (no, after, last)), name, row, input)
 }
 
 fn lease(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<Lease>> {
@@ -290,29 +355,48 @@ fn lease(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<Lease>> {
 }
 
 /// Joins the chunks of messages that are still streaming.
-fn streams(reading: &mut Reading<'_>, no: i64) -> Outcome<Vec<(MessageId, String)>> {
+fn streams(
+    reading: &mut Reading<'_>,
+    (no, of): (i64, ConversationId),
+    page: &mut Page,
+) -> Outcome<Vec<(MessageId, String)>> {
+    let sizes = "with b as materialized
+             (select no << 24 as first, no << 24 | 16777215 as last from branch where conversation_no = $1)
+         select h.key, sum(octet_length(h.body))
+         from b
+         join chunk h on h.key between b.first and b.last
+         where h.key > $2
+         group by h.key
+         order by h.key
+         limit $3";
+    let Some(Fitting { after, last }) = fit(reading, page, 7, no, sizes)? else { return Ok(Vec::new()) };
     let sql = "with b as materialized
              (select no << 24 as first, no << 24 | 16777215 as last from branch where conversation_no = $1)
          select h.key, h.n, h.body
          from b
          join chunk h on h.key between b.first and b.last
+         where h.key > $2 and h.key <= $3
          order by h.key, h.n";
-    let found: Vec<(i64, i64, Vec<u8>)> =
-        rows(reading.connection, sql, [no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    let mut streams: Vec<(MessageId, String)> = Vec::new();
-    for (key, n, body) in found {
+    let row = |row: &Found<'_>| -> Ran<(i64, i64, Vec<u8>)> { Ok((row.get(0)?, row.get(1)?, row.get(2)?)) };
+    let chunk = |reading: &mut Reading<'_>, (key, n, body): (i64, i64, Vec<u8>)| {
         let delta = seal::open(reading.key, "chunk", &chunk_id(Address(key), n), &body)?;
         let delta = std::str::from_utf8(delta).map_err(|_| StoreError::altered("chunk", n))?;
-        let message = message_at(reading, key)?;
+        Ok((message_at(reading, key)?, delta.to_owned()))
+    };
+    let found =
+        records(reading, Kind::of("chunk", Some(of)), (sql, (no, after, last)), |row| place_of(row, 0), row, chunk)?;
+    let mut streams: Vec<(MessageId, String)> = Vec::new();
+    for (message, delta) in found {
         match streams.last_mut() {
-            Some((last, text)) if *last == message => text.push_str(delta),
-            _ => streams.push((message, delta.to_owned())),
+            Some((last, text)) if *last == message => text.push_str(&delta),
+            _ => streams.push((message, delta)),
         }
     }
     Ok(streams)
 }
 
 pub(crate) fn events(reading: &mut Reading<'_>, query: &EventsQuery) -> Outcome<Events> {
+    type Row = (i64, i64, i64, Vec<u8>);
     let (no, _) = head_of(reading.connection, query.conversation)?;
     let mut wanted = Vec::new();
     for channel in &query.channels {
@@ -326,25 +410,32 @@ pub(crate) fn events(reading: &mut Reading<'_>, query: &EventsQuery) -> Outcome<
          where key > $1 and key < $2 and withdrawn = 0
          order by key
          limit $3";
+    let name = |row: &Found<'_>| Ok((row.get::<i64>(0)? & i64::from(u32::MAX)).to_string());
     loop {
-        let found: Vec<(i64, i64, i64, Vec<u8>)> =
-            rows(reading.connection, sql, (after, (no + 1) << 32, limit as i64), |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-            })?;
-        let ended = found.len() < limit;
-        for (key, at, channel_no, body) in found {
-            after = key;
-            if events.len() == limit || (!query.channels.is_empty() && !wanted.contains(&channel_no)) {
-                continue;
+        let (seen, count) = (Cell::new(after), Cell::new(0));
+        let row = |row: &Found<'_>| -> Ran<Row> {
+            seen.set(row.get(0)?);
+            count.set(count.get() + 1);
+            Ok((seen.get(), row.get(1)?, row.get(2)?, row.get(3)?))
+        };
+        let event = |reading: &mut Reading<'_>, (key, at, channel_no, body): Row| {
+            if !query.channels.is_empty() && !wanted.contains(&channel_no) {
+                return Ok(None);
             }
-            events.push(Event {
+            Ok(Some(Event {
                 cursor: key & i64::from(u32::MAX),
                 channel: reading.caches.name(reading.connection, channel_no)?.to_string(),
                 at: Micros(at),
                 body: json_of("event", seal::open(reading.key, "event", &key.to_le_bytes(), &body)?)?,
-            });
-        }
-        if ended || events.len() == limit {
+            }))
+        };
+        let kind = Kind::of("event", Some(query.conversation));
+        let parameters = (after, (no + 1) << 32, limit as i64);
+        let found = records(reading, kind, (sql, parameters), name, row, event)?;
+        events.extend(found.into_iter().flatten());
+        after = seen.get();
+        if count.get() < limit || events.len() >= limit {
+            events.truncate(limit);
             return Ok(events);
         }
     }

@@ -8,6 +8,7 @@ use super::super::within::{Within, within};
 use super::Reading;
 use super::message::author;
 use super::path::id_at;
+use super::sound::Kind;
 use crate::error::StoreError;
 use crate::query::{ConversationRef, PAGE_MAX};
 use manent_model::{Address, BranchNo, Conversation, ConversationId, Head, Micros, ProjectId, Realm};
@@ -76,12 +77,32 @@ pub(super) fn read_row(row: &Found<'_>) -> Ran<Row> {
 
 /// Completes a row with what other tables hold; what does not equal its seal is refused.
 pub(super) fn complete(reading: &mut Reading<'_>, row: Row) -> Outcome<Conversation> {
-    let (no, creator_no, head_key) = (row.no, row.creator_no, row.head_key);
-    let mut shown = checked(reading, row)?;
-    shown.creator = creator_no.map(|no| author(reading.connection, no)).transpose()?;
-    shown.tags = tags_of(reading, no)?;
+    let (no, creator_no, head_key, id) = (row.no, row.creator_no, row.head_key, row.shown.id);
+    let unset = reading.damaged.is_some().then(|| without_sealed(&row));
+    let outcome = checked(reading, row);
+    let name = || id.to_string();
+    let checked = reading.unless_damaged(Kind::of("conversation", Some(id)), name, outcome)?;
+    let Some(mut shown) = checked.or(unset) else {
+        return Err(StoreError::altered("conversation", id).into());
+    };
+    let creator = creator_no.map(|no| author(reading.connection, no)).transpose();
+    shown.creator = reading.unless_damaged(Kind::of("creator of conversation", Some(id)), name, creator)?.flatten();
+    let tags = tags_of(reading, no);
+    let tags = reading.unless_damaged(Kind::of("tags of conversation", Some(id)), name, tags)?;
+    shown.tags = tags.unwrap_or_default();
     shown.head = id_at(reading.connection, Address(head_key))?;
     Ok(shown)
+}
+
+/// Returns what a row holds beside what its seal is about.
+fn without_sealed(row: &Row) -> Conversation {
+    Conversation {
+        external_id: None,
+        title: String::new(),
+        kind: kind_of(row.kind).unwrap_or_default(),
+        status: status_of(row.status).unwrap_or_default(),
+        ..row.shown.clone()
+    }
 }
 
 /// Returns what a row itself holds, if it equals its seal.

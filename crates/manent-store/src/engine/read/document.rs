@@ -1,12 +1,13 @@
 //! Documents, as a realm sees them.
 
 use super::super::apply::library::document_id;
-use super::super::connection::{Found, Ran, rows};
+use super::super::connection::{Found, Ran};
 use super::super::document_name::{plain, qualified};
 use super::super::fault::Outcome;
 use super::super::seal;
 use super::Reading;
 use super::attached::json_of;
+use super::sound::{Kind, records};
 use crate::query::{Documents, DocumentsQuery};
 use manent_model::{Document, Micros, ProjectId, Realm};
 use std::collections::{HashMap, HashSet};
@@ -60,6 +61,8 @@ fn documents_within(reading: &mut Reading<'_>, realm: &Realm, query: &DocumentsQ
     Ok(found)
 }
 
+type Row = (String, String, Option<[u8; 16]>, i64, i64, Option<Vec<u8>>);
+
 fn every_document(reading: &mut Reading<'_>, query: &DocumentsQuery) -> Outcome<Documents> {
     macro_rules! select {
         ($rest:literal) => {
@@ -72,44 +75,45 @@ fn every_document(reading: &mut Reading<'_>, query: &DocumentsQuery) -> Outcome<
             )
         };
     }
-    type Row = (String, String, Option<[u8; 16]>, i64, i64, Option<Vec<u8>>);
     let read = |row: &Found<'_>| -> Ran<Row> {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
     };
-    let found = match query {
-        DocumentsQuery::Kind(kind) => rows(
-            reading.connection,
-            select!(
+    let name = |row: &Found<'_>| {
+        let version: i64 = row.get(3)?;
+        Ok(format!("{} {} version {version}", row.get::<String>(0)?, row.get::<String>(1)?))
+    };
+    let of = Kind::of("document", None);
+    match query {
+        DocumentsQuery::Kind(kind) => {
+            let sql = select!(
                 "and d.kind = $1 and d.body is not null
                  and d.version = (select max(n.version) from document n
                                   where n.kind = d.kind and n.id = d.id and n.withdrawn = 0)
                  order by d.id"
-            ),
-            [kind],
-            read,
-        )?,
-        DocumentsQuery::Newest { kind, id } => rows(
-            reading.connection,
-            select!("and d.kind = $1 and d.id = $2 order by d.version desc limit 1"),
-            (kind, id),
-            read,
-        )?,
-        DocumentsQuery::Versions { kind, id } => {
-            rows(reading.connection, select!("and d.kind = $1 and d.id = $2 order by d.version"), (kind, id), read)?
+            );
+            records(reading, of, (sql, [kind]), name, read, document_of)
         }
-        DocumentsQuery::All => rows(reading.connection, select!("order by d.no"), (), read)?,
-    };
-    let mut documents = Vec::with_capacity(found.len());
-    for (kind, id, project, version, at, body) in found {
-        let body = match body {
-            Some(body) => {
-                let text = seal::open(reading.key, "document", &document_id(&kind, &id, version), &body)?;
-                Some(json_of("document", text)?)
-            }
-            None => None,
-        };
-        let project = project.map(ProjectId::from_bytes);
-        documents.push(Document { kind, id, project, version, body, at: Micros(at) });
+        DocumentsQuery::Newest { kind, id } => {
+            let sql = select!("and d.kind = $1 and d.id = $2 order by d.version desc limit 1");
+            records(reading, of, (sql, (kind, id)), name, read, document_of)
+        }
+        DocumentsQuery::Versions { kind, id } => {
+            let sql = select!("and d.kind = $1 and d.id = $2 order by d.version");
+            records(reading, of, (sql, (kind, id)), name, read, document_of)
+        }
+        DocumentsQuery::All => records(reading, of, (select!("order by d.no"), ()), name, read, document_of),
     }
-    Ok(documents)
+}
+
+fn document_of(reading: &mut Reading<'_>, row: Row) -> Outcome<Document> {
+    let (kind, id, project, version, at, body) = row;
+    let body = match body {
+        Some(body) => {
+            let text = seal::open(reading.key, "document", &document_id(&kind, &id, version), &body)?;
+            Some(json_of("document", text)?)
+        }
+        None => None,
+    };
+    let project = project.map(ProjectId::from_bytes);
+    Ok(Document { kind, id, project, version, body, at: Micros(at) })
 }

@@ -3,14 +3,16 @@
 use super::super::apply::library::{MemoryBody, object_words, scratch_id, source_no};
 use super::super::apply::project::Body as ProjectBody;
 use super::super::codes::NameKind;
-use super::super::connection::{Connection, Found, Ran, maybe, rows};
+use super::super::connection::{Connection, Found, Ran, maybe};
 use super::super::fault::Outcome;
+use super::super::tx::spot;
 use super::super::within::{Within, within};
 use super::super::{raw, seal};
 use super::Reading;
 use super::attached::json_of;
 pub(crate) use super::document::documents;
 use super::path::id_at;
+use super::sound::{Kind, owner_of, records};
 use crate::error::StoreError;
 use crate::query::{Memories, MemoriesQuery, OriginsQuery, PAGE_MAX, ScratchQuery};
 use crate::transaction::MessageOrigin;
@@ -72,13 +74,14 @@ pub(crate) fn memories(reading: &mut Reading<'_>, realm: &Realm, query: &Memorie
     let limit = query.limit.clamp(1, PAGE_MAX);
     let limited = within.is_limited();
     let parameters = (after, collection_no, project, &query.external, limited, &within.projects, &within.user, limit);
-    let found: Vec<Row> = rows(reading.connection, sql, parameters, |row| {
+    let row = |row: &Found<'_>| -> Ran<Row> {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?))
-    })?;
-    let mut memories = Vec::with_capacity(found.len());
-    for (id, collection_no, project, conversation, key, external, body) in found {
+    };
+    let name = |row: &Found<'_>| Ok(MemoryId::from_bytes(row.get(0)?).to_string());
+    let memory = |reading: &mut Reading<'_>, row: Row| {
+        let (id, collection_no, project, conversation, key, external, body) = row;
         let body: MemoryBody = seal::open_json(reading.key, "memory", &id, &body)?;
-        memories.push(Memory {
+        Ok(Memory {
             id: MemoryId::from_bytes(id),
             collection: reading.caches.name(reading.connection, collection_no)?.to_string(),
             project: project.map(ProjectId::from_bytes),
@@ -90,9 +93,9 @@ pub(crate) fn memories(reading: &mut Reading<'_>, realm: &Realm, query: &Memorie
             external,
             text: body.text,
             metadata: body.metadata,
-        });
-    }
-    Ok(memories)
+        })
+    };
+    records(reading, Kind::of("memory", None), (sql, parameters), name, row, memory)
 }
 
 /// Finds a memory within, even one that was taken back.
@@ -136,13 +139,13 @@ pub(crate) fn project(reading: &mut Reading<'_>, realm: &Realm, id: ProjectId) -
 pub(crate) fn projects(reading: &mut Reading<'_>, realm: &Realm) -> Outcome<Vec<Project>> {
     let within = Within::of(reading.connection, realm)?;
     let sql = "select id, kind, name, version, body, no from project where withdrawn = 0 order by no";
-    let mut projects = Vec::new();
-    for row in rows(reading.connection, sql, (), project_row)? {
-        if within.has_project(reading.connection, row.5)? {
-            projects.push(project_of(reading, row)?);
-        }
-    }
-    Ok(projects)
+    let name = |row: &Found<'_>| Ok(ProjectId::from_bytes(row.get(0)?).to_string());
+    let project = |reading: &mut Reading<'_>, row: ProjectRow| match within.has_project(reading.connection, row.5)? {
+        true => project_of(reading, row).map(Some),
+        false => Ok(None),
+    };
+    let found = records(reading, Kind::of("project", None), (sql, ()), name, project_row, project)?;
+    Ok(found.into_iter().flatten().collect())
 }
 
 /// What remembers which key brought a blob: only the store itself writes and reads it for those who are limited.
@@ -185,47 +188,52 @@ pub(crate) fn scratch(reading: &mut Reading<'_>, realm: &Realm, query: &ScratchQ
         (Some(_), None) => by_kind,
         (None, _) => all,
     };
-    let found: Vec<Row> = rows(reading.connection, sql, (&query.kind, &query.id, &query.actor), read)?;
-    let mut scratch = Vec::with_capacity(found.len());
-    for (kind, id, actor, at, body) in found {
+    let name = |row: &Found<'_>| Ok([row.get::<String>(0)?, row.get(1)?].join(" "));
+    let scratch = |reading: &mut Reading<'_>, (kind, id, actor, at, body): Row| {
         if !is_own_scratch(reading.connection, &within, &kind, &id, &actor)? {
-            continue;
+            return Ok(None);
         }
         let text = seal::open(reading.key, "scratch", &scratch_id(&kind, &id, &actor), &body)?;
         let body = json_of("scratch", text)?;
-        scratch.push(Scratch { kind, id, actor, body, at: Micros(at) });
-    }
-    Ok(scratch)
+        Ok(Some(Scratch { kind, id, actor, body, at: Micros(at) }))
+    };
+    let parameters = (&query.kind, &query.id, &query.actor);
+    let found = records(reading, Kind::of("scratch", None), (sql, parameters), name, read, scratch)?;
+    Ok(found.into_iter().flatten().collect())
 }
 
 pub(crate) fn sources(reading: &mut Reading<'_>) -> Outcome<Vec<Source>> {
     type Row = ([u8; 16], String, String, String, String, i64, Vec<u8>);
     let sql = "select id, format, generation, path, sha256, at, style from source where withdrawn = 0 order by no";
-    let found: Vec<Row> = rows(reading.connection, sql, (), |row| {
+    let row = |row: &Found<'_>| -> Ran<Row> {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?))
-    })?;
-    let mut sources = Vec::with_capacity(found.len());
-    for (id, format, generation, path, sha256, at, style) in found {
+    };
+    let name = |row: &Found<'_>| Ok(SourceId::from_bytes(row.get(0)?).to_string());
+    let source = |reading: &mut Reading<'_>, (id, format, generation, path, sha256, at, style): Row| {
         let style = json_of("source", seal::open(reading.key, "source", &id, &style)?)?;
         let id = SourceId::from_bytes(id);
-        sources.push(Source { id, format, generation, path, sha256, style, at: Micros(at) });
-    }
-    Ok(sources)
+        Ok(Source { id, format, generation, path, sha256, style, at: Micros(at) })
+    };
+    records(reading, Kind::of("source", None), (sql, ()), name, row, source)
 }
 
+type OriginRow = (String, String, [u8; 16], i64, Option<String>, Option<Vec<u8>>);
+
 pub(crate) fn origins(reading: &mut Reading<'_>, query: &OriginsQuery) -> Outcome<Vec<Origin>> {
-    type Row = (String, String, [u8; 16], i64, Option<String>, Option<Vec<u8>>);
-    let read = |row: &Found<'_>| -> Ran<Row> {
+    let read = |row: &Found<'_>| -> Ran<OriginRow> {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
     };
-    let found = match query {
+    let kind = Kind::of("origin", None);
+    let name = |row: &Found<'_>| Ok([row.get::<String>(0)?, row.get(1)?].join(" "));
+    match query {
         OriginsQuery::Source(id) => {
             let sql = "select o.kind, o.object, s.id, o.ordinal, o.external, o.raw
                  from origin o
                  join source s on s.no = o.source_no
                  where o.source_no = $1 and o.withdrawn = 0
                  order by o.no";
-            rows(reading.connection, sql, [source_no(reading.connection, *id)?], read)?
+            let parameters = [source_no(reading.connection, *id)?];
+            records(reading, kind, (sql, parameters), name, read, origin_of)
         }
         OriginsQuery::Object(object) => {
             let sql = "select o.kind, o.object, s.id, o.ordinal, o.external, o.raw
@@ -234,8 +242,8 @@ pub(crate) fn origins(reading: &mut Reading<'_>, query: &OriginsQuery) -> Outcom
                  where o.kind = $1 and o.object = $2 and o.withdrawn = 0
                  order by o.no
                  limit $3";
-            let (kind, name) = object_words(object);
-            rows(reading.connection, sql, (kind, &name, PAGE_MAX), read)?
+            let (word, object) = object_words(object);
+            records(reading, kind, (sql, (word, &object, PAGE_MAX)), name, read, origin_of)
         }
         OriginsQuery::External(external) => {
             let sql = "select o.kind, o.object, s.id, o.ordinal, o.external, o.raw
@@ -244,23 +252,23 @@ pub(crate) fn origins(reading: &mut Reading<'_>, query: &OriginsQuery) -> Outcom
                  where o.external = $1 and o.withdrawn = 0
                  order by o.no
                  limit $2";
-            rows(reading.connection, sql, (external, PAGE_MAX), read)?
+            records(reading, kind, (sql, (external, PAGE_MAX)), name, read, origin_of)
         }
-    };
-    let mut origins = Vec::with_capacity(found.len());
-    for (kind, object, source, ordinal, external, raw) in found {
-        let altered = || StoreError::altered("origin", &object);
-        let raw = match raw {
-            Some(raw) => {
-                let text = seal::open(reading.key, "origin", object.as_bytes(), &raw)?;
-                Some(String::from_utf8(text.to_vec()).map_err(|_| altered())?)
-            }
-            None => None,
-        };
-        let named = object_of(&kind, &object).ok_or_else(altered)?;
-        origins.push(Origin { object: named, source: SourceId::from_bytes(source), ordinal, external, raw });
     }
-    Ok(origins)
+}
+
+fn origin_of(reading: &mut Reading<'_>, row: OriginRow) -> Outcome<Origin> {
+    let (kind, object, source, ordinal, external, raw) = row;
+    let altered = || StoreError::altered("origin", &object);
+    let raw = match raw {
+        Some(raw) => {
+            let text = seal::open(reading.key, "origin", object.as_bytes(), &raw)?;
+            Some(String::from_utf8(text.to_vec()).map_err(|_| altered())?)
+        }
+        None => None,
+    };
+    let named = object_of(&kind, &object).ok_or_else(altered)?;
+    Ok(Origin { object: named, source: SourceId::from_bytes(source), ordinal, external, raw })
 }
 
 fn object_of(kind: &str, object: &str) -> Option<OriginObject> {
@@ -278,7 +286,10 @@ fn object_of(kind: &str, object: &str) -> Option<OriginObject> {
 pub(crate) fn message_origins(reading: &mut Reading<'_>, ids: &[MessageId]) -> Outcome<Vec<MessageOrigin>> {
     let mut origins = Vec::with_capacity(ids.len());
     for id in ids {
-        origins.extend(message_origin(reading, *id)?);
+        let (connection, outcome) = (reading.connection, message_origin(reading, *id));
+        let owner = |id| spot(connection, id).ok().flatten().and_then(|spot| owner_of(connection, spot.address));
+        let kind = Kind::of("origin of message", outcome.is_err().then(|| owner(*id)).flatten());
+        origins.extend(reading.unless_damaged(kind, || id.to_string(), outcome)?.flatten());
     }
     Ok(origins)
 }
@@ -304,13 +315,12 @@ fn message_origin(reading: &mut Reading<'_>, id: MessageId) -> Outcome<Option<Me
 pub(crate) fn quarantined(reading: &mut Reading<'_>, source: SourceId) -> Outcome<Vec<Quarantined>> {
     let sql = "select at_byte, why, bytes from quarantine where source_no = $1 and withdrawn = 0 order by no";
     let source_no = source_no(reading.connection, source)?;
-    let found: Vec<(i64, String, Vec<u8>)> =
-        rows(reading.connection, sql, [source_no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    let mut pieces = Vec::with_capacity(found.len());
-    for (at_byte, why, sealed) in found {
+    let row = |row: &Found<'_>| -> Ran<(i64, String, Vec<u8>)> { Ok((row.get(0)?, row.get(1)?, row.get(2)?)) };
+    let name = |row: &Found<'_>| Ok(format!("of {source} at byte {}", row.get::<i64>(0)?));
+    let piece = |reading: &mut Reading<'_>, (at_byte, why, sealed): (i64, String, Vec<u8>)| {
         let mut piece = Quarantined { source, at_byte, why, bytes: Vec::new() };
         piece.bytes = seal::open(reading.key, "quarantine", &raw::place(&piece), &sealed)?.to_vec();
-        pieces.push(piece);
-    }
-    Ok(pieces)
+        Ok(piece)
+    };
+    records(reading, Kind::of("quarantined piece", None), (sql, [source_no]), name, row, piece)
 }

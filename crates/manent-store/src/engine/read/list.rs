@@ -3,7 +3,7 @@
 use super::super::apply::conversation::Body;
 use super::super::cell::Value;
 use super::super::codes::{NameKind, kind_code, status_code};
-use super::super::connection::rows;
+use super::super::connection::{one, rows};
 use super::super::fault::Outcome;
 use super::super::tx::listed_at;
 use super::super::within::{Within, project_no};
@@ -23,6 +23,7 @@ struct Narrowed {
     statuses: [i64; STATUSES],
     project_no: Option<i64>,
     tag_no: Option<i64>,
+    tag_is_rare: bool,
     within: Within,
 }
 
@@ -55,13 +56,23 @@ fn narrowed(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) -> Outc
         },
         None => None,
     };
-    Ok(Some(Narrowed { statuses: codes, project_no, tag_no, within }))
+    let tag_is_rare = match tag_no {
+        Some(tag_no) => is_rare(reading, tag_no)?,
+        None => false,
+    };
+    Ok(Some(Narrowed { statuses: codes, project_no, tag_no, tag_is_rare, within }))
 }
 
-const BY_ACTIVITY: &str = concat!(
-    "select ",
-    columns!(),
-    " from conversation c
+/// A statement of a list: what it reads from, further conditions, and the order. The conditions in the middle are those of
+/// [`ListQuery`], with the parameters $1 to $12.
+macro_rules! list_sql {
+    ($from:literal, $conditions:literal, $order:literal) => {
+        concat!(
+            "select ",
+            columns!(),
+            " from ",
+            $from,
+            "
           left join project p on p.no = c.project_no and p.withdrawn = 0
           where c.withdrawn = 0
             and c.status in ($1, $2, $3, $4)
@@ -73,84 +84,80 @@ const BY_ACTIVITY: &str = concat!(
             and (c.active_at < $10 or $10 is null)
             and (c.pinned = $11 or $11 is null)
             and ($12 like '%,' || c.project_no || ',%' or $12 is null)
-            and (c.pinned, c.listed_at) <= ($13, $14)
-            and (c.pinned, c.active_at, c.id) < ($13, $15, $16)
-          order by c.pinned desc, c.listed_at desc, c.active_at desc, c.id desc
-          limit $17"
+            ",
+            $conditions,
+            "
+          order by ",
+            $order
+        )
+    };
+}
+
+/// The index is in this order but for the seconds of `active_at`.
+const BY_ACTIVITY: &str = list_sql!(
+    "conversation c",
+    "and (c.pinned, c.listed_at) <= ($13, $14)
+     and (c.pinned, c.active_at, c.id) < ($13, $15, $16)",
+    "c.pinned desc, c.listed_at desc, c.active_at desc, c.id desc
+     limit $17"
 );
 
-const BY_ID: &str = concat!(
-    "select ",
-    columns!(),
-    " from conversation c
-          left join project p on p.no = c.project_no and p.withdrawn = 0
-          where c.withdrawn = 0
-            and c.status in ($1, $2, $3, $4)
-            and (c.kind = $5 or $5 is null)
-            and (c.project_no = $6 or $6 is null)
-            and (exists (select 1 from tag t where t.name_no = $7 and t.conversation_no = c.no) or $7 is null)
-            and (c.creator_no in (select a.no from author a where a.external_id = $8) or $8 is null)
-            and (c.active_at >= $9 or $9 is null)
-            and (c.active_at < $10 or $10 is null)
-            and (c.pinned = $11 or $11 is null)
-            and ($12 like '%,' || c.project_no || ',%' or $12 is null)
-            and c.id < $13
-          order by c.id desc
-          limit $14"
+const BY_ID: &str = list_sql!("conversation c", "and c.id < $13", "c.id desc limit $14");
+
+/// The lists of a rare tag begin with its conversations: SQLite joins tables in the order of a cross join.
+const OF_TAG_BY_ACTIVITY: &str = list_sql!(
+    "tag d cross join conversation c",
+    "and d.conversation_no = c.no
+     and d.name_no = $7
+     and (c.pinned, c.active_at, c.id) < ($13, $14, $15)",
+    "c.pinned desc, c.active_at desc, c.id desc
+     limit $16"
 );
 
-/// The lists of one person begin with what that person has: a file takes the tables in the order in which they stand.
-pub(crate) const OF_PERSON_BY_ACTIVITY: &str = concat!(
-    "select ",
-    columns!(),
-    " from participant d cross join conversation c
-          left join project p on p.no = c.project_no and p.withdrawn = 0
-          where c.withdrawn = 0
-            and c.status in ($1, $2, $3, $4)
-            and (c.kind = $5 or $5 is null)
-            and (c.project_no = $6 or $6 is null)
-            and (exists (select 1 from tag t where t.name_no = $7 and t.conversation_no = c.no) or $7 is null)
-            and (c.creator_no in (select a.no from author a where a.external_id = $8) or $8 is null)
-            and (c.active_at >= $9 or $9 is null)
-            and (c.active_at < $10 or $10 is null)
-            and (c.pinned = $11 or $11 is null)
-            and ($12 like '%,' || c.project_no || ',%' or $12 is null)
-            and d.conversation_no = c.no
-            and d.person = $13
-            and d.takes_part >= $14
-            and (exists (select 1 from participant m
-                         where m.person = $15 and m.conversation_no = c.no and m.takes_part = 1)
-                 or $15 is null)
-            and (c.pinned, c.active_at, c.id) < ($16, $17, $18)
-          order by c.pinned desc, c.active_at desc, c.id desc
-          limit $19"
+const OF_TAG_BY_ID: &str = list_sql!(
+    "tag d cross join conversation c",
+    "and d.conversation_no = c.no
+     and d.name_no = $7
+     and c.id < $13",
+    "c.id desc limit $14"
 );
 
-pub(crate) const OF_PERSON_BY_ID: &str = concat!(
-    "select ",
-    columns!(),
-    " from participant d cross join conversation c
-          left join project p on p.no = c.project_no and p.withdrawn = 0
-          where c.withdrawn = 0
-            and c.status in ($1, $2, $3, $4)
-            and (c.kind = $5 or $5 is null)
-            and (c.project_no = $6 or $6 is null)
-            and (exists (select 1 from tag t where t.name_no = $7 and t.conversation_no = c.no) or $7 is null)
-            and (c.creator_no in (select a.no from author a where a.external_id = $8) or $8 is null)
-            and (c.active_at >= $9 or $9 is null)
-            and (c.active_at < $10 or $10 is null)
-            and (c.pinned = $11 or $11 is null)
-            and ($12 like '%,' || c.project_no || ',%' or $12 is null)
-            and d.conversation_no = c.no
-            and d.person = $13
-            and d.takes_part >= $14
-            and (exists (select 1 from participant m
-                         where m.person = $15 and m.conversation_no = c.no and m.takes_part = 1)
-                 or $15 is null)
-            and c.id < $16
-          order by c.id desc
-          limit $17"
+/// The lists of one person begin with the conversations of that person.
+pub(crate) const OF_PERSON_BY_ACTIVITY: &str = list_sql!(
+    "participant d cross join conversation c",
+    "and d.conversation_no = c.no
+     and d.person = $13
+     and d.takes_part >= $14
+     and (exists (select 1 from participant m
+                  where m.person = $15 and m.conversation_no = c.no and m.takes_part = 1)
+          or $15 is null)
+     and (c.pinned, c.active_at, c.id) < ($16, $17, $18)",
+    "c.pinned desc, c.active_at desc, c.id desc
+     limit $19"
 );
+
+pub(crate) const OF_PERSON_BY_ID: &str = list_sql!(
+    "participant d cross join conversation c",
+    "and d.conversation_no = c.no
+     and d.person = $13
+     and d.takes_part >= $14
+     and (exists (select 1 from participant m
+                  where m.person = $15 and m.conversation_no = c.no and m.takes_part = 1)
+          or $15 is null)
+     and c.id < $16",
+    "c.id desc
+     limit $17"
+);
+
+/// A tag with more conversations is found quickly enough in the order of the list.
+const RARE_TAG_MAX: i64 = 1_000;
+
+/// Says whether few conversations have a tag.
+fn is_rare(reading: &Reading<'_>, tag_no: i64) -> Outcome<bool> {
+    let sql = "select count(*) from (select 1 from tag where name_no = $1 limit $2) x";
+    let count: i64 = one(reading.connection, sql, (tag_no, RARE_TAG_MAX + 1), |row| row.get(0))?;
+    Ok(count <= RARE_TAG_MAX)
+}
 
 /// Reads the rows behind a place in the order of a list.
 fn rows_after(
@@ -160,7 +167,7 @@ fn rows_after(
     after: &ListCursor,
     limit: usize,
 ) -> Outcome<Vec<Row>> {
-    let Narrowed { statuses, project_no, tag_no, within } = narrowed;
+    let Narrowed { statuses, project_no, tag_no, tag_is_rare, within } = narrowed;
     let (kind, limit) = (query.kind.map(kind_code), limit as i64);
     let (since, until) = (query.since.map(|at| at.0), query.until.map(|at| at.0));
     let mut parameters: Vec<&dyn Value> = statuses.iter().map(|status| status as &dyn Value).collect();
@@ -178,20 +185,24 @@ fn rows_after(
     }
     let (active_at, id) = (after.active_at.0, after.id.as_bytes());
     let listed_at = listed_at(active_at);
-    let sql = match (person, query.order) {
-        (None, ListOrder::Activity) => {
+    let sql = match (person.is_some(), *tag_is_rare, query.order) {
+        (false, false, ListOrder::Activity) => {
             let place: [&dyn Value; 4] = [&after.pinned, &listed_at, &active_at, id];
             parameters.extend(place);
             BY_ACTIVITY
         }
-        (Some(_), ListOrder::Activity) => {
+        (of_person, _, ListOrder::Activity) => {
             let place: [&dyn Value; 3] = [&after.pinned, &active_at, id];
             parameters.extend(place);
-            OF_PERSON_BY_ACTIVITY
+            if of_person { OF_PERSON_BY_ACTIVITY } else { OF_TAG_BY_ACTIVITY }
         }
-        (person, ListOrder::Created) => {
+        (of_person, tag_is_rare, ListOrder::Created) => {
             parameters.push(id);
-            if person.is_some() { OF_PERSON_BY_ID } else { BY_ID }
+            match (of_person, tag_is_rare) {
+                (true, _) => OF_PERSON_BY_ID,
+                (false, true) => OF_TAG_BY_ID,
+                (false, false) => BY_ID,
+            }
         }
     };
     parameters.push(&limit);
@@ -206,8 +217,11 @@ fn cursor_of(row: &Row) -> ListCursor {
     ListCursor { pinned: row.shown.pinned, active_at: row.shown.active_at, id: row.shown.id }
 }
 
-/// Lists conversations. The engine narrows by what it has columns for; the rest is looked at row by row, with the same
-/// rules whatever the engine.
+/// How many rows one page looks at for those whose title or metadata fit.
+const SCANNED_MAX: usize = 4_000;
+
+/// Lists conversations. The engine narrows by what it has columns for; titles and metadata are compared here, with the same
+/// rules whatever the engine. Where these reject so many rows that the page does not fill, it ends early with a cursor.
 pub(crate) fn list(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) -> Outcome<ConversationPage> {
     let limit = query.limit.clamp(1, PAGE_MAX) as usize;
     let mut conversations = Vec::new();
@@ -215,10 +229,11 @@ pub(crate) fn list(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) 
         return Ok(ConversationPage { conversations, next: None });
     };
     let mut cursor = query.after.unwrap_or(START);
-    let mut last = None;
+    let (mut last, mut scanned, mut rows_max) = (None, 0, limit + 1);
     loop {
-        let found = rows_after(reading, query, &narrowed, &cursor, limit + 1)?;
-        let ended = found.len() <= limit;
+        let found = rows_after(reading, query, &narrowed, &cursor, rows_max)?;
+        let ended = found.len() < rows_max;
+        scanned += found.len();
         for row in found {
             cursor = cursor_of(&row);
             if !fits(query, &row) {
@@ -233,19 +248,28 @@ pub(crate) fn list(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) 
         if ended {
             return Ok(ConversationPage { conversations, next: None });
         }
+        if scanned >= SCANNED_MAX {
+            return Ok(ConversationPage { conversations, next: Some(cursor) });
+        }
+        rows_max = PAGE_MAX as usize;
     }
 }
 
 /// Nobody reads a longer list to its end.
 const COUNTED_MAX: u32 = 10_000;
+/// How many rows a count looks at for those whose title or metadata fit.
+const COUNT_SCANNED_MAX: usize = 100_000;
 
 pub(crate) fn count(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) -> Outcome<Count> {
     let mut count = Count { n: 0, more: false };
     let Some(narrowed) = narrowed(reading, realm, query)? else { return Ok(count) };
-    let mut cursor = START;
+    // The order by id needs no sorting.
+    let query = &ListQuery { order: ListOrder::Created, ..query.clone() };
+    let (mut cursor, mut scanned) = (START, 0);
     loop {
         let found = rows_after(reading, query, &narrowed, &cursor, PAGE_MAX as usize)?;
         let ended = found.len() < PAGE_MAX as usize;
+        scanned += found.len();
         for row in found {
             cursor = cursor_of(&row);
             if fits(query, &row) {
@@ -257,6 +281,10 @@ pub(crate) fn count(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery)
             }
         }
         if ended {
+            return Ok(count);
+        }
+        if scanned >= COUNT_SCANNED_MAX {
+            count.more = true;
             return Ok(count);
         }
     }

@@ -8,6 +8,8 @@ use super::super::fault::Outcome;
 use super::super::tx::{Spot, spot};
 use super::super::within::Within;
 use super::Reading;
+use super::path::id_at;
+use super::sound::Kind;
 use crate::error::StoreError;
 use crate::query::{MessagesQuery, PAGE_BYTES, PAGE_MAX, Placed};
 use manent_model::path;
@@ -316,12 +318,43 @@ pub(super) fn place(reading: &mut Reading<'_>, within: &Within, address: Address
         return Ok(None);
     }
     let head = Head { branch: manent_model::BranchNo(head_branch), at: Address(head_key) };
-    Ok(Some(Placed {
-        conversation: ConversationId::from_bytes(conversation),
-        branch: BranchId::from_bytes(branch),
-        on_path: path::reaches(&mut reading.caches.branches(reading.connection), head, address)?,
-        message: by_address(reading.connection, reading.caches, reading.key, address)?,
-    }))
+    let (connection, conversation) = (reading.connection, ConversationId::from_bytes(conversation));
+    let outcome = read_placed(reading, head, address);
+    let of = Kind::of("message", Some(conversation));
+    let placed = reading.unless_damaged(of, || name_at(connection, address), outcome)?;
+    let branch = BranchId::from_bytes(branch);
+    Ok(placed.map(|(on_path, message)| Placed { conversation, branch, on_path, message }))
+}
+
+fn read_placed(reading: &mut Reading<'_>, head: Head, address: Address) -> Outcome<(bool, Message)> {
+    let on_path = path::reaches(&mut reading.caches.branches(reading.connection), head, address)?;
+    Ok((on_path, by_address(reading.connection, reading.caches, reading.key, address)?))
+}
+
+/// Names the message at an address, by the address if its id cannot be read.
+fn name_at(connection: Connection<'_>, address: Address) -> String {
+    match id_at(connection, address) {
+        Ok(Some(id)) => id.to_string(),
+        _ => format!("at {address:?}"),
+    }
+}
+
+/// Turns the rows of a page into messages; damaged ones are left out if that is wanted.
+pub(super) fn sound_messages(
+    reading: &mut Reading<'_>,
+    conversation: ConversationId,
+    rows: Vec<MessageRow>,
+) -> Outcome<Vec<Message>> {
+    if reading.damaged.is_none() {
+        return messages_of(reading.connection, reading.caches, reading.key, rows);
+    }
+    let mut messages = Vec::with_capacity(rows.len());
+    for row in rows {
+        let id = MessageId::from_bytes(row.id);
+        let outcome = message_of(reading.connection, reading.caches, reading.key, row);
+        messages.extend(reading.unless_damaged(Kind::of("message", Some(conversation)), || id.to_string(), outcome)?);
+    }
+    Ok(messages)
 }
 
 /// Finds a message whose owner is within.

@@ -7,14 +7,17 @@ pub(crate) mod path;
 pub(crate) mod conversation;
 pub(crate) mod list;
 pub(crate) mod attached;
+mod attached_page;
 pub(crate) mod library;
 mod document;
 pub(crate) mod blob;
 pub(crate) mod journal;
 pub(crate) mod ids;
+pub(crate) mod sound;
 
 use super::cache::Caches;
 use super::connection::Connection;
+use crate::damage::DamagedRecord;
 use manent_model::DigestKey;
 
 /// What a reader works with.
@@ -24,4 +27,6 @@ pub(crate) struct Reading<'a> {
     pub key: &'a DigestKey,
     /// The index of a file, where there is one; that of a server is among its tables.
     pub index: Option<&'a rusqlite::Connection>,
+    /// Damaged records that were left out; none where they end the read.
+    pub damaged: Option<Vec<DamagedRecord>>,
 }

@@ -7,7 +7,8 @@ use super::super::seal;
 use super::super::tx::{Spot, spot};
 use super::super::within::Within;
 use super::Reading;
-use super::message::{Cut, MessageRow, Order, cut_streams, in_ranges_cut, messages_of};
+use super::message::{Cut, MessageRow, Order, cut_streams, in_ranges_cut, sound_messages};
+use super::sound::Kind;
 use crate::error::StoreError;
 use crate::query::{BranchInfo, Direction, PAGE_MAX, Window, WindowQuery};
 use manent_model::path::{self, Backward};
@@ -48,13 +49,22 @@ pub(crate) fn end_of(reading: &mut Reading<'_>, no: BranchNo) -> Outcome<Head> {
 }
 
 pub(crate) fn window(reading: &mut Reading<'_>, query: &WindowQuery) -> Outcome<Window> {
-    let (mut found, mut more) = window_rows(reading, query)?;
-    let order = match query.direction {
-        Direction::Backward => Order::Descending,
-        Direction::Forward => Order::Ascending,
-    };
-    more |= cut_streams(reading.connection, &mut found, order)?;
-    Ok(Window { messages: messages_of(reading.connection, reading.caches, reading.key, found)?, more })
+    let mut query = query.clone();
+    loop {
+        let (mut found, mut more) = window_rows(reading, &query)?;
+        let (order, edge) = match query.direction {
+            Direction::Backward => (Order::Descending, found.first()),
+            Direction::Forward => (Order::Ascending, found.last()),
+        };
+        let edge = edge.map(|row| MessageId::from_bytes(row.id));
+        more |= cut_streams(reading.connection, &mut found, order)?;
+        let messages = sound_messages(reading, query.conversation, found)?;
+        // Readers go on from a message of the page, so a page of damaged ones alone is followed by the next.
+        match messages.is_empty() && more && edge.is_some() {
+            true => query.from = edge,
+            false => return Ok(Window { messages, more }),
+        }
+    }
 }
 
 /// Reads the rows of a page as bytes, in reading order.
@@ -236,6 +246,8 @@ fn stretch_of(connection: Connection<'_>, range: Range) -> Outcome<Stretch> {
     })
 }
 
+type BranchRow = (i64, [u8; 16], i64, Option<[u8; 16]>);
+
 pub(crate) fn branches(reading: &mut Reading<'_>, id: ConversationId) -> Outcome<Vec<BranchInfo>> {
     let (conversation_no, head) = head_of(reading.connection, id)?;
     let sql = "select b.no, b.id, b.why, p.id
@@ -243,34 +255,40 @@ pub(crate) fn branches(reading: &mut Reading<'_>, id: ConversationId) -> Outcome
          left join branch p on p.no = b.parent_no
          where b.conversation_no = $1
          order by b.no";
-    let found: Vec<(i64, [u8; 16], i64, Option<[u8; 16]>)> = rows(reading.connection, sql, [conversation_no], |row| {
+    let found: Vec<BranchRow> = rows(reading.connection, sql, [conversation_no], |row| {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
     })?;
     let mut infos = Vec::with_capacity(found.len());
-    for (no, id, why, parent) in found {
-        let branch = reading.caches.branches(reading.connection).branch(BranchNo(no))?;
-        let sql = "select coalesce(max(key) - $1, 0) from message where key between $1 and $2";
-        let (zero, end) = (branch.no.slot(0).0, branch.no.end().0);
-        let own: i64 = one(reading.connection, sql, (zero, end), |row| row.get(0))?;
-        let mut pieces = Vec::with_capacity(branch.pieces.len());
-        for piece in &branch.pieces {
-            pieces.push(stretch_of(reading.connection, piece.range)?);
-        }
-        infos.push(BranchInfo {
-            id: BranchId::from_bytes(id),
-            parent: parent.map(BranchId::from_bytes),
-            fork: match branch.base {
-                Some(base) => id_at(reading.connection, base.fork)?,
-                None => None,
-            },
-            own_in_pieces: branch.open_from - 1,
-            pieces,
-            own,
-            is_head: head.branch == branch.no,
-            why: why_of(why).ok_or_else(|| StoreError::altered("branch", no))?,
-        });
+    for row in found {
+        let branch_id = BranchId::from_bytes(row.1);
+        let outcome = branch_of(reading, head, row);
+        infos.extend(reading.unless_damaged(Kind::of("branch", Some(id)), || branch_id.to_string(), outcome)?);
     }
     Ok(infos)
+}
+
+fn branch_of(reading: &mut Reading<'_>, head: Head, (no, id, why, parent): BranchRow) -> Outcome<BranchInfo> {
+    let branch = reading.caches.branches(reading.connection).branch(BranchNo(no))?;
+    let sql = "select coalesce(max(key) - $1, 0) from message where key between $1 and $2";
+    let (zero, end) = (branch.no.slot(0).0, branch.no.end().0);
+    let own: i64 = one(reading.connection, sql, (zero, end), |row| row.get(0))?;
+    let mut pieces = Vec::with_capacity(branch.pieces.len());
+    for piece in &branch.pieces {
+        pieces.push(stretch_of(reading.connection, piece.range)?);
+    }
+    Ok(BranchInfo {
+        id: BranchId::from_bytes(id),
+        parent: parent.map(BranchId::from_bytes),
+        fork: match branch.base {
+            Some(base) => id_at(reading.connection, base.fork)?,
+            None => None,
+        },
+        own_in_pieces: branch.open_from - 1,
+        pieces,
+        own,
+        is_head: head.branch == branch.no,
+        why: why_of(why).ok_or_else(|| StoreError::altered("branch", no))?,
+    })
 }
 
 /// Returns the newest value of a name on the path that ends at a message.

@@ -2,7 +2,7 @@
 
 use super::super::codes::NameKind;
 use super::super::connection::{Connection, maybe};
-use super::super::fault::Outcome;
+use super::super::fault::{Fault, Outcome};
 use super::super::read::Reading;
 use super::super::read::path::head_of;
 use super::super::search::feed::{self, CURSOR, Cursor};
@@ -15,19 +15,48 @@ use crate::query::StatsQuery;
 use manent_model::{ConversationId, Realm, Stats};
 
 /// Counts from the sums. Returns none where they cannot answer: there is no index, it is far behind, or the query or the
-/// realm selects conversations that have no totals of their own. The caller then walks the conversations.
+/// realm selects conversations that have no totals of their own. The caller then counts conversation by conversation.
 pub(crate) fn answer(reading: &mut Reading<'_>, realm: &Realm, query: &StatsQuery) -> Outcome<Option<Stats>> {
+    let Some(sums) = sums(reading)? else { return Ok(None) };
+    if let Some(id) = query.conversation {
+        let mut stats = Stats::default();
+        add_one(reading, Some(&sums), realm, id, query, &mut stats)?;
+        return Ok(Some(stats));
+    }
+    let Some(scopes) = scopes(reading, realm, query)? else { return Ok(None) };
+    several(reading, &sums, &scopes, query).map(Some)
+}
+
+/// Adds conversations to statistics, each from its sums where they can answer. One that has gone is left out, unless the
+/// query names it.
+pub(crate) fn add_conversations(
+    reading: &mut Reading<'_>,
+    realm: &Realm,
+    ids: &[ConversationId],
+    query: &StatsQuery,
+    stats: &mut Stats,
+) -> Outcome<()> {
+    let sums = sums(reading)?;
+    for id in ids {
+        match add_one(reading, sums.as_ref(), realm, *id, query, stats) {
+            Err(Fault::Refused(StoreError::NotFound { .. })) if query.conversation.is_none() => {}
+            outcome => outcome?,
+        }
+    }
+    Ok(())
+}
+
+/// The index, and which conversations changed since it last read the journal.
+type Sums<'a> = (Connection<'a>, Changes);
+
+/// Returns none if there is no index, or it is far behind.
+fn sums<'a>(reading: &mut Reading<'a>) -> Outcome<Option<Sums<'a>>> {
     let Some(index) = index_of(reading) else { return Ok(None) };
     let cursor = cursor(index)?;
     if !feed::is_ours(reading, cursor)? {
         return Ok(None);
     }
-    let Some(changes) = Changes::since(reading, cursor.position)? else { return Ok(None) };
-    if let Some(id) = query.conversation {
-        return one(reading, index, realm, id, &changes, query).map(Some);
-    }
-    let Some(scopes) = scopes(reading, realm, query)? else { return Ok(None) };
-    several(reading, index, &scopes, &changes, query).map(Some)
+    Ok(Changes::since(reading, cursor.position)?.map(|changes| (index, changes)))
 }
 
 /// The connection that reads the sums: another file on SQLite, the same server on PostgreSQL.
@@ -71,30 +100,34 @@ fn scopes(reading: &mut Reading<'_>, realm: &Realm, query: &StatsQuery) -> Outco
     Ok(Some(scopes))
 }
 
-fn one(
+fn add_one(
     reading: &mut Reading<'_>,
-    index: Connection<'_>,
+    sums: Option<&Sums<'_>>,
     realm: &Realm,
     id: ConversationId,
-    changes: &Changes,
     query: &StatsQuery,
-) -> Outcome<Stats> {
+    stats: &mut Stats,
+) -> Outcome<()> {
     guard(reading.connection, realm, id)?;
     let (no, head) = head_of(reading.connection, id)?;
-    let change = changes.0.get(&no).copied().unwrap_or(Change::Extended);
-    let cells = path_now(reading, index, no, head, change)?;
-    let mut stats = Stats { conversations: 1, ..Stats::default() };
-    path::add_to(reading, &mut stats, &cells, &query.days())?;
-    Ok(stats)
+    let cells = match sums {
+        Some((index, changes)) => {
+            let change = changes.0.get(&no).copied().unwrap_or(Change::Extended);
+            path_now(reading, *index, no, head, change)?
+        }
+        None => path::whole(reading, head, Until::Head)?.0,
+    };
+    stats.conversations += i64::from(query.conversation.is_some() || path::is_active(&cells, query));
+    path::add_to(reading, stats, &cells, &query.days())
 }
 
 fn several(
     reading: &mut Reading<'_>,
-    index: Connection<'_>,
+    (index, changes): &Sums<'_>,
     scopes: &[Scope],
-    changes: &Changes,
     query: &StatsQuery,
 ) -> Outcome<Stats> {
+    let index = *index;
     let days = query.days();
     let (mut total, mut conversations) = (Cells::default(), 0);
     for scope in scopes {

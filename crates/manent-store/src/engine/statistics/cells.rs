@@ -34,6 +34,38 @@ impl Cells {
     pub(super) fn subtract_all(&mut self, other: &Self) {
         other.0.iter().for_each(|(key, tally)| self.add(*key, &tally.negated()));
     }
+
+    /// The days with messages, each with the one before it.
+    pub(super) fn active_days(&self) -> ActiveDays {
+        let mut previous = NEVER;
+        let mut days = ActiveDays::default();
+        for key in self.0.keys() {
+            if key.day != previous {
+                days.0.insert((key.day, previous), 1);
+                previous = key.day;
+            }
+        }
+        days
+    }
+}
+
+/// The day before the first day with messages.
+pub(super) const NEVER: i64 = i64::MIN;
+
+/// Counts conversations by a day with messages and the previous such day.
+///
+/// These counts are additive: a conversation has exactly one day in a range whose previous day is before the range, if it has
+/// any. So their sum is the number of conversations that are active in the range, without looking at any of them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct ActiveDays(pub BTreeMap<(i64, i64), i64>);
+
+impl ActiveDays {
+    pub(super) fn add_all(&mut self, other: &Self, sign: i64) {
+        for (days, count) in &other.0 {
+            *self.0.entry(*days).or_default() += sign * count;
+        }
+        self.0.retain(|_, count| *count != 0);
+    }
 }
 
 /// A set of conversations that has totals of its own.
@@ -63,7 +95,7 @@ pub(super) struct Counted {
     pub asked_at: Option<Micros>,
 }
 
-const TABLES: [&str; 4] = ["stat_conversation", "stat_member", "stat_cell", "stat_total"];
+const TABLES: [&str; 5] = ["stat_conversation", "stat_member", "stat_cell", "stat_total", "stat_active"];
 
 /// Empties all sums.
 pub(crate) fn clear(index: Connection<'_>) -> Ran<()> {
@@ -116,11 +148,10 @@ pub(super) fn set_scopes(index: Connection<'_>, conversation_no: i64, scopes: &[
 /// Counts the conversations of a scope that have a message in a range of days.
 pub(super) fn count_active(index: Connection<'_>, scope: Scope, days: &std::ops::Range<i64>) -> Ran<i64> {
     let (kind, no) = scope.code();
-    let sql = "select count(distinct c.conversation_no)
-         from stat_cell c
-         join stat_member m on m.conversation_no = c.conversation_no
-         where c.day >= $1 and c.day < $2 and m.kind = $3 and m.no = $4";
-    super::super::connection::one(index, sql, (days.start, days.end, kind, no), |row| row.get(0))
+    let sql = "select cast(coalesce(sum(conversations), 0) as bigint)
+         from stat_active
+         where kind = $1 and no = $2 and day >= $3 and day < $4 and previous < $3";
+    super::super::connection::one(index, sql, (kind, no, days.start, days.end), |row| row.get(0))
 }
 
 /// Counts the conversations of a scope.
@@ -187,6 +218,23 @@ pub(super) fn add_to_scope(index: Connection<'_>, scope: Scope, cells: &Cells) -
              timed = stat_total.timed + $9, response_micros = stat_total.response_micros + $10";
     let sweep = "delete from stat_total where kind = $1 and no = $2 and messages = 0";
     write(index, (add, &[&kind, &no]), sweep, cells)
+}
+
+/// Adds to the counts of active days of a scope.
+pub(super) fn add_active(index: Connection<'_>, scope: Scope, days: &ActiveDays) -> Ran<()> {
+    let (kind, no) = scope.code();
+    let add = "insert into stat_active (kind, no, day, previous, conversations)
+         values ($1, $2, $3, $4, $5)
+         on conflict (kind, no, day, previous) do update
+         set conversations = stat_active.conversations + $5";
+    for ((day, previous), count) in &days.0 {
+        execute(index, add, (kind, no, *day, *previous, *count))?;
+    }
+    if days.0.values().any(|count| *count < 0) {
+        let sweep = "delete from stat_active where kind = $1 and no = $2 and conversations = 0";
+        execute(index, sweep, (kind, no))?;
+    }
+    Ok(())
 }
 
 /// Adds cells below an owner, whose columns are first in both statements. Cells that became empty are deleted.

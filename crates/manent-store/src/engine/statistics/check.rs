@@ -1,10 +1,10 @@
 //! Comparing the sums with the messages they were made of.
 
-use super::super::connection::rows;
+use super::super::connection::{Connection, each, rows};
 use super::super::fault::{Fault, Outcome};
 use super::super::read::Reading;
 use super::answer::{cursor, index_of};
-use super::cells::{self, CellKey, key_at, tally_at};
+use super::cells::{self, ActiveDays, CellKey, NEVER, key_at, tally_at};
 use super::changes::Changes;
 use super::path::{self, Until};
 use manent_model::stats::Tally;
@@ -60,5 +60,42 @@ pub(crate) fn check_totals(reading: &Reading<'_>) -> Outcome<Option<String>> {
         let found = rows(index, sql, (), |row| Ok(((row.get(0)?, row.get(1)?, key_at(row, 2)?), tally_at(row, 5)?)))?;
         Ok(found.into_iter().collect())
     };
-    Ok((read(sums)? != read(totals)?).then(|| "totals of statistics".to_owned()))
+    if read(sums)? != read(totals)? {
+        return Ok(Some("totals of statistics".to_owned()));
+    }
+    Ok((active_days(index)? != stored_active_days(index)?).then(|| "active days of statistics".to_owned()))
+}
+
+/// Counts of active days by kind and number of a scope.
+type ScopeDays = BTreeMap<(i64, i64), ActiveDays>;
+
+/// Counts the active days of all scopes from the cells.
+fn active_days(index: Connection<'_>) -> Outcome<ScopeDays> {
+    let sql = "select m.kind, m.no, c.conversation_no, c.day
+         from stat_member m
+         join stat_cell c on c.conversation_no = m.conversation_no
+         order by m.kind, m.no, c.conversation_no, c.day";
+    let mut scopes = ScopeDays::new();
+    let mut last: Option<(i64, i64, i64, i64)> = None;
+    each(index, sql, (), |row| {
+        let (kind, no, conversation, day) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+        let previous = last.filter(|last| (last.0, last.1, last.2) == (kind, no, conversation)).map(|last| last.3);
+        if previous != Some(day) {
+            let counts = &mut scopes.entry((kind, no)).or_default().0;
+            *counts.entry((day, previous.unwrap_or(NEVER))).or_default() += 1;
+        }
+        last = Some((kind, no, conversation, day));
+        Ok(true)
+    })?;
+    Ok(scopes)
+}
+
+fn stored_active_days(index: Connection<'_>) -> Outcome<ScopeDays> {
+    let mut scopes = ScopeDays::new();
+    each(index, "select kind, no, day, previous, conversations from stat_active", (), |row| {
+        let counts = &mut scopes.entry((row.get(0)?, row.get(1)?)).or_default().0;
+        counts.insert((row.get(2)?, row.get(3)?), row.get(4)?);
+        Ok(true)
+    })?;
+    Ok(scopes)
 }

@@ -10,12 +10,13 @@ mod answer;
 mod cells;
 mod changes;
 pub(crate) mod check;
-pub(crate) mod path;
+mod path;
 mod update;
 
-pub(crate) use answer::answer;
+pub(crate) use answer::{add_conversations, answer};
 pub(crate) use cells::clear;
 pub(crate) use changes::Changes;
+pub(crate) use path::count_messages;
 pub(crate) use update::update;
 
 /// What a reader is told that it does while it counts; one of a file opens the index for it.

@@ -45,17 +45,13 @@ pub(super) fn current(reading: &Reading<'_>, conversation_no: i64) -> Outcome<Op
     Ok(Some((head, scopes)))
 }
 
-/// Adds the messages of a conversation to statistics, read one by one.
-pub(crate) fn add_conversation(
-    reading: &mut Reading<'_>,
-    id: ConversationId,
-    query: &StatsQuery,
-    stats: &mut Stats,
-) -> Outcome<()> {
+/// Reads every message of the current path and counts it. `verify` compares the sums with it.
+pub(crate) fn count_messages(reading: &mut Reading<'_>, id: ConversationId) -> Outcome<Stats> {
     let (_, head) = head_of(reading.connection, id)?;
     let (cells, _) = whole(reading, head, Until::Head)?;
-    stats.conversations += i64::from(query.conversation.is_some() || is_active(&cells, query));
-    add_to(reading, stats, &cells, &query.days())
+    let mut stats = Stats { conversations: 1, ..Stats::default() };
+    add_to(reading, &mut stats, &cells, &StatsQuery::default().days())?;
+    Ok(stats)
 }
 
 /// Counts a path from its start.

@@ -3,7 +3,7 @@
 use super::super::connection::Connection;
 use super::super::fault::{Fault, Outcome};
 use super::super::read::Reading;
-use super::cells::{self, Cells};
+use super::cells::{self, ActiveDays, Cells};
 use super::changes::{Change, Changes};
 use super::path::{self, Until};
 
@@ -24,13 +24,15 @@ fn update_one(index: Connection<'_>, reading: &mut Reading<'_>, no: i64, change:
     let before = cells::counted(index, no)?;
     let scopes_before = cells::scopes(index, no)?;
     let now = path::current(reading, no)?;
+    let known = cells::of_conversation(index, no)?;
     let Some((head, scopes)) = now else {
         if before.is_some() {
             let mut gone = Cells::default();
-            gone.subtract_all(&cells::of_conversation(index, no)?);
+            gone.subtract_all(&known);
             cells::add_to_conversation(index, no, &gone)?;
             for scope in scopes_before {
                 cells::add_to_scope(index, scope, &gone)?;
+                cells::add_active(index, scope, &difference(&known, &Cells::default()))?;
             }
             cells::set_scopes(index, no, &[])?;
             cells::remove(index, no)?;
@@ -45,29 +47,41 @@ fn update_one(index: Connection<'_>, reading: &mut Reading<'_>, no: i64, change:
         Some(tail) => tail,
         None => {
             let (mut difference, counted) = path::whole(reading, head, Until::OpenStream)?;
-            difference.subtract_all(&cells::of_conversation(index, no)?);
+            difference.subtract_all(&known);
             (difference, counted)
         }
     };
     // The scopes first: those that it leaves lose what was counted before, those that it joins gain all of it.
     if scopes_before != scopes {
-        let known = cells::of_conversation(index, no)?;
         let mut lost = Cells::default();
         lost.subtract_all(&known);
         for scope in scopes_before.iter().filter(|scope| !scopes.contains(scope)) {
             cells::add_to_scope(index, *scope, &lost)?;
+            cells::add_active(index, *scope, &difference(&known, &Cells::default()))?;
         }
         for scope in scopes.iter().filter(|scope| !scopes_before.contains(scope)) {
             cells::add_to_scope(index, *scope, &known)?;
+            cells::add_active(index, *scope, &difference(&Cells::default(), &known))?;
         }
         cells::set_scopes(index, no, &scopes)?;
     }
     cells::add_to_conversation(index, no, &added)?;
+    let mut all = known.clone();
+    all.add_all(&added);
+    let days = difference(&known, &all);
     for scope in scopes {
         cells::add_to_scope(index, scope, &added)?;
+        cells::add_active(index, scope, &days)?;
     }
     if before != Some(counted) {
         cells::set_counted(index, no, counted)?;
     }
     Ok(())
+}
+
+/// How the active days of a conversation change when its cells do.
+fn difference(before: &Cells, after: &Cells) -> ActiveDays {
+    let mut days = after.active_days();
+    days.add_all(&before.active_days(), -1);
+    days
 }

@@ -14,13 +14,16 @@ use super::connection::{Connection, EngineError, begin_reading, end_reading, fur
 use super::fault::{Fault, Outcome};
 use super::participant;
 use super::read::{Reading, attached, conversation, library};
+use super::statistics;
 use super::store::EVERYTHING;
 use super::tx::covered_from;
 use crate::error::{Result, StoreError};
 use crate::maintenance::{VerifyProblem, VerifyReport};
-use crate::query::{ConversationRef, DocumentsQuery, EventsQuery, MemoriesQuery, PAGE_MAX, ScratchQuery};
+use crate::query::{
+    AttachedQuery, ConversationRef, DocumentsQuery, EventsQuery, MemoriesQuery, PAGE_MAX, ScratchQuery,
+};
 use crate::transaction::Position;
-use manent_model::{ConversationId, Digest, DigestKey, MessageId, Stats};
+use manent_model::{ConversationId, Digest, DigestKey, MessageId};
 
 /// More problems than this say nothing new.
 const PROBLEMS_MAX: usize = 100;
@@ -117,7 +120,8 @@ impl Verifier<'_> {
             Indexes::OfServer => None,
             Indexes::Beside(index) => Some(index),
         };
-        let mut reading = Reading { connection: self.connection, caches: &mut self.caches, key: &self.key, index };
+        let mut reading =
+            Reading { connection: self.connection, caches: &mut self.caches, key: &self.key, index, damaged: None };
         match super::search::check::check(&mut reading) {
             Ok(checked) => {
                 self.report.indexed = checked.rows;
@@ -197,15 +201,24 @@ impl Verifier<'_> {
     }
 
     fn reading<T>(&mut self, read: impl FnOnce(&mut Reading<'_>) -> Outcome<T>) -> Outcome<T> {
-        let mut reading =
-            Reading { connection: self.connection, caches: &mut self.caches, key: &self.key, index: None };
+        let mut reading = Reading {
+            connection: self.connection,
+            caches: &mut self.caches,
+            key: &self.key,
+            index: None,
+            damaged: None,
+        };
         read(&mut reading)
     }
 
     /// Reads everything that a conversation shows; a broken seal is found by reading.
     fn shown(&mut self, id: ConversationId) -> Outcome<()> {
         self.reading(|reading| conversation::one(reading, &ConversationRef::Id(id)))?;
-        self.reading(|reading| attached::attached(reading, id))?;
+        let mut query = Some(AttachedQuery::from(id));
+        while let Some(page) = query {
+            let next = self.reading(|reading| attached::attached(reading, &page))?.next;
+            query = next.map(|next| AttachedQuery { after: Some(next), ..page });
+        }
         self.reading(|reading| crate::engine::read::path::branches(reading, id))?;
         self.path(id)?;
         let mut after = 0;
@@ -220,15 +233,7 @@ impl Verifier<'_> {
     /// Walks the shown path and compares what it holds with what the conversation says it does.
     fn path(&mut self, id: ConversationId) -> Outcome<()> {
         let shown = self.reading(|reading| conversation::one(reading, &ConversationRef::Id(id)))?;
-        let mut stats = Stats::default();
-        self.reading(|reading| {
-            crate::engine::statistics::path::add_conversation(
-                reading,
-                id,
-                &crate::query::StatsQuery::default(),
-                &mut stats,
-            )
-        })?;
+        let stats = self.reading(|reading| statistics::count_messages(reading, id))?;
         let counted = (stats.total.messages, stats.total.words, stats.total.tokens);
         match shown {
             Some(shown) if (shown.messages, shown.words, shown.tokens) != counted => {

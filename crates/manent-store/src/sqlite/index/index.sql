@@ -86,7 +86,6 @@ create table stat_cell (
   response_micros integer not null,
   primary key (conversation_no, day, role_no, model_no)
 ) strict, without rowid;
-create index stat_cell_day on stat_cell(day, conversation_no);
 
 create table stat_total (
   -- The sums of the cells of all conversations of a scope.
@@ -101,4 +100,14 @@ create table stat_total (
   timed integer not null,
   response_micros integer not null,
   primary key (kind, no, day, role_no, model_no)
+) strict, without rowid;
+
+create table stat_active (
+  -- How many conversations of a scope have messages on a day, and on no day between it and the previous one.
+  kind integer not null,
+  no integer not null,
+  day integer not null,
+  previous integer not null,
+  conversations integer not null,
+  primary key (kind, no, day, previous)
 ) strict, without rowid;

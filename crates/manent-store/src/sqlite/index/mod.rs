@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 /// The layout of the file; one of another is thrown away.
-const LAYOUT: i64 = 3;
+const LAYOUT: i64 = 4;
 
 /// Stands for all that was in the index.
 const EVERYTHING: DocKey = DocKey(i64::MIN);

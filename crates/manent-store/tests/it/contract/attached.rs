@@ -1,11 +1,12 @@
 //! What is attached to a conversation: notes, bookmarks, state, folds, calls.
 
+use super::messages::long;
 use crate::kit::*;
 use manent_model::*;
 use manent_store::*;
 
 async fn attached(store: &dyn Store, conversation: ConversationId) -> Attached {
-    store.attached(conversation).await.expect("it can be read")
+    store.attached(conversation.into()).await.expect("it can be read")
 }
 
 fn set(conversation: ConversationId, after: Option<MessageId>, value: Option<&str>) -> Change {
@@ -215,7 +216,7 @@ pub async fn nothing_is_attached_to_what_was_taken_back(store: &dyn Store) {
     undo(store, Scope::Conversation(conversation)).await;
     let note = || Change::AddNote { id: id(NoteId::new), message, kind: "k".to_owned(), value: json("1") };
     refused(store, note(), "not_found").await;
-    assert_eq!(store.attached(conversation).await.expect_err("it is gone").code(), "not_found");
+    assert_eq!(store.attached(conversation.into()).await.expect_err("it is gone").code(), "not_found");
     redo(store, Scope::Conversation(conversation)).await;
     redo(store, Scope::Conversation(conversation)).await;
     commit(store, note()).await;
@@ -243,4 +244,91 @@ pub async fn what_is_attached_stays_with_what_was_taken_back(store: &dyn Store) 
     let found = attached(store, conversation).await;
     assert_eq!((found.notes.len(), found.folds[0].active), (1, true));
     sound(store).await;
+}
+
+/// Attaches several of each kind, the large ones with so many kilobytes.
+async fn attach_many(store: &dyn Store, kilobytes: usize) -> ConversationId {
+    let chat = conversation(store, "a").await;
+    let message = say(store, chat, &["one", "two"]).await[1];
+    let large = || json(&format!("\"{}\"", long(kilobytes)));
+    for number in 0..4 {
+        let note = Change::AddNote { id: id(NoteId::new), message, kind: "label".to_owned(), value: large() };
+        commit(store, note).await;
+        // A name may be empty.
+        let (name, metadata) = ("m".repeat(number as usize), Some(large()));
+        let mark = Change::SetBookmark { conversation: chat, name, head: Some(message), metadata };
+        commit(store, mark).await;
+        commit(store, Change::PutInput { conversation: chat, id: id(InputId::new), body: large() }).await;
+        commit(store, set(chat, Some(message), Some(large().text()))).await;
+        let covers = vec![Stretch { first: message, last: message }];
+        let (kind, summary) = (FoldKind::Summary, Some(long(kilobytes)));
+        let fold = NewFold { id: id(FoldId::new), after: message, kind, covers, summary, parent: None, made_by: None };
+        commit(store, Change::AddFold { conversation: chat, fold }).await;
+        let call = ToolCall {
+            message,
+            part: number,
+            call_id: format!("call-{number}"),
+            name: "read".to_owned(),
+            state: ToolState::Pending,
+            record: large(),
+        };
+        commit(store, Change::PutToolCall { call, note: String::new() }).await;
+    }
+    chat
+}
+
+fn size(page: &Attached) -> (usize, usize) {
+    let texts = [
+        page.notes.iter().map(|note| note.value.text().len()).collect::<Vec<_>>(),
+        page.bookmarks.iter().map(|mark| mark.metadata.as_ref().map_or(0, |json| json.text().len())).collect(),
+        page.states.iter().map(|state| state.value.as_ref().map_or(0, |json| json.text().len())).collect(),
+        page.folds.iter().map(|fold| fold.summary.as_ref().map_or(0, String::len)).collect(),
+        page.tool_calls.iter().map(|trail| trail.call.record.text().len()).collect(),
+        page.inputs.iter().map(|input| input.body.text().len()).collect(),
+    ]
+    .concat();
+    (texts.len(), texts.iter().sum())
+}
+
+/// Reads all pages, each with at most so many records.
+async fn pages(store: &dyn Store, conversation: ConversationId, limit: u32) -> (Attached, usize) {
+    let mut query = AttachedQuery { limit, ..conversation.into() };
+    let (mut all, mut pages) = (Attached::default(), 0);
+    loop {
+        let page = store.attached(query.clone()).await.expect("readable");
+        let (records, bytes) = size(&page);
+        assert!(records <= limit as usize, "a page of {records} records");
+        assert!(bytes <= PAGE_BYTES, "a page of {bytes} bytes");
+        all.append(page);
+        pages += 1;
+        match all.next.take() {
+            Some(next) => query.after = Some(next.to_string().parse().expect("a cursor survives being written down")),
+            None => return (all, pages),
+        }
+    }
+}
+
+pub async fn attached_page_is_cut_by_bytes_and_goes_on_behind_the_cut(store: &dyn Store) {
+    let chat = attach_many(store, 900).await;
+    let (all, many) = pages(store, chat, PAGE_MAX).await;
+    assert_eq!((size(&all).0, many), (24, 6), "four records of 900 kB fit on a page");
+    for part in 0..4 {
+        assert_eq!(all.bookmarks[part].name, "m".repeat(part));
+        assert_eq!(all.tool_calls[part].call.call_id, format!("call-{part}"));
+    }
+}
+
+pub async fn attached_page_holds_as_many_records_as_asked_for(store: &dyn Store) {
+    let chat = attach_many(store, 1).await;
+    let whole = attached(store, chat).await;
+    assert_eq!((size(&whole).0, &whole.next), (24, &None));
+    for (limit, expected) in [(1, 24), (5, 5), (24, 1)] {
+        assert_eq!(pages(store, chat, limit).await, (whole.clone(), expected), "{limit}");
+    }
+    let after = Some("ff00".parse().expect("a cursor"));
+    let behind = store.attached(AttachedQuery { after, ..chat.into() }).await.expect("behind everything");
+    assert_eq!(size(&behind).0, 0);
+    let after = Some("0078".parse().expect("a cursor of a note"));
+    let refused = store.attached(AttachedQuery { after, ..chat.into() }).await.expect_err("no key of a note");
+    assert_eq!(refused.code(), "invalid");
 }

@@ -362,3 +362,22 @@ pub async fn ids_are_found_by_the_beginning_of_their_text(store: &dyn Store) {
     let problem = store.ids_by_prefix(IdKind::Message, "conv_01".to_owned(), 3).await.expect_err("no beginning");
     assert_eq!(problem.code(), "invalid");
 }
+
+pub async fn list_by_title_that_rarely_matches_ends_its_page_early(store: &dyn Store) {
+    made(store, titled("needle"), 0).await;
+    for part in 0..3_i64 {
+        let changes = (0..1_600).map(|_| create(titled("hay")).1).collect();
+        store
+            .commit(Transaction { changes, ..Transaction::of(at(1 + part), create(titled("hay")).1) })
+            .await
+            .expect("made");
+    }
+    let query = |title: &str| ListQuery { title: Some(title.to_owned()), ..ListQuery::default() };
+    let page = store.conversations(query("needle")).await.expect("it can be listed");
+    assert!(page.conversations.is_empty() && page.next.is_some(), "a page looks at a bounded number of rows");
+    let page = store.conversations(ListQuery { after: page.next, ..query("needle") }).await.expect("it can be listed");
+    let titles: Vec<&str> = page.conversations.iter().map(|found| found.title.as_str()).collect();
+    assert_eq!((titles, page.next), (vec!["needle"], None));
+    let count = store.count_conversations(query("needle")).await.expect("it can be counted");
+    assert_eq!((count.n, count.more), (1, false));
+}

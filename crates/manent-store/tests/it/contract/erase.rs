@@ -53,7 +53,7 @@ pub async fn an_erased_message_leaves_only_its_place(store: &dyn Store) {
     assert_eq!(texts(store, conversation).await, ["A", "", "c"]);
     let erased = &path(store, conversation, None).await[1];
     assert!(erased.erased && erased.id == ids[1]);
-    let left = store.attached(conversation).await.expect("readable");
+    let left = store.attached(conversation.into()).await.expect("readable");
     assert_eq!((left.notes.len(), left.notes[0].message), (1, ids[2]));
     assert_eq!(left.folds.iter().map(|fold| fold.id).collect::<Vec<_>>(), [kept.id]);
     let report = sound(store).await;
@@ -161,7 +161,7 @@ pub async fn everything_an_author_wrote_is_erased(store: &dyn Store) {
     let now = shown(store, conversation).await;
     assert_eq!(now.members, std::slice::from_ref(&bob));
     assert!(now.creator.is_none_or(|creator| creator.id != "ann" && creator.name.is_empty()));
-    assert_eq!(store.attached(conversation).await.expect("readable").notes, []);
+    assert_eq!(store.attached(conversation.into()).await.expect("readable").notes, []);
     let creator = Some("ann".to_owned());
     let list = store.conversations(ListQuery { creator, limit: 9, ..Default::default() }).await.expect("readable");
     assert_eq!(list.conversations, []);
@@ -179,7 +179,7 @@ pub async fn an_erased_stream_is_over(store: &dyn Store) {
     commit(store, append(conversation, vec![message])).await;
     commit(store, Change::AppendChunk { message: message_id, delta: "secret".to_owned() }).await;
     erase(store, Erase::Message(message_id)).await;
-    assert_eq!(store.attached(conversation).await.expect("readable").streams, []);
+    assert_eq!(store.attached(conversation.into()).await.expect("readable").streams, []);
     refused(store, Change::AppendChunk { message: message_id, delta: "more".to_owned() }, "not_streaming").await;
     let finish = Finish {
         status: MessageStatus::Complete,
@@ -309,7 +309,7 @@ pub async fn an_erasure_reaches_what_forks_made_of_a_message(store: &dyn Store) 
     };
     commit(store, state("s", ids[1])).await;
     erase(store, Erase::Message(ids[1])).await;
-    let left = store.attached(child).await.expect("readable");
+    let left = store.attached(child.into()).await.expect("readable");
     assert_eq!((left.folds.len(), left.states.len()), (0, 0));
     // What comes next may get the numbers of what went; undo must not take the one for the other.
     commit(store, state("t", ids[0])).await;

@@ -400,7 +400,7 @@ pub async fn null_is_something_and_comes_back(store: &dyn Store) {
         at: at(0),
     };
     commit(store, Change::RecordCall { conversation, call }).await;
-    let attached = store.attached(conversation).await.expect("readable");
+    let attached = store.attached(conversation.into()).await.expect("readable");
     assert_eq!((&attached.folds[0].made_by, &attached.calls[0].manifest), (&null, &null));
 }
 

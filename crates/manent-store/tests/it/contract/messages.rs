@@ -363,7 +363,7 @@ pub async fn a_thread_is_what_answers_and_what_is_answered(store: &dyn Store) {
 }
 
 /// A text of this many kibibytes.
-fn long(kibibytes: usize) -> String {
+pub(super) fn long(kibibytes: usize) -> String {
     "x".repeat(kibibytes << 10)
 }
 

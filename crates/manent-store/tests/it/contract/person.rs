@@ -52,7 +52,7 @@ pub async fn what_a_person_set_asked_and_explained_goes(store: &dyn Store) {
     does(store, "ann", Change::MoveToolCall { message, part: 0, to: ToolState::Approved, record: None, note }).await;
     let receipt = erase(store, Erase::Author("ann".to_owned())).await;
     assert_eq!(receipt.attached, 4, "two states, an input and a word");
-    let left = store.attached(shared).await.expect("readable");
+    let left = store.attached(shared.into()).await.expect("readable");
     let states: Vec<(&str, &str)> =
         left.states.iter().map(|state| (state.name.as_str(), state.value.as_ref().expect("set").text())).collect();
     assert_eq!(states, [("mood", "\"bob's\"")]);

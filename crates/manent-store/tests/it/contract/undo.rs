@@ -32,7 +32,7 @@ async fn snapshot(store: &dyn Store, source: SourceId) -> Snapshot {
         shown.version = 0;
         paths.push(path(store, shown.id, None).await);
         counts_hold(store, shown.id).await;
-        attached.push(store.attached(shown.id).await.expect("readable"));
+        attached.push(store.attached(shown.id.into()).await.expect("readable"));
         let query = EventsQuery { conversation: shown.id, channels: Vec::new(), after: 0, limit: 1_000 };
         events.push(store.events(query).await.expect("readable"));
         states.push(store.state(shown.id, "s".to_owned(), None).await.expect("readable"));

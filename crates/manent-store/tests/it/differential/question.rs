@@ -108,7 +108,7 @@ impl Question {
             Self::Window(query) => store.window(query).await.map(Answer::Window),
             Self::Messages(query) => store.messages(query).await.map(Answer::Messages),
             Self::Related(query) => store.related(query).await.map(|page| Answer::Messages(page.messages)),
-            Self::Attached(conversation) => store.attached(conversation).await.map(Answer::Attached),
+            Self::Attached(conversation) => store.attached(conversation.into()).await.map(Answer::Attached),
             Self::State { conversation, name, at } => store.state(conversation, name, at).await.map(Answer::State),
             Self::LastChanged => store.last_changed().await.map(|last| Answer::Ids(last.into_iter().collect())),
             Self::OpenToolCalls(limit) => store.open_tool_calls(limit).await.map(Answer::ToolCalls),

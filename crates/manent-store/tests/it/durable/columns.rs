@@ -46,7 +46,7 @@ const FLAGS: [&str; 7] = ["active", "complete", "made", "open", "pinned", "takes
 const HARMLESS: [&str; 1] = ["blob_piece.n"];
 
 /// Fills every table that an export shows.
-async fn populate(store: &dyn Store) {
+pub(super) async fn populate(store: &dyn Store) {
     let author = |name: &str| Author { id: name.to_owned(), name: name.to_uppercase() };
     let project = id(ProjectId::new);
     let draft = Project {
@@ -180,13 +180,13 @@ async fn populate(store: &dyn Store) {
 }
 
 /// Where statements of the test run, beside the store.
-enum Raw {
+pub(super) enum Raw {
     Sqlite(rusqlite::Connection),
     Postgres(tokio_postgres::Client, i64),
 }
 
 impl Raw {
-    async fn run(&self, sql: &str) -> std::result::Result<(), String> {
+    pub(super) async fn run(&self, sql: &str) -> std::result::Result<(), String> {
         match self {
             Self::Sqlite(connection) => connection.execute_batch(sql).map_err(|error| error.to_string()),
             Self::Postgres(client, _) => client.batch_execute(sql).await.map_err(|error| format!("{error:?}")),
@@ -221,7 +221,7 @@ impl Raw {
     }
 
     /// What narrows a statement to the rows of this store.
-    fn of_store(&self) -> String {
+    pub(super) fn of_store(&self) -> String {
         match self {
             Self::Sqlite(_) => "1 = 1".to_owned(),
             Self::Postgres(_, tenant) => format!("tenant = {tenant}"),
@@ -229,7 +229,7 @@ impl Raw {
     }
 
     /// Another value of the same kind.
-    fn other(&self, column: &str, kind: &str) -> String {
+    pub(super) fn other(&self, column: &str, kind: &str) -> String {
         match (self, kind) {
             _ if FLAGS.contains(&column) => format!("1 - {column}"),
             (_, "integer" | "bigint") => format!("coalesce({column}, 0) + 1"),

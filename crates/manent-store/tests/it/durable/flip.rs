@@ -161,7 +161,7 @@ async fn read(store: &SqliteStore, known: &Known) -> Shown {
         let window = store.window(WindowQuery { conversation: *talk, branch, from, direction, limit: 100 }).await;
         let words = |message: &Message| message.content.body.words();
         put(Shows::Text, format!("path of {talk}"), window.map(|window| window.messages.iter().map(words).collect()));
-        let attached = match store.attached(*talk).await {
+        let attached = match store.attached((*talk).into()).await {
             Ok(attached) => attached,
             Err(error) => {
                 put(Shows::Fact, format!("notes of {talk}"), Err(error));

@@ -20,6 +20,7 @@ mod crew;
 mod disk_full;
 mod flip;
 mod columns;
+mod damage;
 mod erase;
 mod index;
 mod backup;

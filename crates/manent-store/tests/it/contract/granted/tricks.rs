@@ -127,11 +127,11 @@ pub async fn an_id_that_is_taken_makes_nothing_ones_own(whole: &Whole) {
             },
         ),
     ];
-    let before = whole.attached(other.conversation).await.expect("readable");
+    let before = whole.attached(other.conversation.into()).await.expect("readable");
     for (first, second) in pairs {
         refused_as(ann.commit(both(first, second)).await, "exists");
     }
-    assert_eq!(whole.attached(other.conversation).await.expect("readable"), before);
+    assert_eq!(whole.attached(other.conversation.into()).await.expect("readable"), before);
 }
 
 /// One commit may touch several conversations; whoever reaches only some of them cannot take it back.

@@ -79,6 +79,7 @@ impl Data {
             .and_then(|held| Some(Lease { owner: held.owner.clone()?, token: held.token, until: held.until }));
         let streaming = thread.in_order().into_iter().filter(|kept| !kept.chunks.is_empty());
         Ok(Attached {
+            next: None,
             notes: Fastened::seen(&thread.notes),
             bookmarks: bookmarks.collect(),
             states: Fastened::seen(&thread.states),

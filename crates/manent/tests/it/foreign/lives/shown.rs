@@ -50,7 +50,7 @@ async fn of(database: &Database) -> Shown {
     let (mut text, mut messages, mut calls, mut events) = (String::new(), 0, 0, BTreeMap::new());
     for id in database.store().conversation_ids(None, 99).await.expect("readable") {
         text += &conversation(database, id).await;
-        calls += database.store().attached(id).await.expect("readable").tool_calls.len();
+        calls += database.store().attached(id.into()).await.expect("readable").tool_calls.len();
         for branch in database.store().branches(id).await.expect("readable") {
             let query = MessagesQuery::Branch { branch: branch.id, after: None, limit: PAGE_MAX };
             messages += database.store().messages(query).await.expect("readable").len();
@@ -76,7 +76,7 @@ async fn conversation(database: &Database, id: ConversationId) -> String {
         let body = Style::COMPACT.lay(message.content.body.text(), 0);
         writeln!(out, "  {} {body}", message.content.role).expect("text");
     }
-    let attached = store.attached(id).await.expect("readable");
+    let attached = store.attached(id.into()).await.expect("readable");
     let mut lines = Vec::new();
     for fold in attached.folds.iter().filter(|fold| fold.active) {
         let covers: Vec<_> = fold.covers.iter().map(|stretch| (place(stretch.first), place(stretch.last))).collect();

@@ -1,0 +1,35 @@
+//! Where a page of what is attached to a conversation ends.
+
+use crate::list_cursor::CursorProblem;
+use crate::opaque::opaque_text;
+use manent_model::hex;
+use std::fmt;
+use std::str::FromStr;
+
+/// The kind of the last record of a page, and the key of that record among its kind.
+///
+/// Outside it is an opaque text that needs no escaping in a URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttachedCursor {
+    pub(crate) kind: u8,
+    pub(crate) key: String,
+}
+
+impl fmt::Display for AttachedCursor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&hex::encode(&[&[self.kind], self.key.as_bytes()].concat()))
+    }
+}
+
+impl FromStr for AttachedCursor {
+    type Err = CursorProblem;
+
+    fn from_str(text: &str) -> Result<Self, CursorProblem> {
+        let bytes = hex::decode(text).ok_or(CursorProblem)?;
+        let (kind, key) = bytes.split_first().ok_or(CursorProblem)?;
+        let key = String::from_utf8(key.to_vec()).map_err(|_| CursorProblem)?;
+        Ok(Self { kind: *kind, key })
+    }
+}
+
+opaque_text!(AttachedCursor);

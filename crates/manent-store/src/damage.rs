@@ -1,0 +1,43 @@
+//! Damaged records: reads that leave them out name them here.
+
+use manent_model::ConversationId;
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+/// A record that is not as it was written.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct DamagedRecord {
+    /// The conversation it belongs to, if it belongs to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ConversationId>,
+    /// What kind of record it is.
+    pub what: String,
+    /// Its id, or its place where that cannot be read.
+    pub id: String,
+}
+
+/// The damaged records that reads left out, each once, in the order they were met.
+#[derive(Debug, Default)]
+pub struct DamageLog(Mutex<Met>);
+
+#[derive(Debug, Default)]
+struct Met {
+    records: Vec<DamagedRecord>,
+    known: HashSet<DamagedRecord>,
+}
+
+impl DamageLog {
+    /// Adds a record, unless it is there.
+    pub fn add(&self, record: DamagedRecord) {
+        let mut met = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if met.known.insert(record.clone()) {
+            met.records.push(record);
+        }
+    }
+
+    /// Returns the records.
+    pub fn records(&self) -> Vec<DamagedRecord> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).records.clone()
+    }
+}

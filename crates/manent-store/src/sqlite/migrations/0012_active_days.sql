@@ -1,0 +1,1 @@
+-- Active days are statistics, so they are part of the index, which is a file of its own; this file holds none of them.
