@@ -11,7 +11,7 @@ mod picker;
 mod commands;
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{FromArgMatches, Parser};
 use commands::Command;
 use manent::store::StoreError;
 use screen::{BAD, Screen};
@@ -21,33 +21,33 @@ use std::process::ExitCode;
 /// The database for AI conversations.
 #[derive(Parser)]
 #[command(name = "manent", version, about = "The database for AI conversations", max_term_width = 100)]
-#[command(after_help = "Ids may be shortened to any beginning that is unique; @last is the conversation used last.\n\
-                        Exit codes: 0 done, 1 failed, 2 wrong usage, 3 imported in part, 4 not found.")]
+#[command(after_help = "Ids can be shortened to a unique prefix; @last is the conversation used last.\n\
+                        Exit codes: 0 done, 1 failed, 2 wrong usage, 3 partial import or export, 4 not found.")]
 pub struct Cli {
-    /// The store, a file or postgres://…; else MANENT_DB, else manent.db in MANENT_HOME or in the data folder of the user.
-    #[arg(long, global = true, value_name = "STORE")]
+    /// Store: a file or postgres://… [default: MANENT_DB, else manent.db in MANENT_HOME or the user's data folder].
+    #[arg(long, global = true, help_heading = "Global options", value_name = "STORE")]
     db: Option<PathBuf>,
-    /// Answer with one JSON document.
-    #[arg(long, global = true)]
+    /// Print one JSON document.
+    #[arg(long, global = true, help_heading = "Global options")]
     json: bool,
-    /// No colours; NO_COLOR does the same.
-    #[arg(long, global = true)]
+    /// Disable colours, like NO_COLOR.
+    #[arg(long, global = true, help_heading = "Global options")]
     no_color: bool,
-    /// No pager.
-    #[arg(long, global = true)]
+    /// Do not use a pager.
+    #[arg(long, global = true, help_heading = "Global options")]
     no_pager: bool,
-    /// Say nothing but what was asked for.
-    #[arg(long, short, global = true)]
+    /// Suppress status messages.
+    #[arg(long, short, global = true, help_heading = "Global options")]
     quiet: bool,
-    /// Do not ask before something is destroyed.
-    #[arg(long, short, global = true)]
+    /// Do not ask for confirmation.
+    #[arg(long, short, global = true, help_heading = "Global options")]
     yes: bool,
     #[command(subcommand)]
     command: Command,
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::from_arg_matches(&commands::help::command().get_matches()).unwrap_or_else(|error| error.exit());
     if cli.no_color {
         anstream::ColorChoice::Never.write_global();
     }
@@ -67,7 +67,7 @@ fn run(cli: Cli) -> Result<()> {
     runtime.block_on(cli.command.run(home, screen))
 }
 
-/// What a script can tell apart.
+/// Exit code of an error.
 fn code_of(error: &anyhow::Error) -> u8 {
     if error.is::<commands::transfer::Partial>() {
         return 3;

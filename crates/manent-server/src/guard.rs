@@ -206,7 +206,7 @@ fn check(hosts: &Hosts, request: &Request) -> Answer<()> {
     }
     let host = request.uri().authority().map(Authority::as_str).or_else(|| text(headers, header::HOST));
     let Some(host) = host.filter(|host| hosts.allows(host)) else {
-        return Err(refused("host", "this server does not answer to that name; allow it with --host"));
+        return Err(refused("host", "this server does not answer to that name; allow it with --allow-host"));
     };
     if let Some(origin) = headers.get(header::ORIGIN) {
         let same =

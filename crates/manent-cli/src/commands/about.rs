@@ -3,11 +3,11 @@
 use crate::home::Home;
 use crate::screen::{BOLD, Cell, Screen, Table, print};
 use anyhow::{Context, Result};
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 use std::path::PathBuf;
 
-/// Shows what is in force, and where it comes from.
+/// Show the effective configuration and its sources.
 #[derive(Args)]
 pub struct Config {}
 
@@ -33,7 +33,7 @@ impl Config {
     }
 }
 
-/// Prints the token of the server; makes it if there is none.
+/// Print the server token; create it if there is none.
 #[derive(Args)]
 pub struct Token {}
 
@@ -45,7 +45,7 @@ impl Token {
     }
 }
 
-/// Prints what your shell needs to complete commands.
+/// Print a completion script for your shell.
 #[derive(Args)]
 pub struct Completion {
     /// Your shell.
@@ -55,12 +55,12 @@ pub struct Completion {
 impl Completion {
     pub fn run(self) -> Result<()> {
         let mut text = Vec::new();
-        clap_complete::generate(self.shell, &mut crate::Cli::command(), "manent", &mut text);
+        clap_complete::generate(self.shell, &mut super::help::command(), "manent", &mut text);
         print(&String::from_utf8(text).context("a script is text")?)
     }
 }
 
-/// Writes man pages into a folder.
+/// Write man pages into a folder.
 #[derive(Args)]
 pub struct Man {
     /// The folder.
@@ -70,7 +70,7 @@ pub struct Man {
 impl Man {
     pub fn run(self, screen: &Screen) -> Result<()> {
         std::fs::create_dir_all(&self.folder).with_context(|| format!("making {}", self.folder.display()))?;
-        clap_mangen::generate_to(crate::Cli::command(), &self.folder).context("writing man pages")?;
+        clap_mangen::generate_to(super::help::command(), &self.folder).context("writing man pages")?;
         screen.done(&format!("wrote man pages to {}", self.folder.display()));
         Ok(())
     }

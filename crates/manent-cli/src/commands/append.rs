@@ -9,42 +9,42 @@ use manent::model::Time;
 use manent::{Body, Database, Finish, Json, MessageDraft, MessageId, MessageStatus, Part};
 use std::io::{BufRead, IsTerminal, Read};
 
-/// What a message says and what is known about it.
+/// Content and properties of a message.
 #[derive(Args)]
 pub struct Said {
-    /// What is said; `-`, or nothing where something is piped in, reads standard input.
+    /// Text; `-`, or no text with piped input, reads standard input.
     text: Option<String>,
-    /// Who speaks: user, assistant, tool, or any word; the user, or whoever spoke what is replaced, if it is not given.
+    /// Role: user, assistant, tool, or any word [default: user, or the role of the replaced message].
     #[arg(long, short)]
     role: Option<String>,
-    /// The author, as ID or ID=NAME.
+    /// Author as ID or ID=NAME.
     #[arg(long, value_name = "ID[=NAME]")]
     author: Option<String>,
-    /// The model that wrote it.
+    /// Model that wrote the message.
     #[arg(long)]
     model: Option<String>,
-    /// Its parts as JSON, instead of words.
+    /// Parts as JSON, instead of text.
     #[arg(long, value_name = "JSON", conflicts_with = "text")]
     parts: Option<String>,
-    /// When it was said.
+    /// Time of the message.
     #[arg(long, value_name = "TIME")]
     time: Option<String>,
-    /// Its tokens.
+    /// Token count.
     #[arg(long, value_name = "N")]
     tokens: Option<u32>,
-    /// The message that it answers.
+    /// Message that this one replies to.
     #[arg(long, value_name = "MESSAGE")]
     reply_to: Option<String>,
-    /// Whatever you want to keep with it, as JSON.
+    /// Metadata as JSON.
     #[arg(long, value_name = "JSON")]
     metadata: Option<String>,
-    /// Its id; sending the same one again is a retry.
+    /// Message id; repeating a command with the same id is a retry.
     #[arg(long, value_name = "ID")]
     id: Option<MessageId>,
 }
 
 impl Said {
-    /// Turns what is said in the place of another message into what the library takes.
+    /// Converts the arguments into a replacement of another message.
     pub async fn instead(mut self, desk: &Desk, of: MessageId) -> Result<MessageDraft> {
         if self.role.is_none() {
             self.role = Some(desk.database.message(of).await?.message.content.role);
@@ -52,7 +52,7 @@ impl Said {
         self.draft(desk).await
     }
 
-    /// Turns it into what the library takes.
+    /// Converts the arguments into a message draft.
     pub async fn draft(self, desk: &Desk) -> Result<MessageDraft> {
         let role = self.role.as_deref().unwrap_or("user");
         let mut draft = match (&self.text, &self.parts) {
@@ -85,28 +85,28 @@ impl Said {
     }
 }
 
-/// A shell ends what it pipes with a line end that nobody said.
+/// Removes the line end that a shell adds to piped text.
 fn said(text: &str) -> &str {
     text.strip_suffix('\n').unwrap_or(text)
 }
 
-/// Adds a message at the end of a conversation and prints its id.
+/// Append a message and print its id.
 #[derive(Args)]
 pub struct Append {
-    /// The conversation: its id, the beginning of it, its external id, or @last.
+    /// Conversation: id, unique prefix of an id, external id, or @last.
     conversation: String,
     #[command(flatten)]
     said: Said,
-    /// Only if this message is still the last one shown.
+    /// Fail unless this message is the last one on the current path.
     #[arg(long, value_name = "MESSAGE")]
     after: Option<String>,
-    /// Read many messages from standard input, one JSON object `{"role", "text"}` a line; all or none.
+    /// Read messages from standard input, one JSON object `{"role", "text"}` per line; all or none.
     #[arg(long, conflicts_with_all = ["text", "parts", "stream"])]
     lines: bool,
-    /// Store the words as they come in from standard input.
+    /// Store the text while it arrives on standard input.
     #[arg(long, conflicts_with_all = ["text", "parts", "after"])]
     stream: bool,
-    /// Keep it beside the conversation as a message that could not be sent.
+    /// Store it outside the current path, as a message that could not be sent.
     #[arg(long, conflicts_with_all = ["lines", "stream", "after"])]
     failed: bool,
 }
@@ -138,7 +138,7 @@ impl Append {
     }
 }
 
-/// Stores words as they come; what came is kept even if the rest never does.
+/// Stores chunks as they arrive; they are kept even if the input ends early.
 async fn stream(database: &Database, id: MessageId) -> Result<()> {
     let (mut input, mut all, mut waiting) = (std::io::stdin().lock(), String::new(), Vec::new());
     let mut piece = vec![0u8; 4_096];

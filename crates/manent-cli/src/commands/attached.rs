@@ -8,19 +8,19 @@ use manent::model::{CallOutcome, FoldKind, InputId, NoteId, Stretch, ToolState};
 use manent::store::EventsQuery;
 use manent::{CallDraft, FoldDraft};
 
-/// Ratings, labels and other things said about a message.
+/// Add or remove ratings, labels and comments on messages.
 #[derive(Subcommand)]
 pub enum Note {
-    /// Says something about a message and prints the note's id.
+    /// Add a note to a message and print its id.
     Add {
         /// The message.
         message: String,
-        /// rating, pin, label, or a word of your own.
+        /// rating, pin, label, or any word.
         kind: String,
-        /// What is said, as JSON.
+        /// Value as JSON.
         value: String,
     },
-    /// Takes a note back.
+    /// Remove a note.
     Rm {
         /// The note.
         note: NoteId,
@@ -39,19 +39,19 @@ impl Note {
     }
 }
 
-/// Named places in a conversation.
+/// Set or remove named positions in a conversation.
 #[derive(Subcommand)]
 pub enum Bookmark {
-    /// Names a place; the same name again moves it.
+    /// Set a bookmark, or move it.
     Set {
         /// The conversation.
         conversation: String,
         /// The name.
         name: String,
-        /// The last message of the path that it remembers; the head if it is not given.
+        /// Last message of the bookmarked path [default: the head].
         message: Option<String>,
     },
-    /// Forgets a named place.
+    /// Remove a bookmark.
     Rm {
         /// The conversation.
         conversation: String,
@@ -79,28 +79,28 @@ impl Bookmark {
     }
 }
 
-/// Named values that follow the branch.
+/// Get or set values that belong to a position on a branch.
 #[derive(Subcommand)]
 pub enum State {
-    /// Prints the value at the end of the shown path, or at a message.
+    /// Print the value at the head or at a message.
     Get {
         /// The conversation.
         conversation: String,
         /// The name.
         name: String,
-        /// At this message.
+        /// Value at this message.
         #[arg(long, value_name = "MESSAGE")]
         at: Option<String>,
     },
-    /// Sets a value; without one it is unset.
+    /// Set a value; without a value, unset it.
     Set {
         /// The conversation.
         conversation: String,
         /// The name.
         name: String,
-        /// The value, as JSON.
+        /// Value as JSON.
         value: Option<String>,
-        /// After this message; the head if it is not given.
+        /// Set after this message [default: the head].
         #[arg(long, value_name = "MESSAGE")]
         after: Option<String>,
     },
@@ -132,7 +132,7 @@ impl State {
     }
 }
 
-/// Folds messages of a path and prints the fold's id: a summary stands for them, or parts of them are left out.
+/// Fold messages: the model sees a summary instead, or not the omitted parts. Print the id of the fold.
 #[derive(Args)]
 pub struct Fold {
     /// The conversation.
@@ -141,10 +141,10 @@ pub struct Fold {
     first: String,
     /// The last message.
     last: String,
-    /// summary, tool_clear, media_clear, drop.
+    /// Kind: summary, tool_clear, media_clear, drop.
     #[arg(long, value_parser = word::<FoldKind>, default_value = "summary")]
     kind: FoldKind,
-    /// The summary.
+    /// Summary text.
     #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
 }
@@ -158,36 +158,36 @@ impl Fold {
     }
 }
 
-/// Tool calls of runs.
+/// Tool calls and their states.
 #[derive(Subcommand)]
 pub enum Tool {
-    /// Lists the calls of all conversations that are not in a final state.
+    /// List open tool calls of all conversations.
     List {
-        /// How many.
+        /// Maximum number.
         #[arg(long, short = 'n', default_value_t = 100)]
         limit: u32,
     },
-    /// Records a call, as JSON: message, part, call_id, name, state, record.
+    /// Record a call as JSON: message, part, call_id, name, state, record.
     Put {
         /// The call.
         call: String,
-        /// What to write into its trail.
+        /// Note for the audit trail.
         #[arg(long, default_value = "")]
         note: String,
     },
-    /// Moves a call along an allowed transition.
+    /// Move a call to another state.
     Move {
-        /// The message that asked.
+        /// Message that contains the call.
         message: String,
-        /// The place of the part in the message, counted from 0.
+        /// Index of the part in the message, from 0.
         part: u32,
-        /// The state: approved, executing, completed, …
+        /// New state: approved, executing, completed, …
         #[arg(value_parser = word::<ToolState>)]
         to: ToolState,
-        /// What the run keeps about it, as JSON.
+        /// Record of the call as JSON.
         #[arg(long, value_name = "JSON")]
         record: Option<String>,
-        /// What to write into its trail.
+        /// Note for the audit trail.
         #[arg(long, default_value = "")]
         note: String,
     },
@@ -210,29 +210,29 @@ impl Tool {
     }
 }
 
-/// The log of a run.
+/// Event log.
 #[derive(Subcommand)]
 pub enum Event {
-    /// Logs an event and prints its cursor.
+    /// Log an event and print its cursor.
     Log {
         /// The conversation.
         conversation: String,
-        /// progress, control, monitor, or a word of your own.
+        /// Channel: progress, control, monitor, or any word.
         channel: String,
-        /// What happened, as JSON.
+        /// Event as JSON.
         body: String,
     },
-    /// Prints events after a cursor.
+    /// List events after a cursor.
     List {
         /// The conversation.
         conversation: String,
-        /// Only of this channel; may be given several times.
+        /// Only this channel (repeatable).
         #[arg(long)]
         channel: Vec<String>,
         /// After this cursor.
         #[arg(long, default_value_t = 0)]
         after: i64,
-        /// How many.
+        /// Maximum number.
         #[arg(long, short = 'n', default_value_t = 100)]
         limit: u32,
     },
@@ -254,17 +254,17 @@ impl Event {
     }
 }
 
-/// What waits for a run.
+/// Input queue.
 #[derive(Subcommand)]
 pub enum Input {
-    /// Queues an input and prints its id.
+    /// Queue an input and print its id.
     Put {
         /// The conversation.
         conversation: String,
-        /// What it is, as JSON.
+        /// Input as JSON.
         body: String,
     },
-    /// Takes inputs out of the queue.
+    /// Take inputs out of the queue.
     Take {
         /// The conversation.
         conversation: String,
@@ -289,34 +289,34 @@ impl Input {
     }
 }
 
-/// Who owns a run.
+/// Leases on agent runs.
 #[derive(Subcommand)]
 pub enum Lease {
-    /// Takes a lease that is free or has run out, and prints its token.
+    /// Acquire a free or expired lease and print its token.
     Take {
         /// The conversation.
         conversation: String,
-        /// Who takes it.
+        /// Owner.
         owner: String,
-        /// For how many seconds.
+        /// Duration in seconds.
         #[arg(long, default_value_t = 60)]
         seconds: i64,
     },
-    /// Extends a lease that the token still holds.
+    /// Extend a lease.
     Renew {
         /// The conversation.
         conversation: String,
-        /// The token.
+        /// Token of the lease.
         token: i64,
-        /// For how many seconds from now.
+        /// Duration in seconds, from now.
         #[arg(long, default_value_t = 60)]
         seconds: i64,
     },
-    /// Gives a lease back.
+    /// Release a lease.
     Release {
         /// The conversation.
         conversation: String,
-        /// The token.
+        /// Token of the lease.
         token: i64,
     },
 }
@@ -344,7 +344,7 @@ impl Lease {
     }
 }
 
-/// Records a request to a model and prints its id.
+/// Record a request to a model and print its id.
 #[derive(Args)]
 pub struct Call {
     /// The conversation.
@@ -352,22 +352,22 @@ pub struct Call {
     /// The model.
     #[arg(long)]
     model: Option<String>,
-    /// answered, failed, stopped.
+    /// Outcome: answered, failed, stopped.
     #[arg(long, value_parser = word::<CallOutcome>, default_value = "answered")]
     outcome: CallOutcome,
-    /// The last message that it saw; the head if it is not given.
+    /// Last message in its context [default: the head].
     #[arg(long, value_name = "MESSAGE")]
     after: Option<String>,
-    /// Tokens sent.
+    /// Input tokens.
     #[arg(long, value_name = "N")]
     tokens_in: Option<i64>,
-    /// Tokens received.
+    /// Output tokens.
     #[arg(long, value_name = "N")]
     tokens_out: Option<i64>,
     /// Cost in millionths of your currency.
     #[arg(long, value_name = "N")]
     cost_micros: Option<i64>,
-    /// What was sent and the rest, as JSON.
+    /// Manifest as JSON: what was sent.
     #[arg(long, value_name = "JSON")]
     manifest: Option<String>,
 }
@@ -393,17 +393,17 @@ impl Call {
     }
 }
 
-/// What somebody is typing: prints it, keeps another text, or forgets it.
+/// Print, save or delete an unsent draft.
 #[derive(Args)]
 pub struct Draft {
     /// The conversation.
     conversation: String,
-    /// The text to keep.
+    /// Text to save.
     text: Option<String>,
-    /// Whose it is.
+    /// User of the draft.
     #[arg(long, default_value = "")]
     actor: String,
-    /// Forget it.
+    /// Delete the draft.
     #[arg(long, conflicts_with = "text")]
     clear: bool,
 }

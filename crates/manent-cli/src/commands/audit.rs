@@ -9,21 +9,21 @@ use manent::model::AuditActor;
 use manent::store::PAGE_MAX;
 use manent::store::system::{AuditQuery, AuditReport};
 
-/// Shows the audit log, the newest first: what admins did, exports, erasures, the use of keys.
+/// Show the audit log, newest first.
 ///
-/// Each line is chained to the one before, so that a line that was altered or taken away is found out.
+/// Each entry is chained to the previous one, so a changed or deleted entry is detected.
 #[derive(Args)]
 pub struct Audit {
-    /// Only what was done to this tenant, by its name or its id.
+    /// Only this tenant, by name or id.
     #[arg(long, value_name = "TENANT")]
     tenant: Option<String>,
-    /// Only lines before this one.
+    /// Only entries before this one.
     #[arg(long, value_name = "NUMBER")]
     before: Option<i64>,
-    /// How many lines.
+    /// Maximum number of entries.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
     limit: u32,
-    /// Check the whole chain instead, and print its end: keep it elsewhere to tell later that nothing was changed.
+    /// Verify the whole chain and print its last digest; store that elsewhere to detect later changes.
     #[arg(long)]
     verify: bool,
 }
@@ -73,7 +73,7 @@ impl Audit {
     }
 }
 
-/// Shows what was found when the chain was checked, to people; whoever wants JSON has it.
+/// Prints the result of the chain check as text.
 pub fn show_check(screen: &Screen, report: &AuditReport) -> Result<()> {
     if !screen.json {
         let (style, said) = match report.problems.is_empty() {

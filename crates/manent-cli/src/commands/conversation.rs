@@ -11,32 +11,32 @@ use manent::{
     OldBackups,
 };
 
-/// Names one conversation.
+/// Arguments that name one conversation.
 #[derive(Args)]
 pub struct One {
-    /// Its id, the beginning of it, its external id, or @last.
+    /// Id, unique prefix of an id, external id, or @last.
     conversation: String,
 }
 
-/// Begins a conversation and prints its id.
+/// Create a conversation and print its id.
 #[derive(Args)]
 pub struct New {
-    /// Its name.
+    /// Name.
     #[arg(default_value = "")]
     title: String,
-    /// What it is for: chat, agent, roleplay, group, channel.
+    /// Kind: chat, agent, roleplay, group, channel.
     #[arg(long, value_parser = word::<ConversationKind>, default_value = "chat")]
     kind: ConversationKind,
-    /// The project it belongs to.
+    /// Project.
     #[arg(long)]
     project: Option<String>,
-    /// A tag; may be given several times.
+    /// Tag (repeatable).
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
-    /// The id that your own system gives it; the same again answers the same conversation.
+    /// Id of the conversation in your own system; using it again returns the same conversation.
     #[arg(long, value_name = "ID")]
     external_id: Option<String>,
-    /// Whatever you want to keep with it, as JSON.
+    /// Metadata as JSON.
     #[arg(long, value_name = "JSON")]
     metadata: Option<String>,
 }
@@ -64,40 +64,40 @@ impl New {
     }
 }
 
-/// Lists conversations, pinned first, then the latest active.
+/// List conversations: pinned first, then most recently active.
 #[derive(Args)]
 pub struct List {
-    /// active, archived, trashed, importing; several with commas, or all.
+    /// active, archived, trashed, importing (comma-separated), or all.
     #[arg(long, value_delimiter = ',', default_value = "active")]
     status: Vec<String>,
-    /// Only of this kind.
+    /// Only this kind.
     #[arg(long, value_parser = word::<ConversationKind>)]
     kind: Option<ConversationKind>,
-    /// Only of this project.
+    /// Only this project.
     #[arg(long)]
     project: Option<String>,
     /// Only with this tag.
     #[arg(long)]
     tag: Option<String>,
-    /// Only by this creator.
+    /// Only this creator.
     #[arg(long, value_name = "ID")]
     creator: Option<String>,
-    /// Active since: a date, a time, yesterday, 7d.
+    /// Active since this time: 2026-11-16, yesterday, 7d.
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Active before.
+    /// Active before this time.
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// With this metadata: KEY or KEY=VALUE.
+    /// Only with this metadata: KEY or KEY=VALUE.
     #[arg(long, value_name = "KEY[=VALUE]")]
     meta: Option<String>,
-    /// With this text in the title.
+    /// Only with this text in the title.
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
-    /// How many; 0 for all.
+    /// Maximum number; 0 for all.
     #[arg(long, short = 'n', default_value_t = 50)]
     limit: u32,
-    /// Say only how many there are.
+    /// Print only the number of conversations.
     #[arg(long)]
     count: bool,
 }
@@ -170,14 +170,14 @@ impl List {
     }
 }
 
-/// Writes a number with commas between thousands.
+/// Formats a number with thousands separators.
 fn grouped(number: u32) -> String {
     let digits = number.to_string();
     let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
     groups.collect::<Vec<_>>().join(",")
 }
 
-/// Reads pages until there are enough; says whether there are more.
+/// Reads pages up to the limit; returns whether there are more.
 async fn all(desk: &Desk, query: ListQuery, limit: u32) -> Result<(Vec<Conversation>, bool)> {
     let wanted = if limit == 0 { usize::MAX } else { limit as usize };
     let (mut found, mut after): (Vec<Conversation>, Option<ListCursor>) = (Vec::new(), None);
@@ -212,7 +212,7 @@ fn row(conversation: &Conversation, desk: &Desk) -> Vec<Cell> {
     ]
 }
 
-/// Renames a conversation, by the rules for names that people type.
+/// Rename a conversation.
 #[derive(Args)]
 pub struct Rename {
     #[command(flatten)]
@@ -229,14 +229,14 @@ impl Rename {
     }
 }
 
-/// Adds and removes tags.
+/// Add and remove tags.
 #[derive(Args)]
 pub struct Tag {
     #[command(flatten)]
     one: One,
     /// Tags to add.
     add: Vec<String>,
-    /// A tag to remove; may be given several times.
+    /// Tag to remove (repeatable).
     #[arg(long, short, value_name = "TAG")]
     remove: Vec<String>,
 }
@@ -260,7 +260,7 @@ impl Tag {
     }
 }
 
-/// What is done to a conversation without another word.
+/// A status change without further arguments.
 #[derive(Clone, Copy)]
 pub enum Plain {
     Pin,
@@ -286,7 +286,7 @@ impl One {
     }
 }
 
-/// Destroys a conversation that is in the trash.
+/// Delete a conversation in the trash for good.
 #[derive(Args)]
 pub struct Purge {
     #[command(flatten)]
@@ -308,12 +308,12 @@ impl Purge {
     }
 }
 
-/// Destroys what was said, without a trace in the files, and prints a receipt of what went and what is kept.
+/// Erase content without a trace in the files, and print a receipt.
 #[derive(Args)]
 pub struct EraseArgs {
     #[command(flatten)]
     target: EraseTarget,
-    /// Also from the managed backups: a new one is taken, and those from before are removed.
+    /// Also erase it from managed backups: take a new backup and remove older ones.
     #[arg(long)]
     backups: bool,
 }
@@ -321,13 +321,13 @@ pub struct EraseArgs {
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 struct EraseTarget {
-    /// A conversation with everything in it.
+    /// A conversation with all its content.
     #[arg(long, value_name = "ID")]
     conversation: Option<String>,
-    /// A message, on every path that reaches it.
+    /// A message, on every branch.
     #[arg(long, value_name = "ID")]
     message: Option<String>,
-    /// Everything that an author wrote, by external id.
+    /// Everything an author wrote, by external id.
     #[arg(long, value_name = "ID")]
     author: Option<String>,
 }
@@ -363,24 +363,24 @@ impl EraseArgs {
     }
 }
 
-/// Changes what is said about a conversation.
+/// Change project, members, metadata or title of a conversation.
 #[derive(Args)]
 pub struct Set {
     #[command(flatten)]
     one: One,
-    /// The project it belongs to; an empty text takes it out.
+    /// Project; an empty value removes it.
     #[arg(long)]
     project: Option<String>,
-    /// Who takes part, as ID or ID=NAME; all of them.
+    /// Members as ID or ID=NAME; replaces the list.
     #[arg(long, value_name = "ID[=NAME]")]
     member: Vec<String>,
-    /// Metadata as JSON; an empty text takes it away.
+    /// Metadata as JSON; an empty value removes it.
     #[arg(long, value_name = "JSON")]
     metadata: Option<String>,
-    /// The title as it is, without the rules for names.
+    /// Title, without the restrictions of `rename`.
     #[arg(long)]
     title: Option<String>,
-    /// Only if the conversation still has this version.
+    /// Fail unless the conversation has this version.
     #[arg(long, value_name = "N")]
     version: Option<i64>,
 }
@@ -405,18 +405,18 @@ impl Set {
     }
 }
 
-/// Reads `id` or `id=name`.
+/// Parses `id` or `id=name`.
 pub fn author(text: &str) -> Author {
     let (id, name) = text.split_once('=').unwrap_or((text, ""));
     Author { id: id.to_owned(), name: name.to_owned() }
 }
 
-/// Reads a word that the model knows.
+/// Parses a value of an enum of the model.
 pub fn word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_value(text.into()).map_err(|error| error.to_string())
 }
 
-/// Writes a word as the model spells it.
+/// Formats a value of an enum of the model.
 pub fn spelled<T: serde::Serialize>(word: &T) -> String {
     serde_json::to_value(word).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }

@@ -15,19 +15,19 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// What standard input may hold when it is no stream of ours.
+/// Limit for standard input that is not our own format.
 const STDIN_MAX: u64 = 4 << 30;
 
-/// So many files that were left out are shown.
+/// Maximum number of listed files that were left out.
 const LEFT_OUT_SHOWN: usize = 10;
 
-/// Reads the name of a format.
+/// Parses the name of a format.
 pub fn format_named(name: &str) -> Result<&'static Format, String> {
     let known = || FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
     formats::format(name).ok_or_else(|| format!("there is no format {name}; there are {}", known()))
 }
 
-/// Opens what lies at a path.
+/// Opens the file or folder at a path.
 fn tree_at(path: &Path) -> Result<Box<dyn Tree + Send>> {
     match path.as_os_str() == "-" {
         true => Ok(tree::of("standard input", vec![("standard input".to_owned(), standard_input()?)])?),
@@ -35,7 +35,7 @@ fn tree_at(path: &Path) -> Result<Box<dyn Tree + Send>> {
     }
 }
 
-/// Lays standard input down in a file that goes with the program.
+/// Copies standard input into a temporary file.
 fn standard_input() -> Result<File> {
     let mut file = tempfile::tempfile().context("making a temporary file")?;
     let read = std::io::copy(&mut std::io::stdin().take(STDIN_MAX + 1), &mut file).context("reading standard input")?;
@@ -45,7 +45,7 @@ fn standard_input() -> Result<File> {
     Ok(file)
 }
 
-/// Takes in what lies at a path, and says what became of it.
+/// Imports the files at a path and reports the result.
 pub async fn import(
     database: &Database,
     screen: &Screen,
@@ -60,7 +60,7 @@ pub async fn import(
     report.with_context(|| format!("importing {}", path.display()))
 }
 
-/// Shows a report: a line for each conversation, then what was repaired and skipped.
+/// Prints a report: a line per conversation, then repairs and skipped records.
 pub fn show(screen: &Screen, report: &ImportedReport, explains: bool) -> Result<()> {
     for root in &report.roots {
         screen.done(&format!("{} generation {}: {}", root.format, root.generation, root.path));
@@ -101,7 +101,7 @@ fn cells(texts: impl IntoIterator<Item = String>) -> Vec<Cell> {
     texts.into_iter().map(Cell::new).collect()
 }
 
-/// What became of every kind of record, and what no noun holds.
+/// Record counts per kind, and unmapped fields.
 fn explain(screen: &Screen, report: &ImportedReport) -> Result<()> {
     let mut table = Table::new(&["RECORD", "READ", "MAPPED", "ASIDE", "REPORTED"], 0);
     for (record, counts) in &report.records {
@@ -150,7 +150,7 @@ async fn to_disk(
     Ok((exported, out.finish()?))
 }
 
-/// Writes the one file of an export to standard output; Markdown files follow each other there.
+/// Writes the single file of an export to standard output; Markdown files are concatenated.
 async fn to_standard_output(database: &Database, plan: &ExportPlan) -> Result<(Exported<()>, Vec<PathBuf>)> {
     let (out, exported) = database.export_tree(plan, Parcel::new()?).await?.split();
     let (files, mut bytes) = out.joined().context("keeping the export in a temporary file")?;
@@ -162,36 +162,36 @@ async fn to_standard_output(database: &Database, plan: &ExportPlan) -> Result<(E
     Ok((exported, vec![PathBuf::from("-"); files]))
 }
 
-/// Turns one program's files into another's, without a store.
+/// Convert files from one format to another, without a store.
 #[derive(Args)]
 pub struct Convert {
     /// A file or folder.
     from: PathBuf,
     /// A file, a folder, or a zip if the name ends in .zip; `-` writes one file to standard output.
     to: PathBuf,
-    /// What to write.
+    /// Output format.
     #[arg(long, short, value_parser = format_named)]
     format: &'static Format,
-    /// In which generation; the format's usual one if none is given.
+    /// Generation of the format [default: the newest].
     #[arg(long)]
     generation: Option<String>,
-    /// What is read, if it cannot be told from its content.
+    /// Input format, if it cannot be detected.
     #[arg(long = "as", value_name = "FORMAT", value_parser = format_named)]
     read_as: Option<&'static Format>,
-    /// Take out what looks like a key or a password.
+    /// Remove API keys and passwords.
     #[arg(long)]
     redact: bool,
-    /// Write over files that are there.
+    /// Overwrite existing files.
     #[arg(long)]
     force: bool,
 }
 
-/// Says how much `--redact` took out.
+/// Reports how much `--redact` removed.
 pub fn tell_redacted(screen: &Screen, count: u64) {
     screen.done(&format!("took out what looks like a key or a password: {count} places"));
 }
 
-/// What `--redact` asks for.
+/// The redaction that `--redact` selects.
 pub fn secrets(redact: bool) -> Secrets {
     if redact { Secrets::Remove } else { Secrets::Keep }
 }
@@ -215,7 +215,7 @@ impl Convert {
     }
 }
 
-/// What `import` says of several paths.
+/// JSON output of `import` for several paths.
 pub async fn import_all(
     desk: &Desk,
     paths: &[PathBuf],

@@ -12,10 +12,10 @@ use manent::store::PAGE_MAX;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 
-/// Keys of a tenant: what they may do, whom they act for, when they end.
+/// Create, list and revoke API keys.
 #[derive(Args)]
 pub struct Key {
-    /// The name or the id of the tenant.
+    /// Name or id of the tenant.
     #[arg(long, value_name = "TENANT", default_value = "default", global = true)]
     tenant: String,
     #[command(subcommand)]
@@ -24,31 +24,31 @@ pub struct Key {
 
 #[derive(Subcommand)]
 enum What {
-    /// Makes a key and prints it, this once.
+    /// Create a key and print its secret once.
     New {
-        /// What you call it.
+        /// Name of the key.
         name: String,
-        /// What it may do: read, append, manage (holds both), admin (holds all); several with commas between.
+        /// Scopes, comma-separated: read, append, manage (includes both), admin (includes all).
         #[arg(long, value_name = "SCOPES", value_delimiter = ',', default_value = "read,append")]
         scope: Vec<String>,
-        /// The user it acts for: it reaches only what they created or belong to.
+        /// Act for this user: only conversations that the user created or is a member of.
         #[arg(long, value_name = "ID")]
         user: Option<String>,
-        /// A project it is limited to; may be given several times.
+        /// Limit the key to a project (repeatable).
         #[arg(long, value_name = "PROJECT")]
         project: Vec<String>,
-        /// When it ends: 30d, 12h, 2027-01-01.
+        /// Expiry: 30d, 12h, 2027-01-01.
         #[arg(long, value_name = "WHEN")]
         expires: Option<String>,
-        /// How many requests a second it may send.
+        /// Rate limit in requests per second.
         #[arg(long, value_name = "N")]
         rate: Option<u32>,
     },
-    /// Lists keys, those that have ended as well; never their secrets.
+    /// List keys, including revoked ones, without secrets.
     List,
-    /// Ends a key, and with it every stream and session that was opened with it.
+    /// Revoke a key, and end its streams and sessions.
     Revoke {
-        /// Its id, or the key itself.
+        /// Id of the key, or the key itself.
         key: String,
     },
 }

@@ -9,41 +9,41 @@ use manent::store::{MemoriesQuery, OriginsQuery};
 use std::io::{Read, Write};
 use std::path::PathBuf;
 
-/// Small versioned things by kind and id: characters, templates, settings.
+/// Versioned JSON documents: characters, templates, settings.
 #[derive(Subcommand)]
 pub enum Document {
-    /// Writes the next version and prints its number.
+    /// Write the next version and print its number.
     Put {
-        /// What it is: character, template, settings.
+        /// Kind: character, template, settings.
         kind: String,
-        /// Its id inside the kind.
+        /// Name, unique within its kind.
         id: String,
-        /// The value, as JSON; `-` reads standard input.
+        /// Value as JSON; `-` reads standard input.
         body: String,
-        /// The project it belongs to.
+        /// Project.
         #[arg(long)]
         project: Option<String>,
     },
-    /// Prints the newest version.
+    /// Print the newest version.
     Get {
         /// What it is.
         kind: String,
         /// Its id.
         id: String,
     },
-    /// Lists the newest versions of a kind.
+    /// List the newest version of each document of a kind.
     List {
         /// What they are.
         kind: String,
     },
-    /// Lists every version, oldest first.
+    /// List all versions, oldest first.
     Versions {
         /// What it is.
         kind: String,
         /// Its id.
         id: String,
     },
-    /// Removes a document; its versions stay.
+    /// Remove a document; its versions are kept.
     Rm {
         /// What it is.
         kind: String,
@@ -71,35 +71,35 @@ impl Document {
     }
 }
 
-/// Texts to be remembered.
+/// Memories: texts in named collections.
 #[derive(Subcommand)]
 pub enum Memory {
-    /// Remembers a text and prints its id.
+    /// Store a text and print its id.
     Put {
-        /// The collection it lies in.
+        /// Collection.
         collection: String,
-        /// The text; `-` reads standard input.
+        /// Text; `-` reads standard input.
         text: String,
-        /// Replace this one.
+        /// Replace this memory.
         #[arg(long, value_name = "ID")]
         id: Option<MemoryId>,
-        /// The project it belongs to.
+        /// Project.
         #[arg(long)]
         project: Option<String>,
-        /// Whatever you want to keep with it, as JSON.
+        /// Metadata as JSON.
         #[arg(long, value_name = "JSON")]
         metadata: Option<String>,
     },
-    /// Forgets a text.
+    /// Remove a memory.
     Rm {
         /// The memory.
         memory: MemoryId,
     },
-    /// Lists memories in the order they were kept.
+    /// List memories, oldest first.
     List {
-        /// Only of this collection.
+        /// Only this collection.
         collection: Option<String>,
-        /// How many.
+        /// Maximum number.
         #[arg(long, short = 'n', default_value_t = 100)]
         limit: u32,
     },
@@ -128,15 +128,15 @@ impl Memory {
     }
 }
 
-/// Pictures and files, kept once by their SHA-256.
+/// Files, stored once under their SHA-256.
 #[derive(Subcommand)]
 pub enum Blob {
-    /// Keeps a file and prints the name of its bytes.
+    /// Store a file and print its SHA-256.
     Put {
-        /// The file; `-` reads standard input.
+        /// File; `-` reads standard input.
         file: PathBuf,
     },
-    /// Writes the bytes to standard output or to a file that is not there yet.
+    /// Write a blob to standard output or to a new file.
     Get {
         /// The SHA-256.
         sha256: String,
@@ -173,17 +173,17 @@ impl Blob {
     }
 }
 
-/// Files that were imported.
+/// Imported files.
 #[derive(Subcommand)]
 pub enum Source {
     /// Lists them.
     List,
-    /// Shows where objects of a file came from.
+    /// List the origins of the objects of a file.
     Origins {
         /// The file.
         source: SourceId,
     },
-    /// Shows what of a file nobody could read.
+    /// Show the quarantined bytes of a file.
     Quarantined {
         /// The file.
         source: SourceId,

@@ -1,4 +1,4 @@
-//! The commands, a file for each noun.
+//! The commands, one file per noun.
 
 pub mod about;
 pub mod append;
@@ -6,6 +6,7 @@ pub mod attached;
 pub mod audit;
 pub mod conversation;
 pub mod foreign;
+pub mod help;
 pub mod key;
 pub mod library;
 pub mod path;
@@ -26,7 +27,7 @@ use anyhow::Result;
 use clap::Subcommand;
 use conversation::Plain;
 
-/// What can be done.
+/// All commands.
 #[derive(Subcommand)]
 pub enum Command {
     Serve(serve::Serve),
@@ -38,80 +39,61 @@ pub enum Command {
     Append(append::Append),
     Rename(conversation::Rename),
     Tag(conversation::Tag),
-    /// Keeps a conversation at the top of the list.
+    /// Pin a conversation to the top of the list.
     Pin(conversation::One),
-    /// Lets a conversation go from the top of the list.
+    /// Unpin a conversation.
     Unpin(conversation::One),
-    /// Puts a conversation away; it is listed only when asked for.
+    /// Archive a conversation: it is no longer listed by default.
     Archive(conversation::One),
-    /// Puts a conversation into the trash.
+    /// Move a conversation to the trash.
     Rm(conversation::One),
-    /// Brings a conversation back from the trash or the archive.
+    /// Restore a conversation from the trash or the archive.
     Restore(conversation::One),
-    /// Shows an empty path; what was there stays on its branch.
+    /// Start with an empty path; the messages stay on their branch.
     Clear(conversation::One),
     Purge(conversation::Purge),
     Erase(conversation::EraseArgs),
     Set(conversation::Set),
-    /// Takes the last change back; again goes further back.
+    /// Undo the last change; repeat to go further back.
     Undo(path::Steps),
-    /// Does again what was undone last.
+    /// Redo the last undone change.
     Redo(path::Steps),
     Fork(path::Fork),
     Rewind(path::Rewind),
     Switch(path::Switch),
     Branches(path::Branches),
-    /// Shows a message with its place.
+    /// Show a message with its location.
     Message(path::OneMessage),
-    /// Shows the alternatives at the place of a message.
+    /// List the alternatives of a message.
     Siblings(path::OneMessage),
-    /// Shows the thread of replies that a message belongs to.
+    /// Show the thread of replies that contains a message.
     Thread(path::OneMessage),
     Edit(path::Edit),
     Regenerate(path::Regenerate),
     Insert(path::Insert),
-    /// Takes messages out of the shown path; they stay on the branch they were on.
+    /// Remove messages from the current path; they stay on their previous branch.
     Remove(path::Between),
-    /// Hides messages from the model; the reader still sees them.
+    /// Hide messages from the model; readers still see them.
     Hide(path::Between),
     Unhide(path::Unhide),
     Fold(attached::Fold),
     Draft(attached::Draft),
-    /// Ratings, labels and other things said about a message.
+    /// Add or remove ratings, labels and comments on messages.
     #[command(subcommand)]
     Note(attached::Note),
-    /// Named places in a conversation.
+    /// Set or remove named positions in a conversation.
     #[command(subcommand)]
     Bookmark(attached::Bookmark),
-    /// Named values that follow the branch.
+    /// Get or set values that belong to a position on a branch.
     #[command(subcommand)]
     State(attached::State),
-    /// Tool calls of runs.
+    /// Tool calls, events, inputs, leases and model calls of agent runs.
     #[command(subcommand)]
-    Tool(attached::Tool),
-    /// The log of a run.
-    #[command(subcommand)]
-    Event(attached::Event),
-    /// What waits for a run.
-    #[command(subcommand)]
-    Input(attached::Input),
-    /// Who owns a run.
-    #[command(subcommand)]
-    Lease(attached::Lease),
-    Call(attached::Call),
+    Run(RunCommand),
     Project(project::Project),
-    /// Small versioned things by kind and id: characters, templates, settings.
+    /// Documents, memories, blobs and imported files.
     #[command(subcommand)]
-    Document(library::Document),
-    /// Texts to be remembered.
-    #[command(subcommand)]
-    Memory(library::Memory),
-    /// Pictures and files, kept once by their SHA-256.
-    #[command(subcommand)]
-    Blob(library::Blob),
-    /// Files that were imported.
-    #[command(subcommand)]
-    Source(library::Source),
+    Library(LibraryCommand),
     Tenant(tenant::Tenant),
     User(user::User),
     Key(key::Key),
@@ -133,114 +115,153 @@ pub enum Command {
     Man(about::Man),
 }
 
-impl Command {
-    /// Does it.
-    pub async fn run(self, home: Home, screen: Screen) -> Result<()> {
-        // These need no store, or one that is not there yet.
-        let command = match self {
-            Self::Serve(command) => return command.run(&home).await,
-            Self::Tenant(command) => return command.run(&home, &screen).await,
-            Self::User(command) => return command.run(&home, &screen).await,
-            Self::Key(command) => return command.run(&home, &screen).await,
-            Self::Audit(command) => return command.run(&home, &screen).await,
-            Self::Backup(command) => return command.run(&home, &screen).await,
-            Self::RestoreBackup(command) => return command.run(&home, &screen).await,
-            Self::Config(command) => return command.run(&home, &screen),
-            Self::Token(command) => return command.run(&home),
-            Self::Completion(command) => return command.run(),
-            Self::Man(command) => return command.run(&screen),
-            Self::Convert(command) => return command.run(&screen).await,
-            Self::Verify(command) => return command.run(&home, &screen).await,
-            Self::Schema(command) => return command.run(&screen),
-            command => command,
-        };
-        if !command.begins() {
-            home.must_exist()?;
-        }
-        let database = home.open()?;
-        let desk = Desk { database, screen, now: jiff::Zoned::now(), backups: home.backups() };
-        let done = command.at(&desk).await;
-        let closed = desk.database.close().await;
-        done?;
-        Ok(closed?)
-    }
+/// Low-level commands for agent runs.
+#[derive(Subcommand)]
+pub enum RunCommand {
+    /// Tool calls and their states.
+    #[command(subcommand)]
+    Tool(attached::Tool),
+    /// Event log.
+    #[command(subcommand)]
+    Event(attached::Event),
+    /// Input queue.
+    #[command(subcommand)]
+    Input(attached::Input),
+    /// Leases on agent runs.
+    #[command(subcommand)]
+    Lease(attached::Lease),
+    Call(attached::Call),
+}
 
-    /// Says whether it may be the first command that a store sees.
-    fn begins(&self) -> bool {
-        matches!(
-            self,
-            Self::New(_) | Self::Import(_) | Self::Project(_) | Self::Document(_) | Self::Memory(_) | Self::Blob(_)
-        )
-    }
-
-    async fn at(self, desk: &Desk) -> Result<()> {
+impl RunCommand {
+    async fn run(self, desk: &Desk) -> Result<()> {
         match self {
-            Self::New(command) => command.run(desk).await,
-            Self::List(command) => command.run(desk).await,
-            Self::Show(command) => command.run(desk).await,
-            Self::Search(command) => command.run(desk).await,
-            Self::Append(command) => command.run(desk).await,
-            Self::Rename(command) => command.run(desk).await,
-            Self::Tag(command) => command.run(desk).await,
-            Self::Pin(one) => one.run(desk, Plain::Pin).await,
-            Self::Unpin(one) => one.run(desk, Plain::Unpin).await,
-            Self::Archive(one) => one.run(desk, Plain::Archive).await,
-            Self::Rm(one) => one.run(desk, Plain::Trash).await,
-            Self::Restore(one) => one.run(desk, Plain::Restore).await,
-            Self::Clear(one) => one.run(desk, Plain::Clear).await,
-            Self::Purge(command) => command.run(desk).await,
-            Self::Erase(command) => command.run(desk).await,
-            Self::Set(command) => command.run(desk).await,
-            Self::Undo(steps) => steps.undo(desk).await,
-            Self::Redo(steps) => steps.redo(desk).await,
-            Self::Fork(command) => command.run(desk).await,
-            Self::Rewind(command) => command.run(desk).await,
-            Self::Switch(command) => command.run(desk).await,
-            Self::Branches(command) => command.run(desk).await,
-            Self::Message(one) => one.message(desk).await,
-            Self::Siblings(one) => one.siblings(desk).await,
-            Self::Thread(one) => one.thread(desk).await,
-            Self::Edit(command) => command.run(desk).await,
-            Self::Regenerate(command) => command.run(desk).await,
-            Self::Insert(command) => command.run(desk).await,
-            Self::Remove(between) => between.remove(desk).await,
-            Self::Hide(between) => between.hide(desk).await,
-            Self::Unhide(command) => command.run(desk).await,
-            Self::Fold(command) => command.run(desk).await,
-            Self::Draft(command) => command.run(desk).await,
-            Self::Note(command) => command.run(desk).await,
-            Self::Bookmark(command) => command.run(desk).await,
-            Self::State(command) => command.run(desk).await,
             Self::Tool(command) => command.run(desk).await,
             Self::Event(command) => command.run(desk).await,
             Self::Input(command) => command.run(desk).await,
             Self::Lease(command) => command.run(desk).await,
             Self::Call(command) => command.run(desk).await,
-            Self::Project(command) => command.run(desk).await,
+        }
+    }
+}
+
+/// Content that does not belong to one conversation.
+#[derive(Subcommand)]
+pub enum LibraryCommand {
+    /// Versioned JSON documents: characters, templates, settings.
+    #[command(subcommand)]
+    Document(library::Document),
+    /// Memories: texts in named collections.
+    #[command(subcommand)]
+    Memory(library::Memory),
+    /// Files, stored once under their SHA-256.
+    #[command(subcommand)]
+    Blob(library::Blob),
+    /// Imported files.
+    #[command(subcommand)]
+    Source(library::Source),
+}
+
+impl LibraryCommand {
+    async fn run(self, desk: &Desk) -> Result<()> {
+        match self {
             Self::Document(command) => command.run(desk).await,
             Self::Memory(command) => command.run(desk).await,
             Self::Blob(command) => command.run(desk).await,
             Self::Source(command) => command.run(desk).await,
-            Self::Stats(command) => command.run(desk).await,
-            Self::Tail(command) => command.run(desk).await,
-            Self::Export(command) => command.run(desk).await,
-            Self::Import(command) => command.run(desk).await,
-            Self::Reindex(command) => command.run(desk).await,
-            Self::Doctor(command) => command.run(desk).await,
-            Self::Serve(_)
-            | Self::Tenant(_)
-            | Self::User(_)
-            | Self::Key(_)
-            | Self::Audit(_)
-            | Self::Verify(_)
-            | Self::Backup(_)
-            | Self::RestoreBackup(_)
-            | Self::Config(_)
-            | Self::Token(_)
-            | Self::Completion(_)
-            | Self::Man(_)
-            | Self::Convert(_)
-            | Self::Schema(_) => unreachable!("answered before the store was opened"),
+        }
+    }
+}
+
+/// Whether a command creates the store if there is none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Store {
+    Existing,
+    CreateIfMissing,
+}
+
+/// Opens the store, runs a command on it and closes it.
+async fn on_store(home: Home, screen: Screen, store: Store, work: impl AsyncFnOnce(&Desk) -> Result<()>) -> Result<()> {
+    if store == Store::Existing {
+        home.must_exist()?;
+    }
+    let desk = Desk { database: home.open()?, screen, now: jiff::Zoned::now(), backups: home.backups() };
+    let done = work(&desk).await;
+    let closed = desk.database.close().await;
+    done?;
+    Ok(closed?)
+}
+
+impl Command {
+    /// Runs the command.
+    pub async fn run(self, home: Home, screen: Screen) -> Result<()> {
+        use Store::{CreateIfMissing, Existing};
+        macro_rules! on {
+            ($store:ident, $command:ident.$run:ident($($argument:expr)?)) => {
+                on_store(home, screen, $store, async |desk| $command.$run(desk $(, $argument)?).await).await
+            };
+        }
+        match self {
+            // These open no store, or other ones.
+            Self::Serve(command) => command.run(&home).await,
+            Self::Tenant(command) => command.run(&home, &screen).await,
+            Self::User(command) => command.run(&home, &screen).await,
+            Self::Key(command) => command.run(&home, &screen).await,
+            Self::Audit(command) => command.run(&home, &screen).await,
+            Self::Backup(command) => command.run(&home, &screen).await,
+            Self::RestoreBackup(command) => command.run(&home, &screen).await,
+            Self::Verify(command) => command.run(&home, &screen).await,
+            Self::Config(command) => command.run(&home, &screen),
+            Self::Token(command) => command.run(&home),
+            Self::Completion(command) => command.run(),
+            Self::Man(command) => command.run(&screen),
+            Self::Convert(command) => command.run(&screen).await,
+            Self::Schema(command) => command.run(&screen),
+            Self::New(command) => on!(CreateIfMissing, command.run()),
+            Self::Import(command) => on!(CreateIfMissing, command.run()),
+            Self::Project(command) => on!(CreateIfMissing, command.run()),
+            Self::Library(command) => on!(CreateIfMissing, command.run()),
+            Self::List(command) => on!(Existing, command.run()),
+            Self::Show(command) => on!(Existing, command.run()),
+            Self::Search(command) => on!(Existing, command.run()),
+            Self::Append(command) => on!(Existing, command.run()),
+            Self::Rename(command) => on!(Existing, command.run()),
+            Self::Tag(command) => on!(Existing, command.run()),
+            Self::Pin(one) => on!(Existing, one.run(Plain::Pin)),
+            Self::Unpin(one) => on!(Existing, one.run(Plain::Unpin)),
+            Self::Archive(one) => on!(Existing, one.run(Plain::Archive)),
+            Self::Rm(one) => on!(Existing, one.run(Plain::Trash)),
+            Self::Restore(one) => on!(Existing, one.run(Plain::Restore)),
+            Self::Clear(one) => on!(Existing, one.run(Plain::Clear)),
+            Self::Purge(command) => on!(Existing, command.run()),
+            Self::Erase(command) => on!(Existing, command.run()),
+            Self::Set(command) => on!(Existing, command.run()),
+            Self::Undo(steps) => on!(Existing, steps.undo()),
+            Self::Redo(steps) => on!(Existing, steps.redo()),
+            Self::Fork(command) => on!(Existing, command.run()),
+            Self::Rewind(command) => on!(Existing, command.run()),
+            Self::Switch(command) => on!(Existing, command.run()),
+            Self::Branches(command) => on!(Existing, command.run()),
+            Self::Message(one) => on!(Existing, one.message()),
+            Self::Siblings(one) => on!(Existing, one.siblings()),
+            Self::Thread(one) => on!(Existing, one.thread()),
+            Self::Edit(command) => on!(Existing, command.run()),
+            Self::Regenerate(command) => on!(Existing, command.run()),
+            Self::Insert(command) => on!(Existing, command.run()),
+            Self::Remove(between) => on!(Existing, between.remove()),
+            Self::Hide(between) => on!(Existing, between.hide()),
+            Self::Unhide(command) => on!(Existing, command.run()),
+            Self::Fold(command) => on!(Existing, command.run()),
+            Self::Draft(command) => on!(Existing, command.run()),
+            Self::Note(command) => on!(Existing, command.run()),
+            Self::Bookmark(command) => on!(Existing, command.run()),
+            Self::State(command) => on!(Existing, command.run()),
+            Self::Run(command) => on!(Existing, command.run()),
+            Self::Stats(command) => on!(Existing, command.run()),
+            Self::Tail(command) => on!(Existing, command.run()),
+            Self::Export(command) => on!(Existing, command.run()),
+            Self::Reindex(command) => on!(Existing, command.run()),
+            Self::Doctor(command) => on!(Existing, command.run()),
         }
     }
 }

@@ -10,7 +10,7 @@ use manent::model::{BranchId, FoldId};
 use manent::store::Scope;
 use manent::{ConversationDraft, Stretch, Tail, UndoStep};
 
-/// Shows the branches of a conversation.
+/// List the branches of a conversation.
 #[derive(Args)]
 pub struct Branches {
     /// The conversation.
@@ -38,14 +38,14 @@ impl Branches {
     }
 }
 
-/// Goes on from an earlier message: a new branch, or with --new a new conversation. Nothing is copied.
+/// Continue from an earlier message: on a new branch, or with --new in a new conversation. Nothing is copied.
 #[derive(Args)]
 pub struct Fork {
     /// The conversation.
     conversation: String,
-    /// The last message that both have.
+    /// Last common message.
     after: String,
-    /// Make a new conversation with this title, and print its id.
+    /// Create a conversation with this title and print its id.
     #[arg(long, value_name = "TITLE", conflicts_with = "text")]
     new: Option<String>,
     #[command(flatten)]
@@ -68,12 +68,12 @@ impl Fork {
     }
 }
 
-/// Shows the conversation up to a message; what is appended next forks there.
+/// Move the head back to a message; the next append creates a branch there.
 #[derive(Args)]
 pub struct Rewind {
     /// The conversation.
     conversation: String,
-    /// The last message that is shown.
+    /// New last message of the current path.
     message: String,
 }
 
@@ -85,12 +85,12 @@ impl Rewind {
     }
 }
 
-/// Shows another branch: that of a message, or one by its id.
+/// Switch to the branch of a message, or to a branch by its id.
 #[derive(Args)]
 pub struct Switch {
     /// The conversation.
     conversation: String,
-    /// A message or a branch.
+    /// Message or branch.
     to: String,
 }
 
@@ -105,7 +105,7 @@ impl Switch {
     }
 }
 
-/// Puts another message in the place of one; the old one stays as an alternative.
+/// Replace a message; the old one stays as an alternative.
 #[derive(Args)]
 pub struct Edit {
     /// The conversation.
@@ -114,7 +114,7 @@ pub struct Edit {
     message: String,
     #[command(flatten)]
     said: Said,
-    /// Keep the messages behind it.
+    /// Keep the following messages on the path.
     #[arg(long)]
     keep_tail: bool,
 }
@@ -128,7 +128,7 @@ impl Edit {
     }
 }
 
-/// Puts another answer in the place of one, and shows it.
+/// Store another answer as the current alternative.
 #[derive(Args)]
 pub struct Regenerate {
     /// The conversation.
@@ -147,12 +147,12 @@ impl Regenerate {
     }
 }
 
-/// Puts a message into the middle; what stood behind follows it.
+/// Insert a message; the following messages come after it.
 #[derive(Args)]
 pub struct Insert {
     /// The conversation.
     conversation: String,
-    /// The message before it, or `start`.
+    /// Previous message, or `start`.
     after: String,
     #[command(flatten)]
     said: Said,
@@ -170,14 +170,14 @@ impl Insert {
     }
 }
 
-/// Messages from the first to the last.
+/// A range of messages.
 #[derive(Args)]
 pub struct Between {
     /// The conversation.
     conversation: String,
     /// The first message.
     first: String,
-    /// The last message; the first if it is not given.
+    /// Last message [default: the first].
     last: Option<String>,
 }
 
@@ -191,26 +191,26 @@ impl Between {
         Ok(Stretch { first, last })
     }
 
-    /// Takes them out of the shown path.
+    /// Removes the messages from the current path.
     pub async fn remove(self, desk: &Desk) -> Result<()> {
         let id = desk.conversation(&self.conversation).await?;
         desk.database.remove(id, self.stretch(desk).await?).await?;
         desk.changed(id, "removed messages from").await
     }
 
-    /// Hides them from the model and prints the fold that does it.
+    /// Hides the messages from the model and prints the id of the fold.
     pub async fn hide(self, desk: &Desk) -> Result<()> {
         let id = desk.conversation(&self.conversation).await?;
         desk.made(&[desk.database.hide(id, self.stretch(desk).await?).await?])
     }
 }
 
-/// Shows the model again what a fold hid.
+/// Disable a fold: the model sees its messages again.
 #[derive(Args)]
 pub struct Unhide {
     /// The fold.
     fold: FoldId,
-    /// Put it in force again instead.
+    /// Enable the fold again.
     #[arg(long)]
     again: bool,
 }
@@ -229,54 +229,54 @@ impl Unhide {
 /// A message.
 #[derive(Args)]
 pub struct OneMessage {
-    /// Its id, the beginning of it, or @last.
+    /// Id, unique prefix of an id, or @last.
     message: String,
 }
 
 impl OneMessage {
-    /// Shows it with its place.
+    /// Shows the message with its location.
     pub async fn message(self, desk: &Desk) -> Result<()> {
         let id = desk.message(&self.message).await?;
         desk.screen.json(&desk.database.message(id).await?)
     }
 
-    /// Shows the alternatives at its place.
+    /// Shows the alternatives of the message.
     pub async fn siblings(self, desk: &Desk) -> Result<()> {
         let id = desk.message(&self.message).await?;
         desk.screen.json(&desk.database.siblings(id).await?)
     }
 
-    /// Shows the thread of replies that it belongs to.
+    /// Shows the thread of replies that contains the message.
     pub async fn thread(self, desk: &Desk) -> Result<()> {
         let id = desk.message(&self.message).await?;
         desk.screen.json(&desk.database.thread(id).await?)
     }
 }
 
-/// Whose last change is meant.
+/// Scope of an undo.
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 pub struct Steps {
-    /// The last change of this conversation: its id, the beginning of it, its external id, or @last.
+    /// Conversation: id, unique prefix of an id, external id, or @last.
     conversation: Option<String>,
-    /// The last change of a project, document or memory.
+    /// Changes of projects, documents and memories.
     #[arg(long)]
-    beside: bool,
-    /// The last change of the whole store, whatever it is.
+    workspace: bool,
+    /// All changes of the store.
     #[arg(long)]
     any: bool,
 }
 
 impl Steps {
     async fn scope(&self, desk: &Desk) -> Result<Scope> {
-        Ok(match (&self.conversation, self.beside) {
+        Ok(match (&self.conversation, self.workspace) {
             (Some(text), _) => Scope::Conversation(desk.conversation(text).await?),
             (None, true) => Scope::Beside,
             (None, false) => Scope::Everything,
         })
     }
 
-    /// Takes the last change back.
+    /// Undoes the last change.
     pub async fn undo(self, desk: &Desk) -> Result<()> {
         let scope = self.scope(desk).await?;
         let step = desk.database.undo_steps(scope.clone()).await?.undo;
@@ -284,7 +284,7 @@ impl Steps {
         done(desk, "undone", &scope, step, committed.position).await
     }
 
-    /// Does again what was undone last.
+    /// Redo the last undone change.
     pub async fn redo(self, desk: &Desk) -> Result<()> {
         let scope = self.scope(desk).await?;
         let step = desk.database.undo_steps(scope.clone()).await?.redo;
@@ -293,7 +293,7 @@ impl Steps {
     }
 }
 
-/// Says what was undone or redone, and where.
+/// Reports what was undone or redone.
 async fn done(desk: &Desk, word: &str, scope: &Scope, step: Option<UndoStep>, position: i64) -> Result<()> {
     let kinds = step.map(|step| step.kinds).unwrap_or_default();
     if desk.screen.json {

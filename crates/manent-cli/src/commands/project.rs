@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use manent::ProjectPatch;
 
-/// Projects: a name, instructions and facts that several conversations share.
+/// Create, list and change projects.
 #[derive(Args)]
 pub struct Project {
     #[command(subcommand)]
@@ -15,24 +15,24 @@ pub struct Project {
 
 #[derive(Subcommand)]
 enum What {
-    /// Makes a project and prints its id.
+    /// Create a project and print its id.
     New {
-        /// Its name.
+        /// Name.
         name: String,
-        /// What every conversation in it begins with.
+        /// Common beginning of all conversations.
         #[arg(long, default_value = "")]
         instructions: String,
     },
-    /// Lists projects.
+    /// List projects.
     List,
-    /// Shows a project.
+    /// Show a project.
     Show {
-        /// Its id or the beginning of it.
+        /// Id or unique prefix of an id.
         project: String,
     },
-    /// Changes a project.
+    /// Change a project.
     Edit {
-        /// Its id or the beginning of it.
+        /// Id or unique prefix of an id.
         project: String,
         /// A new name.
         #[arg(long)]
@@ -40,19 +40,19 @@ enum What {
         /// New instructions.
         #[arg(long)]
         instructions: Option<String>,
-        /// A fact as KEY=TEXT; without a text it goes.
+        /// Fact as KEY=TEXT; without text it is removed.
         #[arg(long, value_name = "KEY[=TEXT]")]
         fact: Vec<String>,
-        /// Metadata as JSON; an empty text takes it away.
+        /// Metadata as JSON; an empty value removes it.
         #[arg(long, value_name = "JSON")]
         metadata: Option<String>,
-        /// Only if the project still has this version.
+        /// Fail unless the project has this version.
         #[arg(long, value_name = "N")]
         version: Option<i64>,
     },
-    /// Removes a project from the list; its conversations stay.
+    /// Remove a project; its conversations are kept.
     Rm {
-        /// Its id or the beginning of it.
+        /// Id or unique prefix of an id.
         project: String,
     },
 }

@@ -5,20 +5,20 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use manent::formats::tables;
 
-/// Prints the statements that make the tables of a format.
+/// Print the SQL schema of a format.
 #[derive(Args)]
 pub struct Schema {
     /// The format.
     format: Tables,
-    /// The database that is to run them.
+    /// Target database.
     #[arg(long, value_enum, default_value_t = Dialect::Sqlite)]
     dialect: Dialect,
-    /// With the table of projects, which the design names and leaves open.
+    /// Include the table of projects.
     #[arg(long)]
     project: bool,
 }
 
-/// Formats that are tables.
+/// Formats that are SQL tables.
 #[derive(Clone, Copy, ValueEnum)]
 enum Tables {
     ConversationTables,

@@ -17,10 +17,10 @@ use manent::{
 use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
 
-/// What was found.
+/// Results of a search.
 pub const HIT: Style = AnsiColor::Yellow.on_default().bold().underline();
 
-/// Finds messages, and conversations by their names and tags.
+/// Search messages, titles and tags.
 #[derive(Args)]
 #[command(after_help = "Words that all must be there, \"a phrase\", -not, one OR other, ( ), begin*, and filters: \
                         role: kind: tag: project: model: tool: meta.KEY: before: after: in:title has:tool|media|code.\n\
@@ -28,42 +28,42 @@ pub const HIT: Style = AnsiColor::Yellow.on_default().bold().underline();
                         after:7d'\n\
                         Finding nothing is no failure: the exit code is 0. It is 2 for a query that cannot be read.")]
 pub struct Search {
-    /// What to look for; several words are one query.
+    /// Query; several arguments are joined.
     #[arg(required_unless_present = "interactive")]
     query: Vec<String>,
-    /// Type, see what is found as you type, choose, open.
+    /// Search interactively: type, choose, open.
     #[arg(long, short, conflicts_with_all = ["group", "count", "after", "json"])]
     interactive: bool,
-    /// newest: the newest first; relevance: the best first, among the newest 500.
+    /// newest, or relevance (best of the newest 500 matches).
     #[arg(long, value_parser = word::<SearchOrder>, default_value = "newest")]
     order: SearchOrder,
-    /// The first hit of each conversation, and how many it has.
+    /// Show the first hit and the number of hits per conversation.
     #[arg(long)]
     group: bool,
     /// Only in this conversation.
     #[arg(long = "in", value_name = "CONVERSATION")]
     within: Option<String>,
-    /// Also in the trash.
+    /// Include the trash.
     #[arg(long)]
     trashed: bool,
-    /// Also what is not on the shown path.
+    /// Include messages that are not on the current path.
     #[arg(long)]
     branches: bool,
-    /// Also what models thought.
+    /// Include reasoning.
     #[arg(long)]
     reasoning: bool,
-    /// How many; 0 for all.
+    /// Maximum number; 0 for all.
     #[arg(long, short = 'n', default_value_t = 20)]
     limit: u32,
-    /// Behind this place, which the last page named.
+    /// Continue from this cursor of the previous page.
     #[arg(long, value_name = "CURSOR")]
     after: Option<SearchCursor>,
-    /// Say only how many there are, up to a thousand.
+    /// Print only the number of hits, up to 1,000.
     #[arg(long)]
     count: bool,
 }
 
-/// A query that cannot be read, with a mark under the place.
+/// A syntax error in a query, with a mark under its position.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", pointed(query, problem))]
 pub struct Misread {
@@ -136,7 +136,7 @@ async fn search(desk: &Desk, query: &SearchQuery) -> Result<Found> {
     })
 }
 
-/// Reads pages until there are enough.
+/// Reads pages up to the limit.
 async fn all(desk: &Desk, mut query: SearchQuery, limit: u32) -> Result<Found> {
     let wanted = if limit == 0 { usize::MAX } else { limit as usize };
     query.limit = wanted.min(HITS_MAX as usize) as u32;
@@ -154,7 +154,7 @@ async fn all(desk: &Desk, mut query: SearchQuery, limit: u32) -> Result<Found> {
     Ok(found)
 }
 
-/// What is to be known besides the hits.
+/// Notes below the hits: index coverage, timeout.
 fn remarks(found: &Found) -> Vec<String> {
     let mut remarks = Vec::new();
     if let Some(next) = found.next {
@@ -170,7 +170,7 @@ fn remarks(found: &Found) -> Vec<String> {
     remarks
 }
 
-/// One line a hit, for other programs.
+/// One line per hit, for other programs.
 fn table(found: &Found) -> Table {
     let mut table = Table::new(&["CONVERSATION", "MESSAGE", "TIME", "ROLE", "TITLE", "TEXT"], 5);
     for hit in &found.hits {
@@ -187,7 +187,7 @@ fn table(found: &Found) -> Table {
     table
 }
 
-/// The hits under the names of their conversations, for people.
+/// Hits grouped under the titles of their conversations.
 fn rendered(desk: &Desk, found: &Found, remarks: &[String]) -> String {
     let (mut text, mut heading) = (String::new(), None);
     for hit in &found.hits {
@@ -225,7 +225,7 @@ fn rendered(desk: &Desk, found: &Found, remarks: &[String]) -> String {
     text
 }
 
-/// The words around what was found, on one line.
+/// The snippet on one line.
 pub fn snippet(hit: &Hit, style: Style) -> Line {
     let mut line = Line::default();
     if hit.snippet.before {
@@ -238,7 +238,7 @@ pub fn snippet(hit: &Hit, style: Style) -> Line {
     line
 }
 
-/// Who speaks, or what else was found.
+/// Role of the message, or kind of the hit.
 pub fn role_of(hit: &Hit) -> &str {
     match (&hit.role, hit.field) {
         (Some(role), _) => role,
@@ -248,7 +248,7 @@ pub fn role_of(hit: &Hit) -> &str {
     }
 }
 
-/// Where a hit stands, when it was said, and what is unusual about it.
+/// Location, time and flags of a hit.
 pub fn about(hit: &Hit, now: &Zoned) -> String {
     let mut facts = vec![moment::ago(hit.time, now)];
     facts.extend(hit.author.as_ref().map(|author| {
@@ -274,9 +274,9 @@ pub fn about(hit: &Hit, now: &Zoned) -> String {
     facts.join(" · ")
 }
 
-/// Says what is wrong with a query, and shows where.
+/// Formats a syntax error with its position.
 fn pointed(query: &str, problem: &QueryProblem) -> String {
-    /// So much of a long query is shown before and behind the place.
+    /// Number of characters shown around the position in a long query.
     const AROUND: usize = 30;
     let skipped = problem.at.saturating_sub(AROUND);
     let before = one_line(&query.chars().skip(skipped).take(problem.at - skipped).collect::<String>());

@@ -12,37 +12,37 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 
-/// Answers the API and shows the page, on this machine only unless told otherwise.
+/// Run the HTTP server with the API and the page. By default it listens on this machine only.
 #[derive(Args)]
 pub struct Serve {
-    /// Where to listen; port 0 takes a free one.
+    /// Address to listen on; port 0 selects a free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7317", env = "MANENT_LISTEN")]
     listen: SocketAddr,
-    /// Another name by which it may be called.
+    /// Additional `Host` name to accept.
     #[arg(long, value_name = "NAME")]
-    host: Vec<String>,
+    allow_host: Vec<String>,
     /// Open the page in a browser.
     #[arg(long, short)]
     open: bool,
-    /// Where backups go.
+    /// Folder for backups.
     #[arg(long, value_name = "FOLDER")]
     backups: Option<PathBuf>,
-    /// How many backups are kept.
+    /// Number of backups to keep.
     #[arg(long, value_name = "N", default_value_t = 7)]
     backups_keep: usize,
     /// Hours between backups.
     #[arg(long, value_name = "HOURS", default_value_t = 24)]
     backups_every: u64,
-    /// Take no backups.
+    /// Disable backups.
     #[arg(long, conflicts_with = "backups")]
     no_backups: bool,
-    /// Requests a second of a key that says nothing else; twice as many at once.
+    /// Default rate limit per API key, in requests per second (burst: twice that).
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
     key_rate: u32,
-    /// Requests a second with keys from one address; twice as many at once.
+    /// Rate limit per address, in requests per second (burst: twice that).
     #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..))]
     address_rate: u32,
-    /// Refused keys and tokens a second from one address; ten times as many at once.
+    /// Rate limit for invalid keys and tokens per address, per second (burst: ten times that).
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     refusal_rate: u32,
     /// Write the log as JSON lines.
@@ -65,7 +65,7 @@ impl Serve {
         };
         let options = ServeOptions {
             listen: self.listen,
-            hosts: self.host,
+            hosts: self.allow_host,
             home: home.folder.clone(),
             backups: (!self.no_backups).then_some(plan),
             limits: Limits {
@@ -97,7 +97,7 @@ fn rate(per_second: u32) -> Rate {
     Rate { per_second, burst: per_second.saturating_mul(2) }
 }
 
-/// A file that sends a browser on to the login link; it is removed when this is dropped.
+/// A private file that redirects a browser to the login link; removed on drop.
 struct LoginFile(PathBuf);
 
 impl Drop for LoginFile {
@@ -107,11 +107,11 @@ impl Drop for LoginFile {
     }
 }
 
-/// How long a browser has to read the file.
+/// Time until the file is removed.
 const LOGIN_FILE: Duration = Duration::from_secs(60);
 
-/// Opens a browser. The link holds the token, and arguments of a process can be read by every user of the machine: so the
-/// browser gets the name of a file that only its owner can read, and the link is in there.
+/// Opens a browser. The link contains the token, and every user of the machine can read process arguments, so the
+/// browser is given the name of a private file that contains the link.
 fn open_browser(folder: &Path, link: &str) -> Result<LoginFile> {
     let file = LoginFile(folder.join("open.html"));
     // The token is letters, digits, `_` and `-` where we made it; one that was chosen may hold anything.
@@ -142,7 +142,7 @@ fn start_log(json: bool) {
     }
 }
 
-/// Waits until somebody wants the program to end.
+/// Waits for SIGINT or SIGTERM.
 pub async fn ended() {
     #[cfg(unix)]
     {

@@ -12,42 +12,42 @@ use manent::{Conversation, ConversationId, Message, MessageId, MessageStatus, Pa
 use std::collections::HashMap;
 use std::fmt::Write;
 
-/// Shows a conversation.
+/// Show the messages of a conversation.
 #[derive(Args)]
 pub struct Show {
-    /// Its id, the beginning of it, its external id, or @last; @last if none is given, or the one of --around.
+    /// Id, unique prefix of an id, external id, or @last (default; with --around, the conversation of that message).
     conversation: Option<String>,
-    /// How many messages; 0 for all.
+    /// Maximum number of messages; 0 for all.
     #[arg(long, short = 'n', default_value_t = 50)]
     limit: u32,
-    /// Begin before this message instead of at the end.
+    /// Start before this message instead of at the end.
     #[arg(long, value_name = "MESSAGE")]
     from: Option<String>,
-    /// Go towards the end instead of the start.
+    /// Read towards the end.
     #[arg(long)]
     forward: bool,
-    /// This message, with the two before it and what follows.
+    /// This message, the two before it, and the following ones.
     #[arg(long, value_name = "MESSAGE", conflicts_with_all = ["from", "forward", "branch"])]
     around: Option<String>,
-    /// The path of this branch instead of the shown one.
+    /// Path of this branch instead of the current path.
     #[arg(long, value_name = "BRANCH")]
     branch: Option<BranchId>,
-    /// Unfold tool calls and reasoning.
+    /// Expand tool calls and reasoning.
     #[arg(long, short)]
     all: bool,
-    /// Print the first code block and nothing else.
+    /// Print only the first code block.
     #[arg(long, short = 'x')]
     extract: bool,
-    /// What is attached to it, as JSON: notes, state, folds, calls.
+    /// Print notes, bookmarks, state, folds, calls and inputs as JSON.
     #[arg(long)]
     attached: bool,
 }
 
-/// So much of what leads to a message is shown with it; more would push it off the screen.
+/// Number of messages shown before the requested one, so that it stays on the screen.
 const BEFORE: u32 = 2;
 
 impl Show {
-    /// Shows a conversation at a message, or its end.
+    /// Shows a conversation at a message, or at its end.
     pub fn at(conversation: ConversationId, message: Option<MessageId>) -> Self {
         Self {
             conversation: Some(conversation.to_string()),
@@ -98,7 +98,7 @@ impl Show {
         desk.screen.page(&self.rendered(desk, &conversation, &window, &branches, place))
     }
 
-    /// Reads what stands around a message; the store follows its own branch if it is not on the shown path.
+    /// Reads the messages around a message, on its own branch if it is not on the current path.
     async fn window_around(&self, desk: &Desk, id: ConversationId, placed: &Placed) -> Result<Window> {
         let message = placed.message.id;
         let after = self.limit.saturating_sub(BEFORE + 1).clamp(1, 500);
@@ -110,7 +110,7 @@ impl Show {
         Ok(Window { messages, more: before.more })
     }
 
-    /// Reads pages until there are enough.
+    /// Reads pages up to the limit.
     async fn window(&self, desk: &Desk, conversation: &Conversation) -> Result<Window> {
         let wanted = if self.limit == 0 { usize::MAX } else { self.limit as usize };
         let mut from = match &self.from {
@@ -228,7 +228,7 @@ impl Show {
     }
 }
 
-/// What is shown, as JSON.
+/// JSON output of `show`.
 #[derive(serde::Serialize)]
 struct Shown<'a> {
     conversation: &'a Conversation,
@@ -262,7 +262,7 @@ fn head(desk: &Desk, conversation: &Conversation) -> String {
     text
 }
 
-/// How a role looks.
+/// Style of a role.
 pub fn role_style(role: &str) -> Style {
     match role {
         "user" => AnsiColor::Green.on_default().bold(),
@@ -282,7 +282,7 @@ fn indented(text: &mut String, words: &str) {
     }
 }
 
-/// Returns what stands between the first pair of code fences.
+/// Returns the content of the first code block.
 fn first_code(message: &Message) -> Option<String> {
     let words = message.content.body.words();
     let (_, rest) = words.split_once("```")?;

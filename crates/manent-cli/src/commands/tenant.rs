@@ -12,7 +12,7 @@ use manent::store::system::{AuditDraft, By};
 use manent::{Erasure, ExportSelection, Tenants};
 use std::path::PathBuf;
 
-/// Tenants: each has a store, users and keys of its own, and nobody sees another's words.
+/// Create, list, suspend and erase tenants.
 #[derive(Args)]
 pub struct Tenant {
     #[command(subcommand)]
@@ -21,39 +21,39 @@ pub struct Tenant {
 
 #[derive(Subcommand)]
 enum What {
-    /// Makes a tenant with an empty store and prints its id.
+    /// Create a tenant with an empty store and print its id.
     New {
-        /// Its name.
+        /// Name.
         name: String,
     },
-    /// Lists tenants.
+    /// List tenants.
     List,
-    /// Lets nobody of a tenant in any more; everything is kept.
+    /// Suspend a tenant: reject its requests; data is kept.
     Suspend {
-        /// Its name or its id.
+        /// Name or id.
         tenant: String,
     },
-    /// Lets the people of a tenant in again.
+    /// Resume a suspended tenant.
     Resume {
-        /// Its name or its id.
+        /// Name or id.
         tenant: String,
     },
-    /// Writes everything of a tenant as JSON lines.
+    /// Export a tenant as JSON lines.
     Export {
-        /// Its name or its id.
+        /// Name or id.
         tenant: String,
-        /// The file; standard output if none is given.
+        /// File [default: standard output].
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Destroys a tenant with its index, backups, users and keys, and prints a receipt.
+    /// Erase a tenant with its store, backups, users and keys, and print a receipt.
     Erase {
-        /// Its name or its id.
+        /// Name or id.
         tenant: String,
     },
 }
 
-/// Whoever runs commands on this machine.
+/// The audit actor of commands on this machine.
 pub fn operator() -> By {
     By::actor(AuditActor::Operator)
 }
@@ -136,7 +136,7 @@ async fn list(tenants: &Tenants, screen: &Screen) -> Result<()> {
     screen.table(&table)
 }
 
-/// Shows what an erasure removed.
+/// Prints the receipt of an erasure.
 pub fn show_receipt(screen: &Screen, erasure: &Erasure) -> Result<()> {
     if screen.json {
         return screen.json(erasure);

@@ -14,10 +14,10 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// The name of our own lines.
+/// The name of our own JSON lines format.
 const OURS: &str = "manent";
 
-/// Our own lines, or a format of another program.
+/// Our own JSON lines, or a format of another program.
 #[derive(Clone, Copy)]
 enum Wanted {
     Ours,
@@ -31,31 +31,31 @@ fn wanted(name: &str) -> Result<Wanted, String> {
     }
 }
 
-/// Writes conversations: as JSON lines that an import takes in without loss, or in another program's format.
+/// Export conversations as JSON lines (without loss) or in the format of another program.
 #[derive(Args)]
 pub struct Export {
-    /// Which conversations; everything if none is given.
+    /// Conversations [default: all].
     conversations: Vec<String>,
-    /// Everything, said aloud.
+    /// Export everything (default).
     #[arg(long, conflicts_with = "conversations")]
     all: bool,
-    /// Those in which a search finds something: words, "a phrase", -not, in:title, tag:work, after:7d and the like.
+    /// Conversations with search results: words, "a phrase", -not, in:title, tag:work, after:7d and so on.
     #[arg(long, value_name = "QUERY", conflicts_with_all = ["conversations", "all"])]
     query: Option<String>,
-    /// What to write: manent, or a format of another program.
+    /// Output format: manent, or the format of another program.
     #[arg(long, short, default_value = OURS, value_parser = wanted)]
     format: Wanted,
-    /// In which generation of the format; else as it was imported, else as the format is today.
+    /// Generation of the format [default: as imported, else the newest].
     #[arg(long, requires = "format")]
     generation: Option<String>,
     /// A file, a folder, or a zip if the name ends in .zip; `-` is standard output, as it is for lines, Markdown and HTML if
     /// no path is given.
     #[arg(long, short, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// Take out what looks like a key or a password; read the result before you show it.
+    /// Remove API keys and passwords; check the result before you publish it.
     #[arg(long)]
     redact: bool,
-    /// Write over files that are there.
+    /// Overwrite existing files.
     #[arg(long)]
     force: bool,
 }
@@ -83,7 +83,7 @@ impl Export {
         }
     }
 
-    /// The conversations that were asked for; none for all.
+    /// The requested conversations; none for all.
     async fn chosen(&self, desk: &Desk) -> Result<Option<Vec<ConversationId>>> {
         let mut ids = Vec::new();
         for text in &self.conversations {
@@ -134,7 +134,7 @@ impl Export {
     }
 }
 
-/// Names what an export left out because it was damaged; the command then ends with an error.
+/// Lists damaged records that an export left out; the command then fails.
 pub fn tell_damaged(screen: &Screen, damaged: &[DamagedRecord]) -> Result<()> {
     for DamagedRecord { conversation, what, id } in damaged {
         let place = conversation.map(|id| format!(" in {id}")).unwrap_or_default();
@@ -146,30 +146,30 @@ pub fn tell_damaged(screen: &Screen, damaged: &[DamagedRecord]) -> Result<()> {
     }
 }
 
-/// Takes in JSON lines, or the files of another program; what cannot be taken in is reported with its place, and the
-/// rest goes on.
+/// Import JSON lines or the files of another program. Records that cannot be read are reported with their position, and the
+/// rest is imported.
 #[derive(Args)]
 pub struct Import {
     /// Files or folders; `-` reads standard input.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// What it is, if that cannot be told from its content.
+    /// Format, if it cannot be detected.
     #[arg(long = "as", value_name = "FORMAT", value_parser = wanted)]
     read_as: Option<Wanted>,
-    /// Say what would be taken in, and change nothing.
+    /// Report what would be imported; change nothing.
     #[arg(long)]
     dry_run: bool,
-    /// The same, with every kind of record and what becomes of it.
+    /// Like --dry-run, with the number of records of each kind.
     #[arg(long)]
     explain: bool,
 }
 
-/// Some of it could not be taken in.
+/// Part of the import was skipped.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Partial(String);
 
-/// An error if something was skipped.
+/// Returns an error if something was skipped.
 pub fn in_part(skipped: usize) -> Result<()> {
     match skipped {
         0 => Ok(()),
@@ -213,14 +213,14 @@ impl Import {
     }
 }
 
-/// Lets the index catch up, so that the first search after an import is quick. What was taken in is stored either way.
+/// Waits for the index, so that the first search after an import is fast. The data is stored either way.
 async fn index(desk: &Desk) {
     if let Err(error) = when_indexed(&desk.database, &desk.screen).await {
         desk.screen.warn(&format!("everything is stored, but not indexed yet: {error}; a search goes on with that"));
     }
 }
 
-/// Says whether a file begins as our own lines do. Standard input is ours unless `--as` says otherwise: it is not read
+/// Detects our own JSON lines by the first line. Standard input is ours unless `--as` says otherwise, because it is not read
 /// twice.
 fn is_ours(path: &Path) -> Result<bool> {
     if path.as_os_str() == "-" {
@@ -270,7 +270,7 @@ async fn lines_in(desk: &Desk, path: &Path) -> Result<()> {
     }
 }
 
-/// Begins a file that only its owner reads: what people said is in it. It is in place when it is whole.
+/// Creates a file that only its owner can read, moved into place when it is complete.
 pub(super) fn staged_file(path: &Path, replace: Replace) -> Result<(StagedFile, File)> {
     StagedFile::create(path, replace).with_context(|| format!("writing {}", path.display()))
 }

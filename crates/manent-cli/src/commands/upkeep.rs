@@ -18,18 +18,18 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// Counts messages, words and tokens, by day, model and role.
+/// Show statistics: messages, words and tokens by day, model and role.
 #[derive(Args)]
 pub struct Stats {
     /// Only this conversation.
     conversation: Option<String>,
-    /// Only the conversations of this project.
+    /// Only conversations of this project.
     #[arg(long, conflicts_with = "conversation")]
     project: Option<String>,
-    /// Only the conversations with this tag.
+    /// Only conversations with this tag.
     #[arg(long, conflicts_with = "conversation")]
     tag: Option<String>,
-    /// Only messages of this day or later, in UTC: 2026-11-16.
+    /// Only messages of this day (UTC) or later: 2026-11-16.
     #[arg(long, value_name = "DATE")]
     since: Option<Day>,
     /// Only messages before this day.
@@ -86,7 +86,7 @@ fn day_of(day: i64) -> String {
     text.split('T').next().unwrap_or_default().to_owned()
 }
 
-/// Draws one bar a line, the longest across 40 columns.
+/// Draws one bar per line, the longest over 40 columns.
 fn bars(text: &mut String, heading: &str, tallies: &BTreeMap<String, Tally>) {
     if tallies.is_empty() {
         return;
@@ -102,18 +102,18 @@ fn bars(text: &mut String, heading: &str, tallies: &BTreeMap<String, Tally>) {
     text.push('\n');
 }
 
-/// Shows what happened, in order.
+/// Show changes in order.
 #[derive(Args)]
 pub struct Tail {
     /// Only this conversation.
     conversation: Option<String>,
-    /// After this position; the last few if it is not given.
+    /// After this position [default: the last changes].
     #[arg(long, value_name = "POSITION")]
     after: Option<i64>,
-    /// How many.
+    /// Maximum number.
     #[arg(long, short = 'n', default_value_t = 20)]
     limit: u32,
-    /// Go on as things happen, whichever program does them.
+    /// Follow new changes, from any process.
     #[arg(long, short)]
     follow: bool,
 }
@@ -147,7 +147,7 @@ impl Tail {
     }
 }
 
-/// The first message that a change is about, and how many more the entry lists.
+/// The first message of a change, and the number of others.
 fn messages(entry: &JournalEntry) -> String {
     match entry.messages.as_slice() {
         [] => String::new(),
@@ -159,10 +159,10 @@ fn messages(entry: &JournalEntry) -> String {
     }
 }
 
-/// Writes a copy that was restored and checked before it is called done.
+/// Write a backup; it is restored and checked before it counts.
 #[derive(Args)]
 pub struct Backup {
-    /// The new file.
+    /// New file.
     to: PathBuf,
     /// Tenants, users, keys and the audit log instead of conversations.
     #[arg(long, conflicts_with = "tenant")]
@@ -213,12 +213,12 @@ impl Backup {
     }
 }
 
-/// Puts a backup in the place of a store that is not there, after checking it.
+/// Create a store from a backup, after checking it.
 #[derive(Args)]
 pub struct RestoreBackup {
     /// The backup.
     from: PathBuf,
-    /// The new file, or postgres://… with no store in it; the store of this installation if it is not given.
+    /// New file, or postgres://… without a store [default: the store of this installation].
     to: Option<PathBuf>,
     /// The tenant whose store it is, by name or id.
     #[arg(long, value_name = "TENANT", conflicts_with = "to")]
@@ -234,7 +234,7 @@ impl RestoreBackup {
         Ok(())
     }
 
-    /// Puts it where it belongs, and says what that is.
+    /// Places the output and returns its path.
     async fn restore(self, home: &Home) -> Result<String> {
         let (from, by) = (&self.from, By::actor(AuditActor::Operator));
         if let Some(tenant) = &self.tenant {
@@ -260,7 +260,7 @@ impl RestoreBackup {
     }
 }
 
-/// Walks every digest and chain, and names what was altered, lost or doubled.
+/// Check every digest and chain, and report what was altered, lost or duplicated.
 #[derive(Args)]
 pub struct Verify {}
 
@@ -303,10 +303,10 @@ async fn verify(database: &Database, tenants: Option<&Tenants>, screen: &Screen)
     }
 }
 
-/// Each store that was walked, with the name of the tenant, if it is not the first.
+/// Each verified store, with the name of its tenant.
 type Walked = Vec<(Option<String>, VerifyReport)>;
 
-/// Walks every store, and says why of one that could not be opened; it keeps the others from nothing.
+/// Verifies every store. A store that cannot be opened is reported and does not stop the others.
 async fn verify_all(
     database: &Database,
     tenants: Option<&Tenants>,
@@ -353,9 +353,9 @@ fn show_report(tenant: Option<&str>, report: &VerifyReport) -> Result<()> {
     Ok(())
 }
 
-/// Makes the search index anew.
+/// Rebuild the search index.
 ///
-/// It keeps itself up to date, and a search looks through what is not in it yet; this is for an index that was damaged.
+/// The index is kept up to date automatically, and searches include unindexed messages. Use this if the index is damaged.
 #[derive(Args)]
 pub struct Reindex {}
 
@@ -376,7 +376,7 @@ impl Reindex {
     }
 }
 
-/// Reports versions, settings, sizes and the largest conversations.
+/// Report versions, settings, sizes and the largest conversations.
 #[derive(Args)]
 pub struct Doctor {}
 

@@ -10,10 +10,10 @@ use manent::Tenants;
 use manent::model::TenantId;
 use manent::store::PAGE_MAX;
 
-/// Users of a tenant: conversations have creators and members, and keys may act for one.
+/// Add, list and erase users of a tenant.
 #[derive(Args)]
 pub struct User {
-    /// The name or the id of the tenant.
+    /// Name or id of the tenant.
     #[arg(long, value_name = "TENANT", default_value = "default", global = true)]
     tenant: String,
     #[command(subcommand)]
@@ -22,19 +22,19 @@ pub struct User {
 
 #[derive(Subcommand)]
 enum What {
-    /// Makes a user known; one that is known gets the name.
+    /// Add a user, or change the name of one.
     Add {
-        /// The id that your own system gave them; it is the external id of authors.
+        /// Id of the user in your own system; the external id of authors.
         id: String,
-        /// What they are called.
+        /// Name.
         #[arg(default_value = "")]
         name: String,
     },
-    /// Lists users.
+    /// List users.
     List,
-    /// Destroys all that a user wrote and all that is known of them, and prints a receipt.
+    /// Erase the content and data of a user, and print a receipt.
     Erase {
-        /// Their id.
+        /// Id of the user.
         id: String,
     },
 }

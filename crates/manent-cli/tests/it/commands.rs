@@ -123,12 +123,30 @@ fn tell_of_people(story: &mut Story) {
     assert!(checked.contains("audit log: 11 lines, 5 erased: as they were written"), "{checked}");
 }
 
-/// Returns the names of all commands, as the program itself lists them.
+/// Returns the names of all commands, as `manent --help` lists them in groups: names with commas, then a description.
 fn commands(home: &Home) -> Vec<String> {
     let help = home.good(&["--help"]);
-    let listed = help.split("Commands:").nth(1).and_then(|rest| rest.split("\nOptions:").next()).expect("a list");
-    let begins = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
-    listed.lines().filter(begins).filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+    let (listed, _) = help.split_once("Global options:").expect("a list");
+    let rows = listed.lines().filter_map(|line| line.strip_prefix("  ")).filter_map(|row| row.split("  ").next());
+    rows.flat_map(|names| names.split(", ")).map(str::to_owned).collect()
+}
+
+/// Returns the names of the subcommands that a command lists.
+fn subcommands(help: &str) -> Vec<&str> {
+    let listed = help.split("\nCommands:").nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap_or_default();
+    let rows = listed.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    rows.filter_map(|row| row.split_whitespace().next()).filter(|name| *name != "help").collect()
+}
+
+/// Documents a command and its subcommands. The global options are documented once.
+fn document(home: &Home, path: &[&str], text: &mut String) {
+    let help = home.good(&[path, &["--help"]].concat());
+    let own = help.split("\nGlobal options:").next().unwrap_or_default();
+    let level = "#".repeat(path.len() + 1);
+    let _ = write!(text, "\n{level} manent {}\n\n```text\n{}\n```\n", path.join(" "), own.trim_end());
+    for name in subcommands(&help) {
+        document(home, &[path, &[name]].concat(), text);
+    }
 }
 
 fn tell(story: &mut Story) {
@@ -180,17 +198,17 @@ fn tell(story: &mut Story) {
     ]);
     let call =
         format!(r#"{{"message":"{called}","part":0,"call_id":"c1","name":"w","state":"PENDING","record":{{}}}}"#);
-    story.run(&["tool", "put", &call, "--note", "asked"]);
-    story.run(&["tool", "move", &called, "0", "APPROVED"]);
-    story.run(&["tool", "list"]);
-    story.run(&["event", "log", &chat, "progress", r#"{"step":1}"#]);
-    story.run(&["event", "list", &chat]);
-    let input = story.run(&["input", "put", &chat, "\"go on\""]);
-    story.run(&["input", "take", &chat, &input]);
-    story.run(&["lease", "take", &chat, "me"]);
-    story.run(&["lease", "renew", &chat, "1"]);
-    story.run(&["lease", "release", &chat, "1"]);
-    story.run(&["call", &chat, "--model", "m-1", "--tokens-in", "3"]);
+    story.run(&["run", "tool", "put", &call, "--note", "asked"]);
+    story.run(&["run", "tool", "move", &called, "0", "APPROVED"]);
+    story.run(&["run", "tool", "list"]);
+    story.run(&["run", "event", "log", &chat, "progress", r#"{"step":1}"#]);
+    story.run(&["run", "event", "list", &chat]);
+    let input = story.run(&["run", "input", "put", &chat, "\"go on\""]);
+    story.run(&["run", "input", "take", &chat, &input]);
+    story.run(&["run", "lease", "take", &chat, "me"]);
+    story.run(&["run", "lease", "renew", &chat, "1"]);
+    story.run(&["run", "lease", "release", &chat, "1"]);
+    story.run(&["run", "call", &chat, "--model", "m-1", "--tokens-in", "3"]);
     story.run(&["show", &chat, "--attached"]);
     story.fed(&["append", &chat, "--stream", "--role", "assistant"], "Once upon");
     story.run(&["append", &chat, "lost", "--failed"]);
@@ -205,17 +223,17 @@ fn tell(story: &mut Story) {
     story.run(&["project", "show", &project]);
     story.run(&["set", &chat, "--project", &project]);
     story.run(&["project", "rm", &project]);
-    story.run(&["document", "put", "character", "ann", r#"{"name":"Ann"}"#]);
-    story.run(&["document", "get", "character", "ann"]);
-    story.run(&["document", "list", "character"]);
-    story.run(&["document", "rm", "character", "ann"]);
-    story.run(&["document", "versions", "character", "ann"]);
-    let memory = story.run(&["memory", "put", "facts", "She likes tea."]);
-    story.run(&["memory", "list", "facts"]);
-    story.run(&["memory", "rm", &memory]);
-    let blob = story.fed(&["blob", "put", "-"], "some bytes");
-    story.run(&["blob", "get", &blob]);
-    story.run(&["source", "list"]);
+    story.run(&["library", "document", "put", "character", "ann", r#"{"name":"Ann"}"#]);
+    story.run(&["library", "document", "get", "character", "ann"]);
+    story.run(&["library", "document", "list", "character"]);
+    story.run(&["library", "document", "rm", "character", "ann"]);
+    story.run(&["library", "document", "versions", "character", "ann"]);
+    let memory = story.run(&["library", "memory", "put", "facts", "She likes tea."]);
+    story.run(&["library", "memory", "list", "facts"]);
+    story.run(&["library", "memory", "rm", &memory]);
+    let blob = story.fed(&["library", "blob", "put", "-"], "some bytes");
+    story.run(&["library", "blob", "get", &blob]);
+    story.run(&["library", "source", "list"]);
 
     story.run(&["archive", &forked]);
     story.run(&["restore", &forked]);
@@ -273,19 +291,8 @@ fn the_commands_are_documented() {
     text.push_str(&home.good(&["--help"]));
     text.push_str("\n```\n");
     for command in commands(&home).iter().filter(|command| *command != "help") {
-        let help = home.good(&[command, "--help"]);
-        let _ = write!(text, "\n## manent {command}\n\n```text\n{help}\n```\n");
-        let listed =
-            help.split("Commands:").nth(1).and_then(|rest| rest.split("\nOptions:").next()).unwrap_or_default();
-        for line in listed.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")) {
-            let inner = line.split_whitespace().next().expect("a word");
-            if inner != "help" {
-                let help = home.good(&[command, inner, "--help"]);
-                let _ = write!(text, "\n### manent {command} {inner}\n\n```text\n{help}\n```\n");
-            }
-        }
+        document(&home, &[command], &mut text);
     }
-    // The options that every command has are said once.
     expect_file!["../../../../docs/cli.md"].assert_eq(&text);
 }
 
