@@ -297,7 +297,8 @@ fn the_commands_are_documented() {
 }
 
 /// What commands reach by another name.
-const BY_ANOTHER_NAME: [(&str, &str); 25] = [
+const BY_ANOTHER_NAME: [(&str, &str); 26] = [
+    ("attached_page", "`manent show --attached` reads all pages"),
     ("related", "`manent siblings` and `manent thread` read all pages"),
     ("set_project", "`manent set --project`"),
     ("set_members", "`manent set --member`"),

@@ -63,16 +63,10 @@ fn narrowed(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) -> Outc
     Ok(Some(Narrowed { statuses: codes, project_no, tag_no, tag_is_rare, within }))
 }
 
-/// A statement of a list: what it reads from, further conditions, and the order. The conditions in the middle are those of
-/// [`ListQuery`], with the parameters $1 to $12.
-macro_rules! list_sql {
-    ($from:literal, $conditions:literal, $order:literal) => {
-        concat!(
-            "select ",
-            columns!(),
-            " from ",
-            $from,
-            "
+const BY_ACTIVITY: &str = concat!(
+    "select ",
+    columns!(),
+    " from conversation c
           left join project p on p.no = c.project_no and p.withdrawn = 0
           where c.withdrawn = 0
             and c.status in ($1, $2, $3, $4)
@@ -84,69 +78,126 @@ macro_rules! list_sql {
             and (c.active_at < $10 or $10 is null)
             and (c.pinned = $11 or $11 is null)
             and ($12 like '%,' || c.project_no || ',%' or $12 is null)
-            ",
-            $conditions,
-            "
-          order by ",
-            $order
-        )
-    };
-}
-
-/// The index is in this order but for the seconds of `active_at`.
-const BY_ACTIVITY: &str = list_sql!(
-    "conversation c",
-    "and (c.pinned, c.listed_at) <= ($13, $14)
-     and (c.pinned, c.active_at, c.id) < ($13, $15, $16)",
-    "c.pinned desc, c.listed_at desc, c.active_at desc, c.id desc
-     limit $17"
+            and (c.pinned, c.listed_at) <= ($13, $14)
+            and (c.pinned, c.active_at, c.id) < ($13, $15, $16)
+          order by c.pinned desc, c.listed_at desc, c.active_at desc, c.id desc
+          limit $17"
 );
 
-const BY_ID: &str = list_sql!("conversation c", "and c.id < $13", "c.id desc limit $14");
+const BY_ID: &str = concat!(
+    "select ",
+    columns!(),
+    " from conversation c
+          left join project p on p.no = c.project_no and p.withdrawn = 0
+          where c.withdrawn = 0
+            and c.status in ($1, $2, $3, $4)
+            and (c.kind = $5 or $5 is null)
+            and (c.project_no = $6 or $6 is null)
+            and (exists (select 1 from tag t where t.name_no = $7 and t.conversation_no = c.no) or $7 is null)
+            and (c.creator_no in (select a.no from author a where a.external_id = $8) or $8 is null)
+            and (c.active_at >= $9 or $9 is null)
+            and (c.active_at < $10 or $10 is null)
+            and (c.pinned = $11 or $11 is null)
+            and ($12 like '%,' || c.project_no || ',%' or $12 is null)
+            and c.id < $13
+          order by c.id desc
+          limit $14"
+);
 
 /// The lists of a rare tag begin with its conversations: SQLite joins tables in the order of a cross join.
-const OF_TAG_BY_ACTIVITY: &str = list_sql!(
-    "tag d cross join conversation c",
-    "and d.conversation_no = c.no
-     and d.name_no = $7
-     and (c.pinned, c.active_at, c.id) < ($13, $14, $15)",
-    "c.pinned desc, c.active_at desc, c.id desc
-     limit $16"
+const OF_TAG_BY_ACTIVITY: &str = concat!(
+    "select ",
+    columns!(),
+    " from tag d cross join conversation c
+          left join project p on p.no = c.project_no and p.withdrawn = 0
+          where c.withdrawn = 0
+            and c.status in ($1, $2, $3, $4)
+            and (c.kind = $5 or $5 is null)
+            and (c.project_no = $6 or $6 is null)
+            and d.name_no = $7
+            and d.conversation_no = c.no
+            and (c.creator_no in (select a.no from author a where a.external_id = $8) or $8 is null)
+            and (c.active_at >= $9 or $9 is null)
+            and (c.active_at < $10 or $10 is null)
+            and (c.pinned = $11 or $11 is null)
+            and ($12 like '%,' || c.project_no || ',%' or $12 is null)
+            and (c.pinned, c.active_at, c.id) < ($13, $14, $15)
+          order by c.pinned desc, c.active_at desc, c.id desc
+          limit $16"
 );
 
-const OF_TAG_BY_ID: &str = list_sql!(
-    "tag d cross join conversation c",
-    "and d.conversation_no = c.no
-     and d.name_no = $7
-     and c.id < $13",
-    "c.id desc limit $14"
+const OF_TAG_BY_ID: &str = concat!(
+    "select ",
+    columns!(),
+    " from tag d cross join conversation c
+          left join project p on p.no = c.project_no and p.withdrawn = 0
+          where c.withdrawn = 0
+            and c.status in ($1, $2, $3, $4)
+            and (c.kind = $5 or $5 is null)
+            and (c.project_no = $6 or $6 is null)
+            and d.name_no = $7
+            and d.conversation_no = c.no
+            and (c.creator_no in (select a.no from author a where a.external_id = $8) or $8 is null)
+            and (c.active_at >= $9 or $9 is null)
+            and (c.active_at < $10 or $10 is null)
+            and (c.pinned = $11 or $11 is null)
+            and ($12 like '%,' || c.project_no || ',%' or $12 is null)
+            and c.id < $13
+          order by c.id desc
+          limit $14"
 );
 
-/// The lists of one person begin with the conversations of that person.
-pub(crate) const OF_PERSON_BY_ACTIVITY: &str = list_sql!(
-    "participant d cross join conversation c",
-    "and d.conversation_no = c.no
-     and d.person = $13
-     and d.takes_part >= $14
-     and (exists (select 1 from participant m
-                  where m.person = $15 and m.conversation_no = c.no and m.takes_part = 1)
-          or $15 is null)
-     and (c.pinned, c.active_at, c.id) < ($16, $17, $18)",
-    "c.pinned desc, c.active_at desc, c.id desc
-     limit $19"
+/// The lists of one person begin with the conversations of that person, for the same reason.
+pub(crate) const OF_PERSON_BY_ACTIVITY: &str = concat!(
+    "select ",
+    columns!(),
+    " from participant d cross join conversation c
+          left join project p on p.no = c.project_no and p.withdrawn = 0
+          where c.withdrawn = 0
+            and c.status in ($1, $2, $3, $4)
+            and (c.kind = $5 or $5 is null)
+            and (c.project_no = $6 or $6 is null)
+            and (exists (select 1 from tag t where t.name_no = $7 and t.conversation_no = c.no) or $7 is null)
+            and (c.creator_no in (select a.no from author a where a.external_id = $8) or $8 is null)
+            and (c.active_at >= $9 or $9 is null)
+            and (c.active_at < $10 or $10 is null)
+            and (c.pinned = $11 or $11 is null)
+            and ($12 like '%,' || c.project_no || ',%' or $12 is null)
+            and d.conversation_no = c.no
+            and d.person = $13
+            and d.takes_part >= $14
+            and (exists (select 1 from participant m
+                         where m.person = $15 and m.conversation_no = c.no and m.takes_part = 1)
+                 or $15 is null)
+            and (c.pinned, c.active_at, c.id) < ($16, $17, $18)
+          order by c.pinned desc, c.active_at desc, c.id desc
+          limit $19"
 );
 
-pub(crate) const OF_PERSON_BY_ID: &str = list_sql!(
-    "participant d cross join conversation c",
-    "and d.conversation_no = c.no
-     and d.person = $13
-     and d.takes_part >= $14
-     and (exists (select 1 from participant m
-                  where m.person = $15 and m.conversation_no = c.no and m.takes_part = 1)
-          or $15 is null)
-     and c.id < $16",
-    "c.id desc
-     limit $17"
+pub(crate) const OF_PERSON_BY_ID: &str = concat!(
+    "select ",
+    columns!(),
+    " from participant d cross join conversation c
+          left join project p on p.no = c.project_no and p.withdrawn = 0
+          where c.withdrawn = 0
+            and c.status in ($1, $2, $3, $4)
+            and (c.kind = $5 or $5 is null)
+            and (c.project_no = $6 or $6 is null)
+            and (exists (select 1 from tag t where t.name_no = $7 and t.conversation_no = c.no) or $7 is null)
+            and (c.creator_no in (select a.no from author a where a.external_id = $8) or $8 is null)
+            and (c.active_at >= $9 or $9 is null)
+            and (c.active_at < $10 or $10 is null)
+            and (c.pinned = $11 or $11 is null)
+            and ($12 like '%,' || c.project_no || ',%' or $12 is null)
+            and d.conversation_no = c.no
+            and d.person = $13
+            and d.takes_part >= $14
+            and (exists (select 1 from participant m
+                         where m.person = $15 and m.conversation_no = c.no and m.takes_part = 1)
+                 or $15 is null)
+            and c.id < $16
+          order by c.id desc
+          limit $17"
 );
 
 /// A tag with more conversations is found quickly enough in the order of the list.
