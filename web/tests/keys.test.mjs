@@ -7,7 +7,7 @@ const { server, inPage } = withServer();
 
 async function keyWith(scopes) {
   const made = await server.call('POST', '/keys', { name: 'a key', scopes });
-  return { ...server, link: `${server.origin}/#token=${made.word}` };
+  return { ...server, link: `${server.origin}/#token=${made.secret}` };
 }
 
 async function chat() {

@@ -41,11 +41,11 @@ impl Need {
     /// Returns the word for it in the description.
     pub fn word(self) -> &'static str {
         match self {
-            Self::Nothing => "nothing",
-            Self::Entry => "entry",
+            Self::Nothing => "public",
+            Self::Entry => "authenticated",
             Self::Scope(scope) => scope.word(),
-            Self::Tenant => "tenant",
-            Self::Token => "token",
+            Self::Tenant => "tenant_admin",
+            Self::Token => "server_admin",
         }
     }
 }
@@ -210,7 +210,7 @@ impl Operation {
             "summary": self.says,
             "tags": [self.group],
             "x-library": self.library,
-            "x-needs": self.need.word(),
+            "x-required-permission": self.need.word(),
             "parameters": parameters,
             "responses": {
                 status.to_string(): good,
@@ -314,8 +314,8 @@ pub fn description(operations: &[Operation]) -> Value {
             "title": "Manent",
             "version": env!("CARGO_PKG_VERSION"),
             "summary": "The database for AI conversations.",
-            "description": "Everything acknowledged is on disk. Send the token of the server or a key as `Authorization: Bearer …`; `x-needs` says what an operation \
-                            asks of a key. \
+            "description": "Everything acknowledged is on disk. Send the token of the server or a key as `Authorization: Bearer …`; `x-required-permission` names the permission \
+                            of an operation. \
                             Nothing is rewritten: edits make branches, deletion makes trash, and each can be undone.",
             "license": { "name": "MIT OR Apache-2.0" },
         },

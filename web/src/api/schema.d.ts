@@ -565,7 +565,7 @@ export type Logged = { cursor: number };
 export type Login = { token: string };
 
 /** A key that was made. */
-export type MadeKey = { created_at: Moment; expires_at?: Moment | null; id: KeyId; name: string; projects?: (ProjectId)[] | null; rate?: number | null; revoked_at?: Moment | null; scopes: KeyScopes; tenant: TenantId; used_at?: Moment | null; user?: string | null; word: string };
+export type MadeKey = { created_at: Moment; expires_at?: Moment | null; id: KeyId; name: string; projects?: (ProjectId)[] | null; rate?: number | null; revoked_at?: Moment | null; scopes: KeyScopes; tenant: TenantId; used_at?: Moment | null; user?: string | null; secret: string };
 
 /** A text to be remembered, tied to where it came from. */
 export type Memory = { collection: string; conversation?: ConversationId | null; external?: string | null; id: MemoryId; message?: MessageId | null; metadata?: Json | null; project?: ProjectId | null; text: string };

@@ -74,7 +74,7 @@ impl Key {
                 match screen.json {
                     true => {
                         let mut shown = serde_json::to_value(&key)?;
-                        shown["word"] = word.reveal().into();
+                        shown["secret"] = word.reveal().into();
                         screen.json(&shown)
                     }
                     false => {

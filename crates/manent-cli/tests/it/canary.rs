@@ -93,7 +93,7 @@ async fn try_everything(served: &Served) -> Secrets {
     let mut keys = Vec::new();
     for draft in [r#"{"name":"one","scopes":["admin"]}"#, r#"{"name":"two","scopes":["read"]}"#] {
         let made = send(&mut owner, "POST", "/api/v1/keys", &[], draft).await;
-        keys.push(made["word"].as_str().expect("a key").to_owned());
+        keys.push(made["secret"].as_str().expect("a key").to_owned());
         let id = made["id"].as_str().expect("an id").to_owned();
         if keys.len() == 2 {
             send(&mut owner, "DELETE", &format!("/api/v1/keys/{id}"), &[], "").await;

@@ -175,7 +175,7 @@ async fn tenant(served: &Served, name: &str) -> String {
     let path = format!("/api/v1/tenants/{}/keys", made["id"].as_str().expect("an id"));
     let key = owner.send("POST", &path, &[], r#"{"name":"k","scopes":["admin"]}"#).await.expect("an answer");
     let key: Value = serde_json::from_slice(&key.body).expect("JSON");
-    format!("Bearer {}", key["word"].as_str().expect("a key"))
+    format!("Bearer {}", key["secret"].as_str().expect("a key"))
 }
 
 async fn connect_as(address: SocketAddr, key: &str, kind: &str) -> Client {

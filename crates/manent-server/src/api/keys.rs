@@ -58,13 +58,13 @@ pub(super) struct MadeKey {
     /// What is known of it.
     #[serde(flatten)]
     key: Key,
-    /// The key itself, to be sent as `Authorization: Bearer …`. Keep it: it is told this once.
-    word: String,
+    /// The secret, to be sent as `Authorization: Bearer …`. It is returned only in this response.
+    secret: String,
 }
 
 /// Tells a key to whoever asked for it.
-pub(super) fn made((key, word): (Key, KeyWord)) -> (StatusCode, axum::Json<MadeKey>) {
-    (StatusCode::CREATED, axum::Json(MadeKey { key, word: word.reveal() }))
+pub(super) fn made((key, secret): (Key, KeyWord)) -> (StatusCode, axum::Json<MadeKey>) {
+    (StatusCode::CREATED, axum::Json(MadeKey { key, secret: secret.reveal() }))
 }
 
 async fn list(

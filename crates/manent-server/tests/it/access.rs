@@ -230,10 +230,10 @@ impl Everybody {
 
 /// Keys that lack something, and what.
 const LACKING: [(&str, &str, &[&str]); 4] = [
-    ("read key", "read", &["append", "manage", "admin", "tenant", "token"]),
-    ("append key", "append", &["read", "manage", "admin", "tenant", "token"]),
-    ("manage key", "manage", &["admin", "tenant", "token"]),
-    ("admin key", "admin", &["token"]),
+    ("read key", "read", &["append", "manage", "admin", "tenant_admin", "server_admin"]),
+    ("append key", "append", &["read", "manage", "admin", "tenant_admin", "server_admin"]),
+    ("manage key", "manage", &["admin", "tenant_admin", "server_admin"]),
+    ("admin key", "admin", &["server_admin"]),
 ];
 
 async fn expired(server: &Running, tenant: &str) -> String {
