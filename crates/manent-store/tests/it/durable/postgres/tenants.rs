@@ -5,7 +5,9 @@
 use super::{open, owner, server};
 use crate::durable::erase::everywhere;
 use crate::kit::*;
+use manent_model::search::{Clock, Query};
 use manent_model::*;
+use manent_store::postgres::{PostgresOptions, PostgresStore};
 use manent_store::*;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -38,6 +40,40 @@ async fn the_role_of_the_store_reaches_the_rows_of_one_tenant_in_every_table() {
         reaches(&client, &table, Some(THEIRS), (all.1, all.0)).await;
         reaches(&client, &table, None, (0, all.0 + all.1)).await;
         writes_for_nobody_else(&client, &table).await;
+    }
+}
+
+/// `search_doc` has no policy. Rows of another tenant in an answer of the index, as if a statement forgot the tenant, do
+/// not become hits: every candidate is read again from tables that have one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn search_rows_of_another_tenant_become_no_hits() {
+    let Some(server) = server(&["fsync=off"]) else { return };
+    let url = server.postgres.url();
+    let stores = [OURS, THEIRS].map(|tenant| {
+        let options = PostgresOptions { tenant, readers: 1, ..PostgresOptions::new(url.clone()) };
+        PostgresStore::open(options).expect("the store opens")
+    });
+    let [ours, theirs] = &stores;
+    let chat = conversation(ours, "ours").await;
+    say(ours, chat, &["hello"]).await;
+    // Others have more rows, so that their numbers are partly used here and partly not.
+    for title in ["one", "two", "secret plans"] {
+        let chat = conversation(theirs, title).await;
+        say(theirs, chat, &["a secret", "another secret"]).await;
+    }
+    indexed(ours).await;
+    indexed(theirs).await;
+    let clock = Clock { now: at(1_000_000), offset_seconds: 0 };
+    let secret = || Search::new(Query::parse("secret", clock).expect("a query"), clock.now);
+    assert!(!theirs.search(secret()).await.expect("readable").hits.is_empty(), "they find it");
+    let client = owner(&url).await;
+    let moved = "insert into search_doc (tenant, key, part, parts, at, arrival, tokens)
+        select $1, key, part, parts, at, arrival, tokens from search_doc where tenant = $2
+        on conflict (tenant, key, part) do update set tokens = excluded.tokens";
+    assert!(client.execute(moved, &[&OURS, &THEIRS]).await.expect("the owner may") > 0);
+    assert_eq!(ours.search(secret()).await.expect("readable").hits, []);
+    for store in stores {
+        store.close().await.expect("closes");
     }
 }
 
@@ -177,6 +213,7 @@ async fn index_something(client: &Client, tenant: i64) {
         "insert into stat_total
             (tenant, kind, no, day, role_no, model_no, messages, words, tokens, timed, response_micros)
          values ($1, 9, 0, 1, 1, 0, 1, 1, 1, 0, 0)",
+        "insert into stat_active (tenant, kind, no, day, previous, conversations) values ($1, 9, 0, 1, 0, 1)",
     ] {
         assert_eq!(client.execute(sql, &[&tenant]).await.expect("it fits"), 1);
     }
