@@ -96,7 +96,7 @@ impl Running {
         let mut draft = draft;
         draft["name"] = "a key".into();
         let made = good(&mut self.client().await, "POST", &format!("/tenants/{tenant}/keys"), draft).await;
-        (text(&made, "/id"), text(&made, "/word"))
+        (text(&made, "/id"), text(&made, "/secret"))
     }
 
     /// Connects as somebody without anything.

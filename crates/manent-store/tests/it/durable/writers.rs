@@ -11,7 +11,7 @@ pub(super) const WITHOUT_WRITERS: &str = "drop index state_actor; alter table st
      drop index input_actor; alter table input drop column actor_no;
      drop index memory_actor; alter table memory drop column actor_no; drop table stream;
      drop table if exists stat_conversation; drop table if exists stat_member;
-     drop table if exists stat_cell; drop table if exists stat_total;
+     drop table if exists stat_cell; drop table if exists stat_total; drop table if exists stat_active;
      alter table conversation drop column head_mac;
      alter table name drop column mac;
      alter table author drop column mac;
