@@ -90,7 +90,8 @@ pub fn command() -> clap::Command {
         }
         commands.push('\n');
     }
-    let template = ["{about}\n\n{usage-heading} {usage}\n\n", &commands, "Global options:\n{options}{after-help}"].concat();
+    let template =
+        ["{about}\n\n{usage-heading} {usage}\n\n", &commands, "Global options:\n{options}{after-help}"].concat();
     crate::Cli::command().help_template(template)
 }
 
@@ -104,7 +105,8 @@ mod tests {
         let names = |rows: &[(&'static str, &'static str)]| -> Vec<&'static str> {
             rows.iter().flat_map(|(names, _)| names.split(", ")).collect()
         };
-        let listed: Vec<&str> = GROUPS.iter().flat_map(|(_, rows)| names(rows)).filter(|name| *name != "help").collect();
+        let listed: Vec<&str> =
+            GROUPS.iter().flat_map(|(_, rows)| names(rows)).filter(|name| *name != "help").collect();
         let mut built = crate::Cli::command();
         built.build();
         let known: BTreeSet<&str> =
