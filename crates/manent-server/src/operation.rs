@@ -340,7 +340,7 @@ pub fn description(operations: &[Operation]) -> Value {
             },
             "responses": {
                 "Problem": {
-                    "description": "What went wrong, as RFC 9457.",
+                    "description": "The problem, as RFC 9457.",
                     "content": { "application/problem+json": { "schema": problem } },
                 },
             },

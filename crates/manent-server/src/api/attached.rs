@@ -16,47 +16,47 @@ pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::GET, "/conversations/{conversation}/attached", "getAttached", attached)
             .reads_much()
-            .says("Returns a page of what is attached to a conversation: notes, bookmarks, state, folds, calls, inputs, streams. A page is cut by bytes as well; `next` leads to the one behind it.")
+            .says("Returns a page of the notes, bookmarks, state, folds, calls, inputs and streams of a conversation. Pages are limited in bytes too; `next` is the cursor of the following page.")
             .library("attached")
             .library("attached_page")
             .query::<AttachedParameters>()
             .answers::<Attached>(200),
         Operation::new(Method::POST, "/messages/{message}/notes", "addNote", add_note).needs(KeyScope::Append)
-            .says("Says something about a message: a rating, a pin, a label.")
+            .says("Adds a note to a message: a rating, a pin, a label.")
             .library("add_note")
             .body::<NewNote>()
             .answers::<Noted>(201),
         Operation::new(Method::DELETE, "/notes/{note}", "removeNote", remove_note).needs(KeyScope::Manage)
-            .says("Takes a note back.")
+            .says("Removes a note.")
             .library("remove_note"),
         Operation::new(Method::PUT, BOOKMARK, "setBookmark", set_bookmark).needs(KeyScope::Append)
-            .says("Names a place; the same name again moves it.")
+            .says("Sets a bookmark, or moves it.")
             .library("set_bookmark")
             .body::<NewBookmark>(),
         Operation::new(Method::DELETE, BOOKMARK, "removeBookmark", remove_bookmark).needs(KeyScope::Manage)
-            .says("Forgets a named place.")
+            .says("Removes a bookmark.")
             .library("remove_bookmark"),
         Operation::new(Method::GET, STATE, "getState", state)
             .reads_much()
-            .says("Returns the value that a name has at the end of the shown path, or at a message.")
+            .says("Returns the value of a state at the head, or at a message.")
             .library("state")
             .query::<At>()
             .answers::<manent::Json>(200),
         Operation::new(Method::PUT, STATE, "setState", set_state).needs(KeyScope::Append)
-            .says("Sets a named value after a message; without a value it is unset. It follows the branch.")
+            .says("Sets a state after a message; without a value it is unset. State belongs to the branch.")
             .library("set_state")
             .body::<NewState>(),
         Operation::new(Method::POST, "/conversations/{conversation}/folds", "addFold", add_fold).needs(KeyScope::Manage)
-            .says("Folds messages: a summary stands for them, or parts of them are left out.")
+            .says("Adds a fold: the model sees a summary instead of the messages, or not the omitted parts.")
             .library("add_fold")
             .body::<FoldInput>()
             .answers::<Folded>(201),
         Operation::new(Method::POST, "/folds/{fold}/unfold", "unfold", unfold).needs(KeyScope::Manage)
-            .says("Shows the model again what a fold covers.")
+            .says("Disables a fold: the model sees its messages again.")
             .library("unfold")
             .body::<super::Nothing>(),
         Operation::new(Method::POST, "/folds/{fold}/refold", "refold", refold).needs(KeyScope::Manage)
-            .says("Puts a fold in force again.")
+            .says("Enables a fold again.")
             .library("refold")
             .body::<super::Nothing>(),
     ];

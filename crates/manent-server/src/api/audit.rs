@@ -18,15 +18,14 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new(Method::GET, "/audit", "readAudit", read)
             .needs(Need::Tenant)
             .says(
-                "Returns lines of the audit log, the newest first: those of the tenant, or with the token those of all \
-                 tenants.",
+                "Returns the audit log, newest first: of the tenant, or with the server token of all tenants.",
             )
             .library("audit_page")
             .query::<AuditParameters>()
             .answers::<AuditPage>(200),
         Operation::new(Method::POST, "/audit/verify", "verifyAudit", verify)
             .needs(Need::Token)
-            .says("Walks the chain of the audit log, and names lines that were altered or lost; one too many at the end counts as lost.")
+            .says("Checks the chain of the audit log, and reports altered or lost entries; an extra entry at the end counts as lost.")
             .library("verify_audit")
             .body::<Nothing>()
             .answers::<AuditReport>(200)

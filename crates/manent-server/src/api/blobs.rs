@@ -24,13 +24,13 @@ pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::POST, "/blobs", "putBlob", put)
             .needs(KeyScope::Append)
-            .says("Keeps bytes; the same bytes again are kept once.")
+            .says("Stores a blob under its SHA-256.")
             .library("put_blob")
             .library("put_blob_from")
             .body_of("application/octet-stream")
             .answers::<Kept>(201),
         Operation::new(Method::GET, "/blobs/{sha256}", "getBlob", get)
-            .says("Returns bytes, never to be shown as a page of this site.")
+            .says("Returns the bytes of a blob as a download.")
             .library("blob")
             .library("next_piece")
             .answers_with("application/octet-stream"),

@@ -22,7 +22,7 @@ pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::GET, "/conversations", "listConversations", list)
             .reads_much()
-            .says("Lists conversations, pinned first, then the latest active.")
+            .says("Lists conversations: pinned first, then most recently active.")
             .library("list")
             .library("conversation_by_external_id")
             .query::<ListParameters>()
@@ -30,19 +30,18 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new(Method::POST, "/conversations", "createConversation", create)
             .needs(KeyScope::Append)
             .says(
-                "Makes a conversation. The same external id again answers the one that is there; a key that may not read \
-                 gets its id, and what it said itself.",
+                "Creates a conversation, or returns the one with the same external id. A key without `read` gets only the id and the fields it sent.",
             )
             .library("create")
             .body::<ConversationDraft>()
             .answers::<Conversation>(201),
         Operation::new(Method::GET, "/conversations/count", "countConversations", count)
-            .says("Counts conversations, up to a bound.")
+            .says("Counts conversations, up to 10,000.")
             .library("count")
             .query::<ListParameters>()
             .answers::<Count>(200),
         Operation::new(Method::GET, "/resolve", "resolve", resolve)
-            .says("Finds what a text names: an id, the unique beginning of one, an external id, or @last.")
+            .says("Resolves an id, a unique prefix of an id, an external id, or @last.")
             .library("resolve_conversation")
             .library("resolve_message")
             .library("resolve_project")
@@ -54,7 +53,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .answers::<Conversation>(200),
         Operation::new(Method::PATCH, ONE, "editConversation", edit)
             .needs(KeyScope::Manage)
-            .says("Changes what is said about a conversation; what is not given stays.")
+            .says("Changes the properties of a conversation. Omitted fields are kept.")
             .library("edit_conversation")
             .library("tag")
             .library("pin")
@@ -67,39 +66,38 @@ pub(super) fn operations() -> Vec<Operation> {
             .answers::<Conversation>(200),
         Operation::new(Method::DELETE, ONE, "trashConversation", trash)
             .needs(KeyScope::Manage)
-            .says("Puts a conversation into the trash.")
+            .says("Moves a conversation to the trash.")
             .library("trash")
             .answers::<Conversation>(200),
         Operation::new(Method::POST, "/conversations/{conversation}/rename", "renameConversation", rename)
             .needs(KeyScope::Manage)
-            .says("Renames a conversation, by the rules for names that people type.")
+            .says("Renames a conversation: 1 to 50 characters, not empty, without / \\ : * ? \" < > |.")
             .library("rename")
             .body::<NewName>()
             .answers::<Conversation>(200),
         Operation::new(Method::POST, "/conversations/{conversation}/restore", "restoreConversation", restore)
             .needs(KeyScope::Manage)
-            .says("Brings a conversation back from the trash or the archive.")
+            .says("Restores a conversation from the trash or the archive.")
             .library("restore")
             .body::<Nothing>()
             .answers::<Conversation>(200),
         Operation::new(Method::POST, "/conversations/{conversation}/clear", "clearConversation", clear)
             .needs(KeyScope::Manage)
-            .says("Shows an empty path; what was there stays on its branch.")
+            .says("Starts with an empty path; the messages stay on their branch.")
             .library("clear")
             .body::<Nothing>()
             .answers::<Conversation>(200),
         Operation::new(Method::POST, "/conversations/{conversation}/purge", "purgeConversation", purge)
             .needs(KeyScope::Admin)
             .audited("purge")
-            .says("Destroys a conversation that is in the trash.")
+            .says("Deletes a conversation in the trash for good.")
             .library("purge")
             .body::<Nothing>(),
         Operation::new(Method::POST, "/erase", "erase", erase)
             .needs(KeyScope::Admin)
             .audited("erase")
             .says(
-                "Destroys a message, a conversation or all that an author wrote, without a trace in the files. The answer says \
-                 what is kept; `backups=replace` replaces the managed backups.",
+                "Erases a message, a conversation or everything an author wrote, without a trace in the files. The response lists what is kept; `backups=replace` replaces the managed backups.",
             )
             .library("erase")
             .library("erase_content")

@@ -34,14 +34,13 @@ const LOSSES: HeaderName = HeaderName::from_static("manent-losses");
 pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::GET, "/formats", "listFormats", list)
-            .says("Returns the formats of other programs that are read and written.")
+            .says("Lists the formats that can be imported and exported.")
             .answers::<Vec<FormatView>>(200),
         Operation::new(Method::POST, "/import/files", "importFiles", import).needs(KeyScope::Manage).audited("import")
             .says(
-                "Takes in what another program wrote: a file, or a zip of several. With `Accept: text/event-stream` the \
-                 answer is `progress` now and then, and a `report` or a `problem` at the end.",
+                "Imports files of another program: a file, or a zip of several. With `Accept: text/event-stream` the response is a stream of `progress` events, then a `report` or a `problem`.",
             )
-            .streams("`progress` with the number of records now and then, then `report` or `problem`; each as JSON in `data`.")
+            .streams("`progress` with the number of records, then `report` or `problem`; each as JSON in `data`.")
             .library("import_everything")
             .query::<ImportParameters>()
             .body_of(BYTES)
@@ -49,8 +48,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .may_take_long(),
         Operation::new(Method::GET, "/export/files", "exportFiles", export).audited("export")
             .says(
-                "Returns conversations as another program writes them: its file, or a zip of several. The header \
-                 `Manent-Losses` lists what the format cannot hold.",
+                "Exports conversations in the format of another program: a file, or a zip of several. The header `Manent-Losses` lists what the format cannot represent.",
             )
             .library("export_tree")
             .query::<ExportParameters>()

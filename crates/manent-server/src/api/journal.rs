@@ -28,8 +28,7 @@ pub(super) fn operations() -> Vec<Operation> {
                 "Events named `change`, each with a row of the journal as JSON in `data` and its position as `id`.",
             )
             .says(
-                "Returns changes after a position, oldest first; with `Accept: text/event-stream` they come live, and \
-                 `Last-Event-ID` goes on where a reader stopped.",
+                "Returns changes after a position, oldest first. With `Accept: text/event-stream` it is a live stream; `Last-Event-ID` resumes it.",
             )
             .library("journal")
             .library("tail")

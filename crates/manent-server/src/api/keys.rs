@@ -15,19 +15,19 @@ pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::GET, "/keys", "listKeys", list)
             .needs(Need::Tenant)
-            .says("Lists the keys of the tenant in the order they were made, those that have ended as well; never their secrets.")
+            .says("Lists the keys of the tenant by creation time, including revoked ones, without secrets.")
             .library("keys")
             .query::<ListParameters>()
             .answers::<Keys>(200),
         Operation::new(Method::POST, "/keys", "createKey", create)
             .needs(Need::Tenant)
-            .says("Makes a key. The key itself is told this once and kept nowhere; sending the request again makes another.")
+            .says("Creates an API key. The secret is returned only in this response; repeating the request creates another key.")
             .library("create_key")
             .body::<KeyDraft>()
             .answers::<MadeKey>(201),
         Operation::new(Method::DELETE, "/keys/{key}", "revokeKey", revoke)
             .needs(Need::Tenant)
-            .says("Ends a key, and with it every stream and session that was opened with it.")
+            .says("Revokes a key, and ends its streams and sessions.")
             .library("revoke_key")
             .answers::<Key>(200),
     ];

@@ -20,7 +20,7 @@ pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::GET, "/documents/{kind}", "listDocuments", documents)
             .reads_much()
-            .says("Returns the newest version of each document of a kind.")
+            .says("Lists the newest version of each document of a kind.")
             .library("documents")
             .answers::<Vec<Document>>(200),
         Operation::new(Method::GET, DOCUMENT, "getDocument", document)
@@ -36,46 +36,46 @@ pub(super) fn operations() -> Vec<Operation> {
             .answers::<Versioned>(200),
         Operation::new(Method::DELETE, DOCUMENT, "removeDocument", remove_document)
             .needs(KeyScope::Manage)
-            .says("Removes a document; its versions stay.")
+            .says("Removes a document; its versions are kept.")
             .library("remove_document"),
         Operation::new(Method::GET, "/documents/{kind}/{name}/versions", "listDocumentVersions", versions)
             .reads_much()
-            .says("Returns every version of a document, oldest first.")
+            .says("Lists all versions of a document, oldest first.")
             .library("document_versions")
             .answers::<Vec<Document>>(200),
         Operation::new(Method::GET, "/memories", "listMemories", memories)
             .reads_much()
-            .says("Returns memories in the order they were kept.")
+            .says("Lists memories, oldest first.")
             .library("memories")
             .query::<MemoryParameters>()
             .answers::<Vec<Memory>>(200),
         Operation::new(Method::POST, "/memories", "putMemory", put_memory)
             .needs(KeyScope::Append)
-            .says("Remembers a text; the same id again replaces it.")
+            .says("Stores a memory, or replaces the one with this id.")
             .library("put_memory")
             .body::<NewMemory>()
             .answers::<Remembered>(201),
         Operation::new(Method::DELETE, "/memories/{memory}", "removeMemory", remove_memory)
             .needs(KeyScope::Manage)
-            .says("Forgets a memory.")
+            .says("Removes a memory.")
             .library("remove_memory"),
         Operation::new(Method::GET, "/sources", "listSources", sources)
-            .says("Returns all imported files.")
+            .says("Lists all imported files.")
             .library("sources")
             .answers::<Vec<Source>>(200),
         Operation::new(Method::GET, "/sources/{source}/origins", "listOrigins", origins)
             .reads_much()
-            .says("Returns where the objects of a file came from.")
+            .says("Lists the origins of the objects of an imported file.")
             .library("origins")
             .answers::<Vec<Origin>>(200),
         Operation::new(Method::GET, "/sources/{source}/quarantined", "listQuarantined", quarantined)
             .reads_much()
-            .says("Returns what of a file nobody could read.")
+            .says("Returns the quarantined bytes of an imported file.")
             .library("quarantined")
             .answers::<Vec<Quarantined>>(200),
         Operation::new(Method::POST, "/commits", "commit", commit)
             .needs(KeyScope::Append)
-            .says("Does a list of changes together, or none of them. For programs that bring their own ids.")
+            .says("Applies a list of changes atomically. For clients that generate their own ids.")
             .library("commit")
             .library("change")
             .body::<Commit>()

@@ -21,7 +21,7 @@ pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::GET, ALL, "listMessages", page)
             .reads_much()
-            .says("Returns a page of the shown path, or of the path of a branch, in reading order.")
+            .says("Returns a page of messages of the current path, or of a branch, in reading order.")
             .library("page")
             .library("last")
             .library("page_of_branch")
@@ -29,7 +29,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .answers::<Window>(200),
         Operation::new(Method::POST, ALL, "appendMessages", append)
             .needs(KeyScope::Append)
-            .says("Adds messages at the head, all or none. When it answers, they are on disk.")
+            .says("Appends messages at the head, all or none. They are on disk when the response arrives.")
             .library("append")
             .library("append_many")
             .library("append_after")
@@ -37,25 +37,25 @@ pub(super) fn operations() -> Vec<Operation> {
             .answers::<Appended>(201),
         Operation::new(Method::POST, "/conversations/{conversation}/failed", "keepFailedMessage", keep_failed)
             .needs(KeyScope::Append)
-            .says("Keeps a message that could not be sent beside the path: not counted, not shown, not lost.")
+            .says("Stores an unsent message outside the current path.")
             .library("keep_failed")
             .body::<MessageInput>()
             .answers::<Appended>(201),
         Operation::new(Method::GET, "/messages/{message}", "getMessage", get)
             .reads_much()
-            .says("Returns a message with its place.")
+            .says("Returns a message with its location.")
             .library("message")
             .answers::<Placed>(200),
         Operation::new(Method::GET, "/messages/{message}/siblings", "listSiblings", siblings)
             .reads_much()
-            .says("Returns the alternatives at the place of a message, itself included, in pages of at most 4 MiB.")
+            .says("Lists the alternatives of a message, including itself, in pages of at most 4 MiB.")
             .library("siblings")
             .library("related")
             .query::<RelatedParameters>()
             .answers::<PlacedPage>(200),
         Operation::new(Method::GET, "/messages/{message}/thread", "getThread", thread)
             .reads_much()
-            .says("Returns the thread of replies that a message belongs to, in pages of at most 4 MiB.")
+            .says("Lists the thread of replies that contains a message, in pages of at most 4 MiB.")
             .library("thread")
             .query::<RelatedParameters>()
             .answers::<PlacedPage>(200),

@@ -13,12 +13,12 @@ pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::GET, "/projects", "listProjects", list)
             .reads_much()
-            .says("Returns all projects.")
+            .says("Lists all projects.")
             .library("projects")
             .answers::<Vec<Project>>(200),
         Operation::new(Method::POST, "/projects", "createProject", create)
             .needs(KeyScope::Manage)
-            .says("Makes a project.")
+            .says("Creates a project.")
             .library("create_project")
             .body::<NewProject>()
             .answers::<Project>(201),
@@ -28,13 +28,13 @@ pub(super) fn operations() -> Vec<Operation> {
             .answers::<Project>(200),
         Operation::new(Method::PATCH, "/projects/{project}", "editProject", edit)
             .needs(KeyScope::Manage)
-            .says("Changes a project; what is not given stays, a fact without text goes.")
+            .says("Changes a project. Omitted fields are kept; a fact with the value null is removed.")
             .library("edit_project")
             .body::<ProjectPatch>()
             .answers::<Project>(200),
         Operation::new(Method::DELETE, "/projects/{project}", "removeProject", remove)
             .needs(KeyScope::Manage)
-            .says("Removes a project from the list; its conversations stay.")
+            .says("Removes a project; its conversations are kept.")
             .library("remove_project"),
     ];
     group("Projects", operations)

@@ -17,18 +17,18 @@ pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::GET, "/tool-calls", "listOpenToolCalls", open_tool_calls)
             .reads_much()
-            .says("Returns the tool calls of all conversations that are not in a final state, oldest first.")
+            .says("Lists open tool calls of all conversations, oldest first.")
             .library("open_tool_calls")
             .query::<HowMany>()
             .answers::<Vec<OpenCall>>(200),
         Operation::new(Method::POST, "/tool-calls", "putToolCall", put_tool_call)
             .needs(KeyScope::Append)
-            .says("Records a tool call; the first step of its trail is the state it begins in.")
+            .says("Records a tool call with its first state.")
             .library("put_tool_call")
             .body::<ToolCallInput>(),
         Operation::new(Method::POST, "/tool-calls/move", "moveToolCall", move_tool_call)
             .needs(KeyScope::Append)
-            .says("Moves a tool call along an allowed transition.")
+            .says("Moves a tool call to another state.")
             .library("move_tool_call")
             .body::<ToolMove>(),
         Operation::new(Method::GET, EVENTS, "listEvents", events)
@@ -39,7 +39,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .answers::<Vec<Event>>(200),
         Operation::new(Method::POST, EVENTS, "logEvents", log)
             .needs(KeyScope::Append)
-            .says("Logs events and answers the cursor of the last one.")
+            .says("Logs events and returns the cursor of the last one.")
             .library("log")
             .body::<NewEvents>()
             .answers::<Logged>(201),
@@ -56,18 +56,18 @@ pub(super) fn operations() -> Vec<Operation> {
             .body::<Taken>(),
         Operation::new(Method::POST, LEASE, "takeLease", take_lease)
             .needs(KeyScope::Append)
-            .says("Takes the lease of a run if it is free or has run out.")
+            .says("Acquires the lease of a run if it is free or expired.")
             .library("take_lease")
             .body::<LeaseWish>()
             .answers::<Held>(201),
         Operation::new(Method::PUT, LEASE, "renewLease", renew_lease)
             .needs(KeyScope::Append)
-            .says("Extends a lease that the token still holds.")
+            .says("Extends a lease.")
             .library("renew_lease")
             .body::<LeaseRenewal>(),
         Operation::new(Method::DELETE, LEASE, "releaseLease", release_lease)
             .needs(KeyScope::Append)
-            .says("Gives a lease back.")
+            .says("Releases a lease.")
             .library("release_lease")
             .query::<LeaseToken>(),
         Operation::new(Method::POST, "/conversations/{conversation}/calls", "recordCall", record_call)

@@ -27,14 +27,13 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new(Method::GET, "/search", "search", search)
             .reads_much()
             .says(
-                "Finds messages, and conversations by their names and tags; also what was just appended. A query that \
-                 cannot be read is a problem with the code `query`, and `at` is the place.",
+                "Searches messages, titles and tags, including messages that were just appended. A syntax error is a problem with the code `query` and its position in `at`.",
             )
             .library("search")
             .query::<SearchParameters>()
             .answers::<Found>(200),
         Operation::new(Method::GET, "/search/index", "getIndex", index)
-            .says("Says how far the index has come; a search looks through what is not in it yet.")
+            .says("Returns the progress of the search index. Searches include unindexed messages.")
             .library("when_indexed")
             .query::<IndexParameters>()
             .answers::<Indexed>(200)
@@ -42,8 +41,7 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new(Method::POST, "/reindex", "reindex", reindex)
             .needs(Need::Tenant)
             .says(
-                "Has the index made anew, and does not wait for it. With `Accept: text/event-stream` the answer is \
-                 `progress` now and then, and a `report` or a `problem` at the end.",
+                "Rebuilds the search index in the background. With `Accept: text/event-stream` the response is a stream of `progress` events, then a `report` or a `problem`.",
             )
             .library("reindex")
             .body::<Nothing>()

@@ -21,16 +21,15 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new(Method::POST, "/session", "beginSession", begin)
             .needs(Need::Nothing)
             .says(
-                "Begins a session of the page with the token or a key. The answer sets its cookie; requests with the cookie \
-                 count only with the secret as `Manent-Session`.",
+                "Starts a session of the page with the token or a key. The response sets a cookie; requests with the cookie also need the secret as `Manent-Session`.",
             )
             .body::<Login>()
             .answers::<Entrance>(201),
         Operation::new(Method::GET, "/session", "getSession", get)
             .needs(Need::Entry)
-            .says("Says whether one is in, and what this server is.")
+            .says("Returns the current session and server version.")
             .answers::<Session>(200),
-        Operation::new(Method::DELETE, "/session", "endSession", end).needs(Need::Entry).says("Ends the session and the streams that were opened in it."),
+        Operation::new(Method::DELETE, "/session", "endSession", end).needs(Need::Entry).says("Ends the session and its streams."),
     ];
     group("Sessions", operations)
 }

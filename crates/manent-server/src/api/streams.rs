@@ -17,34 +17,34 @@ pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::POST, "/conversations/{conversation}/streams", "beginStream", begin)
             .needs(KeyScope::Append)
-            .says("Begins a message that is stored as it is written.")
+            .says("Starts a streaming message.")
             .library("begin_stream")
             .body::<MessageInput>()
             .answers::<Appended>(201),
         Operation::new(Method::POST, "/messages/{message}/chunks", "appendChunk", chunk)
             .needs(KeyScope::Append)
-            .says("Adds words to a message that is being written.")
+            .says("Appends a chunk to a streaming message.")
             .library("stream")
             .body::<Chunk>(),
         Operation::new(Method::POST, "/messages/{message}/finish", "finishStream", finish)
             .needs(KeyScope::Append)
-            .says("Ends a message that was being written, once.")
+            .says("Finishes a streaming message.")
             .library("finish_stream")
             .body::<FinishWish>(),
         Operation::new(Method::GET, DRAFT, "getDraft", draft)
-            .says("Returns what somebody was typing.")
+            .says("Returns a draft.")
             .library("draft")
             .query::<Whose>()
             .answers::<Draft>(200),
         Operation::new(Method::PUT, DRAFT, "saveDraft", save_draft)
             .needs(KeyScope::Append)
-            .says("Keeps what somebody is typing.")
+            .says("Saves a draft.")
             .library("save_draft")
             .query::<Whose>()
             .body::<Draft>(),
         Operation::new(Method::DELETE, DRAFT, "clearDraft", clear_draft)
             .needs(KeyScope::Append)
-            .says("Forgets what somebody was typing.")
+            .says("Deletes a draft.")
             .library("clear_draft")
             .query::<Whose>(),
     ];

@@ -20,13 +20,13 @@ pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::GET, "/tenants", "listTenants", list)
             .needs(Need::Token)
-            .says("Lists tenants in the order they were made; those that were erased are left out.")
+            .says("Lists tenants by creation time, without erased ones.")
             .library("tenants")
             .query::<ListParameters>()
             .answers::<TenantsPage>(200),
         Operation::new(Method::POST, "/tenants", "createTenant", create)
             .needs(Need::Token)
-            .says("Makes a tenant with an empty store.")
+            .says("Creates a tenant with an empty store.")
             .library("create_tenant")
             .body::<NewTenant>()
             .answers::<Tenant>(201),
@@ -38,33 +38,32 @@ pub(super) fn operations() -> Vec<Operation> {
             .answers::<TenantView>(200),
         Operation::new(Method::POST, "/tenants/{tenant}/suspend", "suspendTenant", suspend)
             .needs(Need::Token)
-            .says("Lets nobody of a tenant in any more, and sends out whoever is in; everything is kept.")
+            .says("Suspends a tenant: rejects new requests and closes open streams. Data is kept.")
             .library("suspend")
             .body::<Nothing>()
             .answers::<Tenant>(200),
         Operation::new(Method::POST, "/tenants/{tenant}/resume", "resumeTenant", resume)
             .needs(Need::Token)
-            .says("Lets the people of a tenant in again.")
+            .says("Resumes a suspended tenant.")
             .library("resume")
             .body::<Nothing>()
             .answers::<Tenant>(200),
         Operation::new(Method::POST, "/tenants/{tenant}/keys", "createTenantKey", create_key)
             .needs(Need::Token)
-            .says("Makes a key for a tenant, such as the first one of its admin. The key itself is told this once.")
+            .says("Creates a key for a tenant, such as the first admin key. The secret is returned only in this response.")
             .library("create_key")
             .body::<KeyDraft>()
             .answers::<MadeKey>(201),
         Operation::new(Method::GET, "/tenants/{tenant}/export", "exportTenant", export)
             .needs(Need::Token)
             .audited("tenant.export")
-            .says("Returns everything of a tenant as JSON lines that an import takes in without loss.")
+            .says("Exports a tenant as JSON lines, without loss.")
             .library("database")
             .answers_with("application/x-ndjson"),
         Operation::new(Method::POST, "/tenants/{tenant}/erase", "eraseTenant", erase)
             .needs(Need::Token)
             .says(
-                "Destroys a tenant: its store, index, managed backups, users and keys, and what the audit log tells of \
-                 its people. The receipt says what was removed.",
+                "Erases a tenant: store, index, managed backups, users, keys, and personal details in the audit log. Returns a receipt.",
             )
             .library("erase_tenant")
             .body::<Confirmed>()

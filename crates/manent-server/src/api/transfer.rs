@@ -22,7 +22,7 @@ pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::GET, "/export", "export", export).audited("export")
             .says(
-                "Returns everything, one conversation, or those in which a search finds something, as JSON lines that an import takes in without loss.",
+                "Exports everything, one conversation, or the conversations with search results, as JSON lines without loss.",
             )
             .library("export_jsonl")
             .library("conversations_with")
@@ -30,7 +30,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .answers_with(LINES),
         Operation::new(Method::POST, "/import", "import", import).needs(KeyScope::Manage).audited("import")
             .says(
-                "Takes JSON lines in. A line that cannot be taken in is reported with its place, and the rest goes on.",
+                "Imports JSON lines. Invalid lines are reported with their number; the rest is imported.",
             )
             .library("import_jsonl")
             .body_of(LINES)

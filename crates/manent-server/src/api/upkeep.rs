@@ -14,14 +14,14 @@ use manent::store::{BackupReport, DoctorReport, StatsQuery, VerifyReport};
 pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::GET, "/stats", "getStats", stats)
-            .says("Counts messages, words, tokens and response times, by day, model and role.")
+            .says("Returns statistics: messages, words, tokens and response times by day, model and role.")
             .library("stats")
             .query::<StatsQuery>()
             .answers::<Stats>(200)
             .may_take_long(),
         Operation::new(Method::POST, "/verify", "verify", verify)
             .needs(Need::Tenant)
-            .says("Walks every digest and chain, and names what was altered, lost or doubled.")
+            .says("Checks every digest and chain, and reports what was altered, lost or duplicated.")
             .library("verify")
             .body::<Nothing>()
             .answers::<VerifyReport>(200)
@@ -35,8 +35,7 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new(Method::POST, "/backups", "backup", backup)
             .needs(Need::Tenant)
             .says(
-                "Takes a backup now, restores and checks it, and only then calls it done. Others stay: it counts apart from the \
-                 scheduled ones, and while as many stand as are kept there is no other.",
+                "Creates a backup, then restores and checks it. Backups on demand are counted separately from scheduled ones; when the maximum number exists, the request is refused.",
             )
             .library("backup")
             .library("backup_on_demand")

@@ -17,7 +17,7 @@ pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::GET, "/users", "listUsers", list)
             .needs(Need::Tenant)
-            .says("Lists the users of the tenant in the order of their ids.")
+            .says("Lists the users of the tenant by id.")
             .library("users")
             .query::<ListParameters>()
             .answers::<Users>(200),
@@ -28,16 +28,14 @@ pub(super) fn operations() -> Vec<Operation> {
             .answers::<User>(200),
         Operation::new(Method::PUT, ONE, "putUser", put)
             .needs(Need::Tenant)
-            .says("Makes a user known, by the id that the tenant's own system gave them; one that is known gets the name.")
+            .says("Adds a user by the id of your own system, or changes the name of one.")
             .library("put_user")
             .body::<NewUser>()
             .answers::<User>(200),
         Operation::new(Method::POST, "/users/{user}/erase", "eraseUser", erase)
             .needs(Need::Tenant)
             .says(
-                "Destroys all that a user wrote and all that is known of them: conversations that were theirs alone, \
-                 their messages in others, drafts, keys, what the audit log tells, and the managed backups that still \
-                 hold it. The receipt says what was removed.",
+                "Erases the content and data of a user: conversations without other members, messages in others, drafts, keys, personal details in the audit log, and managed backups that contain them. Returns a receipt.",
             )
             .library("erase_user")
             .body::<Nothing>()
