@@ -1,4 +1,4 @@
-//! Damaged records: reads that leave them out name them here.
+//! Collector of damaged records: reads that skip damaged rows report them here.
 
 use manent_model::ConversationId;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What a connection remembers: words, branches and numbers that never change once they are on disk.
+//! Per-connection caches: interned words, branches and numbers that never change once they are committed.
 
 use super::codes::NameKind;
 use super::connection::{Connection, Found, Ran, insert_numbered, maybe, rows};

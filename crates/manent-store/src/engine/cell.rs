@@ -1,4 +1,4 @@
-//! Values on their way into a statement and out of a row.
+//! SQL values: conversion into statement parameters and out of columns.
 
 /// A value as both engines know it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -83,7 +83,7 @@ impl<T: Column> Column for Option<T> {
     }
 }
 
-/// Whatever a cell held, to be put into another one.
+/// An owned SQL value of any type, for copying between rows.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Held {
     Null,

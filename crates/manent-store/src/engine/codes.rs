@@ -1,4 +1,4 @@
-//! The numbers that stand for words on disk. A number once given keeps its meaning.
+//! Numeric codes of enum values on disk. A code keeps its meaning for ever.
 
 pub(crate) use crate::journal_kind::JournalKind as Kind;
 use crate::transaction::Why;

@@ -1,4 +1,4 @@
-//! A connection to either engine, and the few ways in which statements run on it.
+//! Engine-independent connection: dispatches statements to SQLite or PostgreSQL.
 
 use super::cell::{Cell, Column, Parameters};
 use crate::error::StoreError;
@@ -36,7 +36,7 @@ pub(crate) enum EngineError {
     RoleAboveRules,
     /// A commit is under way; nothing can be asked before it is known what came of it.
     UnderWay,
-    /// The index does not let go of what is to be destroyed.
+    /// The index cannot remove what is to be destroyed.
     Index,
     /// The system gives us nothing to wait with: too many open files, no memory.
     System(std::io::Error),
@@ -48,13 +48,13 @@ pub(crate) enum EngineError {
 pub(crate) type Ran<T> = Result<T, EngineError>;
 
 impl EngineError {
-    /// Says whether a file is not what it was.
+    /// Says whether the error means that the file is damaged.
     pub(crate) fn is_damage(&self) -> bool {
         let Self::Sqlite(error) = self else { return false };
         matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
     }
 
-    /// Turns it into what the caller can do about it.
+    /// Converts the error into a [`StoreError`].
     pub(crate) fn said(self, doing: &'static str) -> StoreError {
         match self {
             Self::Sqlite(error) => crate::sqlite::said(doing, error),
@@ -147,7 +147,7 @@ pub(crate) fn begin_reading(connection: Connection<'_>) -> Ran<()> {
     }
 }
 
-/// Ends it. Nothing was written; what fails here is noticed by whoever reads next.
+/// Ends a read transaction. Nothing was written; the next read notices a failure here.
 pub(crate) fn end_reading(connection: Connection<'_>) {
     match connection {
         Connection::Sqlite(_) => drop(execute(connection, "rollback", ())),

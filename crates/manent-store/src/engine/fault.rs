@@ -1,4 +1,4 @@
-//! What goes wrong inside a transaction: a refusal that left no trace, or an engine error that may have.
+//! Errors inside a transaction: a rejection that changed nothing, or an engine error that may have.
 
 use super::connection::EngineError;
 use crate::error::{Conflict, StoreError};

@@ -1,4 +1,4 @@
-//! How far a store has come.
+//! Watch channel of the last committed position.
 
 use crate::transaction::Position;
 use std::sync::{Mutex, MutexGuard, PoisonError};

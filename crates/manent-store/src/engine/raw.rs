@@ -1,4 +1,4 @@
-//! The source record of an imported message: compressed against the body that was made of it, so it costs little.
+//! Source records of imported messages, compressed with the message body as dictionary.
 
 use super::apply::library::source_no;
 use super::fault::Outcome;
@@ -21,7 +21,7 @@ const LEVEL: i32 = 1;
 const PLAIN: u8 = 0;
 const AGAINST_BODY: u8 = 1;
 
-/// What of an origin stands in the row of its message.
+/// The part of an origin that is stored in the row of its message.
 pub(crate) struct Kept {
     pub source_no: i64,
     pub external: Option<i64>,

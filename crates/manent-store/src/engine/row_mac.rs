@@ -1,7 +1,7 @@
 //! Row MACs: eight bytes in each row over its columns, so that `verify` finds a row that another program changed.
 //!
-//! Readers do not check them; what readers show most is sealed on its own (`seal`). A MAC does not cover the number of its
-//! row nor `withdrawn`: both are compared with the journal, which also finds rows that are missing.
+//! Readers do not check them; the rows that are read most have a MAC of their own (`seal`). A row MAC does not cover
+//! the number of its row nor `withdrawn`: both are compared with the journal, which also finds rows that are missing.
 
 use super::cell::{Cell, Held, Parameters, Value};
 use super::connection::{Connection, Found, Ran, execute, maybe, rows};

@@ -1,4 +1,4 @@
-//! What is attached to conversations, and the logs of runs.
+//! Reads of attachments of conversations and of the logs of runs.
 
 use super::super::apply::attached::{CallBody, FoldBody, note_id};
 use super::super::apply::run::tool_id;
@@ -32,7 +32,7 @@ fn message_at(reading: &Reading<'_>, key: i64) -> Outcome<MessageId> {
         .ok_or_else(|| StoreError::altered("message", format!("{:?}", Address(key))).into())
 }
 
-/// Names an address for whoever looks for what was damaged there.
+/// Formats an address for the report of damaged records.
 fn place_of(row: &Found<'_>, column: usize) -> Ran<String> {
     Ok(format!("at {:?}", Address(row.get(column)?)))
 }

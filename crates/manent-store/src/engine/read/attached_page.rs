@@ -1,4 +1,4 @@
-//! Pages of what is attached: how many records fit, found by their sizes before any of them is read.
+//! Pages of attachments: counts how many records fit by their sizes before any of them is read.
 
 use super::super::cell::Parameters;
 use super::super::connection::{Found, Ran, rows};

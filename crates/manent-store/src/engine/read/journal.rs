@@ -1,4 +1,4 @@
-//! The journal, for tails and for undo.
+//! Reads of the journal, for change feeds and undo.
 
 use super::super::apply::undo::target_for_caller;
 use super::super::codes::Kind;
@@ -71,8 +71,8 @@ pub(crate) fn journal(reading: &mut Reading<'_>, realm: &Realm, query: &JournalQ
     }
 }
 
-/// Looks through the rows behind a position for those of conversations within. What belongs to no conversation is left
-/// out: nobody can say whose it is.
+/// Scans the rows after a position for those of conversations in the scope. Rows without a conversation are left out,
+/// because they have no owner.
 fn of_realm(reading: &Reading<'_>, realm: &Realm, after: Position, limit: usize) -> Outcome<JournalPage> {
     let within = Within::of(reading.connection, realm)?;
     let sql = select!("where j.pos > $1 order by j.pos limit $2");
@@ -119,8 +119,8 @@ fn everything(reading: &Reading<'_>, after: Position, limit: usize) -> Outcome<J
     Ok(JournalPage { entries: complete(reading, found)?, reached, more })
 }
 
-/// Follows the chain of a conversation back to a position. Where that is too far, as for one who reads a long
-/// conversation from its start, the rows behind the position are looked through instead.
+/// Follows the chain of a conversation back to a position. Where that is too far, as when a long conversation is read
+/// from its start, it scans the rows after the position instead.
 fn of_conversation(reading: &Reading<'_>, id: ConversationId, after: Position, limit: usize) -> Outcome<JournalPage> {
     let sql = "select no, last_pos from conversation where id = $1";
     let found: Option<(i64, Position)> =

@@ -1,4 +1,4 @@
-//! Lists of conversations: narrowed, ordered, in pages, and counted.
+//! Lists of conversations: filters, order, keyset paging, and counts.
 
 use super::super::apply::conversation::Body;
 use super::super::cell::Value;
@@ -18,7 +18,7 @@ use std::collections::HashMap;
 /// How many statuses there are; a list asks for some of them, and names one of these several times for the rest.
 const STATUSES: usize = 4;
 
-/// What a list is narrowed by, in the numbers of this file.
+/// The filters of a list, resolved to row numbers.
 struct Narrowed {
     statuses: [i64; STATUSES],
     project_no: Option<i64>,
@@ -27,7 +27,7 @@ struct Narrowed {
     within: Within,
 }
 
-/// Looks up what a list is narrowed by; none if nothing can match.
+/// Resolves the filters of a list; `None` if nothing can match.
 fn narrowed(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) -> Outcome<Option<Narrowed>> {
     let within = Within::of(reading.connection, realm)?;
     let statuses = match query.statuses.is_empty() {
@@ -63,8 +63,8 @@ fn narrowed(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) -> Outc
     Ok(Some(Narrowed { statuses: codes, project_no, tag_no, tag_is_rare, within }))
 }
 
-/// A statement of a list: what it reads from, further conditions, and the order. The conditions in the middle are those of
-/// [`ListQuery`], with the parameters $1 to $12.
+/// Builds a statement of a list: its tables, further conditions, and the order. The conditions in the middle are those
+/// of [`ListQuery`], with the parameters $1 to $12.
 macro_rules! list_sql {
     ($from:literal, $conditions:literal, $order:literal) => {
         concat!(
@@ -174,7 +174,7 @@ fn rows_after(
     let filters: [&dyn Value; 8] =
         [&kind, project_no, tag_no, &query.creator, &since, &until, &query.pinned, &within.projects];
     parameters.extend(filters);
-    // Whoever is limited to one person's conversations may still ask for those of somebody else among them.
+    // A key that is limited to one user's conversations may still filter them by another participant.
     let (person, takes_part, member) = match &within.user {
         Some(user) => (Some(user), false, &query.member),
         None => (query.member.as_ref(), true, &None),
@@ -220,8 +220,8 @@ fn cursor_of(row: &Row) -> ListCursor {
 /// How many rows one page looks at for those whose title or metadata fit.
 const SCANNED_MAX: usize = 4_000;
 
-/// Lists conversations. The engine narrows by what it has columns for; titles and metadata are compared here, with the same
-/// rules whatever the engine. Where these reject so many rows that the page does not fill, it ends early with a cursor.
+/// Lists conversations. SQL filters by columns; titles and metadata are compared here, with the same rules on both
+/// engines. Where these reject so many rows that the page does not fill, it ends early with a cursor.
 pub(crate) fn list(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) -> Outcome<ConversationPage> {
     let limit = query.limit.clamp(1, PAGE_MAX) as usize;
     let mut conversations = Vec::new();
@@ -255,7 +255,7 @@ pub(crate) fn list(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) 
     }
 }
 
-/// Nobody reads a longer list to its end.
+/// Upper bound of a count; longer lists are not read to their end.
 const COUNTED_MAX: u32 = 10_000;
 /// How many rows a count looks at for those whose title or metadata fit.
 const COUNT_SCANNED_MAX: usize = 100_000;
