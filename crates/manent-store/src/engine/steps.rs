@@ -1,4 +1,4 @@
-//! One transaction inside the open one of its engine: asked before, expected, applied, answered.
+//! Executes one transaction inside the open one of its engine: replay lookup, preconditions, changes, results.
 
 use super::apply;
 use super::connection::{Connection, Ran, execute, maybe, one};
@@ -10,7 +10,7 @@ use crate::transaction::{Change, Committed, Position};
 use manent_model::{ConversationStatus, Digest};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How long a key answers what it answered before.
+/// How long the answer of an idempotency key is kept for replays.
 const REQUESTS_KEPT_MICROS: i64 = 7 * 86_400_000_000;
 
 /// The frequent kinds check everything before their first write, so a refusal of one leaves nothing to take back.

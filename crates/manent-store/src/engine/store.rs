@@ -1,4 +1,4 @@
-//! The store that every engine is: commits go to its queue, reads to its readers, and all read alike.
+//! The store of both engines: commits go to its queue, reads to its read executor.
 
 use super::fault::Outcome;
 use super::prepare::prepare;
@@ -27,7 +27,7 @@ use tokio::sync::{Semaphore, oneshot, watch};
 /// How many bytes of commits may wait; more callers wait outside.
 pub(crate) const WAITING_BYTES: usize = 64 << 20;
 
-/// What those reach who are not limited.
+/// The access scope of unrestricted callers.
 pub(crate) static EVERYTHING: Realm = Realm { user: None, projects: None };
 
 /// What an engine adds to what all of them do.
@@ -97,7 +97,7 @@ impl<E: Engine> Store for E {
         if self.queue().push(Job { prepared, answer }).is_some() {
             return Err(StoreError::Closed);
         }
-        // The writer answers every job it takes; only a panic in it could drop one, and then nobody knows.
+        // The writer answers every job it takes; only a panic in it could drop one, and then the outcome is unknown.
         answered.await.unwrap_or(Err(StoreError::OutcomeUnknown))
     }
 

@@ -1,4 +1,4 @@
-//! A transaction at work: the rows it has read, the journal it writes.
+//! Unit of work of a transaction: the rows that it has read, and the journal rows that it writes.
 
 use super::cache::Caches;
 use super::codes::{Kind, NameKind, STATUS_PURGED};
@@ -84,7 +84,7 @@ impl ConversationRow {
     }
 }
 
-/// Where a message stands and who owns it.
+/// The location of a message and the conversation that owns it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spot {
     pub address: Address,
@@ -96,7 +96,7 @@ pub(crate) struct Entry<'a> {
     pub kind: Kind,
     pub key: Option<i64>,
     pub count: i64,
-    /// What stands for the added content in the chain; otherwise the images do.
+    /// Digest of the added content for the chain; otherwise the before-images are used.
     pub added: Option<Digest>,
     pub images: &'a [Image],
     pub undoes: Option<Position>,
@@ -113,9 +113,9 @@ impl<'a> Entry<'a> {
 pub(crate) struct Unindexed {
     /// What leaves that of a file; a server lets it go at once.
     pub docs: Vec<Doc>,
-    /// Something goes that nobody can read: the whole index of a file goes with it.
+    /// The transaction deletes content that cannot be read: the whole index of a file is dropped with it.
     pub all: bool,
-    /// The index of a server is held, so that whoever fills it does not bring back what goes.
+    /// The cursor row of the index on a server is locked, so that the indexer does not restore what is deleted.
     pub is_held: bool,
 }
 
@@ -232,7 +232,7 @@ impl<'a> Tx<'a> {
     pub(crate) fn keep(&mut self, changed: &ConversationRow) {
         let place = self.touched.iter_mut().find(|(row, _)| row.no == changed.no);
         let (row, touch) = place.expect("a conversation is read before it is changed");
-        // The journal fields belong to `journal`, whoever holds an older copy.
+        // Only `journal` sets the journal fields, even if the caller has an older copy.
         let (last_pos, digest, version) = (row.last_pos, row.digest, row.version);
         *row = ConversationRow { last_pos, digest, version, ..changed.clone() };
         *touch = Touch::Changed;
@@ -458,7 +458,7 @@ impl<'a> Tx<'a> {
         Ok(Head { branch: branch.no, at })
     }
 
-    /// Returns a head at this message: on the shown path if it lies there, else on its own branch.
+    /// Returns a head at this message: on the shown path if the message is on it, else on its own branch.
     pub(crate) fn head_at(&mut self, row: &ConversationRow, id: MessageId) -> Outcome<Head> {
         let spot = self.spot(id)?;
         let on_path = manent_model::path::reaches(&mut self.caches.branches(self.connection), row.head, spot.address)?;
@@ -532,7 +532,7 @@ pub(crate) struct Link {
     pub key: Option<i64>,
     pub actor_no: Option<i64>,
     pub undoes: Option<Position>,
-    /// What stands for the images or for the added messages.
+    /// Digest of the before-images or of the added messages.
     pub payload: Digest,
 }
 

@@ -1,4 +1,4 @@
-//! Places: which conversation shows a message, and where in it.
+//! Resolves which conversation shows a message, and where in it.
 
 use super::super::connection::{maybe, rows};
 use super::super::fault::Outcome;

@@ -1,4 +1,4 @@
-//! The walk: rows of the index that may match, the newest first, a few at a time.
+//! Index scan: candidate rows of the index in batches, the newest first.
 
 use super::super::connection::{Connection, Found, Ran, maybe, one, rows};
 use super::super::fault::Outcome;
@@ -8,7 +8,7 @@ use super::{DocKey, Entry};
 use manent_model::search::Candidates;
 use std::collections::VecDeque;
 
-/// So many rows are asked for at once, at most; each time twice as many as before.
+/// Maximum number of rows of a batch; each batch is twice as large as the one before.
 const MOST: i64 = 1_024;
 
 /// Which tokens a row must have, in the words of an engine.
@@ -136,7 +136,7 @@ fn said(words: &Words, candidates: &Candidates, is_whole: &mut bool) -> Option<S
             let any: Option<Vec<String>> = any.iter().map(|one| said(words, one, is_whole)).collect();
             any.map(|any| format!("({})", any.join(words.or)))
         }
-        // Without a word of its own an exception cannot be said: whoever looks at the text finds it.
+        // An exclusion cannot be expressed without a word of its own: the check of the text handles it.
         Candidates::Except(first, second) => match (said(words, first, is_whole), said(words, second, is_whole)) {
             (Some(first), Some(second)) => Some(format!("({first}{}{second})", words.not)),
             (first, _) => {
@@ -158,7 +158,7 @@ pub(crate) enum Walk {
 }
 
 impl Walk {
-    /// Begins before an entry, or at the newest one, with so many rows as are most likely wanted.
+    /// Starts the scan before an entry, or at the newest one, with a batch of the expected size.
     pub(crate) fn new(
         reading: &Reading<'_>,
         candidates: &Candidates,

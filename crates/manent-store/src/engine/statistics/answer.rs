@@ -1,4 +1,4 @@
-//! Answering from the sums, corrected by what the index does not know yet.
+//! Answers statistics from the sums, corrected by the changes that the index has not read yet.
 
 use super::super::codes::NameKind;
 use super::super::connection::{Connection, maybe};

@@ -1,4 +1,4 @@
-//! Which conversations a stretch of the journal changed, and how.
+//! Change detection: which conversations a range of the journal changed, and how.
 
 use super::super::codes::Kind;
 use super::super::connection::rows;
@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 /// How the sums of a conversation may have changed. A later variant includes the earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Change {
-    /// Its head, status, project or tags: what is counted already stays counted if the branch is the same.
+    /// Its head, status, project or tags: counts stay valid if the branch is the same.
     Extended,
     /// A stream on its path ended or is open. Nothing from an open stream on is counted, so this too adds at the end only.
     Streamed,
-    /// What is counted may be wrong.
+    /// Its counts may be wrong.
     Rewritten,
 }
 

@@ -19,5 +19,5 @@ pub(crate) use changes::Changes;
 pub(crate) use path::count_messages;
 pub(crate) use update::update;
 
-/// What a reader is told that it does while it counts; one of a file opens the index for it.
+/// Read label of statistics; the reader of a file opens the index for it.
 pub(crate) const COUNTING: &str = "counting";

@@ -1,4 +1,4 @@
-//! Counting the shown path of a conversation, or what was added behind what is counted already.
+//! Counts the shown path of a conversation, or only its uncounted end.
 
 use super::super::codes::status_code;
 use super::super::connection::{maybe, rows};
@@ -61,7 +61,7 @@ pub(super) fn whole(reading: &mut Reading<'_>, head: Head, until: Until) -> Outc
     count(reading, &ranges, start, until)
 }
 
-/// Counts what was added to a path behind what is counted; none if that is not its beginning any more.
+/// Counts the messages added to a path after the counted ones; `None` if these are no longer its beginning.
 pub(super) fn tail(
     reading: &mut Reading<'_>,
     head: Head,

@@ -1,4 +1,4 @@
-//! Rows other than messages: their MACs, and whether the rows and flags that the journal tells of are there.
+//! Verifies rows other than messages: their MACs, and the presence and flags that the journal records.
 
 use super::super::apply::undo::flag_columns;
 use super::super::cell::Held;
