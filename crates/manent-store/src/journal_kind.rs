@@ -1,4 +1,4 @@
-//! What a row of the journal records.
+//! Kinds of journal rows.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ macro_rules! journal_kinds {
 journal_kinds! {
     /// A conversation was made.
     ConversationCreated = 1,
-    /// What is said about a conversation was changed.
+    /// The metadata of a conversation was changed.
     ConversationEdited = 2,
     /// Messages were added.
     MessagesAppended = 3,
@@ -67,7 +67,7 @@ journal_kinds! {
     SourcePut = 23,
     /// Where an object came from was recorded.
     OriginPut = 24,
-    /// Bytes that nobody could read were kept.
+    /// Bytes that could not be parsed were kept.
     Quarantined = 25,
     /// A text was remembered.
     MemoryPut = 26,

@@ -1,4 +1,4 @@
-//! What can be asked of a store.
+//! Queries of a store and their results.
 
 use crate::attached_cursor::AttachedCursor;
 use crate::error::StoreError;
@@ -22,7 +22,7 @@ pub const PAGE_BYTES: usize = 4 << 20;
 /// The most message ids that one entry of the journal lists.
 pub const ENTRY_MESSAGES_MAX: usize = 100;
 
-/// What one page holds when nobody says how much.
+/// Default page size.
 pub const PAGE_DEFAULT: u32 = 50;
 
 /// How a conversation is named.
@@ -62,7 +62,7 @@ pub struct ListQuery {
     pub tag: Option<String>,
     /// The external id of their creator.
     pub creator: Option<String>,
-    /// The external id of somebody who takes part.
+    /// The external id of a participant.
     pub member: Option<String>,
     /// Active at or after this time.
     pub since: Option<Micros>,
@@ -70,7 +70,7 @@ pub struct ListQuery {
     pub until: Option<Micros>,
     /// A key of their metadata, and its value if one is asked for.
     pub metadata: Option<(String, Option<String>)>,
-    /// A text in their title, whatever its case.
+    /// A text in the title, ignoring case.
     pub title: Option<String>,
     /// In which order.
     pub order: ListOrder,
@@ -115,7 +115,7 @@ pub enum ListOrder {
 /// How many there are, as far as was counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Count {
-    /// So many were counted.
+    /// The counted number.
     pub n: u32,
     /// There are more; counting has a bound.
     pub more: bool,
@@ -141,11 +141,11 @@ pub struct BranchInfo {
     pub fork: Option<MessageId>,
     /// How many of its own messages stand inside the pieces.
     pub own_in_pieces: i64,
-    /// What it takes by reference.
+    /// The ranges that it takes by reference.
     pub pieces: Vec<Stretch>,
     /// How many messages of its own it has.
     pub own: i64,
-    /// The head lies on it.
+    /// The head is on it.
     pub is_head: bool,
     /// Why it was opened.
     pub why: Why,
@@ -210,7 +210,7 @@ pub enum MessagesQuery {
 pub enum Related {
     /// The alternatives at its place, itself included, in the order they were made.
     Siblings,
-    /// Itself, what it answers, and all that answer those, in order of arrival; a thousand at most.
+    /// The message, the message it replies to, and all replies of the thread, in order of arrival; a thousand at most.
     Thread,
 }
 
@@ -254,13 +254,13 @@ pub struct Placed {
     pub conversation: ConversationId,
     /// The branch.
     pub branch: BranchId,
-    /// It lies on the shown path of its conversation.
+    /// It is on the shown path of its conversation.
     pub on_path: bool,
     /// The message.
     pub message: Message,
 }
 
-/// A page of what is attached to a conversation.
+/// A query for a page of the attachments of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttachedQuery {
     /// The conversation.
@@ -277,10 +277,10 @@ impl From<ConversationId> for AttachedQuery {
     }
 }
 
-/// A page of what is attached to a conversation. Pages hold the kinds one after another, in this order.
+/// A page of the attachments of a conversation. Pages hold the kinds one after another, in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Attached {
-    /// What was said about its messages.
+    /// Notes on the conversation and its messages.
     pub notes: Vec<Note>,
     /// Its named places.
     pub bookmarks: Vec<Bookmark>,
@@ -292,9 +292,9 @@ pub struct Attached {
     pub calls: Vec<Call>,
     /// Its tool calls.
     pub tool_calls: Vec<ToolCallTrail>,
-    /// What waits for its run, and what was taken.
+    /// Inputs of its run, waiting or taken.
     pub inputs: Vec<Input>,
-    /// Who owns its run; on the first page.
+    /// The lease of its run; on the first page.
     pub lease: Option<Lease>,
     /// Text of messages that are still streaming.
     pub streams: Vec<(MessageId, String)>,
@@ -400,7 +400,7 @@ pub struct ScratchQuery {
     pub kind: Option<String>,
     /// Only about this.
     pub id: Option<String>,
-    /// Only of this actor; empty for nobody's.
+    /// Only of this actor; empty for values without an actor.
     pub actor: Option<String>,
 }
 
@@ -490,7 +490,7 @@ pub enum Step {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StatsQuery {
-    /// Only this conversation, whatever its status. Not together with `project` or `tag`.
+    /// Only this conversation, in any status. Not together with `project` or `tag`.
     pub conversation: Option<ConversationId>,
     /// Only the conversations of this project.
     pub project: Option<ProjectId>,
@@ -538,7 +538,7 @@ pub enum OriginsQuery {
     Source(manent_model::SourceId),
     /// Of one object, in the order of the files that brought it.
     Object(manent_model::OriginObject),
-    /// By the id in the other program, whatever the file.
+    /// By the id in the other program, in any file.
     External(String),
 }
 

@@ -1,4 +1,4 @@
-//! What can be looked for, and what is found.
+//! Search queries and results.
 
 use crate::opaque::opaque_text;
 use crate::query::Count;
@@ -33,7 +33,7 @@ pub struct Search {
     pub grouping: Grouping,
     /// Only in this conversation.
     pub within: Option<ConversationId>,
-    /// What is looked at besides the shown paths of conversations that are not in the trash.
+    /// What is searched besides the shown paths of conversations that are not in the trash.
     pub also: Also,
     /// How many messages before and after a hit are shown with it; at most [`NEIGHBOURS_MAX`].
     pub neighbours: u32,
@@ -43,9 +43,9 @@ pub struct Search {
     pub limit: u32,
     /// Whether hits behind the page are counted too.
     pub counting: Counting,
-    /// What the recency of a hit is measured by; further pages go by the moment of the first one.
+    /// The reference time for the recency of hits; further pages use the time of the first one.
     pub now: Micros,
-    /// How long the looking may take; what was found by then is the answer.
+    /// Timeout of the search; hits found by then are returned.
     pub patience: Duration,
 }
 
@@ -101,7 +101,7 @@ pub enum Counting {
     All,
 }
 
-/// What is looked at only when asked.
+/// Content that is searched only on request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Also {
@@ -109,7 +109,7 @@ pub struct Also {
     pub trashed: bool,
     /// Messages that are not on the shown path, and those that no reader sees.
     pub branches: bool,
-    /// What a model thought.
+    /// The reasoning of models.
     pub reasoning: bool,
 }
 
@@ -139,11 +139,11 @@ pub struct Reach {
     pub last: Position,
     /// How many messages wait to be indexed.
     pub waiting: i64,
-    /// What is not indexed yet was looked through, all of it.
+    /// The unindexed tail was searched completely.
     pub complete: bool,
 }
 
-/// How far an index has come, as those who wait for it see it.
+/// Index progress, for callers that wait for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Indexed {
     /// Every change up to here is in the index.
@@ -163,7 +163,7 @@ pub struct Hit {
     pub conversation: ConversationId,
     /// Its name.
     pub title: String,
-    /// What it is for.
+    /// The kind of the conversation.
     pub kind: ConversationKind,
     /// Where it is in its life.
     pub status: ConversationStatus,
@@ -171,28 +171,28 @@ pub struct Hit {
     pub field: Field,
     /// The message; none where it is the conversation itself.
     pub message: Option<MessageId>,
-    /// The summary of messages that it was found in, which stands behind the message.
+    /// The fold whose summary matched; it follows the message.
     pub fold: Option<FoldId>,
     /// The branch of the message.
     pub branch: Option<BranchId>,
     /// Its place on the shown path, or on that of its branch, counted from 1.
     pub position: Option<i64>,
-    /// It lies on the shown path.
+    /// It is on the shown path.
     pub on_path: bool,
-    /// Who speaks.
+    /// The role of the message.
     pub role: Option<String>,
-    /// Who that is.
+    /// The author of the message.
     pub author: Option<Author>,
     /// When; a conversation: when it was made.
     pub time: Micros,
     /// How the time is known, unless exactly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_known: Option<Known>,
-    /// The words around what was found.
+    /// The text around the match.
     pub snippet: Snippet,
-    /// What stands before it, in reading order.
+    /// The messages before it, in reading order.
     pub before: Vec<Neighbour>,
-    /// What stands behind it, in reading order.
+    /// The messages after it, in reading order.
     pub after: Vec<Neighbour>,
     /// How many hits its conversation has, as far as was looked; when hits are put together.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -207,13 +207,13 @@ pub struct Hit {
 pub struct Neighbour {
     /// The message.
     pub message: MessageId,
-    /// Who speaks.
+    /// The role of the message.
     pub role: String,
     /// Its first words.
     pub text: String,
 }
 
-/// The last hit of a page, with what it is sorted by.
+/// The last hit of a page, with its sort key.
 ///
 /// Outside it is an opaque text that needs no escaping in a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -224,7 +224,7 @@ pub struct SearchCursor {
     pub at: Micros,
     /// When it came.
     pub arrival: i64,
-    /// What it is, in the numbers of the store.
+    /// The number of the index entry in the store.
     pub key: i64,
     /// The newest that was there for the first page; what came later does not move the others.
     pub newest: Micros,

@@ -1,4 +1,4 @@
-//! One way to write: a transaction is a list of changes that happen together or not at all.
+//! Transactions, the only way to write: a list of changes that are applied together or not at all.
 
 use crate::granted::Claims;
 use crate::query::{Scope, Step};
@@ -16,7 +16,7 @@ pub type Position = i64;
 /// What should happen, together or not at all.
 #[derive(Debug, Clone, Serialize)]
 pub struct Transaction {
-    /// The same key with the same changes answers what it answered before; with others it is a conflict.
+    /// Idempotency key: the same key with the same changes returns the stored answer; with others it is a conflict.
     ///
     /// Appends need none: the ids of their messages serve as the key.
     #[serde(skip)]
@@ -46,7 +46,7 @@ impl Transaction {
 /// How urgent a commit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Lane {
-    /// Somebody waits for it.
+    /// A caller waits for it.
     #[default]
     Normal,
     /// Imports and maintenance: between the others.
@@ -87,14 +87,14 @@ pub enum Expect {
         /// The version that was read.
         version: i64,
     },
-    /// The run is still owned with this fencing token: nobody else has taken its lease, even if it has run out.
+    /// The run is still owned with this fencing token: no other owner has taken its lease, even if it has expired.
     Lease {
         /// The conversation.
         conversation: ConversationId,
         /// The token that taking the lease answered.
         token: i64,
     },
-    /// What the changes name lies within what somebody reaches; only a [`GrantedStore`](crate::GrantedStore) says it.
+    /// The changes reference only objects in an access scope; only a [`GrantedStore`](crate::GrantedStore) sets it.
     #[serde(skip)]
     Within(Box<Claims>),
 }
@@ -105,7 +105,7 @@ pub enum Expect {
 pub enum Why {
     /// The conversation began.
     Start,
-    /// Somebody went on from an earlier message.
+    /// A fork: the conversation continues from an earlier message.
     Fork,
     /// The model was asked again.
     Retry,
@@ -163,7 +163,7 @@ pub enum HeadMove {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum HeadTo {
-    /// To this message: on the shown path if it lies there, else on its own branch.
+    /// To this message: on the shown path if the message is on it, else on its own branch.
     Message(MessageId),
     /// To the end of this branch.
     End(BranchId),
@@ -178,7 +178,7 @@ pub enum HeadTo {
     Empty(BranchId),
 }
 
-/// What a splice takes out of the shown path.
+/// The part of the shown path that a splice removes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum SpliceAt {
@@ -204,7 +204,7 @@ pub struct BranchBase {
 pub struct Finish {
     /// `Complete`, `Incomplete` or `Failed`.
     pub status: MessageStatus,
-    /// Its parts; `None` keeps what it began with and its chunks as they are.
+    /// Its parts; `None` keeps its initial parts and its chunks.
     #[serde(default)]
     pub body: Option<manent_model::Body>,
     /// Its tokens, if counted.
@@ -213,7 +213,7 @@ pub struct Finish {
     pub usage: Option<Json>,
 }
 
-/// A fold that somebody wants to add.
+/// A fold to add.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewFold {
@@ -221,7 +221,7 @@ pub struct NewFold {
     pub id: FoldId,
     /// The message after which it holds.
     pub after: MessageId,
-    /// What it does.
+    /// The kind of the fold.
     pub kind: FoldKind,
     /// The messages it covers.
     pub covers: Vec<Stretch>,
@@ -229,11 +229,11 @@ pub struct NewFold {
     pub summary: Option<String>,
     /// The fold that this one grew from.
     pub parent: Option<FoldId>,
-    /// Who or what made it.
+    /// Its author: a person or a program.
     pub made_by: Option<Json>,
 }
 
-/// An event that somebody wants to log.
+/// An event to log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewEvent {
@@ -273,7 +273,7 @@ pub struct MessageOrigin {
     pub raw: Option<String>,
 }
 
-/// What is to be erased.
+/// The target of an erasure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Erase {
@@ -285,10 +285,10 @@ pub enum Erase {
     Author(String),
 }
 
-/// One change. Every kind that the design knows exists; each is journalled unless it says otherwise.
+/// One change. All kinds are journalled unless they say otherwise.
 ///
-/// In JSON the kind is the only member and holds the rest: what was written as JSON inside stays as it was written. The
-/// pieces of a blob are bytes and are not read from JSON.
+/// In JSON the kind is the only member and contains the rest: nested JSON stays exactly as it was written. The pieces
+/// of a blob are bytes and are not read from JSON.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the fields are the nouns of the model; each variant says what happens to them")]
@@ -301,7 +301,7 @@ pub enum Change {
         #[serde(default)]
         importing: bool,
     },
-    /// Changes what is said about a conversation.
+    /// Changes the metadata of a conversation.
     EditConversation { id: ConversationId, patch: ConversationPatch },
     /// Adds messages. `origins` belong to some of them by id.
     AppendMessages {
@@ -391,7 +391,7 @@ pub enum Change {
     PutSource { source: Source },
     /// Records where an object came from.
     PutOrigin { origin: Origin },
-    /// Keeps bytes that nobody could read.
+    /// Keeps bytes that could not be parsed.
     Quarantine { quarantined: Quarantined },
     /// Remembers a text; the same id again replaces it.
     PutMemory { memory: Memory },
@@ -417,7 +417,7 @@ pub enum Change {
     Erase { target: Erase },
 }
 
-/// What a transaction did.
+/// The result of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Committed {
     /// The position of its first journal row: the name by which it is undone.
@@ -438,7 +438,7 @@ pub struct Committed {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Done {
-    /// It did just what it said.
+    /// It was applied; there is nothing else to return.
     Plain,
     /// The conversation that now exists, perhaps since before.
     Conversation(ConversationId),
@@ -452,7 +452,7 @@ pub enum Done {
     Version(i64),
     /// Whether nothing is left to purge.
     Purged(bool),
-    /// What was erased.
+    /// The counts of what was erased.
     Erased(Receipt),
 }
 

@@ -19,7 +19,8 @@ macro_rules! within {
     };
 }
 
-/// SQL condition on a conversation `c`: its project is in a list formatted by [`Within::projects`], or there is no list.
+/// SQL condition on a conversation `c`: its project is in a list as [`Within::projects`] formats it, or there is no
+/// list.
 macro_rules! of_projects {
     ($projects:literal) => {
         concat!(" (", $projects, " like '%,' || c.project_no || ',%' or ", $projects, " is null) ")

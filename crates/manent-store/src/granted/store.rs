@@ -272,7 +272,8 @@ impl Store for GrantedStore {
         let started = tokio::time::Instant::now();
         let mut found = self.view.search(search).await;
         if self.grant.realm.is_limited() {
-            // The index is everybody's, and finds what others wrote before that is left out: how long it takes tells of their words.
+            // The index covers all users and returns hits of others before they are filtered out: the duration reveals
+            // something about their words.
             let beats = started.elapsed().as_nanos() / SEARCH_BEAT.as_nanos() + 1;
             let answered = SEARCH_BEAT * u32::try_from(beats).unwrap_or(u32::MAX);
             tokio::time::sleep_until(started + answered).await;

@@ -1,7 +1,7 @@
-//! Backups: the rows of a tenant as a file, which is a store of its own that any program of ours opens; and back.
+//! Backup and restore: copies the rows of a tenant into a SQLite store that any program of ours opens, and back.
 //!
-//! Numbers, positions, digests and the key of the digests are the same on both engines, so the copy is checked as any
-//! file is: restored, verified and compared before anybody calls it done.
+//! Numbers, positions, digests and the digest key are the same on both engines, so the copy is checked as any SQLite
+//! store is: restored, verified and compared before the backup counts as done.
 
 use super::client::Client;
 use super::migrate::{self, connect};
@@ -72,7 +72,7 @@ fn copy_table(client: &Client, file: &rusqlite::Connection, table: &str) -> Ran<
     }
 }
 
-/// Puts the rows of a file into a tenant that has none, and checks what is then there.
+/// Restores the rows of a file into a tenant that has none, and verifies the result.
 pub(super) fn restore(options: &PostgresOptions, from: &Path) -> Result<()> {
     let file = sqlite::open_copy(from)?;
     let client = migrate::open(options)?.without_hurry();

@@ -1,4 +1,4 @@
-//! The keeper: looks whether other programs have written.
+//! Change poller: checks whether other processes have committed.
 
 use super::Shared;
 use super::client::Client;

@@ -1,7 +1,7 @@
-//! The PostgreSQL engine: the same store on a server, for those who have outgrown one machine.
+//! The PostgreSQL engine: the same store on a server, for deployments that have outgrown one machine.
 //!
-//! One writer thread for each store commits in groups, a few threads read, a keeper looks whether others have written.
-//! The modules, in reading order:
+//! Each store has one writer thread with group commit, a few reader threads, and a poller that detects commits of other
+//! processes. The modules, in reading order:
 
 mod tenant;
 mod value;
@@ -64,7 +64,7 @@ pub struct PostgresStore {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// What the threads of one store share.
+/// State shared by the threads of one store.
 struct Shared {
     key: DigestKey,
     queue: Queue,
@@ -118,13 +118,13 @@ impl PostgresStore {
         Ok(Self { shared, options, waiting: Semaphore::new(WAITING_BYTES), position, threads: Mutex::new(threads) })
     }
 
-    /// Puts a backup into a tenant that has no store yet, and checks what is then there.
+    /// Restores a backup into a tenant that has no store yet, and verifies the result.
     pub async fn restore(options: &PostgresOptions, from: &Path) -> Result<()> {
         let (options, from) = (options.clone(), from.to_owned());
         off_thread("manent-restore", move || backup::restore(&options, &from)).await
     }
 
-    /// Removes every row of a tenant. Nobody may use its store meanwhile.
+    /// Removes every row of a tenant. Its store must not be in use.
     pub async fn destroy(options: &PostgresOptions) -> Result<Destroyed> {
         let options = options.clone();
         off_thread("manent-destroy", move || destroy::destroy(&options)).await
@@ -155,7 +155,7 @@ impl PostgresStore {
         move || {
             shared.queue.close();
             let mut threads = threads.into_iter();
-            // The writer first: what was accepted is finished before anything else ends.
+            // The writer first: accepted commits are finished before the other threads end.
             if let Some(writer) = threads.next() {
                 let _ = writer.join();
             }
@@ -251,7 +251,7 @@ fn reconnect(options: &PostgresOptions, until: Instant) -> Result<Client> {
             Ok(client) => return Ok(client),
             Err(StoreError::Busy(_)) if Instant::now() < until => std::thread::sleep(PAUSE),
             Err(error @ StoreError::Busy(_)) => return Err(error),
-            // The address was good when the store was opened: what is wrong now is not the caller's.
+            // The address was valid when the store was opened: a failure now is not the caller's fault.
             Err(error) => return Err(StoreError::engine("connecting again", error)),
         }
     }
@@ -273,14 +273,14 @@ fn is_away(error: &Error) -> bool {
         Some(code) => code.starts_with("08") || code.starts_with("57P") || code == "25006",
         None => {
             let broken = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
-            // Somebody answers, but not whom we trust.
+            // A server answers, but its certificate is not trusted.
             let untrusted = broken.and_then(std::io::Error::get_ref).is_some_and(|inner| inner.is::<rustls::Error>());
             error.is_closed() || (broken.is_some() && !untrusted)
         }
     }
 }
 
-/// Turns an error of the server into what the caller can do about it.
+/// Converts an error of the server into a [`StoreError`].
 pub(crate) fn failed(doing: &'static str, error: Error) -> StoreError {
     match error.code() {
         Some(&SqlState::DISK_FULL) => StoreError::DiskFull,

@@ -1,4 +1,4 @@
-//! Connections: how a file is opened, and the settings that keep what was promised.
+//! Opening of connections, and the settings that durability depends on.
 
 use super::migrate;
 use crate::engine::connection::EngineError;
@@ -18,7 +18,7 @@ pub(super) const APPLICATION_ID: i64 = 0x6D61_6E45;
 /// Twice SQLite's default: a page of messages takes half the reads, and less of each page stays empty.
 pub(super) const PAGE_BYTES: u32 = 8_192;
 
-/// How much of a file a connection remembers unless somebody says otherwise.
+/// Page cache of a connection unless the options say otherwise.
 pub(super) const CACHE_KIB: u32 = 32 << 10;
 
 /// How long a writer waits for other processes.
@@ -196,7 +196,7 @@ pub(super) fn open_again(options: &SqliteOptions) -> Result<Connection> {
     Ok(connection)
 }
 
-/// What a file that is not there means.
+/// What to do if the file does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
     /// There is none to open.
@@ -229,7 +229,7 @@ pub(super) fn user_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("select user_version from pragma_user_version", [], |row| row.get(0))
 }
 
-/// Looks at the file without being able to change it, so that what is refused stays as it was.
+/// Inspects the file read-only, so that a refused file stays unchanged.
 fn refuse_foreign(options: &SqliteOptions) -> Result<()> {
     let not_ours = || StoreError::NotOurs { path: options.path.display().to_string() };
     match std::fs::metadata(&options.path) {
@@ -280,12 +280,12 @@ fn needs_rollback(error: &rusqlite::Error) -> bool {
     code == Some(rusqlite::ffi::SQLITE_READONLY_ROLLBACK)
 }
 
-/// Turns an engine error into what the caller can do about it.
+/// Converts an engine error into a [`StoreError`].
 pub(super) fn failed(doing: &'static str, error: impl Into<EngineError>) -> StoreError {
     error.into().said(doing)
 }
 
-/// Turns an error of SQLite into what the caller can do about it.
+/// Converts an error of SQLite into a [`StoreError`].
 pub(crate) fn said(doing: &'static str, error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::DiskFull,

@@ -1,7 +1,8 @@
-//! The crew: a fixed set of threads, and a bounded number of connections, for any number of stores.
+//! Store runtime: a fixed thread pool and a bounded number of connections, shared by any number of stores.
 //!
-//! Each kind of thread has its list of stores that wait for it. A store is at most once on a list, has one batch, one read or
-//! one round done for it, and goes to the end: so nobody's work keeps another's waiting for longer than the turns before it.
+//! Each kind of thread has a fair scheduler over the stores with work. A store is queued at most once, has one batch,
+//! one read or one round done, and goes to the end of the queue: so no store blocks another for longer than one turn of
+//! each store before it.
 
 use super::connection::{CACHE_KIB, SqliteOptions};
 use super::member::Member;
@@ -24,13 +25,13 @@ pub(super) const NOBODY: u64 = 0;
 /// How large a crew is.
 #[derive(Debug, Clone)]
 pub struct CrewOptions {
-    /// How many threads write: so many files are synced at a time.
+    /// Number of writer threads: the maximum number of files that are synced at a time.
     pub writers: usize,
     /// How many threads read. A store is read by at most [`SqliteOptions::readers`] of them at a time.
     pub readers: usize,
     /// How many connections the stores may have open together; never fewer than the threads use at a time.
     pub connections_max: usize,
-    /// How long a connection that nobody uses stays open.
+    /// How long an unused connection stays open.
     pub idle_max: Duration,
     /// How much of a file each connection may remember.
     pub cache_kib: u32,
@@ -43,7 +44,7 @@ impl Default for CrewOptions {
 }
 
 impl CrewOptions {
-    /// Returns what a store has that shares its crew with nobody: what it opens stays open.
+    /// Returns the options of a store with a crew of its own: connections that it opens stay open.
     pub(super) fn for_one(options: &SqliteOptions) -> Self {
         Self {
             writers: 1,
@@ -67,7 +68,7 @@ pub struct Crew {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// What the threads share.
+/// State shared by the threads.
 pub(super) struct Shared {
     pub writers: Turns<Member>,
     pub readers: Turns<Member>,
@@ -100,7 +101,7 @@ impl Crew {
             members: Mutex::default(),
             numbers: AtomicU64::new(NOBODY + 1),
         });
-        // What was started before a failure ends when this is dropped.
+        // Threads that were started before a failure end when this is dropped.
         let crew = Self { shared, threads: Mutex::default() };
         for _ in 0..options.writers.max(1) {
             crew.spawn("manent-writer", |crew| {
@@ -159,7 +160,7 @@ impl Drop for Crew {
 fn serve<T>(turns: &Turns<T>, turn: impl Fn(&Arc<T>) -> Again) {
     let mut last = None;
     while let Some((number, member)) = turns.next(last) {
-        // Whatever happens in the work for one store, the others need this thread.
+        // A panic in the work for one store must not end the thread that the others need.
         let again = catch_unwind(AssertUnwindSafe(|| turn(&member)));
         last = Some((number, again.unwrap_or(Again::After(AFTER_PANIC))));
     }
@@ -221,13 +222,14 @@ impl Shared {
         }
     }
 
-    /// Sets what the crew settles for every connection.
+    /// Applies the settings of the crew to a connection.
     pub(super) fn settle(&self, connection: &Connection) -> rusqlite::Result<()> {
         connection.pragma_update(None, "cache_size", -i64::from(self.cache_kib))
     }
 
-    /// Closes what lies idle longest, a whole store at a time: SQLite keeps the file itself open for as long as anything
-    /// of that store is. That of the store that needs the room comes last. Says whether there was anything.
+    /// Closes the connections that have been idle longest, a whole store at a time: SQLite keeps the file itself open
+    /// for as long as any connection of that store is. Those of the store that needs the connection come last. Says
+    /// whether there were any.
     fn close_longest_idle(&self, needed_by: u64) -> bool {
         let members = self.members();
         let idle = members.values().filter_map(|member| Some((member.idle_since()?, member)));

@@ -1,4 +1,4 @@
-//! The indexer: fills the indexes from the journals, a batch each turn, behind everybody else.
+//! Indexer: fills the indexes from the journals, one batch per turn, at the lowest priority.
 
 use super::index::{Index, Making, throw_away};
 use super::member::Member;
@@ -18,7 +18,7 @@ use rusqlite::Connection;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// So many messages of a list are indexed in one commit: while others come, and while none do.
+/// Number of pending messages that are indexed in one commit: while new documents arrive, and while none do.
 const BATCH: i64 = 500;
 const BATCH_ALONE: i64 = 4_000;
 
@@ -31,16 +31,16 @@ const LISTED_MAX: i64 = 200_000;
 /// A round with less than this was soon over: it pays to let more come together.
 const SMALL: usize = 1_000;
 
-/// What a store keeps for its index from one turn to the next.
+/// Indexer state of a store between turns.
 #[derive(Default)]
 pub(super) struct Held {
     work: Option<Work>,
-    /// Since when nobody has used it.
+    /// Since when it is unused.
     idle_since: Option<Instant>,
 }
 
 impl Held {
-    /// Since when the index lies idle, if it is open.
+    /// Since when the index is idle, if it is open.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         self.idle_since.filter(|_| self.work.is_some())
     }
@@ -61,12 +61,13 @@ pub(super) fn turn(member: &Arc<Member>) -> Again {
         let visited = member.visit(Visit::Stays, |file| {
             let mut now = match work.take() {
                 Some(work) => work,
-                // A file that was destroyed may still be open here; what was in it must not come back.
+                // A destroyed file may still be open here; its content must not be indexed again.
                 None if !options.path.exists() => return Err(StoreError::Closed),
                 None => {
                     let slot = member.slot();
                     let index = Index::open(options)?;
-                    // Whoever destroys it removes the file first and then what lies beside it; the index may have come after that.
+                    // A deletion removes the store first and then the files beside it; the index may have been created
+                    // after that.
                     if !options.path.exists() {
                         drop(index);
                         throw_away(options);
@@ -80,7 +81,7 @@ pub(super) fn turn(member: &Arc<Member>) -> Again {
                     work = Some(now);
                     Ok(round)
                 }
-                // Opening a damaged file again helps nobody; the index is made anew instead.
+                // Reopening a damaged file does not help; the index is rebuilt instead.
                 Err(Fault::Engine(error)) if error.is_damage() => {
                     drop(now);
                     throw_away(options);
@@ -137,8 +138,8 @@ impl Work {
             index.tidy(true);
             return Ok(Round::Idle(cursor.position));
         }
-        // The lock first and the look after it: whoever destroys something takes it out of the index before, and what was
-        // seen earlier than that would bring it back.
+        // Lock first, then read: a deletion removes its rows from the index first, and a document that was read before
+        // that would be added again.
         index.begin()?;
         begin_reading(file.into())?;
         let Seen { cursor, mut feed, unsure, stays_empty, .. } = Seen::look(&reading, index, anew)?;
@@ -175,7 +176,7 @@ impl Work {
 
 /// What there is to do.
 struct Seen {
-    /// Where the index stands; none if it has to be made anew.
+    /// The cursor of the index; none if it has to be rebuilt.
     cursor: Option<Cursor>,
     feed: Option<Feed>,
     has_work: bool,
@@ -235,7 +236,7 @@ fn take_in(reading: &mut Reading<'_>, index: &Index, feed: &Feed) -> Outcome<usi
     Ok(listed.len())
 }
 
-/// What a conversation or a fold is sorted by; one that is gone leaves the list at its start.
+/// The sort key of a conversation or a fold; a deleted one sorts first, so that it leaves the list at once.
 fn entry_of(reading: &mut Reading<'_>, key: DocKey) -> Outcome<Entry> {
     let doc = match key.kind() {
         DocKind::Conversation => docs::of_conversation(reading, key.no())?,
@@ -244,7 +245,7 @@ fn entry_of(reading: &mut Reading<'_>, key: DocKey) -> Outcome<Entry> {
     Ok(doc.map_or(Entry { at: i64::MIN, arrival: 0, key }, |doc| doc.entry))
 }
 
-/// Indexes the oldest of what is listed.
+/// Indexes the oldest pending documents.
 fn catch_up(reading: &mut Reading<'_>, index: &Index, many: i64) -> Outcome<()> {
     let Making::Next { entries, again } = index.making(many)? else { return Ok(()) };
     let mut all = Vec::new();
@@ -278,7 +279,7 @@ fn docs_of(reading: &mut Reading<'_>, index: &Index, key: DocKey) -> Outcome<Vec
     })
 }
 
-/// Looks again at what was taken out for a deletion: where that did not come to pass, it comes back.
+/// Rechecks the entries that were removed for a deletion: where it did not commit, they are indexed again.
 fn make_sure(reading: &mut Reading<'_>, index: &Index, unsure: Vec<DocKey>) -> Outcome<()> {
     for key in unsure {
         index.be_sure(key)?;

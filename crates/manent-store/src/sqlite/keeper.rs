@@ -1,5 +1,5 @@
-//! The keeper: copies WALs into their files, closes what nobody uses, and sees stores off that are closed. Whatever of that
-//! takes long keeps no writer and no reader waiting.
+//! Maintenance worker: checkpoints WALs, closes idle connections, and finishes the closing of stores, so that none of
+//! this delays a writer or a reader.
 
 use super::connection::failed;
 use super::member::Member;

@@ -1,9 +1,9 @@
 //! The SQLite engine: the embedded default.
 //!
-//! A store is a file. Who works for it is a [`Crew`]: a few threads that write, a few that read, a keeper that copies WALs
-//! and closes what nobody uses, a watcher that notices what other processes commit, and an indexer. Stores share a crew, or
-//! have one each; they take turns, a batch or a read at a time, and together have no more connections open than the crew
-//! allows. A store that nobody uses has none. The modules, in reading order:
+//! A store is a file. Its work is done by a [`Crew`]: a few writer threads, a few reader threads, a keeper that
+//! checkpoints WALs and closes idle connections, a watcher that detects commits of other processes, and an indexer.
+//! Stores share a crew, or have one each; they take turns, a batch or a read at a time, and together have no more
+//! connections open than the crew allows. An unused store has none. The modules, in reading order:
 
 mod connection;
 mod migrate;
@@ -93,7 +93,7 @@ impl SqliteStore {
         Ok(Self { member, waiting, position, crew: Mutex::new(Some(crew.clone())) })
     }
 
-    /// Removes a file and whatever lies beside it under its name. Nobody may use its store meanwhile.
+    /// Removes a file and all files beside it under its name. Its store must not be in use.
     pub async fn destroy(path: &Path) -> Result<Destroyed> {
         let path = path.to_owned();
         off_thread("manent-destroy", move || destroy::destroy(&path)).await
@@ -193,7 +193,7 @@ impl Engine for SqliteStore {
 
     async fn close(&self) -> Result<()> {
         if let Some(crew) = self.take_crew() {
-            // The crew answers when nothing is open any more; it goes on if nobody waits for that.
+            // The crew answers when nothing is open any more; it continues even if the caller has gone.
             let _ = self.member.close().await;
             drop(crew);
         }

@@ -8,13 +8,13 @@
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
-/// What the name of the file ends with.
+/// Suffix of the name of the file.
 pub(crate) const SUFFIX: &str = "-reserve";
 
 const BYTES_MIN: u64 = 256 << 10;
 const BYTES_MAX: u64 = 4 << 20;
 
-/// What it has too much, after the write-ahead log was copied, is given back from this size on.
+/// After a checkpoint, surplus from this size on is released.
 const SURPLUS_BYTES: u64 = 1 << 20;
 
 /// It is allocated in parts of this size, so that a disk with little space holds at least some of it.

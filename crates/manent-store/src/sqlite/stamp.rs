@@ -1,4 +1,4 @@
-//! Stamps: whether a file was written since somebody looked, without opening it.
+//! File fingerprints: detect whether a file was written since the last check, without opening it.
 
 use super::connection::SqliteOptions;
 use std::path::Path;
@@ -16,7 +16,7 @@ impl Stamp {
     pub(super) fn of(options: &SqliteOptions) -> Option<Self> {
         let look = |path: &Path| {
             let file = std::fs::metadata(path).ok()?;
-            // An empty WAL comes and goes with those who only read.
+            // Readers alone create and remove an empty WAL.
             (file.len() > 0).then_some((file.len(), file.modified().ok()?))
         };
         let stamp = Self([look(&options.path), look(&options.beside("-wal"))]);

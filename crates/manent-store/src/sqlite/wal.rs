@@ -1,4 +1,4 @@
-//! The WAL: copied into the file beside the writer, grown once, emptied for an erasure.
+//! WAL maintenance: checkpoints beside the writer, one-time preallocation, truncation after an erasure.
 
 use super::connection::{PAGE_BYTES, SqliteOptions, failed};
 use super::member::Member;
@@ -35,12 +35,12 @@ pub(super) fn count(connection: &Connection) -> rusqlite::Result<Frames> {
     checkpoint(connection, "pragma wal_checkpoint(noop)")
 }
 
-/// Copies what no reader stands in the way of.
+/// Passive checkpoint: copies the frames that no reader blocks.
 pub(super) fn copy(connection: &Connection) -> rusqlite::Result<Frames> {
     checkpoint(connection, "pragma wal_checkpoint(passive)")
 }
 
-/// Copies everything and empties the WAL; waits for readers of other processes, but not for ever.
+/// Checkpoints everything and truncates the WAL; waits for readers of other processes, but not for ever.
 pub(super) fn truncate(connection: &Connection) -> Result<()> {
     let started = Instant::now();
     loop {
@@ -56,7 +56,7 @@ pub(super) fn truncate(connection: &Connection) -> Result<()> {
     }
 }
 
-/// Copies everything and empties the WAL, unless a reader stands in the way.
+/// Checkpoints everything and truncates the WAL, unless a reader blocks it.
 pub(super) fn try_truncate(connection: &Connection) -> rusqlite::Result<Frames> {
     checkpoint(connection, "pragma wal_checkpoint(truncate)")
 }
@@ -70,7 +70,7 @@ pub(super) fn grown_bytes(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(page_count(connection)? as u64 * u64::from(PAGE_BYTES))
 }
 
-/// What the writer knows of its WAL.
+/// The writer's knowledge of its WAL.
 #[derive(Default)]
 pub(super) struct Watch {
     batches: u32,

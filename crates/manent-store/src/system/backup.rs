@@ -1,4 +1,4 @@
-//! Backups of a system store: a file, from whichever engine, checked before it counts.
+//! Backups of a system store: a SQLite file, from either engine, verified before it counts.
 
 use super::desk::Link;
 use super::{AuditDraft, SystemPlace, SystemStore};
@@ -15,7 +15,7 @@ impl SystemStore {
     /// Writes a copy of one moment, and checks it before this returns; never over something.
     pub async fn backup(&self, to: &Path) -> Result<()> {
         let (place, to) = (self.place.clone(), to.to_owned());
-        // With a connection of its own: whoever comes in meanwhile does not wait for the log to be copied.
+        // With a connection of its own: requests meanwhile do not wait for the log to be copied.
         off_thread("manent-backup", move || sqlite::write_system(&to, |file| fill(&place, file))).await
     }
 

@@ -1,6 +1,7 @@
-//! The system store of a server: who its tenants are, who may come in, and what was done.
+//! System store of a server: its tenants, users and API keys, and the audit log.
 //!
-//! A file of SQLite beside those of the tenants, or tables of a PostgreSQL that the role of the tenants cannot read.
+//! It is a SQLite file beside those of the tenants, or tables of a PostgreSQL database that the role of the tenants
+//! cannot read.
 
 mod audit;
 mod backup;
@@ -47,7 +48,7 @@ pub struct TenantRow {
     pub tenant: Tenant,
     /// What its erasure removed, as JSON.
     pub receipt: Option<String>,
-    /// It knows users, so that what is in it may be somebody's.
+    /// It has users, so that objects in it may belong to one.
     pub has_users: bool,
 }
 
@@ -58,11 +59,11 @@ pub struct KeyRow {
     pub key: Key,
     /// The digest.
     pub digest: KeyDigest,
-    /// What the user is called that it acts for.
+    /// The name of the user that it acts for.
     pub user_name: Option<String>,
 }
 
-/// What has changed of those who may come in.
+/// A change set of tenants and keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
     /// How often something has changed until now.
@@ -86,7 +87,7 @@ pub struct Forgotten {
     pub audit: i64,
 }
 
-/// The system store. What a change answers is on disk, with its line of the audit log.
+/// The system store. A change is answered once it is on disk, with its line of the audit log.
 pub struct SystemStore {
     desk: Desk,
     place: SystemPlace,
@@ -103,7 +104,7 @@ impl SystemStore {
         self.desk.changes()
     }
 
-    /// Returns what has changed since so many changes.
+    /// Returns the changes after a change number.
     pub async fn changed_since(&self, change: i64) -> Result<Changed> {
         let read = move |connection: Connection<'_>| {
             let mut tenants = Vec::new();
@@ -137,7 +138,7 @@ impl SystemStore {
         self.desk.read("reading tenants", move |c| system::tenant::list(c, after, limit.min(PAGE_MAX))).await
     }
 
-    /// Moves a tenant along its life, if it stands where it may come from.
+    /// Changes the status of a tenant, if the transition is allowed.
     pub async fn set_tenant_status(
         &self,
         id: TenantId,
@@ -153,7 +154,7 @@ impl SystemStore {
         }
     }
 
-    /// Forgets the people and the keys of a tenant that is being erased, and what the log tells of them.
+    /// Deletes the users and the keys of a tenant that is being erased, and erases the audit payloads about them.
     pub async fn forget_tenant(&self, id: TenantId) -> Result<Forgotten> {
         self.desk.write_and_wipe("erasing a tenant", move |c| system::tenant::forget(c, id)).await
     }
@@ -186,7 +187,7 @@ impl SystemStore {
         self.desk.read("reading users", move |c| system::user::list(c, tenant, &after, limit.min(PAGE_MAX))).await
     }
 
-    /// Forgets a user, the keys that acted for them, and what the log tells of them.
+    /// Deletes a user and the keys that acted for them, and erases the audit payloads about them.
     pub async fn forget_user(&self, tenant: TenantId, id: String, at: Micros, line: AuditDraft) -> Result<Forgotten> {
         let forget = move |c: Connection<'_>| system::user::forget(c, tenant, &id, at, &line);
         self.desk.write_and_wipe("erasing a user", forget).await
@@ -232,7 +233,7 @@ impl SystemStore {
         // Not of one that is closed.
         self.desk.read("reading the system store", |connection| Ok(system::changes(connection)?)).await?;
         let place = self.place.clone();
-        // With a connection of its own: whoever comes in meanwhile does not wait for the whole log.
+        // With a connection of its own: requests meanwhile do not wait for the whole log.
         off_thread("manent-audit", move || {
             let link = Link::open(&place)?;
             let doing = "checking the audit log";
@@ -244,7 +245,7 @@ impl SystemStore {
         .await
     }
 
-    /// Finishes what was accepted and closes.
+    /// Finishes the accepted requests and closes the store.
     pub async fn close(&self) -> Result<()> {
         self.desk.close().await
     }

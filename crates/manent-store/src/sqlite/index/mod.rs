@@ -1,8 +1,8 @@
-//! The index of a file: another file beside it, with rows in the order of time.
+//! Full-text index of a store in an LSM-style layout: a second file of FTS5 segments, with rows ordered by time.
 //!
-//! It holds nothing that cannot be made again. Whatever does not fit is thrown away and made anew; a power cut may take
-//! its last rows together with the cursor that says how far it has come. In reading order: the file (here), the tables of
-//! words ([`runs`]), what waits to be in one ([`lots`]).
+//! It contains nothing that cannot be rebuilt. An index that does not match is deleted and rebuilt; a power cut may
+//! lose its last rows together with the cursor. In reading order: the file (here), the segments ([`runs`]), the pending
+//! documents ([`lots`]).
 
 mod lots;
 mod runs;
@@ -30,7 +30,7 @@ const LAYOUT: i64 = 4;
 /// Stands for all that was in the index.
 const EVERYTHING: DocKey = DocKey(i64::MIN);
 
-/// So many pages may stand in the WAL while there is much to do.
+/// Maximum number of WAL pages while there is much to index.
 const WAL_MAX: i64 = 1_000;
 
 for_each_slot! {
@@ -186,7 +186,7 @@ impl Index {
         statistics::clear((&self.connection).into())
     }
 
-    /// Makes room for what a thing that changes is now; returns what is to be added then, if that is anything.
+    /// Removes the old row of a changed object; returns the document to add, if there is one.
     pub(super) fn replace(&self, key: DocKey, doc: Option<Doc>) -> Ran<Option<Doc>> {
         let known = self.kept(key)?;
         let at: Option<i64> = maybe(&self.connection, "select at from doc where key = $1", [key.0], |row| row.get(0))?;
@@ -237,7 +237,7 @@ impl Index {
         maybe(&self.connection, "select tokens from kept where key = $1", [key.0], |row| row.get(0))
     }
 
-    /// Returns what was taken out for a deletion of which it is known by now what came of it.
+    /// Returns the entries that were removed for a deletion whose outcome is known by now.
     pub(super) fn unsure(&self, reached: Position) -> Ran<Vec<DocKey>> {
         let sql = "select key from unsure where position <= $1 limit 1000";
         rows(&self.connection, sql, [reached], |row| row.get(0).map(DocKey))
@@ -259,12 +259,12 @@ impl Index {
         execute(&self.connection, "delete from unsure where key = $1", [key.0])
     }
 
-    /// Copies the WAL into the file and empties it: what was taken out is then nowhere.
+    /// Checkpoints the WAL and truncates it, so that removed rows are in neither file.
     pub(super) fn wipe(&self) -> Result<()> {
         wal::truncate(&self.connection)
     }
 
-    /// Copies the WAL into the file when it has grown, or when there is time.
+    /// Checkpoints the WAL when it has grown, or when there is time.
     pub(super) fn tidy(&self, has_time: bool) {
         // What cannot be copied now can be later.
         let _ = wal::count(&self.connection).and_then(|frames| match frames.total - frames.copied {

@@ -1,7 +1,8 @@
-//! Runs: tables of words whose rows are numbered in the order of their times, so that the newest stand at the end.
+//! FTS segments: FTS5 tables whose rows are numbered by time, so that the newest are at the end.
 //!
-//! What comes in order goes on a run. What is too old for all of them waits in a list, which is sorted and becomes a run of
-//! its own, or, if it is short, goes on one that is not sorted at all. That one, and runs that are many, are put together.
+//! Documents in order are appended to a segment. Documents that are too old for all segments wait in a list, which is
+//! sorted and becomes a segment, or, if it is short, is added to an unsorted one. The unsorted segment, and segments
+//! that are too many, are merged.
 
 use super::Index;
 use crate::engine::connection::{EngineError, Found, Ran, execute, maybe, one, rows};
@@ -15,10 +16,10 @@ const SLACK_MAX: i64 = 10_000_000;
 /// The slack of a run that is not sorted.
 const UNSORTED: i64 = i64::MAX >> 1;
 
-/// So many rows make a run of their own; fewer go on the one that is not sorted.
+/// Minimum number of rows of a segment of its own; fewer are added to the unsorted one.
 const RUN_MIN: i64 = 1_000;
 
-/// So many rows may stand in a run that is not sorted.
+/// Maximum number of rows of an unsorted segment.
 const UNSORTED_MAX: i64 = 4_000;
 
 /// More runs than this are put together.
@@ -40,7 +41,7 @@ struct Run {
     lot: Option<i64>,
     hidden: bool,
     going: bool,
-    /// What stands last in it.
+    /// Its last entry.
     end: Entry,
 }
 
@@ -110,7 +111,7 @@ fn chosen(runs: &[Run]) -> Vec<Run> {
     chosen
 }
 
-/// What a round of making a run came to.
+/// The result of one compaction step.
 pub(in crate::sqlite) enum Making {
     /// Nothing is being made, and nothing waits.
     Nothing,
@@ -127,7 +128,7 @@ impl Index {
         rows(&self.connection, sql, [i64::from(NUMBERS)], |row: &Found<'_>| {
             let (at, arrival, key): (Option<i64>, Option<i64>, Option<i64>) = (row.get(7)?, row.get(8)?, row.get(9)?);
             let newest: i64 = row.get(2)?;
-            // Where the last row is gone, whatever comes may be older than it was.
+            // If the last row was removed, a new row may be older than it was.
             let end =
                 Entry { at: at.unwrap_or(newest), arrival: arrival.unwrap_or(i64::MAX), key: DocKey(key.unwrap_or(0)) };
             Ok(Run {
@@ -166,7 +167,7 @@ impl Index {
         Ok(entries.iter().map(|entry| (is_first && !many) || fitting(&mut runs, entry.at).is_some()).collect())
     }
 
-    /// Adds rows that are not there yet. What is about to be destroyed stays out.
+    /// Adds rows that are not indexed yet, except those that are about to be destroyed.
     pub(in crate::sqlite) fn add(&self, mut docs: Vec<Doc>) -> Ran<()> {
         docs.sort_unstable_by_key(|doc| doc.entry);
         let unsure = self.all_unsure()?;
@@ -244,7 +245,8 @@ impl Index {
         let unsure = self.all_unsure()?;
         for doc in docs {
             let slots = self.slots_of(doc.entry.key)?;
-            // What comes out of other runs is in one of them, unless it went or changed meanwhile; what is new is in none.
+            // Rows of other segments are in one of them, unless they were removed or changed meanwhile; new rows are in
+            // none.
             let is_wanted = match made.hidden {
                 true => slots.iter().any(|slot| going.contains(slot)),
                 false => slots.is_empty(),
@@ -401,7 +403,7 @@ mod tests {
         let Making::Next { entries: first, again: false } = index.making(1_000).expect("readable") else {
             panic!("a run is made of many");
         };
-        // What comes meanwhile is older than what the run holds already.
+        // Documents added meanwhile are older than those in the segment.
         index.put_off(&[doc(0, 0).entry]).expect("listed");
         for entries in [first, entries[1_000..].to_vec()] {
             let docs = entries.iter().map(|entry| doc(entry.at, entry.key.no())).collect();
