@@ -11,7 +11,7 @@ pub struct DamagedRecord {
     /// The conversation it belongs to, if it belongs to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
-    /// What kind of record it is.
+    /// The kind of the record.
     pub what: String,
     /// Its id, or its place where that cannot be read.
     pub id: String,

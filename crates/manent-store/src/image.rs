@@ -128,7 +128,7 @@ pub(crate) fn digest(key: &DigestKey, before: Option<&[u8]>) -> Digest {
     }
 }
 
-/// Returns what an erasure leaves of an image: only its digest, so that the chain still holds.
+/// Returns the scrubbed form of a before-image: only its digest, so that the chain still verifies.
 pub(crate) fn scrubbed(key: &DigestKey, before: &[u8]) -> Vec<u8> {
     let mut left = vec![SCRUBBED];
     left.extend_from_slice(&digest(key, Some(before)).0);

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! journal_kinds {
     ($($(#[$doc:meta])* $variant:ident = $code:literal,)*) => {
-        /// What kind of change a row of the journal records. The numbers live on disk: one once given keeps its meaning.
+        /// The kind of change that a journal row records. The numbers are stored on disk: a number keeps its meaning
+        /// for ever.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum JournalKind { $($(#[$doc])* $variant = $code),* }
@@ -92,7 +93,7 @@ journal_kinds! {
 }
 
 impl JournalKind {
-    /// What came before cannot be undone once this happened.
+    /// Changes before this one cannot be undone.
     pub(crate) fn is_barrier(self) -> bool {
         matches!(self, Self::Purged | Self::Erased)
     }

@@ -20,7 +20,7 @@ pub struct BackupReport {
     pub conversations: i64,
 }
 
-/// What `verify` found.
+/// The report of `verify`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct VerifyReport {
     /// Conversations that were walked.

@@ -13,19 +13,19 @@ use manent_model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The most that one page holds.
+/// Maximum page size.
 pub const PAGE_MAX: u32 = 1_000;
 
-/// The most bytes of messages that one page holds; a single message may be larger.
+/// Maximum bytes of messages in one page; a single message may be larger.
 pub const PAGE_BYTES: usize = 4 << 20;
 
-/// The most message ids that one entry of the journal lists.
+/// Maximum number of message ids in one journal entry.
 pub const ENTRY_MESSAGES_MAX: usize = 100;
 
 /// Default page size.
 pub const PAGE_DEFAULT: u32 = 50;
 
-/// How a conversation is named.
+/// The address of a conversation: its id or its external id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConversationRef {
     /// By its id.
@@ -34,11 +34,11 @@ pub enum ConversationRef {
     External(String),
 }
 
-/// What an id names.
+/// The object that an id belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IdKind {
-    /// A conversation, wherever it is in its life.
+    /// A conversation, in any status.
     Conversation,
     /// A message of one of those, on any branch.
     Message,
@@ -46,7 +46,7 @@ pub enum IdKind {
     Project,
 }
 
-/// Which conversations to list; the default is the first page of the active ones.
+/// Filters of a conversation list; the default is the first page of the active ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ListQuery {
@@ -74,7 +74,7 @@ pub struct ListQuery {
     pub title: Option<String>,
     /// In which order.
     pub order: ListOrder,
-    /// Where the last page ended, in the same order.
+    /// The cursor of the previous page, in the same order.
     pub after: Option<ListCursor>,
     /// How many; at most [`PAGE_MAX`].
     pub limit: u32,
@@ -112,12 +112,12 @@ pub enum ListOrder {
     Created,
 }
 
-/// How many there are, as far as was counted.
+/// A bounded count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Count {
     /// The counted number.
     pub n: u32,
-    /// There are more; counting has a bound.
+    /// There are more; the count is bounded.
     pub more: bool,
 }
 
@@ -130,16 +130,16 @@ pub struct ConversationPage {
     pub next: Option<ListCursor>,
 }
 
-/// A branch as people see it.
+/// A branch of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BranchInfo {
     /// Its id.
     pub id: BranchId,
-    /// The branch that it left.
+    /// The parent branch.
     pub parent: Option<BranchId>,
-    /// The last message of the parent's path that it takes.
+    /// The last message of the parent's path that belongs to its path.
     pub fork: Option<MessageId>,
-    /// How many of its own messages stand inside the pieces.
+    /// How many of its own messages are inside the pieces.
     pub own_in_pieces: i64,
     /// The ranges that it takes by reference.
     pub pieces: Vec<Stretch>,
@@ -151,7 +151,7 @@ pub struct BranchInfo {
     pub why: Why,
 }
 
-/// Which way a window reaches.
+/// The direction of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -205,16 +205,16 @@ pub enum MessagesQuery {
     External(String),
 }
 
-/// Which messages belong together with another.
+/// The kind of related messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Related {
-    /// The alternatives at its place, itself included, in the order they were made.
+    /// The siblings: alternatives at its position, itself included, in order of creation.
     Siblings,
     /// The message, the message it replies to, and all replies of the thread, in order of arrival; a thousand at most.
     Thread,
 }
 
-/// A page of the messages that belong together with one.
+/// A query for a page of messages related to one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelatedQuery {
     /// The message.
@@ -234,7 +234,7 @@ pub struct PlacedPage {
     pub more: bool,
 }
 
-/// A message that is still streaming, with what an ending of it must expect.
+/// A message that is still streaming, with the version that a finish of it must expect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenStream {
     /// The conversation that owns it.
@@ -282,13 +282,13 @@ impl From<ConversationId> for AttachedQuery {
 pub struct Attached {
     /// Notes on the conversation and its messages.
     pub notes: Vec<Note>,
-    /// Its named places.
+    /// Bookmarks.
     pub bookmarks: Vec<Bookmark>,
-    /// Every value that was set, with its place.
+    /// All states, with their positions.
     pub states: Vec<State>,
     /// Its folds, in force or not.
     pub folds: Vec<Fold>,
-    /// Its requests to models.
+    /// Its model calls.
     pub calls: Vec<Call>,
     /// Its tool calls.
     pub tool_calls: Vec<ToolCallTrail>,
@@ -320,7 +320,7 @@ impl Attached {
     }
 }
 
-/// A tool call with its trail.
+/// A tool call with its audit trail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCallTrail {
     /// The record.
@@ -410,7 +410,7 @@ pub struct ScratchQuery {
 pub struct JournalQuery {
     /// After this position.
     pub after: Position,
-    /// Only what this conversation went through.
+    /// Only changes of this conversation.
     pub conversation: Option<ConversationId>,
     /// How many; at most [`PAGE_MAX`].
     pub limit: u32,
@@ -427,13 +427,13 @@ impl Default for JournalQuery {
 pub struct JournalPage {
     /// The rows.
     pub entries: Vec<JournalEntry>,
-    /// Everything up to this position was looked at: the next page begins after it.
+    /// Rows up to this position were scanned: the next page begins after it.
     pub reached: Position,
-    /// There is more to look at behind it.
+    /// There are more rows after it.
     pub more: bool,
 }
 
-/// A row of the journal as readers of the tail see it.
+/// A journal row in the change feed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JournalEntry {
     /// Its position.
@@ -444,11 +444,11 @@ pub struct JournalEntry {
     pub first: Position,
     /// When.
     pub at: Micros,
-    /// What kind of change.
+    /// The kind of the change.
     pub kind: JournalKind,
     /// The conversation it is about.
     pub conversation: Option<ConversationId>,
-    /// Who.
+    /// The author.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<Author>,
     /// The commit that it undoes.
@@ -464,7 +464,7 @@ pub struct JournalEntry {
     pub messages_cut: bool,
 }
 
-/// What an undo or redo is about.
+/// The scope of an undo or redo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
@@ -476,7 +476,7 @@ pub enum Scope {
     Beside,
 }
 
-/// Back or forth.
+/// Undo or redo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
@@ -530,7 +530,7 @@ impl StatsQuery {
     }
 }
 
-/// Which imported things to read.
+/// Filters of origins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OriginsQuery {

@@ -13,23 +13,23 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The most hits that one page holds.
+/// Maximum number of hits in one page.
 pub const HITS_MAX: u32 = 100;
 
-/// How many candidates are ranked by relevance: the newest ones.
+/// Number of candidates that are ranked by relevance: the newest ones.
 pub const RANKED_MAX: usize = 500;
 
-/// How many messages are shown before a hit, and behind it, at most.
+/// Maximum number of messages before a hit, and after it.
 pub const NEIGHBOURS_MAX: u32 = 5;
 
-/// What to look for.
+/// A search request.
 #[derive(Debug, Clone)]
 pub struct Search {
     /// The words and filters.
     pub query: Query,
     /// In which order.
     pub order: SearchOrder,
-    /// Each hit for itself, or the conversations that have one.
+    /// Single hits, or one per conversation.
     pub grouping: Grouping,
     /// Only in this conversation.
     pub within: Option<ConversationId>,
@@ -37,7 +37,7 @@ pub struct Search {
     pub also: Also,
     /// How many messages before and after a hit are shown with it; at most [`NEIGHBOURS_MAX`].
     pub neighbours: u32,
-    /// Where the last page ended.
+    /// The cursor of the previous page.
     pub after: Option<SearchCursor>,
     /// How many; at most [`HITS_MAX`].
     pub limit: u32,
@@ -79,18 +79,18 @@ pub enum SearchOrder {
     Relevance,
 }
 
-/// How hits are put together.
+/// Grouping of hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Grouping {
-    /// One after another.
+    /// No grouping.
     #[default]
     Flat,
-    /// The first one of each conversation.
+    /// One hit per conversation, the first one.
     Conversations,
 }
 
-/// How far hits are counted.
+/// Whether all hits are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Counting {
@@ -118,19 +118,19 @@ pub struct Also {
 pub struct Found {
     /// The hits, in the order that was asked for.
     pub hits: Vec<Hit>,
-    /// How many there are, as far as was looked.
+    /// The number of hits found before the search stopped.
     pub total: Count,
     /// Where the next page begins; `None` at the end.
     pub next: Option<SearchCursor>,
-    /// How far the index reaches.
+    /// Coverage of the index.
     pub reach: Reach,
-    /// Time ran out before everything was looked at.
+    /// The search timed out before everything was searched.
     pub cut_short: bool,
     /// How long it took.
     pub micros: u64,
 }
 
-/// How far the index reaches.
+/// Coverage of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Reach {
     /// Every change up to here is in the index, or waits to be.
@@ -150,13 +150,13 @@ pub struct Indexed {
     pub position: Position,
     /// How many messages are known and wait.
     pub waiting: i64,
-    /// Nothing is left to do.
+    /// The index is up to date.
     pub idle: bool,
-    /// The index cannot be written now; it is tried again.
+    /// The index cannot be written now; the write is retried.
     pub in_trouble: bool,
 }
 
-/// One place where it was found.
+/// A search hit.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Hit {
     /// The conversation.
@@ -165,9 +165,9 @@ pub struct Hit {
     pub title: String,
     /// The kind of the conversation.
     pub kind: ConversationKind,
-    /// Where it is in its life.
+    /// The status of the conversation.
     pub status: ConversationStatus,
-    /// What of it was found.
+    /// The part that matched.
     pub field: Field,
     /// The message; none where it is the conversation itself.
     pub message: Option<MessageId>,
@@ -194,10 +194,10 @@ pub struct Hit {
     pub before: Vec<Neighbour>,
     /// The messages after it, in reading order.
     pub after: Vec<Neighbour>,
-    /// How many hits its conversation has, as far as was looked; when hits are put together.
+    /// Number of hits in its conversation, as far as was searched; with grouping.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_conversation: Option<Count>,
-    /// How good it is; when the best come first.
+    /// The relevance score; with ranking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<i64>,
 }
@@ -218,17 +218,17 @@ pub struct Neighbour {
 /// Outside it is an opaque text that needs no escaping in a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SearchCursor {
-    /// How good it is; 0 where the newest come first.
+    /// The relevance score; 0 when sorted by time.
     pub score: i64,
     /// When.
     pub at: Micros,
-    /// When it came.
+    /// The position of its arrival in the store.
     pub arrival: i64,
     /// The number of the index entry in the store.
     pub key: i64,
-    /// The newest that was there for the first page; what came later does not move the others.
+    /// The newest candidate of the first page; later ones do not move the others.
     pub newest: Micros,
-    /// What recency was measured by on the first page; by another moment the scores would be others.
+    /// The reference time for recency on the first page; with another time the scores would differ.
     pub now: Micros,
 }
 

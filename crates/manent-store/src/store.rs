@@ -27,7 +27,7 @@ impl Turn {
 
 /// A store of one tenant.
 ///
-/// What `commit` answers is on disk. Reads see every commit whose answer was given before they began.
+/// A commit that was acknowledged is on disk. Reads see every commit that was acknowledged before they began.
 #[async_trait::async_trait]
 pub trait Store: Send + Sync + 'static {
     /// Returns an access-filtered store. Objects outside the realm do not exist there; operations on everything are
@@ -106,7 +106,7 @@ pub trait Store: Send + Sync + 'static {
 
     /// Finds messages and conversations.
     async fn search(&self, search: Search) -> Result<Found>;
-    /// Has the index made anew; [`Store::indexed`] says how far that has come.
+    /// Rebuilds the index; [`Store::indexed`] reports its progress.
     async fn reindex(&self) -> Result<()>;
     /// Returns a watch on how far the index has come. It ends when the store is closed, or has no index.
     fn indexed(&self) -> watch::Receiver<Indexed>;

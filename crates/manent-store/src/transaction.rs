@@ -10,10 +10,10 @@ use manent_model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A place in the journal; grows with every change.
+/// A position in the journal; grows with every change.
 pub type Position = i64;
 
-/// What should happen, together or not at all.
+/// A list of changes that are applied together or not at all.
 #[derive(Debug, Clone, Serialize)]
 pub struct Transaction {
     /// Idempotency key: the same key with the same changes returns the stored answer; with others it is a conflict.
@@ -21,17 +21,17 @@ pub struct Transaction {
     /// Appends need none: the ids of their messages serve as the key.
     #[serde(skip)]
     pub key: Option<Vec<u8>>,
-    /// When.
+    /// The time.
     #[serde(skip)]
     pub at: Micros,
-    /// Who.
+    /// The author.
     pub actor: Option<Author>,
-    /// What must be true for it to happen.
+    /// Preconditions.
     #[serde(skip)]
     pub expect: Vec<Expect>,
-    /// What happens.
+    /// The changes.
     pub changes: Vec<Change>,
-    /// How urgent it is.
+    /// The priority.
     #[serde(skip)]
     pub lane: Lane,
 }
@@ -43,17 +43,17 @@ impl Transaction {
     }
 }
 
-/// How urgent a commit is.
+/// Priority of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Lane {
     /// A caller waits for it.
     #[default]
     Normal,
-    /// Imports and maintenance: between the others.
+    /// Imports and maintenance: runs at low priority, between the others.
     Low,
 }
 
-/// What must be true before a transaction happens.
+/// A precondition of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Expect {
@@ -149,17 +149,17 @@ pub enum At {
     },
 }
 
-/// What happens to the head when messages are appended.
+/// Whether the head moves when messages are appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HeadMove {
-    /// It goes to the last of them.
+    /// It moves to the last appended message.
     Follow,
     /// It stays where it is.
     Stay,
 }
 
-/// Where the head goes.
+/// Target of a head move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum HeadTo {
@@ -182,13 +182,13 @@ pub enum HeadTo {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum SpliceAt {
-    /// Nothing: the new messages stand after this one; `None` for the start.
+    /// Nothing: the new messages are inserted after this one; `None` for the start.
     After(Option<MessageId>),
     /// These messages, both ends included.
     Replace(Stretch),
 }
 
-/// Where a branch that comes from elsewhere leaves its parent.
+/// The fork point of an imported branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BranchBase {
@@ -239,13 +239,13 @@ pub struct NewFold {
 pub struct NewEvent {
     /// `progress`, `control`, `monitor`, or a word of the caller.
     pub channel: String,
-    /// When.
+    /// The time.
     pub at: Micros,
     /// What happened.
     pub body: Json,
 }
 
-/// A part of a message that asked for a tool.
+/// The address of a tool call part in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolPart {
@@ -255,7 +255,7 @@ pub struct ToolPart {
     pub part: u32,
 }
 
-/// Where an imported message came from.
+/// The origin of an imported message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MessageOrigin {
@@ -293,7 +293,7 @@ pub enum Erase {
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the fields are the nouns of the model; each variant says what happens to them")]
 pub enum Change {
-    /// Makes a conversation with its first branch. The same external id again is a retry.
+    /// Creates a conversation with its first branch. The same external id again is a retry.
     CreateConversation {
         id: ConversationId,
         branch: BranchId,
@@ -317,7 +317,7 @@ pub enum Change {
     AppendChunk { message: MessageId, delta: String },
     /// Ends a streaming message, once.
     FinishMessage { message: MessageId, finish: Finish },
-    /// Opens a branch that comes from elsewhere: base, own messages, pieces by their first and last message.
+    /// Opens an imported branch: base, own messages, pieces by their first and last message.
     OpenBranch {
         conversation: ConversationId,
         branch: BranchId,
@@ -330,7 +330,7 @@ pub enum Change {
         #[serde(default)]
         origins: Vec<MessageOrigin>,
     },
-    /// Puts messages into the middle of the shown path, or takes some out; the tail is kept by reference.
+    /// Splices the shown path: inserts or removes messages in the middle; the tail is kept by reference.
     Splice {
         conversation: ConversationId,
         branch: BranchId,
@@ -341,19 +341,19 @@ pub enum Change {
     },
     /// Moves the head: rewind, switch, clear.
     MoveHead { conversation: ConversationId, to: HeadTo },
-    /// Says something about a message.
+    /// Adds a note to a message.
     AddNote { id: NoteId, message: MessageId, kind: String, value: Json },
-    /// Takes a note back.
+    /// Removes a note.
     RemoveNote { id: NoteId },
-    /// Names a place; the same name again moves it.
+    /// Sets a bookmark; the same name again moves it.
     SetBookmark { conversation: ConversationId, name: String, head: Option<MessageId>, metadata: Option<Json> },
-    /// Forgets a named place.
+    /// Removes a bookmark.
     RemoveBookmark { conversation: ConversationId, name: String },
-    /// Sets a named value after a message; `None` for the start; no value unsets it.
+    /// Sets a state after a message; `None` for the start; no value unsets it.
     SetState { conversation: ConversationId, name: String, after: Option<MessageId>, value: Option<Json> },
-    /// Folds messages.
+    /// Adds a fold.
     AddFold { conversation: ConversationId, fold: NewFold },
-    /// Puts a fold in or out of force.
+    /// Activates or deactivates a fold.
     SetFoldActive { fold: FoldId, active: bool },
     /// Records a tool call; the first step of its trail is the state it begins in.
     PutToolCall { call: ToolCall, note: String },
@@ -374,11 +374,11 @@ pub enum Change {
     PutInput { conversation: ConversationId, id: InputId, body: Json },
     /// Takes inputs out of the queue, in the commit that uses them.
     TakeInputs { conversation: ConversationId, ids: Vec<InputId> },
-    /// Takes the lease of a run if it is free or has run out; not undoable.
+    /// Acquires the lease of a run if it is free or has expired; not undoable.
     TakeLease { conversation: ConversationId, owner: String, until: Micros },
     /// Extends a lease that the token still holds; not undoable.
     RenewLease { conversation: ConversationId, token: i64, until: Micros },
-    /// Gives a lease back; not undoable.
+    /// Releases a lease; not undoable.
     ReleaseLease { conversation: ConversationId, token: i64 },
     /// Writes the next version of a document; no body deletes it.
     PutDocument { kind: String, id: String, project: Option<ProjectId>, body: Option<Json> },
@@ -393,15 +393,15 @@ pub enum Change {
     PutOrigin { origin: Origin },
     /// Keeps bytes that could not be parsed.
     Quarantine { quarantined: Quarantined },
-    /// Remembers a text; the same id again replaces it.
+    /// Stores a memory; the same id again replaces it.
     PutMemory { memory: Memory },
-    /// Forgets a memory.
+    /// Removes a memory.
     RemoveMemory { id: MemoryId },
     /// Overwrites a draft, read mark or pointer; not journalled.
     PutScratch { scratch: Scratch },
-    /// Removes one; not journalled.
+    /// Removes a scratch value; not journalled.
     RemoveScratch { kind: String, id: String, actor: String },
-    /// Makes a project.
+    /// Creates a project.
     CreateProject { project: Project },
     /// Changes a project.
     EditProject { id: ProjectId, patch: ProjectPatch },
@@ -409,11 +409,11 @@ pub enum Change {
     RemoveProject { id: ProjectId },
     /// Undoes the commit that begins at this position; undoing an undo is a redo.
     Undo { position: Position },
-    /// Undoes or redoes the last change of a scope, whichever that is when the transaction has its turn.
+    /// Undoes or redoes the last change of a scope at the time when the transaction is applied.
     Step { scope: Scope, step: Step },
-    /// Destroys one step's worth of a conversation in the trash; not undoable. Answers whether it is done.
+    /// Purges a conversation in the trash by one bounded step; not undoable. Returns whether it is finished.
     Purge { conversation: ConversationId },
-    /// Destroys one step's worth of content everywhere, with a receipt; not undoable. Send it until it is finished.
+    /// Erases content everywhere by one bounded step, with a receipt; not undoable. Send it until it is finished.
     Erase { target: Erase },
 }
 
@@ -424,23 +424,23 @@ pub struct Committed {
     pub first: Position,
     /// The last position it owns: a read that has seen it sees everything the transaction did.
     pub position: Position,
-    /// The time that the transaction gave, by which a request that is sent again is made the same.
+    /// The time of the transaction; a retry of the request is built with the same time.
     #[serde(default)]
     pub at: Micros,
-    /// What each change did.
+    /// The result of each change.
     pub done: Vec<Done>,
-    /// It had been done before; this is the answer of then.
+    /// The transaction was applied before; this is the stored answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeated: bool,
 }
 
-/// What one change did.
+/// The result of one change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Done {
     /// It was applied; there is nothing else to return.
     Plain,
-    /// The conversation that now exists, perhaps since before.
+    /// The conversation, new or existing.
     Conversation(ConversationId),
     /// The last message that was added.
     Messages(Option<MessageId>),
@@ -456,23 +456,23 @@ pub enum Done {
     Erased(Receipt),
 }
 
-/// What an erasure removed.
+/// The receipt of an erasure: what it removed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
-    /// When.
+    /// The time.
     pub at: Micros,
-    /// Nothing is left, neither in the file nor in its WAL.
+    /// The erasure is finished: nothing is left in the file or its WAL.
     pub finished: bool,
-    /// Messages whose content is gone.
+    /// Messages whose content was erased.
     pub messages: i64,
-    /// Conversations that are gone.
+    /// Deleted conversations.
     pub conversations: i64,
     /// Notes, states, folds, tool calls, events, inputs, calls, memories, origins and memberships that went with them.
     pub attached: i64,
-    /// Blobs that nothing shows any more.
+    /// Blobs without any remaining reference.
     pub blobs: i64,
     /// Drafts and other scratch.
     pub scratch: i64,
-    /// Old values in the journal.
+    /// Before-images in the journal.
     pub journal: i64,
 }

@@ -43,7 +43,7 @@ pub(crate) fn assume_new(client: &Client, batch: &[&Prepared]) {
     }
 }
 
-/// Asks for what these transactions will read first.
+/// Prefetches the first reads of these transactions.
 pub(crate) fn ask(client: &Client, caches: &Caches, batch: &[&Prepared]) {
     let mut named = HashSet::new();
     batch.iter().for_each(|prepared| ask_for(client, caches, prepared, &mut named));

@@ -9,13 +9,13 @@ pub(crate) enum Cell<'a> {
     Bytes(&'a [u8]),
 }
 
-/// What can be read from a cell.
+/// A type that can be read from a column.
 pub(crate) trait Column: Sized {
     /// Returns the value, or `None` where the cell holds something else.
     fn read(cell: Cell<'_>) -> Option<Self>;
 }
 
-/// What can be put into a statement.
+/// A type that can be bound to a parameter.
 pub(crate) trait Value {
     fn cell(&self) -> Cell<'_>;
 }

@@ -21,7 +21,7 @@ pub(crate) enum Found<'a> {
     Postgres(&'a tokio_postgres::Row),
 }
 
-/// What an engine says when a statement fails.
+/// The error of an engine statement.
 #[derive(Debug)]
 pub(crate) enum EngineError {
     Sqlite(rusqlite::Error),
@@ -34,7 +34,7 @@ pub(crate) enum EngineError {
     Silent,
     /// The role that works with the tables is above their policies.
     RoleAboveRules,
-    /// A commit is under way; nothing can be asked before it is known what came of it.
+    /// A commit is in flight; no query can run before its outcome is known.
     UnderWay,
     /// The index cannot remove what is to be destroyed.
     Index,
@@ -201,7 +201,7 @@ pub(crate) fn rows<'c, T>(
     Ok(all)
 }
 
-/// Runs a query and looks at its rows one after another, as long as `look` wants more.
+/// Runs a query and passes its rows to `look` one after another, as long as it wants more.
 pub(crate) fn each<'c>(
     connection: impl Into<Connection<'c>>,
     sql: &str,

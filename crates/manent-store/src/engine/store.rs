@@ -30,7 +30,7 @@ pub(crate) const WAITING_BYTES: usize = 64 << 20;
 /// The access scope of unrestricted callers.
 pub(crate) static EVERYTHING: Realm = Realm { user: None, projects: None };
 
-/// What an engine adds to what all of them do.
+/// The engine-specific part of a store.
 pub(crate) trait Engine: Send + Sync + 'static {
     /// The key of the digests.
     fn key(&self) -> &DigestKey;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Wakes another scheduler that has work to do.
 pub(crate) type Bell = Box<dyn Fn() + Send + Sync>;
 
-/// When a member that had its turn wants another.
+/// When a member is scheduled again after its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Again {
     /// As soon as the others had theirs.
@@ -269,7 +269,7 @@ impl<T> Turns<T> {
         }
     }
 
-    /// Ends the threads once everybody has left.
+    /// Closes the scheduler: the threads end once all members have left.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();

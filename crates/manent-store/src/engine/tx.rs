@@ -108,10 +108,10 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// What leaves the index.
+/// Entries to remove from the index.
 #[derive(Debug, Default)]
 pub(crate) struct Unindexed {
-    /// What leaves that of a file; a server lets it go at once.
+    /// Entries to remove from the index of a file; on a server they are removed at once.
     pub docs: Vec<Doc>,
     /// The transaction deletes content that cannot be read: the whole index of a file is dropped with it.
     pub all: bool,
@@ -144,7 +144,7 @@ pub(crate) struct Tx<'a> {
     pub written: Vec<(Position, Digest)>,
     /// Whether the next transaction may build upon the rows that this one leaves.
     pub appends_only: bool,
-    /// What leaves the index of a file before the commit.
+    /// Entries to remove from the index of a file before the commit.
     pub unindexed: Unindexed,
     /// Documents that a limited key names, by kind and name, with the names that they are stored under.
     pub document_names: Vec<(String, String, String)>,
@@ -260,7 +260,7 @@ impl<'a> Tx<'a> {
         Ok(position)
     }
 
-    /// Writes a row of the journal for what belongs to no conversation.
+    /// Writes a journal row for objects without a conversation.
     pub(crate) fn journal_beside(&mut self, entry: &Entry<'_>) -> Outcome<Position> {
         let (prev, chain) = beside(self.connection)?;
         let (position, digest) = self.write_entry(None, prev, chain, entry)?;
@@ -513,7 +513,7 @@ pub(crate) fn spot(connection: Connection<'_>, id: MessageId) -> Outcome<Option<
     }
 }
 
-/// Returns the last position and the chain of what belongs to no conversation.
+/// Returns the last position and the chain of objects without a conversation.
 pub(crate) fn beside(connection: Connection<'_>) -> Outcome<(Position, Digest)> {
     let value: [u8; 24] = one(connection, "select value from meta where name = 'beside'", (), |row| row.get(0))?;
     let (position, digest) = value.split_at(8);

@@ -113,7 +113,7 @@ fn own_author(grant: &Grant, user: &str) -> Author {
     Author { id: user.to_owned(), name }
 }
 
-/// Where something came from names files of everybody.
+/// Sources and origins name files of all users.
 fn without_origins(origins: &[MessageOrigin]) -> Result<()> {
     match origins.is_empty() {
         true => Ok(()),

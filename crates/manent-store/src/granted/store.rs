@@ -80,7 +80,7 @@ impl GrantedStore {
         Ok(!self.whole.scratch(query).await?.is_empty())
     }
 
-    /// Refuses what concerns everything to a grant that reaches a part.
+    /// Requires an unrestricted grant.
     fn for_everything(&self) -> Result<()> {
         whole(&self.grant.realm)
     }

@@ -215,7 +215,7 @@ pub(super) fn of_tenant(client: &Client) -> Result<([u8; 32], Position)> {
     found.map_err(|error| error.said("opening the store"))
 }
 
-/// Takes in what older programs left.
+/// Back-fills data of older versions.
 fn fill(client: &Client, filled: u8, key: &DigestKey) -> Ran<()> {
     client.begin()?;
     // Other processes that open the store, or write, wait here.

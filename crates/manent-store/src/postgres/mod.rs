@@ -49,7 +49,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
-/// The server cannot be reached, as callers are told.
+/// The error for an unavailable server.
 const AWAY: StoreError = StoreError::Busy("the database server cannot be reached");
 
 /// How long to wait before the server is tried again.
@@ -71,12 +71,12 @@ struct Shared {
     readers: Readers<PostgresReader>,
     position: Known,
     indexing: Indexing,
-    /// The keeper ends when this says so.
+    /// Stops the keeper.
     ended: (Mutex<bool>, Condvar),
 }
 
 impl PostgresStore {
-    /// Opens the store of a tenant, or makes it.
+    /// Opens or creates the store of a tenant.
     pub fn open(options: PostgresOptions) -> Result<Self> {
         // On a thread of its own: the caller may be inside a runtime, where nothing may wait.
         let opened = std::thread::scope(|scope| {
@@ -130,7 +130,8 @@ impl PostgresStore {
         off_thread("manent-destroy", move || destroy::destroy(&options)).await
     }
 
-    /// Reads pages as bytes, each in a transaction of its own, and returns how long each took. For measuring alone.
+    /// Reads pages as bytes, each in a transaction of its own, and returns the time that each took. For benchmarks
+    /// only.
     #[doc(hidden)]
     pub async fn time_windows(&self, queries: Vec<WindowQuery>) -> Result<Vec<Duration>> {
         let (options, key) = (self.options.clone(), self.shared.key.clone());
@@ -244,7 +245,7 @@ impl Engine for PostgresStore {
     }
 }
 
-/// Connects again, and waits for a server that is away. One that refuses us is not waited for.
+/// Reconnects, and waits for an unavailable server. A server that refuses the connection is not waited for.
 fn reconnect(options: &PostgresOptions, until: Instant) -> Result<Client> {
     loop {
         match migrate::connect(options) {
@@ -266,7 +267,7 @@ fn is_lost(error: &EngineError) -> bool {
     }
 }
 
-/// Says whether an error means that the server is away, or no longer the one that takes writes.
+/// Says whether an error means that the server is unavailable, or no longer the primary.
 fn is_away(error: &Error) -> bool {
     match error.code().map(SqlState::code) {
         // 08: the connection; 57P: the server stops or starts; 25006: it no longer takes writes.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
-/// How long a host may take to let us in, where the address does not say.
+/// Connect timeout of a host, unless the address sets it.
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// Options of a store on PostgreSQL: the address of the server, and the tenant.
@@ -15,11 +15,11 @@ pub struct PostgresOptions {
     /// The server: a URL or a list of settings, as libpq takes it. It may name several hosts; the one that takes writes
     /// is used. `sslmode` and `sslrootcert` say how the way there is protected.
     pub server: String,
-    /// Whose rows these are.
+    /// The tenant.
     pub tenant: i64,
-    /// How many threads read.
+    /// Number of reader threads.
     pub readers: usize,
-    /// How long a server may be gone or silent before callers are told.
+    /// How long a server may be unavailable or silent before callers get an error.
     pub patience: Duration,
     /// Keep the index filled, so that the store can be searched at once.
     pub index: bool,
@@ -31,7 +31,7 @@ impl PostgresOptions {
         Self { server: server.into(), tenant: 1, readers: 4, patience: Duration::from_secs(10), index: true }
     }
 
-    /// Returns the server as people may see it: without its password and its settings.
+    /// Returns the server for display: without its password and its settings.
     pub fn address(&self) -> String {
         let Ok((config, _)) = self.config() else { return "postgres://…".to_owned() };
         let ports = config.get_ports();
@@ -46,7 +46,7 @@ impl PostgresOptions {
         format!("postgres://{user}{}{database}", hosts.join(","))
     }
 
-    /// Returns how each of the hosts is reached.
+    /// Returns the connection settings of each host.
     pub(super) fn hosts(&self) -> Result<(Vec<Config>, Trust)> {
         let (given, trust) = self.config()?;
         let count = given.get_hosts().len().max(given.get_hostaddrs().len());
@@ -74,7 +74,7 @@ impl PostgresOptions {
     }
 }
 
-/// Returns what an address says about one of its hosts.
+/// Returns the settings of one host of an address.
 fn of_host(given: &Config, place: usize) -> Config {
     let mut config = Config::new();
     match given.get_hosts().get(place) {

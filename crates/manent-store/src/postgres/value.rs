@@ -10,7 +10,7 @@ use std::error::Error as StdError;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Error, Row};
 
-/// Stands before what replaces a character; the one behind NUL.
+/// The escape character: the code point after NUL, so that escaping keeps the order of texts.
 const SIGN: char = '\u{1}';
 /// Follows the escape character to encode NUL.
 const NUL: char = '\u{1}';

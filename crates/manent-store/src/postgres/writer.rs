@@ -101,7 +101,7 @@ impl Writer {
 
     /// Runs until the queue is closed and empty.
     pub(super) fn run(mut self) {
-        // Old requests cost space, not truth; what fails here is tried again at the next start.
+        // Old answers cost space, but do no harm; a failed cleanup is retried at the next start.
         let forgotten = self.begin(&[]).and_then(|_| forget_requests(self.client()));
         if forgotten.and_then(|()| self.client().run("commit")).is_err() {
             self.roll_back();
@@ -266,7 +266,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Finds out what came of an earlier try, if there was one; then tries.
+    /// Resolves the outcome of an earlier attempt, if there was one; then tries.
     fn attempt(&mut self, batch: &[Job], earlier: Option<Work>) -> std::result::Result<Work, Ended> {
         let Some(work) = earlier else { return self.together(batch) };
         match self.was_stored(&work) {
@@ -499,7 +499,7 @@ fn is_conflict(error: &EngineError) -> bool {
     matches!(error.code(), Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED))
 }
 
-/// Tells everybody why the server was not reached.
+/// Answers all callers with the reason why the server is unavailable.
 fn unreached(batch: Vec<Job>, error: StoreError, perhaps_stored: bool) {
     let mut error = Some(error);
     for job in batch {

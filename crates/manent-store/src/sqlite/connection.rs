@@ -24,28 +24,28 @@ pub(super) const CACHE_KIB: u32 = 32 << 10;
 /// How long a writer waits for other processes.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
 
-/// When a commit is called durable.
+/// Durability of acknowledged commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// On disk before it is answered.
+    /// Synced to disk before it is acknowledged.
     #[default]
     Full,
-    /// A power cut may take the last commits. For tests that show what that means; never the default.
+    /// A power cut may lose the last commits. For tests that demonstrate this; never the default.
     Relaxed,
 }
 
-/// How a SQLite store is opened.
+/// Options of a SQLite store.
 #[derive(Debug, Clone)]
 pub struct SqliteOptions {
     /// The file.
     pub path: PathBuf,
-    /// When a commit is called durable.
+    /// Durability of acknowledged commits.
     pub durability: Durability,
     /// Another SQLite VFS than the default, by name.
     pub vfs: Option<String>,
-    /// How many reads are under way at a time.
+    /// Maximum number of concurrent reads.
     pub readers: usize,
-    /// How many pages the WAL may hold before it is copied into the file.
+    /// Number of WAL pages from which it is checkpointed.
     pub checkpoint_pages: u32,
     /// Grow the WAL once, by writing zeros, when the file sees real traffic.
     pub grow_wal: bool,
@@ -149,7 +149,7 @@ pub(super) fn open_first(options: &SqliteOptions, schema: i64) -> Result<Connect
     check_library()?;
     refuse_foreign(options)?;
     if options.vfs.is_none() {
-        // What fails here fails again below, where it is said why.
+        // A failure here repeats below, where it is reported.
         let _ = make_private(&options.path);
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
@@ -205,7 +205,7 @@ pub(super) enum Missing {
     IsMade,
 }
 
-/// Opens the index beside a file: it can be made again, so it need not be synced before anybody is answered.
+/// Opens the index beside a file: it can be rebuilt, so it need not be synced before commits are acknowledged.
 pub(super) fn open_index(path: &Path, missing: Missing) -> rusqlite::Result<Connection> {
     let flags = match missing {
         Missing::IsNone => OpenFlags::SQLITE_OPEN_READ_WRITE,

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 /// The number of a store that has not joined yet.
 pub(super) const NOBODY: u64 = 0;
 
-/// How large a crew is.
+/// Size limits of a crew.
 #[derive(Debug, Clone)]
 pub struct CrewOptions {
     /// Number of writer threads: the maximum number of files that are synced at a time.
@@ -156,7 +156,7 @@ impl Drop for Crew {
     }
 }
 
-/// The life of a thread that does one thing for a store at a time.
+/// The main loop of a thread that runs one turn of a store at a time.
 fn serve<T>(turns: &Turns<T>, turn: impl Fn(&Arc<T>) -> Again) {
     let mut last = None;
     while let Some((number, member)) = turns.next(last) {
@@ -166,10 +166,10 @@ fn serve<T>(turns: &Turns<T>, turn: impl Fn(&Arc<T>) -> Again) {
     }
 }
 
-/// Something that always goes wrong is not tried all the time.
+/// Backoff for work that fails repeatedly.
 const AFTER_PANIC: Duration = Duration::from_secs(1);
 
-/// The life of a thread that reads. Its turn is to pick a read: others may read the same store meanwhile.
+/// The main loop of a reader thread. Its turn only picks a read: other threads may read the same store meanwhile.
 fn read(crew: &Shared) {
     while let Some((number, member)) = crew.readers.next(None) {
         let next = member.reads.next();
@@ -190,7 +190,7 @@ impl Shared {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Lets everybody work for a store.
+    /// Adds a store to all schedulers.
     pub(super) fn join(&self, member: &Arc<Member>) {
         let number = member.number;
         self.members().insert(number, member.clone());
@@ -257,7 +257,7 @@ mod tests {
             turns.ask(number);
         }
         turns.close();
-        // It ends when everybody has left, and so everybody had a turn; the one that panicked had a second.
+        // The loop ends when all members have left, and so all of them had a turn; the one that panicked had a second.
         let tries = AtomicUsize::new(0);
         serve(&turns, |number| {
             if **number == 1 && tries.fetch_add(1, Ordering::Relaxed) == 0 {

@@ -25,7 +25,7 @@ const BATCH_ALONE: i64 = 4_000;
 /// More than this is listed at once when an import runs: it is sorted when that pauses.
 const IMPORTED: usize = 100;
 
-/// A run is made of what waits when it is more than this, even if an import goes on.
+/// Number of pending documents from which a segment is built, even during an import.
 const LISTED_MAX: i64 = 200_000;
 
 /// A round with less than this was soon over: it pays to let more come together.
@@ -99,7 +99,7 @@ pub(super) fn turn(member: &Arc<Member>) -> Again {
     again
 }
 
-/// Lets everybody else go first, where a thread can have a rank of its own.
+/// Lowers the priority of the thread, where the platform supports it.
 pub(super) fn stand_back() {
     #[cfg(target_os = "linux")]
     {
@@ -174,7 +174,7 @@ impl Work {
     }
 }
 
-/// What there is to do.
+/// The pending work.
 struct Seen {
     /// The cursor of the index; none if it has to be rebuilt.
     cursor: Option<Cursor>,

@@ -17,7 +17,7 @@ const LOOK_MAX: Duration = Duration::from_secs(15);
 /// One turn for a store; says when it wants another.
 pub(super) fn turn(member: &Arc<Member>) -> Again {
     if member.takes_copy() {
-        // What fails here is tried again when the WAL has grown; the writer reports what matters.
+        // A failure is retried when the WAL has grown; the writer reports errors that matter.
         let _ = member.visit(Visit::Ends, |reader| {
             wal::copy(reader.connection()?).map_err(|error| failed("copying the WAL", error))
         });

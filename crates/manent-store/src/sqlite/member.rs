@@ -87,12 +87,12 @@ impl Member {
         Ok(member)
     }
 
-    /// What its writer works with; waits while it does.
+    /// Locks the writer state; waits while the writer runs.
     pub(super) fn writer(&self) -> MutexGuard<'_, writer::Held> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What its indexer works with; waits while it does.
+    /// Locks the indexer state; waits while the indexer runs.
     pub(super) fn index(&self) -> MutexGuard<'_, indexer::Held> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -178,7 +178,7 @@ impl Member {
         }
     }
 
-    /// Says whether anybody has used it lately, or follows it.
+    /// Says whether it was used recently, or is followed.
     pub(super) fn is_in_use(&self) -> bool {
         self.has_connections() || self.position.is_watched()
     }

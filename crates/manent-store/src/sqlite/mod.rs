@@ -70,17 +70,17 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens a file, or makes it, with a crew of its own that ends with the store.
+    /// Opens or creates a file, with a crew of its own that ends with the store.
     pub fn open(options: SqliteOptions) -> Result<Self> {
         Self::open_at(options, migrate::NEWEST)
     }
 
-    /// Opens a file, or makes it, and lets a crew work for it.
+    /// Opens or creates a file, served by a shared crew.
     pub fn open_in(crew: &Arc<Crew>, options: SqliteOptions) -> Result<Self> {
         Self::open_in_at(crew, options, migrate::NEWEST)
     }
 
-    /// Opens a file as an older program would have, to test what becomes of it.
+    /// Opens a file with an older schema, to test its migration.
     #[doc(hidden)]
     pub fn open_at(options: SqliteOptions, schema: i64) -> Result<Self> {
         Self::open_in_at(&Crew::start(CrewOptions::for_one(&options))?, options, schema)
@@ -99,7 +99,7 @@ impl SqliteStore {
         off_thread("manent-destroy", move || destroy::destroy(&path)).await
     }
 
-    /// Times reading pages as bytes on the reading thread, without the way there and back.
+    /// Measures reading pages as bytes on the reading thread, without the time in queues.
     #[doc(hidden)]
     pub async fn time_windows(&self, queries: Vec<WindowQuery>) -> Result<Vec<Duration>> {
         let timed = move |reading: &mut Reading<'_>| {
@@ -124,7 +124,7 @@ impl Drop for SqliteStore {
     fn drop(&mut self) {
         let Some(crew) = self.take_crew() else { return };
         let ended = self.member.close();
-        // Waiting here would hold up everything else that the worker of a runtime has to do; the crew goes on by itself.
+        // Waiting here would block the worker thread of the async runtime; the crew continues by itself.
         if tokio::runtime::Handle::try_current().is_err() {
             let _ = ended.blocking_recv();
         }

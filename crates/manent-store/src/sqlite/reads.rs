@@ -42,7 +42,7 @@ pub(super) struct Next<'a> {
     pub has_more: bool,
 }
 
-/// What becomes of a connection that a visitor opened.
+/// Whether a connection that a visitor opened is kept or closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Visit {
     /// It stays open, for the next one.

@@ -19,7 +19,7 @@ pub(crate) fn open_system(path: &Path) -> Result<Connection> {
     let doing = "opening the system store";
     check_library()?;
     let options = SqliteOptions::new(path);
-    // What fails here fails again below, where it is said why.
+    // A failure here repeats below, where it is reported.
     let _ = make_private(path);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
     let mut connection = open(&options, flags).map_err(|error| failed(doing, error))?;

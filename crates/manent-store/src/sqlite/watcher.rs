@@ -53,7 +53,7 @@ pub(super) fn turn(member: &Arc<Member>) -> Again {
     if (stamp.is_none() || stamp != seen.stamp) && !seen.can_wait(stamp.as_ref(), member) {
         seen.stamp = None;
         seen.news_since = None;
-        // What fails here is tried again at the next look; the writer reports what matters.
+        // A failure is retried at the next poll; the writer reports errors that matter.
         let looked = member.look(|file| last_position(file).map_err(|error| failed("looking at the file", error)));
         if let Some(Ok(position)) = looked {
             member.publish(position);

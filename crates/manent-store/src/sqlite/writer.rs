@@ -43,7 +43,7 @@ pub(super) struct Held {
     caches: Caches,
     data_version: i64,
     wal: wal::Watch,
-    /// What leaves the index before the open transaction is committed.
+    /// Entries to remove from the index before the open transaction is committed.
     unindexed: Unindexed,
 }
 
@@ -123,7 +123,7 @@ impl Writer<'_> {
         if !std::mem::replace(&mut self.held.has_begun, true)
             && let Some((connection, _)) = &self.held.connection
         {
-            // Old requests cost space, not truth; what fails here is tried again at the next start.
+            // Old answers cost space, but do no harm; a failed cleanup is retried at the next start.
             let _ = forget_requests(connection);
         }
         match self.member.queue.look() {
@@ -215,7 +215,7 @@ impl Writer<'_> {
         opened
     }
 
-    /// What came of a failed sync is unknown until the file was closed and opened again.
+    /// The outcome of a failed sync is unknown until the file was closed and opened again.
     fn distrust(&mut self) {
         self.held.is_trusted = false;
         self.member.reads.pause();

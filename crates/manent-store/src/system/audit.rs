@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The principal of an audited action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct By {
-    /// What let them in.
+    /// The credential.
     pub actor: AuditActor,
     /// The user that a key acts for.
     pub user: Option<String>,
@@ -33,7 +33,7 @@ pub struct AuditDraft {
     pub by: By,
     /// The user it was done to.
     pub about_user: Option<String>,
-    /// What else there is to say: ids and counts, never what people wrote.
+    /// Further details: ids and counts, never texts of users.
     pub detail: Option<Json>,
 }
 
@@ -53,7 +53,7 @@ impl AuditDraft {
         Self { detail: Some(Json::of(&detail)), ..self }
     }
 
-    /// What can be erased later, as JSON; none if there is nothing.
+    /// The payload that can be erased later, as JSON; none if there is nothing.
     pub(crate) fn payload(&self) -> Option<String> {
         #[derive(Serialize)]
         struct Payload<'a> {

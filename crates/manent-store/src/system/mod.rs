@@ -46,7 +46,7 @@ pub struct TenantRow {
     pub no: i64,
     /// The tenant.
     pub tenant: Tenant,
-    /// What its erasure removed, as JSON.
+    /// The receipt of its erasure, as JSON.
     pub receipt: Option<String>,
     /// It has users, so that objects in it may belong to one.
     pub has_users: bool,
@@ -76,7 +76,7 @@ pub struct Changed {
     pub tenants: Vec<TenantRow>,
 }
 
-/// What of people and keys went with a tenant or a user.
+/// Deletion counts of users and keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Forgotten {
     /// Users.

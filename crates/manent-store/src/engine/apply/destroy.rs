@@ -46,12 +46,12 @@ impl Budget {
 /// What `meta` says of a conversation that is being destroyed begins with this; its number follows.
 const GOING: &str = "going:";
 
-/// How thoroughly a conversation goes.
+/// How much of a conversation is deleted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
-    /// What other paths reach stays readable for them.
+    /// Messages on paths of other conversations stay readable there.
     Purge,
-    /// The content goes everywhere.
+    /// The content is deleted everywhere.
     Erase,
 }
 

@@ -225,7 +225,7 @@ pub(crate) fn blob_bytes(connection: Connection<'_>, no: i64) -> Outcome<Vec<u8>
     Ok(whole)
 }
 
-/// Returns the SHA-256 and the size of a blob, which may be larger than anybody would hold.
+/// Returns the SHA-256 and the size of a blob, which may be too large for memory.
 pub(crate) fn blob_digest(connection: Connection<'_>, no: i64) -> Outcome<([u8; 32], i64)> {
     let (mut hasher, mut size) = (Sha256::new(), 0);
     each_piece(connection, no, |piece| {

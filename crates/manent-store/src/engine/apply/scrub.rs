@@ -9,7 +9,7 @@ use super::destroy::Budget;
 use super::undo::flag_read;
 use crate::image::{self, Flagged, Image};
 
-/// Stands for a conversation where what belongs to none is meant; real numbers begin at 1.
+/// The conversation number of the journal outside conversations; real numbers begin at 1.
 const BESIDE: i64 = 0;
 
 fn scrub_name(conversation_no: i64) -> String {
@@ -136,7 +136,7 @@ pub(crate) fn forget_words(tx: &mut Tx<'_>) -> Outcome<()> {
     Ok(())
 }
 
-/// Goes on with every journal that is still to be scrubbed.
+/// Resumes all unfinished scrubs of journals.
 pub(crate) fn finish_scrubs(tx: &mut Tx<'_>, budget: &mut Budget) -> Outcome<()> {
     let sql = "select cast(substr(name, 7) as bigint)
          from meta

@@ -15,7 +15,7 @@ use std::collections::HashSet;
 /// How many commits are searched for an undo target; longer undo sequences do not occur in practice.
 const WALK_MAX: usize = 10_000;
 
-/// What an undo is about, by number.
+/// The scope of an undo, by row number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScopeNo {
     Everything,

@@ -24,9 +24,9 @@ pub(super) struct Fitting<K> {
     pub last: K,
 }
 
-/// What orders the records of a kind.
+/// The sort key of the records of a kind.
 pub(super) trait Key: Sized + PartialOrd {
-    /// What comes before all of them.
+    /// The key before all of them.
     fn first() -> Self;
     fn write(&self) -> String;
     fn parse(text: &str) -> Option<Self>;

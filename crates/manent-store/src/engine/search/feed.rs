@@ -62,7 +62,7 @@ impl Cursor {
     }
 }
 
-/// What came or changed.
+/// Additions and changes after a cursor.
 #[derive(Debug, Default)]
 pub(crate) struct Feed {
     /// Where to go on.
@@ -84,7 +84,7 @@ impl Feed {
     }
 }
 
-/// Reads what came after a cursor; none if nothing did.
+/// Reads the changes after a cursor; none if there are none.
 pub(crate) fn after(reading: &Reading<'_>, cursor: Cursor) -> Outcome<Option<Feed>> {
     type Row = (Position, i64, i64, Option<i64>, Option<i64>, [u8; 16]);
     let sql = "select pos, count, kind, conversation_no, key, digest from journal where pos > $1 order by pos limit $2";

@@ -42,7 +42,7 @@ impl Default for Indexing {
     }
 }
 
-/// What one round of work came to.
+/// The result of one round.
 pub(crate) enum Round {
     /// There was something to do, and there may be more.
     More {
@@ -72,7 +72,7 @@ impl Indexing {
         self.changed.notify_all();
     }
 
-    /// Asks for the index to be made anew.
+    /// Requests a rebuild of the index.
     pub(crate) fn make_anew(&self) {
         let mut state = self.lock();
         (state.anew, state.has_caught_up) = (true, false);
@@ -145,7 +145,7 @@ impl Indexing {
         again
     }
 
-    /// The life of a thread that does nothing else. It looks by itself for what others have written.
+    /// The main loop of a thread that only indexes. It polls for changes of other processes.
     pub(crate) fn serve(&self, mut round: impl FnMut(bool) -> Result<Option<Round>>) {
         loop {
             let wait = match self.turn(&mut round) {

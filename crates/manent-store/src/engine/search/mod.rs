@@ -23,7 +23,7 @@ pub(crate) const SEARCHING: &str = "searching";
 /// The kind of text of an index row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum DocKind {
-    /// A message, but for what its model thought.
+    /// A message, without its reasoning.
     Message = 0,
     /// The reasoning of the model.
     Reasoning = 1,

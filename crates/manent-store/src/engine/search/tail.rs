@@ -33,7 +33,7 @@ pub(crate) struct Tail {
     pub cut_short: bool,
 }
 
-/// What an index says of itself.
+/// The state of an index.
 struct Known {
     cursor: Cursor,
     /// How many messages wait to be indexed.

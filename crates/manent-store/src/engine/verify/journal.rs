@@ -320,7 +320,7 @@ impl Verifier<'_> {
     }
 }
 
-/// What comparing a message with its digest came to.
+/// The result of comparing a message with its digest.
 enum Content {
     Sound(Box<Message>),
     Erased,

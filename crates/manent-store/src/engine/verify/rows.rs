@@ -12,7 +12,7 @@ use crate::image::{self, Flagged, Image};
 use crate::maintenance::VerifyProblem;
 use std::collections::BTreeMap;
 
-/// Stands for a conversation where what belongs to none is meant.
+/// The conversation number of rows outside conversations.
 pub(super) const BESIDE: i64 = 0;
 
 /// The rows that a chain of the journal added, and whether each is withdrawn now; none where that is not known.

@@ -104,7 +104,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Opens the index, or makes it; one that does not fit is made anew.
+    /// Opens or creates the index; one that does not match is rebuilt.
     pub(super) fn open(options: &SqliteOptions) -> Result<Self> {
         match Self::try_open(options) {
             Ok(index) => Ok(index),
@@ -119,7 +119,7 @@ impl Index {
 
     fn try_open(options: &SqliteOptions) -> Result<Self> {
         let path = path(options);
-        // What fails here fails again below, where it is said why.
+        // A failure here repeats below, where it is reported.
         let _ = make_private(&path);
         // Known before it is opened: one that takes its place meanwhile is another one.
         let identity = identity(options);
@@ -221,7 +221,7 @@ impl Index {
     pub(super) fn forget(&self, gone: &[Doc], position: Position) -> Ran<()> {
         for doc in gone {
             let key = doc.entry.key;
-            // The tokens of what changes are those that were indexed last.
+            // The tokens of a changed object are those that were indexed last.
             let kept = self.kept(key)?;
             self.remove(key, kept.as_ref().unwrap_or(&doc.tokens))?;
             self.unlist(doc.entry)?;
@@ -266,7 +266,7 @@ impl Index {
 
     /// Checkpoints the WAL when it has grown, or when there is time.
     pub(super) fn tidy(&self, has_time: bool) {
-        // What cannot be copied now can be later.
+        // Frames that cannot be checkpointed now can be later.
         let _ = wal::count(&self.connection).and_then(|frames| match frames.total - frames.copied {
             left if left > WAL_MAX || (has_time && left > 0) => wal::copy(&self.connection),
             _ => Ok(frames),
