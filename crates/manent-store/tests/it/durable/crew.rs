@@ -154,7 +154,7 @@ async fn hits(store: &dyn Store, text: &str) -> usize {
     store.search(Search { limit: 10, ..Search::new(query, clock.now) }).await.expect("readable").hits.len()
 }
 
-/// Looks how far a store has come at the very moment when somebody else is answered, on the thread that answers.
+/// Reads the position of a store at the moment when another caller is answered, on the thread that answers.
 struct Look {
     position: tokio::sync::watch::Receiver<Position>,
     seen: AtomicI64,
@@ -171,7 +171,7 @@ impl std::task::Wake for Look {
 #[test]
 fn a_store_with_thousands_of_waiting_transactions_keeps_nobody_waiting_for_long() {
     const WAITING: usize = 5_000;
-    /// At most so many transactions are one batch.
+    /// Maximum number of transactions in a batch.
     const BATCH: i64 = 512;
     let folder = fast_folder();
     let crew = hasty(1);
@@ -179,7 +179,7 @@ fn a_store_with_thousands_of_waiting_transactions_keeps_nobody_waiting_for_long(
         let [gate, long, short] = [1, 2, 3].map(|number| Arc::new(open(&crew, folder.path(), number)));
         let (talk, other) = (conversation(&*long, "long").await, conversation(&*short, "short").await);
         let begun = *long.position().borrow();
-        // Nobody is written for while the only thread waits for a lock.
+        // No other store is written while the only thread waits for a lock.
         let lock = rusqlite::Connection::open(folder.path().join("1.db")).expect("opens");
         lock.execute_batch("begin immediate").expect("locked");
         let mut held = Box::pin(unconstrained(conversation(&*gate, "waits")));
@@ -187,7 +187,7 @@ fn a_store_with_thousands_of_waiting_transactions_keeps_nobody_waiting_for_long(
             assert!(asked.poll(&mut Context::from_waker(&waker)).is_pending());
         };
         assert!(held.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-        // All of them wait in the queue after one look each: nobody is told to let others go first.
+        // All of them are in the queue after one poll each: none is told to yield.
         let mut waiting: Vec<_> = (0..WAITING).map(|_| Box::pin(unconstrained(say(&*long, talk, &["one"])))).collect();
         waiting.iter_mut().for_each(|asked| asks(Waker::noop().clone(), asked.as_mut()));
         let (seen, answered) = (AtomicI64::new(-1), tokio::sync::Notify::new());
@@ -227,7 +227,7 @@ fn a_store_whose_readers_are_paused_leaves_the_others_alone() {
         let reading = loop {
             let reader = erased.clone();
             let reading = tokio::spawn(async move { texts(&*reader, talk).await });
-            // Longer than any read takes that nobody keeps waiting.
+            // Longer than any read takes that does not have to wait.
             for _ in 0..70 {
                 say(&*other, elsewhere, &["one"]).await;
                 said += 1;
@@ -254,7 +254,7 @@ fn a_store_that_is_closed_finishes_what_it_accepted_while_others_go_on() {
     let talk = runtime().block_on(async {
         let [closed, other] = [1, 2].map(|number| open(&crew, folder.path(), number));
         let (talk, elsewhere) = (conversation(&closed, "talk").await, conversation(&other, "elsewhere").await);
-        // Nothing of it is written while somebody else has the lock.
+        // Nothing is written while another connection has the lock.
         let lock = rusqlite::Connection::open(folder.path().join("1.db")).expect("opens");
         lock.execute_batch("begin immediate").expect("locked");
         let mut context = Context::from_waker(Waker::noop());

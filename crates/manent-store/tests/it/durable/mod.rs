@@ -88,7 +88,7 @@ fn put_older_rows(connection: &rusqlite::Connection) -> OlderRows {
     }
 }
 
-/// A text that is long now and then, and nobody else's.
+/// A unique text that is sometimes long.
 fn text(rng: &mut fastrand::Rng, name: impl std::fmt::Display) -> String {
     let words = match rng.u8(..10) {
         0 => 400 + rng.usize(..1_500),

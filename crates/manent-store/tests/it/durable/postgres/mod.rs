@@ -61,13 +61,13 @@ fn open(url: String, tenant: i64, patience: Duration) -> Arc<PostgresStore> {
 async fn owner(url: &str) -> tokio_postgres::Client {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("the server accepts connections");
     tokio::spawn(async move {
-        // Whoever waits for an answer is told.
+        // The waiting caller gets the error.
         let _ = connection.await;
     });
     client
 }
 
-/// Waits until so many connections wait for a lock, and returns their processes, the first to wait first.
+/// Waits until `many` connections wait for a lock, and returns their processes, the first to wait first.
 async fn waiting(raw: &tokio_postgres::Client, many: usize) -> Vec<i32> {
     // Not pg_stat_activity: inside a transaction that says the same until its end.
     let sql = "select pid from pg_locks where not granted order by waitstart";
