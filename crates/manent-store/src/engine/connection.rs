@@ -248,8 +248,8 @@ pub(crate) fn execute<'c>(connection: impl Into<Connection<'c>>, sql: &str, para
     }
 }
 
-/// Returns where a walk in pages goes on: behind the last row that was read. In a damaged file rows may be out of order;
-/// a walk that does not get further ends.
+/// Keyset paging: returns the start of the next page, after the last row read. In a damaged file rows may be out of
+/// order; a scan that makes no progress ends.
 pub(crate) fn further(after: i64, last: Option<i64>) -> Option<i64> {
     last.filter(|last| *last > after)
 }

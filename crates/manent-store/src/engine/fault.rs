@@ -7,7 +7,7 @@ use crate::error::{Conflict, StoreError};
 pub(crate) enum Fault {
     /// The request was refused; the caller is told why.
     Refused(StoreError),
-    /// SQLite failed; the whole batch must be looked at.
+    /// The engine failed; the whole batch is affected.
     Engine(EngineError),
 }
 

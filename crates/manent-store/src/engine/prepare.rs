@@ -77,7 +77,8 @@ pub(crate) fn prepare(key: &DigestKey, transaction: Transaction) -> Result<Prepa
     Ok(Prepared { transaction, facts, request, bytes })
 }
 
-/// What hides or destroys a conversation would do so under the feet of the changes beside it.
+/// Says whether a change must be the only one of its transaction: it could hide or destroy a conversation that the
+/// others change.
 fn stands_alone(change: &Change) -> bool {
     matches!(change, Change::Undo { .. } | Change::Step { .. } | Change::Purge { .. } | Change::Erase { .. })
 }
@@ -144,7 +145,7 @@ fn short(what: &'static str, length: usize) -> Result<usize> {
     }
 }
 
-/// The length of what an index holds.
+/// Checks the length of an indexed value.
 fn named(what: &'static str, length: usize) -> Result<usize> {
     match length <= NAME_MAX {
         true => Ok(length),

@@ -46,7 +46,8 @@ pub(crate) enum Next {
 
 const BATCH_MAX: usize = 512;
 const BATCH_BYTES: usize = 16 << 20;
-/// So much of the low lane goes together while nothing is urgent; what comes meanwhile waits for it.
+/// Maximum bytes of a batch of low priority while none of normal priority waits; those that arrive meanwhile wait for
+/// it.
 const LOW_BYTES: usize = 1 << 20;
 
 impl Queue {

@@ -51,7 +51,8 @@ fn split(text: &[u8]) -> Option<(Option<String>, Option<String>)> {
     Some(((length >= 0).then_some(external), (*present == 1).then_some(raw)))
 }
 
-/// Packs an origin against a body that will stay; what does not come back equal at once is kept whole.
+/// Compresses an origin with a body that will stay as dictionary; one that does not decode to the same bytes is stored
+/// whole.
 pub(crate) fn kept(tx: &Tx<'_>, origin: &MessageOrigin, body: Option<&str>) -> Outcome<Kept> {
     let text = joined(origin);
     let packed = body.and_then(|body| {

@@ -261,8 +261,8 @@ pub(crate) fn page(
     Ok(walked)
 }
 
-/// Returns where a walk goes on, behind the last row of a page. In a damaged file rows may be out of order; a walk that does
-/// not get further ends.
+/// Keyset paging: returns the start of the next page, after the last row. In a damaged file rows may be out of order; a
+/// scan that makes no progress ends.
 pub(crate) fn further(after: &[i64], page: &[Walked]) -> Option<Vec<i64>> {
     let last = page.last()?;
     (last.key.as_slice() > after).then(|| last.key.clone())

@@ -35,7 +35,7 @@ pub(crate) fn is_exclusive(prepared: &Prepared) -> bool {
     prepared.transaction.changes.iter().any(|change| matches!(change, Change::Erase { .. }))
 }
 
-/// What moves to the trash, purges or erases may use the disk reserve. A transaction that does anything else besides may not.
+/// Says whether a transaction only moves to the trash, purges or erases: only those may use the disk reserve.
 pub(crate) fn is_deletion(prepared: &Prepared) -> bool {
     prepared.transaction.changes.iter().all(|change| match change {
         Change::Purge { .. } | Change::Erase { .. } => true,

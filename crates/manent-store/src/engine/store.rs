@@ -46,7 +46,7 @@ pub(crate) trait Engine: Send + Sync + 'static {
         doing: &'static str,
         read: impl Fn(&mut Reading<'_>) -> Outcome<T> + Send + 'static,
     ) -> impl Future<Output = Result<T>> + Send;
-    /// What of it is seen; all of it unless it says otherwise.
+    /// The access scope of its reads; everything by default.
     fn realm(&self) -> &Realm {
         &EVERYTHING
     }

@@ -212,8 +212,8 @@ impl<T> Turns<T> {
         self.wake(state);
     }
 
-    /// Waits for a member whose turn it is; none when this is over and everybody has left. The thread comes back with the
-    /// turn that it was given last, and when that member wants another.
+    /// Waits for the next member to run; none when the scheduler is closed and all members have left. The thread passes
+    /// the turn that it has finished, and when that member wants another.
     pub(crate) fn next(&self, last: Option<(u64, Again)>) -> Option<(u64, Arc<T>)> {
         let mut state = self.lock();
         let mut has_news = false;

@@ -490,7 +490,7 @@ pub(crate) fn read_row(row: &Found<'_>) -> Ran<ConversationRow> {
     })
 }
 
-/// Returns a time without its seconds; an imported one may lie at the end of what can be counted.
+/// Returns a time without its seconds; an imported one may be at the limit of the number range.
 pub(crate) fn listed_at(active_at: i64) -> i64 {
     active_at.saturating_sub(active_at.rem_euclid(60_000_000))
 }

@@ -308,7 +308,7 @@ impl Names<'_> {
             Change::MoveToolCall { message, part: _, to: _, record: _, note: _ } => self.message(*message, On::Owner),
             Change::AppendEvents { conversation, events: _ } => self.conversation(*conversation),
             Change::PutInput { conversation, id: _, body: _ } => self.conversation(*conversation),
-            // Inputs are looked for in this conversation alone.
+            // Inputs are looked up only within this conversation.
             Change::TakeInputs { conversation, ids: _ } => self.conversation(*conversation),
             Change::TakeLease { conversation, owner: _, until: _ }
             | Change::RenewLease { conversation, token: _, until: _ }

@@ -30,7 +30,7 @@ pub(super) fn backup(options: &PostgresOptions, to: &Path) -> Result<BackupRepor
     })
 }
 
-/// Copies every row of the tenant. Tables that others refer to come in any order: the file looks at the end.
+/// Copies every row of the tenant. Tables come in any order: foreign keys are checked at the end.
 fn copy(client: &Client, file: &rusqlite::Connection) -> Ran<()> {
     execute(file, "pragma foreign_keys = off", ())?;
     execute(file, "begin immediate", ())?;
@@ -94,7 +94,7 @@ pub(super) fn restore(options: &PostgresOptions, from: &Path) -> Result<()> {
     }
 }
 
-/// Copies every row in one transaction; does nothing and says no if the tenant has written before.
+/// Copies every row in one transaction; returns `false` and copies nothing if the tenant has written before.
 fn fill(client: &Client, file: &rusqlite::Connection) -> Ran<bool> {
     client.begin()?;
     let sql = "select next from counter where name = $1 for update";

@@ -100,8 +100,8 @@ pub(super) fn numbered(sql: &str) -> String {
     insertion.replacen(&format!("({tenant}, "), &format!("({tenant}, {no}, "), 1)
 }
 
-/// Returns a statement that does at once what another does for each of many parameters. The other names the tenant
-/// last, and its parameters before have these kinds; each becomes a list.
+/// Batching: returns a statement that does at once what another does for each of many parameter rows. The tenant is the
+/// last parameter of the other one, and those before it have these kinds; each becomes a list.
 pub(super) fn for_all(sql: &str, kinds: &[&str]) -> String {
     let tenant = kinds.len() + 1;
     let each = |token: &str| match token.strip_prefix('$').and_then(|number| number.parse::<usize>().ok()) {

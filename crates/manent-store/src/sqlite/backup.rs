@@ -83,7 +83,7 @@ pub(super) fn or_cut_off<T>(outcome: Result<T>, files: &[&PathBuf], to: &Path) -
     }
 }
 
-/// Backs up what `fill` puts into an empty file: the rows of another engine.
+/// Backs up the rows that `fill` writes into an empty file: those of another engine.
 pub(crate) fn backup_of_copy(to: &Path, fill: impl FnOnce(&Connection) -> Result<()>) -> Result<BackupReport> {
     let options = SqliteOptions::new(beside(to, ".copying"));
     let forget = || {

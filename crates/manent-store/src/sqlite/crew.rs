@@ -55,8 +55,8 @@ impl CrewOptions {
         }
     }
 
-    /// A writer and a reader may need the file and its index, and so does the one that fills it; one more looks at files of
-    /// which nothing is open, and one copies WALs.
+    /// A writer and a reader may need the file and its index, and so does the indexer; one more connection polls files
+    /// without open connections, and one checkpoints WALs.
     fn least(&self) -> usize {
         2 * (self.writers.max(1) + self.readers.max(1)) + 4
     }
@@ -210,7 +210,7 @@ impl Shared {
         self.members().remove(&number);
     }
 
-    /// Takes room for a connection of a store. Where there is none, connections of others that lie idle are closed.
+    /// Acquires a connection permit for a store. If none is free, idle connections of other stores are closed.
     pub(super) fn slot(&self, number: u64, connections: &Arc<AtomicUsize>) -> Slot {
         loop {
             if let Some(slot) = self.room.take(connections) {

@@ -202,8 +202,8 @@ impl Seen {
     }
 }
 
-/// Takes in what came: what goes on a run in its order at once, the rest by way of a list that is sorted by time. Returns
-/// how many are listed.
+/// Indexes the changes of a batch: documents in order are appended to a segment at once, the rest are added to the
+/// pending list. Returns how many are pending.
 fn take_in(reading: &mut Reading<'_>, index: &Index, feed: &Feed) -> Outcome<usize> {
     let mut entries = feed::entries(reading, &feed.messages)?;
     for no in &feed.conversations {
@@ -252,7 +252,8 @@ fn catch_up(reading: &mut Reading<'_>, index: &Index, many: i64) -> Outcome<()> 
     for entry in &entries {
         match (again, entry.key.kind()) {
             (false, _) => all.extend(docs_of(reading, index, entry.key)?),
-            // What changes comes as it was indexed; if it changed since, it comes by itself.
+            // A changed object is added with the tokens that were indexed last; if it changed since, the change feed
+            // brings it again.
             (true, DocKind::Conversation) => {
                 all.extend(index.kept(entry.key)?.map(|tokens| Doc { entry: *entry, tokens }));
             }

@@ -1,4 +1,4 @@
-//! The SQLite engine: the embedded default.
+//! The SQLite engine, the embedded default: one file per store, served by a shared thread pool.
 //!
 //! A store is a file. Its work is done by a [`Crew`]: a few writer threads, a few reader threads, a keeper that
 //! checkpoints WALs and closes idle connections, a watcher that detects commits of other processes, and an indexer.

@@ -12,7 +12,7 @@ const SETTLED: Duration = Duration::from_secs(1);
 pub(super) struct Stamp([Option<(u64, SystemTime)>; 2]);
 
 impl Stamp {
-    /// Looks; none where there is no file to look at.
+    /// Reads the fingerprint; none if there is no file.
     pub(super) fn of(options: &SqliteOptions) -> Option<Self> {
         let look = |path: &Path| {
             let file = std::fs::metadata(path).ok()?;

@@ -7,9 +7,9 @@ use rusqlite::Connection;
 use std::io::{Seek, SeekFrom, Write};
 use std::time::{Duration, Instant};
 
-/// Above this the writer itself copies the WAL, and so slows its callers down until it has.
+/// Above this size the writer itself checkpoints the WAL, which slows its callers down until it is done.
 const ALARM_PAGES: i64 = (256 << 20) / PAGE_BYTES as i64;
-/// So much is grown ahead; writing zeros holds the lock, so the rest grows by itself, once.
+/// Number of preallocated pages; writing zeros holds the lock, so the rest grows by itself, once.
 const GROW_PAGES: i64 = 4_000;
 /// The WAL of a small store may hold this many pages before it is copied: enough for a burst, little beside the store.
 const SMALL_PAGES: i64 = (8 << 20) / PAGE_BYTES as i64;
@@ -84,7 +84,7 @@ impl Watch {
         self.batches = 0;
     }
 
-    /// Looks at the WAL now and then; errors are not the callers' concern, the next look comes soon.
+    /// Checks the WAL every few batches; errors are not reported to callers, because the next check comes soon.
     pub(super) fn after_batch(&mut self, connection: &Connection, member: &Member) {
         let options = &member.options;
         self.batches = self.batches.wrapping_add(1);

@@ -323,7 +323,7 @@ impl Writer<'_> {
     fn shrink_wal(&mut self) {
         let Some((connection, _)) = &self.held.connection else { return };
         self.member.reads.pause();
-        // What fails here has failed before, or fails again: the deletion is on disk.
+        // A failure here is not reported: the deletion is on disk.
         let _ = wal::try_truncate(connection);
         self.member.reads.resume();
         self.held.wal.forget();
@@ -388,7 +388,7 @@ impl Writer<'_> {
         };
         match look() {
             Ok((version, next)) => {
-                // Another process has written: what we remember of the file may no longer be true.
+                // Another process has written: the caches may be stale.
                 if version != self.held.data_version {
                     self.held.caches.clear();
                     self.held.data_version = version;

@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
-/// How often it is looked whether another process has changed something.
+/// Poll interval for changes of other processes.
 const LOOK: Duration = Duration::from_millis(300);
 
 /// How often something is tried when others were in the way, or the server was gone.
@@ -275,7 +275,7 @@ impl Office {
     ) -> Result<T> {
         let (value, change) = self.again(doing, &|link| {
             link.begin()?;
-            // Asking for something at the end also brings what went wrong before it.
+            // The final read also reports failures of the pipelined writes before it.
             let done = write(link.connection()).and_then(|value| Ok((value, system::changes(link.connection())?)));
             done.inspect_err(|_| link.roll_back())
         })?;

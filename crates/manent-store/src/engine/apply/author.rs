@@ -113,7 +113,7 @@ fn forget_taken_back(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) ->
     Ok(())
 }
 
-/// Deletes what an author said in conversations that is no message: notes, states, inputs, words about tool calls.
+/// Deletes an author's content other than messages: notes, states, inputs, comments on tool calls.
 fn forget_said(tx: &mut Tx<'_>, author_no: i64, budget: &mut Budget) -> Outcome<()> {
     const SAID: [(&str, &str); 3] = [
         (

@@ -16,7 +16,7 @@ use manent_model::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What of a conversation is only ever read whole.
+/// The fields of a conversation that are only ever read as a whole.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Body {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -43,7 +43,7 @@ impl Budget {
     }
 }
 
-/// What `meta` says of a conversation that is being destroyed begins with this; its number follows.
+/// Prefix of the key in `meta` of a deletion in progress; the number of the conversation follows.
 const GOING: &str = "going:";
 
 /// How much of a conversation is deleted.
@@ -146,7 +146,7 @@ fn conversation_goes(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budge
     Ok(true)
 }
 
-/// Takes a conversation out of every list at once and wipes what its row shows.
+/// Removes a conversation from all lists at once and wipes the content of its row.
 fn hide(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth) -> Outcome<()> {
     let kind = if depth == Depth::Erase { Kind::Erased } else { Kind::Purged };
     tx.journal(row.no, &Entry::of(kind, &[]))?;
@@ -298,7 +298,7 @@ fn delete_messages(
     Ok(())
 }
 
-/// What cannot be read is emptied again; that does no harm.
+/// A header that cannot be decoded counts as not erased: erasing it again does no harm.
 fn is_erased(facts: &[u8]) -> bool {
     MessageFacts::decode(facts).is_some_and(|facts| facts.flags.erased)
 }

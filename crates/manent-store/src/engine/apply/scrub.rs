@@ -99,8 +99,8 @@ pub(crate) fn chance() -> String {
     manent_model::hex::encode(&bytes)
 }
 
-/// Tags are words that people write. One that no conversation has any more goes; its number stays, since old values
-/// of other conversations may name it.
+/// Tags are user content. A tag that no conversation has any more is erased; its number stays, since before-images of
+/// other conversations may reference it.
 pub(crate) fn forget_tags(tx: &mut Tx<'_>, tags: &[i64]) -> Outcome<()> {
     let sql = "update name set value = 'erased:' || no || ':' || $1
          where no = $2 and kind = $3 and not exists (select 1 from tag where name_no = $2)";
@@ -115,8 +115,8 @@ pub(crate) fn forget_tags(tx: &mut Tx<'_>, tags: &[i64]) -> Outcome<()> {
     Ok(())
 }
 
-/// Names of states, channels and collections are words that people write as well. One that nothing has any more goes;
-/// its number is not given again, since readers remember it.
+/// Names of states, channels and collections are user content as well. An unused one is erased; its number is not
+/// reused, since readers cache it.
 pub(crate) fn forget_words(tx: &mut Tx<'_>) -> Outcome<()> {
     const UNUSED: [(NameKind, &str); 3] = [
         (NameKind::State, "not exists (select 1 from state s where s.name_no = name.no)"),

@@ -78,7 +78,7 @@ fn streaming_facts(tx: &Tx<'_>, address: Address) -> Outcome<MessageFacts> {
     }
 }
 
-/// Ends a stream. Without a body it keeps the words that were acknowledged: what reading it returns now.
+/// Ends a stream. Without a body it keeps the acknowledged chunks: exactly what a read returns now.
 pub(crate) fn finish(tx: &mut Tx<'_>, id: MessageId, finish: &Finish) -> Outcome<Done> {
     if finish.status == MessageStatus::Streaming {
         return Err(StoreError::Invalid("a message is finished as complete, incomplete or failed".to_owned()).into());

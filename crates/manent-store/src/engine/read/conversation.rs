@@ -75,7 +75,7 @@ pub(super) fn read_row(row: &Found<'_>) -> Ran<Row> {
     })
 }
 
-/// Completes a row with what other tables hold; what does not equal its seal is refused.
+/// Completes a row with values of other tables; a row that does not match its MAC is refused.
 pub(super) fn complete(reading: &mut Reading<'_>, row: Row) -> Outcome<Conversation> {
     let (no, creator_no, head_key, id) = (row.no, row.creator_no, row.head_key, row.shown.id);
     let unset = reading.damaged.is_some().then(|| without_sealed(&row));

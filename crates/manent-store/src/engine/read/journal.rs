@@ -13,7 +13,7 @@ use crate::transaction::{Committed, Position};
 use manent_model::{ConversationId, MessageId, Micros, Realm};
 use std::collections::HashMap;
 
-/// How many rows one page looks at.
+/// Maximum number of rows that one page scans.
 const LOOKED_AT_MAX: usize = 10_000;
 
 struct Row {
@@ -264,7 +264,7 @@ pub(crate) fn undo_target(reading: &mut Reading<'_>, scope: &Scope, step: Step) 
     target_for_caller(reading.connection, scope, step)
 }
 
-/// Returns the conversation of the newest journal row that has one within the realm. Looks at a bounded number of rows.
+/// Returns the conversation of the newest journal row that has one in the access scope. Scans a bounded number of rows.
 pub(crate) fn last_changed(reading: &Reading<'_>, realm: &Realm) -> Outcome<Option<ConversationId>> {
     let within = Within::of(reading.connection, realm)?;
     let sql = "select j.pos, j.conversation_no, c.id

@@ -171,7 +171,7 @@ pub(crate) fn scratch(reading: &mut Reading<'_>, realm: &Realm, query: &ScratchQ
     let within = Within::of(reading.connection, realm)?;
     type Row = (String, String, String, i64, Vec<u8>);
     let read = |row: &Found<'_>| -> Ran<Row> { Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)) };
-    // A draft is looked for with every conversation that is opened, and only a plain comparison uses the key.
+    // Every opened conversation queries for a draft, and only a plain comparison uses the key.
     let by_kind_and_id = "select kind, id, actor, at, body
          from scratch
          where kind = $1 and id = $2 and (actor = $3 or $3 is null)

@@ -217,7 +217,7 @@ fn cursor_of(row: &Row) -> ListCursor {
     ListCursor { pinned: row.shown.pinned, active_at: row.shown.active_at, id: row.shown.id }
 }
 
-/// How many rows one page looks at for those whose title or metadata fit.
+/// Maximum number of rows that one page scans for matching titles or metadata.
 const SCANNED_MAX: usize = 4_000;
 
 /// Lists conversations. SQL filters by columns; titles and metadata are compared here, with the same rules on both
@@ -257,7 +257,7 @@ pub(crate) fn list(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) 
 
 /// Upper bound of a count; longer lists are not read to their end.
 const COUNTED_MAX: u32 = 10_000;
-/// How many rows a count looks at for those whose title or metadata fit.
+/// Maximum number of rows that a count scans for matching titles or metadata.
 const COUNT_SCANNED_MAX: usize = 100_000;
 
 pub(crate) fn count(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) -> Outcome<Count> {
@@ -295,7 +295,7 @@ fn fits(query: &ListQuery, row: &Row) -> bool {
     let metadata = query.metadata.as_ref().is_none_or(|(key, value)| {
         let body: Option<Body> = row.body.as_deref().and_then(|body| serde_json::from_slice(body).ok());
         let metadata = body.and_then(|body| body.metadata);
-        // Only the value that is asked for is read: another one may hold what no string can, such as half a surrogate.
+        // Only the requested value is decoded: another one may contain what no string can, such as half a surrogate.
         let found = metadata.and_then(|json| json.read::<HashMap<String, Json>>().ok());
         match (found.as_ref().and_then(|found| found.get(key)), value) {
             (None, _) => false,

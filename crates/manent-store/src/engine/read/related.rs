@@ -37,8 +37,8 @@ pub(crate) fn related(reading: &mut Reading<'_>, realm: &Realm, query: &RelatedQ
     Ok(PlacedPage { messages, more: false })
 }
 
-/// The alternatives of a message are what follows the same predecessor: the next own slot of the predecessor's branch,
-/// and the first message of every branch that leaves right behind it.
+/// The siblings of a message follow the same predecessor: the next own slot of the predecessor's branch, and the first
+/// message of every branch that forks right after it.
 fn siblings(reading: &mut Reading<'_>, within: &Within, id: MessageId) -> Outcome<Vec<Address>> {
     let found = spot_within(reading, within, id)?.ok_or_else(|| StoreError::not_found("message", id))?;
     let sql = "select head_branch_no, head_key from conversation where no = $1";

@@ -15,7 +15,7 @@ use manent_model::Address;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// How many messages are looked at in one read.
+/// Messages that are checked in one read.
 const PAGE: i64 = 500;
 
 /// Rows of a file are compared in groups of this many.
@@ -57,7 +57,7 @@ for_each_slot! {
     SPOKEN = "select term, doc from temp.spokenSLOT";
 }
 
-/// Compares the index with the store. What changes meanwhile is not taken for wrong.
+/// Compares the index with the store. Concurrent changes are not reported as problems.
 pub(crate) fn check(reading: &mut Reading<'_>) -> Outcome<Checked> {
     let index = reading.index;
     let outcome = Checker::new(reading).and_then(Checker::run);
@@ -73,7 +73,7 @@ struct Checker<'a, 'r> {
     cursor: Cursor,
     /// How far the store had come.
     last: Position,
-    /// What waits, or came since: it may be missing.
+    /// Pending or later changes: these may be missing.
     pending: HashSet<DocKey>,
     /// The index of a file as it was first seen.
     version: i64,
@@ -127,7 +127,7 @@ impl<'a, 'r> Checker<'a, 'r> {
         Ok(())
     }
 
-    /// Remembers what may be missing.
+    /// Collects the documents that may be missing.
     fn pending(&mut self) -> Outcome<()> {
         let mut at = self.cursor;
         while let Some(found) = feed::after(self.reading, at)? {
@@ -287,7 +287,7 @@ impl<'a, 'r> Checker<'a, 'r> {
             let sql = "select count(*) from doc where place between $1 and $2";
             held += one(index, sql, places(slot), |row| row.get::<i64>(0))?;
         }
-        // What waits may have a row under its old words; then the groups cannot be compared.
+        // Pending documents may have rows with their old tokens; then the groups cannot be compared.
         if held != self.rows && self.pending.is_empty() {
             self.wrong.push(format!("{} rows of the index stand for nothing", held - self.rows));
         }

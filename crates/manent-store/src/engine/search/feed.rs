@@ -15,7 +15,7 @@ use manent_model::search::ANALYZER_VERSION;
 use manent_model::{Address, Digest, Range};
 use std::collections::{BTreeSet, HashMap};
 
-/// How much of the journal is looked at in one go.
+/// Number of journal rows that are read at a time.
 const ROWS_MAX: i64 = 4_000;
 
 /// Maximum number of messages in one batch, except those of the last row.
@@ -122,7 +122,7 @@ pub(crate) fn after(reading: &Reading<'_>, cursor: Cursor) -> Outcome<Option<Fee
     Ok((feed.cursor != cursor).then_some(feed))
 }
 
-/// What may change the name, the tags or the being of a conversation.
+/// Says whether a change may affect the name, the tags or the existence of a conversation.
 fn shows_in_conversation(kind: Kind) -> bool {
     use Kind::*;
     matches!(kind, ConversationCreated | ConversationEdited | Undone | Redone | Purged | Erased)

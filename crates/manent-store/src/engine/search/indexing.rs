@@ -9,10 +9,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How long it gathers before it looks again; a search looks through what came since.
+/// How long changes are collected before the next round; a search covers them through the unindexed tail.
 pub(crate) const GATHER: Duration = Duration::from_millis(100);
 
-/// How long it waits after something went wrong.
+/// Retry delay after a failure.
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
 
 #[derive(Default)]

@@ -30,12 +30,12 @@ struct Looker<'a, 'r> {
     reading: &'a mut Reading<'r>,
     search: &'a Search,
     owners: Owners,
-    /// The only conversation that is looked at.
+    /// The only conversation that is searched.
     only: Option<i64>,
     walk: Walk,
     /// The next candidate of the index, and how far its words can be trusted.
     next: Option<(Entry, Trust)>,
-    /// The last one that was looked at.
+    /// The last entry that was evaluated.
     looked_at: Option<Entry>,
     tail: Rc<Tail>,
     /// How many entries of the tail are left.
@@ -55,7 +55,7 @@ pub(crate) fn look(reading: &mut Reading<'_>, realm: &Realm, search: &Search) ->
     let as_begun;
     let (search, before) = match (search.order, search.after) {
         (SearchOrder::Newest, Some(cursor)) => (search, Some(entry_of(cursor))),
-        // Ranked pages look at the same candidates again, at the same moment; what came since is left out.
+        // Ranked pages evaluate the same candidates again, with the same reference time; later changes are left out.
         (SearchOrder::Relevance, Some(cursor)) => {
             as_begun = Search { now: cursor.now, ..search.clone() };
             (&as_begun, Some(Entry { at: cursor.newest.0, arrival: i64::MAX, key: DocKey(i64::MAX) }))
@@ -164,7 +164,7 @@ fn few_within(reading: &Reading<'_>, within: &Within) -> Outcome<Option<Vec<(i64
     Ok((found.len() <= NAMED_MAX).then_some(found))
 }
 
-/// How many rows a search looks at, if all of them are hits: a page and one that says whether there is another.
+/// Number of rows to scan if all of them match: a page and one that says whether there is another.
 fn wanted(search: &Search) -> i64 {
     match (search.order, search.grouping) {
         (SearchOrder::Newest, Grouping::Flat) => i64::from(search.limit.clamp(1, HITS_MAX)) + 1,
@@ -229,7 +229,7 @@ impl<'a, 'r> Looker<'a, 'r> {
         Ok(())
     }
 
-    /// Returns the newest candidate that was not looked at yet.
+    /// Returns the newest candidate that was not evaluated yet.
     fn candidate(&mut self) -> Outcome<Option<(Entry, Trust)>> {
         let waiting = self.tail.entries[..self.tail_left].last().copied();
         match (waiting, self.next) {

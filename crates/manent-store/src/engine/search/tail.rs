@@ -24,7 +24,7 @@ const STREAMS_MAX: usize = 100;
 pub(crate) struct Tail {
     /// The oldest first, so that the newest is taken from the end.
     pub entries: Vec<Entry>,
-    /// What of it an older version may be in the index.
+    /// The keys of entries with older versions that may be in the index.
     pub keys: HashSet<DocKey>,
     pub reach: Reach,
     /// The index is one of this store, as it is now.
@@ -166,7 +166,7 @@ fn open_streams(reading: &Reading<'_>) -> Outcome<Vec<Entry>> {
     Ok(found.into_iter().filter_map(entry).collect())
 }
 
-/// Reads what waits in a file, the newest of it.
+/// Reads the pending documents of a file, the newest of them.
 fn todo(reading: &Reading<'_>) -> Outcome<Vec<Entry>> {
     let (Connection::Sqlite(_), Some(index)) = (reading.connection, reading.index) else { return Ok(Vec::new()) };
     let sql = "select at, arrival, key from todo order by at desc, arrival desc, key desc limit $1";

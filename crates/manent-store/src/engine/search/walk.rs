@@ -254,7 +254,7 @@ fn newest_rows(
     }
 }
 
-/// A message of very many words has several rows, none of which has all of them: one with any is looked at.
+/// A message of very many words has several rows, none of which has all of them: one with any of them is a candidate.
 fn split_too(condition: &str, candidates: &Candidates) -> String {
     let mut tokens = Vec::new();
     leaves(candidates, &mut tokens);

@@ -1,4 +1,4 @@
-//! The tables of sums: cells by conversation, totals by scope.
+//! Tables of the materialized sums: cells by conversation, totals by scope.
 
 use super::super::cell::Value;
 use super::super::connection::{Connection, Found, Ran, execute, maybe, rows};

@@ -62,10 +62,10 @@ impl Changes {
         Ok(())
     }
 
-    /// Returns what changed behind a position of the journal, and what open streams still change; none if that is too much
-    /// to look at.
+    /// Returns the changes after a position of the journal, and those of open streams; none if there are too many to
+    /// read.
     pub(super) fn since(reading: &Reading<'_>, position: Position) -> Outcome<Option<Self>> {
-        /// How many rows of the journal, open streams and conversations a reader looks at.
+        /// Maximum number of journal rows, open streams and conversations that a reader scans.
         const ROWS_MAX: usize = 4_000;
         const STREAMS_MAX: usize = 1_000;
         const CHANGES_MAX: usize = 1_000;

@@ -74,7 +74,7 @@ pub(crate) fn copy(from: Connection<'_>, to: Connection<'_>) -> Ran<()> {
             last = row.get(0)?;
             LINES.put(row, to).map(|()| true)
         })?;
-        // Asking for something brings what went wrong before it.
+        // A read also reports failures of the pipelined writes before it.
         super::changes(to)?;
         let Some(last) = further(first, Some(last)) else { return Ok(()) };
         after = last;

@@ -214,7 +214,7 @@ impl Verifier<'_> {
             let (message_id, arrival) = (MessageId::from_bytes(row.id), row.arrival);
             is_sound &= match self.content(id, row)? {
                 Content::Altered => false,
-                // What an erased message counted is kept in the sums alone.
+                // The counts of an erased message are kept only in the sums.
                 Content::Erased => true,
                 Content::Sound(message) => {
                     let facts = facts.as_ref();
@@ -286,7 +286,7 @@ impl Verifier<'_> {
         self.problem(VerifyProblem::Altered { conversation: Some(conversation), message: Some(message), position });
     }
 
-    /// Walks the chain of what belongs to no conversation, newest first; each row knows the one before it.
+    /// Walks the chain of rows without a conversation, newest first; each row references the one before it.
     pub(super) fn beside_chain(&mut self) -> Outcome<()> {
         let (mut at, mut expected) = beside(self.connection)?;
         let mut flags = Flags::default();

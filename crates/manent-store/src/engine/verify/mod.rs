@@ -95,7 +95,7 @@ impl Verifier<'_> {
     }
 
     fn file(&mut self) {
-        // A server looks after its own files.
+        // A server checks its own files.
         let Connection::Sqlite(_) = self.connection else { return };
         self.check("integrity", |this| {
             let found: Vec<String> = query(this.connection, "pragma integrity_check(20)", (), |row| row.get(0))?;

@@ -98,7 +98,7 @@ impl Verifier<'_> {
         Ok(maybe(self.connection, sql, names, |_| Ok(()))?.is_some())
     }
 
-    /// Compares what every commit writes into the row of a conversation.
+    /// Checks the columns that every commit writes into the row of a conversation.
     pub(super) fn head(&mut self, no: i64) -> Outcome<()> {
         let sql = "select no, status, version, head_branch_no, head_key, active_at, messages, words, tokens,
                 event_cursor, last_pos, digest, listed_at, id, head_mac

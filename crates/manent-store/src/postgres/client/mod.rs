@@ -222,8 +222,7 @@ impl Client {
         Ok(statement)
     }
 
-    /// Returns a statement that does for all what another does for each, and its parameters: a list for each of the
-    /// other's, and the tenant.
+    /// Returns the batched form of a statement, and its parameters: a list for each of the statement's, and the tenant.
     fn one_for_all(
         &self,
         sql: &str,

@@ -95,7 +95,7 @@ impl Client {
         self.changes.get()
     }
 
-    /// Returns the numbers to give, to go back to them if what comes now is taken back.
+    /// Returns the next row numbers, to restore them after a rollback.
     pub(in crate::postgres) fn numbers(&self) -> Numbers {
         self.numbers.borrow().clone()
     }

@@ -6,7 +6,7 @@ use crate::engine::connection::{Ran, execute, maybe, one, rows};
 use crate::engine::search::{DocKey, Entry};
 
 impl Index {
-    /// Returns the lot to which what comes is added.
+    /// Returns the half that collects new documents.
     pub(super) fn gathering(&self) -> Ran<i64> {
         let made: Option<i64> =
             maybe(&self.connection, "select 1 - lot from run where lot is not null", (), |row| row.get(0))?;

@@ -217,7 +217,7 @@ impl Index {
         Ok(maybe(&self.connection, "select 1 from doc where key = $1", [key.0], |_| Ok(()))?.is_some())
     }
 
-    /// Takes rows out for a deletion that is about to be committed; they are looked at again if it is not.
+    /// Removes rows for a deletion that is about to be committed; they are rechecked if it is not.
     pub(super) fn forget(&self, gone: &[Doc], position: Position) -> Ran<()> {
         for doc in gone {
             let key = doc.entry.key;

@@ -75,7 +75,8 @@ impl Run {
     }
 }
 
-/// Returns the run on which something of a time goes in its order: the newest one that is not too new for it.
+/// Returns the segment to which a document of this time can be appended in order: the newest one that is not too new
+/// for it.
 fn fitting(runs: &mut [Run], at: i64) -> Option<&mut Run> {
     runs.iter_mut().filter(|run| run.fits(at)).max_by_key(|run| run.newest)
 }
@@ -89,7 +90,7 @@ fn another(runs: &mut Vec<Run>) -> Ran<&mut Run> {
 
 /// Chooses runs that are better put together: the one that is not sorted when it is full, the smallest when there are many.
 fn chosen(runs: &[Run]) -> Vec<Run> {
-    // The run that everything new goes on stays.
+    // The segment to which new documents are appended stays.
     let newest = runs.iter().filter(|run| run.is_sorted()).max_by_key(|run| run.newest).map(|run| run.slot);
     let mut others: Vec<Run> = runs.iter().filter(|run| run.is_sorted() && Some(run.slot) != newest).copied().collect();
     others.sort_unstable_by_key(|run| run.last);
@@ -159,7 +160,8 @@ impl Index {
         execute(&self.connection, &ADD[run.slot as usize], (run.last, &doc.tokens))
     }
 
-    /// Says of each entry whether it goes on a run in its order. The first of many ever are sorted before.
+    /// Says of each entry whether it can be appended to a segment in order. The entries of the very first batch are
+    /// sorted before.
     pub(in crate::sqlite) fn fit(&self, entries: &[Entry]) -> Ran<Vec<bool>> {
         let mut runs = self.runs()?;
         let is_first = !runs.iter().any(|run| run.is_open() && run.is_sorted());
@@ -208,7 +210,8 @@ impl Index {
         rows(&self.connection, "select place from doc where key = $1", [key.0], |row| row.get(0).map(slot_of))
     }
 
-    /// Begins to make a run out of what waits, if that is much, and returns what comes next of one that is being made.
+    /// Starts to build a segment from the pending documents, if there are enough, and returns the next entries of one
+    /// that is being built.
     pub(in crate::sqlite) fn making(&self, many: i64) -> Ran<Making> {
         let mut runs = self.runs()?;
         let made = match runs.iter().find(|run| run.lot.is_some()).copied() {
@@ -379,7 +382,7 @@ mod tests {
         index.gather().expect("begun");
         let entries = listed(&index);
         assert_eq!(entries.len() as i64, UNSORTED_MAX);
-        // One goes for good, one comes again as something newer, both after they were read.
+        // One is deleted, one changes and becomes newer, both after they were read.
         let docs: Vec<Doc> = entries.iter().map(|entry| doc(entry.at, entry.key.no())).collect();
         index.forget(&[doc(UNSORTED_MAX - 7, 7)], 1).expect("taken out");
         let changed = doc(i64::MAX / 4 + 1, 8);
