@@ -34,7 +34,7 @@ journal_kinds! {
     HeadMoved = 6,
     /// Something was said about a message.
     NoteAdded = 7,
-    /// A note was taken back.
+    /// A note was withdrawn.
     NoteRemoved = 8,
     /// A place was named.
     BookmarkSet = 9,

@@ -454,9 +454,10 @@ pub struct JournalEntry {
     /// The commit that it undoes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoes: Option<Position>,
-    /// The messages it is about, in order, at most [`ENTRY_MESSAGES_MAX`]: those that were added, finished, extended or erased,
-    /// the one that a note, state, fold or call is attached to, the one that the head or a bookmark now points to. An undo
-    /// or redo names the messages of the commit that it takes back or restores. Purged messages are left out.
+    /// The messages it is about, in order, at most [`ENTRY_MESSAGES_MAX`]: those that were added, finished, extended or
+    /// erased, the one that a note, state, fold or call is attached to, the one that the head or a bookmark now points
+    /// to. An undo or redo names the messages of the commit that it undoes or restores. Purged messages are left
+    /// out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<MessageId>,
     /// It is about more messages than are listed.
@@ -486,7 +487,8 @@ pub enum Step {
     Redo,
 }
 
-/// Which messages to count: those on the shown paths of all conversations that are active or archived, unless it says less.
+/// Which messages to count: those on the shown paths of all conversations that are active or archived, unless it says
+/// less.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StatsQuery {

@@ -33,8 +33,8 @@ pub trait Store: Send + Sync + 'static {
     /// Returns an access-filtered store. Objects outside the realm do not exist there; operations on everything are
     /// forbidden, and so is every commit: writes of limited keys go through a [`GrantedStore`](crate::GrantedStore).
     fn within(self: Arc<Self>, realm: Realm) -> Arc<dyn Store>;
-    /// Returns the same store whose lists and pages leave damaged records out and name them in a log, instead of failing. A
-    /// damaged conversation is not left out: what cannot be trusted of it reads as not set.
+    /// Returns the same store whose lists and pages leave damaged records out and name them in a log, instead of
+    /// failing. A damaged conversation is not left out: what cannot be trusted of it reads as not set.
     fn skipping_damaged(self: Arc<Self>, log: Arc<DamageLog>) -> Arc<dyn Store>;
     /// Does everything in the transaction, or nothing.
     async fn commit(&self, transaction: Transaction) -> Result<Committed>;
@@ -111,8 +111,8 @@ pub trait Store: Send + Sync + 'static {
     /// Returns a watch on how far the index has come. It ends when the store is closed, or has no index.
     fn indexed(&self) -> watch::Receiver<Indexed>;
 
-    /// Returns a watch on the last position, for tails; commits of other processes show within a second. It ends when the
-    /// store is closed.
+    /// Returns a watch on the last position, for tails; commits of other processes show within a second. It ends when
+    /// the store is closed.
     fn position(&self) -> watch::Receiver<Position>;
     /// Acquires the import lock: waits until no other import runs, in this process or another; it is held until the
     /// returned value is dropped.

@@ -111,7 +111,7 @@ pub enum Why {
     Retry,
     /// A message was edited, inserted or removed.
     Edit,
-    /// A message could not be sent and was taken back.
+    /// A message could not be sent and was withdrawn.
     Withdrawn,
     /// The path was cleared.
     Clear,
@@ -241,7 +241,7 @@ pub struct NewEvent {
     pub channel: String,
     /// The time.
     pub at: Micros,
-    /// What happened.
+    /// The payload of the event.
     pub body: Json,
 }
 
@@ -313,7 +313,8 @@ pub enum Change {
         #[serde(default)]
         origins: Vec<MessageOrigin>,
     },
-    /// Adds a delta to a streaming message and renews its lease; an empty one only renews. Not undoable, the message is.
+    /// Adds a delta to a streaming message and renews its lease; an empty one only renews. Not undoable, the message
+    /// is.
     AppendChunk { message: MessageId, delta: String },
     /// Ends a streaming message, once.
     FinishMessage { message: MessageId, finish: Finish },

@@ -40,7 +40,7 @@ pub(crate) enum EngineError {
     Index,
     /// The system gives us nothing to wait with: too many open files, no memory.
     System(std::io::Error),
-    /// A transaction was refused after it had written; it has to run alone, where all of it is taken back.
+    /// A transaction was refused after it had written; it has to run alone, where all of it is rolled back.
     WroteAndRefused,
 }
 
@@ -240,7 +240,8 @@ pub(crate) fn list(connection: Connection<'_>, numbers: &[i64]) -> String {
     }
 }
 
-/// Runs a statement that changes rows. A server may say only later that it failed, but before the end of the transaction.
+/// Runs a statement that changes rows. A server may say only later that it failed, but before the end of the
+/// transaction.
 pub(crate) fn execute<'c>(connection: impl Into<Connection<'c>>, sql: &str, parameters: impl Parameters) -> Ran<()> {
     match connection.into() {
         Connection::Sqlite(connection) => execute_counted(connection, sql, parameters).map(drop),

@@ -105,7 +105,7 @@ pub(crate) fn named(connection: Connection<'_>, conversation_no: i64) -> Ran<Opt
     Ok(found.and_then(|(creator, body)| Some(people(creator, &members(body.as_deref())?))))
 }
 
-/// How many conversations are looked at in one read.
+/// How many conversations are read at a time.
 const PAGE: i64 = 500;
 
 /// Adds the people of all conversations that were made before their rows were kept.

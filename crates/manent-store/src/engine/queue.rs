@@ -51,7 +51,7 @@ const BATCH_BYTES: usize = 16 << 20;
 const LOW_BYTES: usize = 1 << 20;
 
 impl Queue {
-    /// Makes a queue whose writer does not wait at it but comes when it is called, and then asks [`Queue::look`].
+    /// Creates a queue whose writer does not block on it but runs when it is woken, and then calls [`Queue::look`].
     pub(crate) fn with_bell(bell: Bell) -> Self {
         Self { bell: Some(bell), ..Self::default() }
     }

@@ -153,8 +153,8 @@ pub(crate) struct WithMac<P> {
     mac: Mac,
 }
 
-/// Adds the MAC to the columns of a row that is inserted. The statement names them in the order of the table's `columns`,
-/// and `mac` last.
+/// Adds the MAC to the columns of a row that is inserted. The statement names them in the order of the table's
+/// `columns`, and `mac` last.
 pub(crate) fn row<P: Parameters>(key: &DigestKey, table: &Table, values: P) -> WithMac<P> {
     let mac = of(key, table.name, &values);
     WithMac { values, mac }

@@ -388,7 +388,7 @@ async fn count<E: Engine>(engine: &E, ids: Vec<ConversationId>, query: StatsQuer
     engine.read(COUNTING, counting).await
 }
 
-/// Runs long work on a thread of its own; the caller's runtime goes on.
+/// Runs blocking work on a thread of its own, so that the caller's async runtime is not blocked.
 pub(crate) async fn off_thread<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> Result<T> + Send + 'static,

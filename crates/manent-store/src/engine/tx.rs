@@ -398,7 +398,7 @@ impl<'a> Tx<'a> {
         self.seen_by_no(spot.conversation_no)?.ok_or_else(|| StoreError::not_found("message", id).into())
     }
 
-    /// Returns a conversation by its number, unless it was taken back or purged.
+    /// Returns a conversation by its number, unless it was withdrawn or purged.
     pub(crate) fn seen_by_no(&mut self, no: i64) -> Outcome<Option<ConversationRow>> {
         let sql = "select withdrawn from conversation where no = $1";
         let withdrawn: Option<bool> = maybe(self.connection, sql, [no], |row| row.get(0))?;

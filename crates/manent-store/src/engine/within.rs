@@ -93,7 +93,7 @@ impl Within {
         self.projects.as_ref().is_some_and(listed)
     }
 
-    /// Finds a conversation within, unless it was taken back or purged.
+    /// Finds a conversation within, unless it was withdrawn or purged.
     pub(crate) fn conversation(&self, connection: Connection<'_>, id: ConversationId) -> Outcome<Option<i64>> {
         // The index alone would do, but one flipped bit in it leads to another row; the row itself knows its id.
         let sql = concat!(
@@ -105,7 +105,7 @@ impl Within {
         Ok(maybe(connection, sql, (id.as_bytes(), &self.user, &self.projects), |row| row.get(0))?)
     }
 
-    /// Finds a conversation within, even one that was taken back and may come again.
+    /// Finds a conversation within, even one that was withdrawn and may be restored.
     pub(crate) fn known(&self, connection: Connection<'_>, id: ConversationId) -> Outcome<Option<i64>> {
         let sql = concat!("select c.no from conversation c where c.id = $1 and ", within!("$2", "$3"));
         Ok(maybe(connection, sql, (id.as_bytes(), &self.user, &self.projects), |row| row.get(0))?)
@@ -129,7 +129,7 @@ pub(crate) fn guard(connection: Connection<'_>, realm: &Realm, id: ConversationI
     }
 }
 
-/// Refuses a conversation that does not lie within, also where it was taken back.
+/// Refuses a conversation that does not lie within, also where it was withdrawn.
 pub(crate) fn guard_known(connection: Connection<'_>, realm: &Realm, id: ConversationId) -> Outcome<()> {
     if !realm.is_limited() {
         return Ok(());

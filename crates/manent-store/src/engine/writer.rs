@@ -5,7 +5,7 @@ use super::codes::Kind;
 use super::connection::{Connection, Ran, execute, further, rows};
 use crate::image::{self, Flagged, Image};
 
-/// How many rows of the journal are looked at in one read.
+/// How many rows of the journal are read at a time.
 const PAGE: i64 = 500;
 
 /// Back-fill of the authors of rows from before they were recorded: the journal knows them, unless an erasure emptied

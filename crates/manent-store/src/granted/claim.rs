@@ -23,7 +23,7 @@ pub struct Claims {
 pub enum Claim {
     /// A conversation that is there.
     Conversation(ConversationId),
-    /// A conversation that is there, or was taken back and may come again.
+    /// A conversation that is there, or was withdrawn and may be restored.
     Known(ConversationId),
     /// A conversation that is to be made: if its id or its external id is taken, then by one within.
     NewConversation {

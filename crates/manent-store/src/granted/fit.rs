@@ -20,7 +20,7 @@ fn forbidden<T>(needs: &'static str) -> Result<T> {
     Err(StoreError::Forbidden { needs })
 }
 
-/// Makes a transaction one of a limited grant, or refuses it.
+/// Constrains a transaction to a limited grant, or refuses it.
 pub(super) fn fit(grant: &Grant, transaction: &mut Transaction) -> Result<()> {
     transaction.changes.iter_mut().try_for_each(|change| fit_change(grant, change))?;
     for expect in &transaction.expect {

@@ -232,7 +232,7 @@ impl Writer {
         }
     }
 
-    /// Runs each transaction of a batch alone, so that all of it can be taken back.
+    /// Runs each transaction of a batch alone, so that all of it can be rolled back.
     fn apart(&mut self, batch: Vec<Job>, error: EngineError) {
         let is_known = self.careful || !matches!(error, EngineError::WroteAndRefused);
         match <[Job; 1]>::try_from(batch) {

@@ -295,7 +295,7 @@ pub(crate) fn said(doing: &'static str, error: rusqlite::Error) -> StoreError {
     }
 }
 
-/// Makes an empty file that only its owner can read: conversations are private. SQLite gives the files that it keeps
+/// Creates an empty file that only its owner can read: conversations are private. SQLite gives the files that it keeps
 /// beside this one the same permissions. A file that exists is not even opened, which would drop locks on it.
 pub(super) fn make_private(path: &Path) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();

@@ -9,8 +9,8 @@ use crate::engine::turns::Again;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often it looks for idle connections of a store that has any: within the time after which they are closed, but not
-/// all the time.
+/// How often it looks for idle connections of a store that has any: within the time after which they are closed, but
+/// not all the time.
 const LOOK_MIN: Duration = Duration::from_millis(10);
 const LOOK_MAX: Duration = Duration::from_secs(15);
 

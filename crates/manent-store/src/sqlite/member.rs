@@ -152,8 +152,8 @@ impl Member {
         SqliteReader::open(self, self.slot())
     }
 
-    /// Uses a connection that reads for a moment, unless they are being closed. One that ends with the visit takes no room
-    /// from others.
+    /// Uses a connection that reads for a moment, unless they are being closed. One that ends with the visit takes no
+    /// room from others.
     pub(super) fn visit<T>(
         self: &Arc<Self>,
         end: Visit,

@@ -164,7 +164,7 @@ impl Reads {
         Some(if state.open > state.idle.len() { Instant::now() } else { last })
     }
 
-    /// Closes the connections that lie idle since before a moment.
+    /// Closes the connections that have been idle since before a moment.
     pub(super) fn close_idle(&self, before: Instant) {
         let is_over = self.close_some(self.lock(), |since| since < before).is_over();
         if is_over {

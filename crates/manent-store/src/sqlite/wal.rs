@@ -111,8 +111,8 @@ impl Watch {
     }
 }
 
-/// Returns how many pages the WAL may hold before it is copied: as many as the store has, between two bounds. So a WAL is
-/// not much larger than its store, and that of a large store is copied seldom.
+/// Returns how many pages the WAL may hold before it is copied: as many as the store has, between two bounds. So a WAL
+/// is not much larger than its store, and that of a large store is copied seldom.
 fn copied_at(connection: &Connection, options: &SqliteOptions) -> rusqlite::Result<i64> {
     let pages = page_count(connection)?;
     Ok(pages.max(SMALL_PAGES).min(i64::from(options.checkpoint_pages)))

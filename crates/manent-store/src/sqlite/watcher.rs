@@ -39,7 +39,7 @@ impl Seen {
 /// One look at a store; says when it wants another.
 pub(super) fn turn(member: &Arc<Member>) -> Again {
     let mut seen = member.seen.lock().unwrap_or_else(PoisonError::into_inner);
-    // Of a store that was destroyed, nothing is made anew.
+    // Nothing is created again for a destroyed store.
     if member.options.has_index() && member.options.path.exists() {
         // Another process may have thrown it away, or have died before it was filled again.
         let index = identity(&member.options);

@@ -24,8 +24,8 @@ impl SystemStore {
         self.desk.read("reading the system store", |connection| Ok(system::copy::is_new(connection)?)).await
     }
 
-    /// Puts a copy of a backup in the place of a system store in which nothing was done yet. The file is brought to the newest
-    /// version first, so it is to be a copy.
+    /// Puts a copy of a backup in the place of a system store in which nothing was done yet. The file is brought to the
+    /// newest version first, so it is to be a copy.
     pub async fn restore(&self, copy: &Path, at: Micros, line: AuditDraft) -> Result<()> {
         let copy = copy.to_owned();
         self.desk.write("restoring the system store", move |connection| restore(&copy, connection, at, &line)).await

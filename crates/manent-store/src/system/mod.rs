@@ -99,7 +99,8 @@ impl SystemStore {
         Ok(Self { desk: Desk::open(place.clone(), now)?, place })
     }
 
-    /// Returns a watch on how often tenants, users or keys have changed; changes of other processes show within a second.
+    /// Returns a watch on how often tenants, users or keys have changed; changes of other processes show within a
+    /// second.
     pub fn changes(&self) -> watch::Receiver<i64> {
         self.desk.changes()
     }
@@ -123,7 +124,7 @@ impl SystemStore {
         self.desk.read("reading keys", read).await
     }
 
-    /// Makes a tenant whose store is yet to be made.
+    /// Creates a tenant whose store does not exist yet.
     pub async fn create_tenant(&self, id: TenantId, name: String, at: Micros, line: AuditDraft) -> Result<TenantRow> {
         self.desk.write("making a tenant", move |c| system::tenant::create(c, id, &name, at, &line)).await
     }
@@ -159,13 +160,14 @@ impl SystemStore {
         self.desk.write_and_wipe("erasing a tenant", move |c| system::tenant::forget(c, id)).await
     }
 
-    /// Keeps the receipt of a tenant that was erased, and nothing else; returns the one that is kept, which is the first.
+    /// Keeps the receipt of a tenant that was erased, and nothing else; returns the one that is kept, which is the
+    /// first.
     pub async fn finish_erasing(&self, id: TenantId, receipt: String, at: Micros, line: AuditDraft) -> Result<String> {
         let finish = move |c: Connection<'_>| system::tenant::finish_erasing(c, id, &receipt, at, &line);
         self.desk.write_and_wipe("erasing a tenant", finish).await
     }
 
-    /// Makes a user known; one that is known gets the name.
+    /// Creates a user; an existing one gets the name.
     pub async fn put_user(
         &self,
         tenant: TenantId,
@@ -228,7 +230,8 @@ impl SystemStore {
         self.desk.read("reading the audit log", move |c| system::audit::page(c, &query)).await
     }
 
-    /// Walks the chain of the audit log, and names lines that were altered or lost; one too many at the end counts as lost.
+    /// Walks the chain of the audit log, and names lines that were altered or lost; one too many at the end counts as
+    /// lost.
     pub async fn verify_audit(&self) -> Result<AuditReport> {
         // Not of one that is closed.
         self.desk.read("reading the system store", |connection| Ok(system::changes(connection)?)).await?;

@@ -61,7 +61,8 @@ pub(super) fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budge
     finish_scrubs(tx, budget)?;
     if budget.left <= 0 || !is_walked {
         if !is_unknown {
-            // A person who wrote nothing has no author row; adding it tells the next step that this step found something.
+            // A person who wrote nothing has no author row; adding it tells the next step that this step found
+            // something.
             tx.author(Some(&Author { id: external_id.to_owned(), name: String::new() }))?;
         }
         return Ok(false);
@@ -200,8 +201,8 @@ fn as_written(text: &str) -> Vec<u8> {
     quoted[1..quoted.len() - 1].to_vec()
 }
 
-/// Empties old values that an author wrote as a memory, or in which they are still a member of a conversation. Walks through a part
-/// of the journal, and remembers how far; says whether it has come to the end.
+/// Empties old values that an author wrote as a memory, or in which they are still a member of a conversation. Walks
+/// through a part of the journal, and remembers how far; says whether it has come to the end.
 fn forget_olds(tx: &mut Tx<'_>, external_id: &str, authors: &[i64], budget: &mut Budget) -> Outcome<bool> {
     let sql = match tx.connection {
         Connection::Sqlite(_) => {

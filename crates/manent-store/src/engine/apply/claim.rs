@@ -181,8 +181,8 @@ fn free_memory(tx: &Tx<'_>, within: &Within, id: MemoryId) -> Outcome<()> {
     }
 }
 
-/// Returns the name under which a document of a limited key is stored: the one that was given, unless it is used outside.
-/// A document is where its newest version is, even if that was taken back.
+/// Returns the name under which a document of a limited key is stored: the one that was given, unless it is used
+/// outside. A document is where its newest version is, even if that was withdrawn.
 fn document_name(
     tx: &Tx<'_>,
     within: &Within,

@@ -167,7 +167,8 @@ pub(crate) fn undo(tx: &mut Tx<'_>, position: Position) -> Outcome<Done> {
     scopes.sort_unstable();
     scopes.dedup();
     let is_undo = found.iter().any(|(_, kind, ..)| Kind::of(*kind) == Some(Kind::Undone));
-    // The key of an undo is the commit that changed something first: an undo of a redo of an undo names the same messages.
+    // The key of an undo is the commit that changed something first: an undo of a redo of an undo names the same
+    // messages.
     let original = match found.first() {
         Some((_, kind, _, key)) if matches!(Kind::of(*kind), Some(Kind::Undone | Kind::Redone)) => *key,
         _ => Some(position),

@@ -170,7 +170,7 @@ fn folds(reading: &mut Reading<'_>, (no, of): (i64, ConversationId), page: &mut 
     records(reading, Kind::of("fold", Some(of)), (sql, (no, after, last)), name, read_fold, fold)
 }
 
-/// Reads a fold by its number, even one that was taken back.
+/// Reads a fold by its number, even one that was withdrawn.
 pub(crate) fn fold_by_no(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<Fold>> {
     let sql = "select id, key, kind, active, parent, at, body from fold where no = $1";
     let found = maybe(reading.connection, sql, [no], read_fold)?;

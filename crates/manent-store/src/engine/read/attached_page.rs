@@ -86,7 +86,8 @@ impl Page {
         Self { after: query.after.clone(), left, bytes: 0, is_empty: true, next: None }
     }
 
-    /// Finds out which records of a kind fit. `sizes` reads keys and bytes behind a key, as many as the number that it is given.
+    /// Finds out which records of a kind fit. `sizes` reads keys and bytes behind a key, as many as the number that it
+    /// is given.
     pub(super) fn fit<K: Key, P: Parameters>(
         &mut self,
         reading: &Reading<'_>,

@@ -9,7 +9,7 @@ use crate::error::StoreError;
 use manent_model::Realm;
 use sha2::{Digest as _, Sha256};
 
-/// How many messages that show a blob are looked at, at most; each time.
+/// Maximum number of messages showing a blob that are checked, per query.
 const PAGE: i64 = 1_000;
 
 /// Says whether a blob is visible in a scope: a message of a visible conversation shows it.

@@ -156,7 +156,7 @@ pub(crate) fn one(reading: &mut Reading<'_>, which: &ConversationRef) -> Outcome
     found.map(|row| complete(reading, row)).transpose()
 }
 
-/// Reads a conversation by its number, with its head; none if it was taken back or purged.
+/// Reads a conversation by its number, with its head; none if it was withdrawn or purged.
 pub(crate) fn by_no(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<(Conversation, Head)>> {
     let sql = concat!(
         "select ",
@@ -182,7 +182,7 @@ pub(crate) struct Searched {
     pub project: Option<String>,
 }
 
-/// Reads a conversation for a search, by its number; none if it was taken back or purged.
+/// Reads a conversation for a search, by its number; none if it was withdrawn or purged.
 pub(crate) fn searched(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<Searched>> {
     let sql = concat!(
         "select ",

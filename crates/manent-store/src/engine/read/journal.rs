@@ -191,8 +191,8 @@ struct RowMessages {
     is_cut: bool,
 }
 
-// The list of positions is a JSON array for SQLite and a text with commas for PostgreSQL. `cross join` keeps the order of the
-// loops: without it SQLite may walk all messages.
+// The list of positions is a JSON array for SQLite and a text with commas for PostgreSQL. `cross join` keeps the order
+// of the loops: without it SQLite may walk all messages.
 const MESSAGES_SQLITE: &str = "select j.pos, m.id
      from json_each($1) p
      cross join journal j on j.pos = p.value

@@ -98,7 +98,7 @@ pub(crate) fn memories(reading: &mut Reading<'_>, realm: &Realm, query: &Memorie
     records(reading, Kind::of("memory", None), (sql, parameters), name, row, memory)
 }
 
-/// Finds a memory within, even one that was taken back.
+/// Finds a memory within, even one that was withdrawn.
 pub(crate) fn memory_within(connection: Connection<'_>, within: &Within, id: MemoryId) -> Outcome<Option<i64>> {
     let sql = concat!(
         "select m.no

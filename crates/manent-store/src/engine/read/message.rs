@@ -182,7 +182,8 @@ fn streaming(rows: &[MessageRow]) -> Vec<i64> {
     rows.iter().filter(|row| MessageFacts::is_streaming(&row.facts)).map(|row| row.key).collect()
 }
 
-/// Cuts a page, in the order it was read, where the streams on it make it larger than [`PAGE_BYTES`]. Says whether it did.
+/// Cuts a page, in the order it was read, where the streams on it make it larger than [`PAGE_BYTES`]. Says whether it
+/// did.
 pub(crate) fn cut_streams(connection: Connection<'_>, rows: &mut Vec<MessageRow>, order: Order) -> Outcome<bool> {
     let streaming = streaming(rows);
     if streaming.is_empty() {

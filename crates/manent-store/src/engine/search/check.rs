@@ -245,7 +245,7 @@ impl<'a, 'r> Checker<'a, 'r> {
         };
         match found {
             true => self.rows += 1,
-            // What changes while it is looked at may be indexed or not.
+            // An entry that changes during the check may be indexed or not.
             false if is_pending || feed::last_position(self.reading)? != self.last => {}
             false => self.wrong.push(format!("{:?} {} is not in the index as it is", key.kind(), key.no())),
         }

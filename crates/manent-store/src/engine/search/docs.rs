@@ -76,12 +76,12 @@ pub(crate) struct FoldRow {
     pub conversation_no: i64,
     /// The message that the fold follows.
     pub address: Address,
-    /// It was taken back, and may come again.
+    /// It was withdrawn, and may be restored.
     pub is_withdrawn: bool,
     pub fold: Fold,
 }
 
-/// Reads a fold that has a summary; none if it is gone. One that was taken back stays in the index, and is not shown.
+/// Reads a fold that has a summary; none if it is gone. One that was withdrawn stays in the index, and is not shown.
 pub(crate) fn fold(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<FoldRow>> {
     let sql = "select conversation_no, key, withdrawn from fold where no = $1";
     let read = |row: &Found<'_>| -> Ran<(i64, i64, bool)> { Ok((row.get(0)?, row.get(1)?, row.get(2)?)) };

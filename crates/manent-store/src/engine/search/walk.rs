@@ -34,9 +34,9 @@ impl Condition {
 
 /// A prefix with more occurrences than this is not asked of the index.
 ///
-/// An index merges the rows of every token that begins so before it returns the first one, and no time limit ends that: `te*` took
-/// 17.8 s with 10 million messages. Rows are then walked without the prefix and their texts compared; since it is frequent, a
-/// page is soon full, and the walk ends when the time of the search is over.
+/// An index merges the rows of every token that begins so before it returns the first one, and no time limit ends that:
+/// `te*` took 17.8 s with 10 million messages. Rows are then walked without the prefix and their texts compared; since
+/// it is frequent, a page is soon full, and the walk ends when the time of the search is over.
 const FREQUENT: i64 = 20_000;
 
 /// Leaves frequent prefixes out of a condition.
@@ -288,13 +288,13 @@ for_each_slot! {
 /// A table of words whose numbers grow with the times of its rows, but for a little.
 pub(crate) struct Run {
     slot: i64,
-    /// The last row that was not looked at.
+    /// The last row that was not evaluated.
     last: i64,
     /// No row is older than the newest one before it by more than this.
     slack: i64,
     limit: i64,
     before: Option<Entry>,
-    /// The time of the last row that was looked at.
+    /// The time of the last row that was evaluated.
     reached: i64,
     /// Rows that were found, the newest first.
     waiting: VecDeque<Entry>,
@@ -314,7 +314,7 @@ impl Run {
         Ok(Self { slot, last, slack, limit, before, reached: i64::MAX, waiting: VecDeque::new() })
     }
 
-    /// Looks at rows until the first that waits is the newest of all that are left.
+    /// Reads rows until the first waiting one is the newest of all that are left.
     fn make_sure(&mut self, index: &rusqlite::Connection, condition: Option<&str>) -> Ran<()> {
         let is_sure = |run: &Self| match run.waiting.front() {
             _ if run.last < 1 => true,

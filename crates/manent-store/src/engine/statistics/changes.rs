@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 pub(crate) enum Change {
     /// Its head, status, project or tags: counts stay valid if the branch is the same.
     Extended,
-    /// A stream on its path ended or is open. Nothing from an open stream on is counted, so this too adds at the end only.
+    /// A stream on its path ended or is open. Nothing from an open stream on is counted, so this too adds at the end
+    /// only.
     Streamed,
     /// Its counts may be wrong.
     Rewritten,

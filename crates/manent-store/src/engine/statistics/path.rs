@@ -90,7 +90,8 @@ pub(super) fn tail(
 }
 
 fn count(reading: &mut Reading<'_>, ranges: &[Range], mut counted: Counted, until: Until) -> Outcome<(Cells, Counted)> {
-    // The words and tokens of one message are the difference of the running sums around it; those of an open stream are 0.
+    // The words and tokens of one message are the difference of the running sums around it; those of an open stream are
+    // 0.
     let sql = "select key, facts, words_sum - lag(words_sum, 1, 0) over (order by key),
                 tokens_sum - lag(tokens_sum, 1, 0) over (order by key)
          from message

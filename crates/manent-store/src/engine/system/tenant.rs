@@ -42,7 +42,7 @@ fn row(row: &Found<'_>) -> Ran<TenantRow> {
     Ok(TenantRow { no: row.get(0)?, tenant, receipt: row.get(5)?, has_users: row.get(6)? })
 }
 
-/// Makes a tenant whose store is yet to be made.
+/// Creates a tenant whose store does not exist yet.
 pub(crate) fn create(
     connection: Connection<'_>,
     id: TenantId,

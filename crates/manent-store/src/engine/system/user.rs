@@ -11,7 +11,7 @@ fn row(row: &Found<'_>) -> Ran<User> {
     Ok(User { id: row.get(0)?, name: row.get(1)?, created_at: Micros(row.get(2)?) })
 }
 
-/// Makes a user known; one that is known gets the name.
+/// Creates a user; an existing one gets the name.
 pub(crate) fn put(
     connection: Connection<'_>,
     of: TenantId,

@@ -24,8 +24,8 @@ pub(super) struct Flags {
 }
 
 impl Flags {
-    /// Takes in the images of the next journal row. An image is of the time before a change, so the flag is the other one now;
-    /// before `is_covered` images were also written for flags that did not change.
+    /// Takes in the images of the next journal row. An image is of the time before a change, so the flag is the other
+    /// one now; before `is_covered` images were also written for flags that did not change.
     pub(super) fn replay(&mut self, before: Option<&[u8]>, is_covered: bool) {
         if before.is_some_and(image::is_scrubbed) {
             self.rows.values_mut().for_each(|withdrawn| *withdrawn = None);

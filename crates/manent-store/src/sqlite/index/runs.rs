@@ -81,14 +81,15 @@ fn fitting(runs: &mut [Run], at: i64) -> Option<&mut Run> {
     runs.iter_mut().filter(|run| run.fits(at)).max_by_key(|run| run.newest)
 }
 
-/// Makes another run; there are always slots left, since only one is being made at a time.
+/// Creates another segment; there are always tables left, since only one is being built at a time.
 fn another(runs: &mut Vec<Run>) -> Ran<&mut Run> {
     let slot = (0..SLOTS as i64).find(|slot| runs.iter().all(|run| run.slot != *slot)).ok_or(EngineError::Index)?;
     runs.push(Run::new(slot));
     runs.last_mut().ok_or(EngineError::Index)
 }
 
-/// Chooses runs that are better put together: the one that is not sorted when it is full, the smallest when there are many.
+/// Chooses runs that are better put together: the one that is not sorted when it is full, the smallest when there are
+/// many.
 fn chosen(runs: &[Run]) -> Vec<Run> {
     // The segment to which new documents are appended stays.
     let newest = runs.iter().filter(|run| run.is_sorted()).max_by_key(|run| run.newest).map(|run| run.slot);

@@ -2,8 +2,9 @@
 //! equal, including the texts of errors.
 //!
 //! `MANENT_OPERATIONS` says how many (20,000), `MANENT_SEED` which ones. They go in rounds of 20,000, each on stores of
-//! its own with the next seed, so a difference in a long run is found again by the seed of its round alone. A single round
-//! has the same seed each time: what is red then is red because of a change. Long runs begin anywhere, and find the rest.
+//! its own with the next seed, so a difference in a long run is found again by the seed of its round alone. A single
+//! round has the same seed each time: what is red then is red because of a change. Long runs begin anywhere, and find
+//! the rest.
 //!
 //! What the model does not predict, so that there only the engines are compared with each other:
 //! - what `verify` counts, and what a purge or an erasure says it removed and in how many steps;

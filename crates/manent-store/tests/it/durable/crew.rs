@@ -1,4 +1,5 @@
-//! Many stores on one crew: none loses anything, none keeps another waiting, and together they stay within their bounds.
+//! Many stores on one crew: none loses anything, none keeps another waiting, and together they stay within their
+//! bounds.
 
 use super::{fast_folder, runtime, seed};
 use crate::kit::*;
@@ -72,8 +73,8 @@ fn three_hundred_stores_on_one_crew_lose_nothing_and_stay_within_their_bounds() 
     let options = CrewOptions { writers: 3, readers: 3, connections_max: 40, ..CrewOptions::default() };
     // Beside those that write and read: the keeper, the watcher, the indexer, and one that answers.
     let threads_max = options.writers + options.readers + 4;
-    // A connection has the file, its WAL and the memory that they share; SQLite closes a file for good when the last one
-    // to it is closed.
+    // A connection has the file, its WAL and the memory that they share; SQLite closes a file for good when the last
+    // one to it is closed.
     let files_max = options.connections_max * 4;
     let crew = Crew::start(options).expect("threads can be started");
     let (most_threads, most_files, is_over) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));

@@ -1,4 +1,5 @@
-//! Each write, sync and truncate fails in turn, in every way. No answer is ever false, and the store recovers by itself.
+//! Each write, sync and truncate fails in turn, in every way. No answer is ever false, and the store recovers by
+//! itself.
 
 use super::found::{ERASED, Found, Id, streaming};
 use super::{body_of, fast_folder, number, put_older_rows, runtime, seed};

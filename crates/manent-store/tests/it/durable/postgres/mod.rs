@@ -1,6 +1,7 @@
 //! Durability of the PostgreSQL engine: what was answered is there once, whatever happens to the server and the wire.
 //!
-//! Each test has a server of its own, which it may kill. These variables change a run, besides those of the other engine:
+//! Each test has a server of its own, which it may kill. These variables change a run, besides those of the other
+//! engine:
 //! - `MANENT_OUTAGES`: how often the server is killed, emptied or cut off under load (20).
 //! - `MANENT_CUTS`: how many replies to a COMMIT are cut (2,000).
 //! - `MANENT_FAILOVERS`: how often the leader of a cluster is killed (10); only the long runs have a cluster.
