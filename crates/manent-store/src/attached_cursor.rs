@@ -1,4 +1,4 @@
-//! Where a page of what is attached to a conversation ends.
+//! Keyset cursor of a page of attachments.
 
 use crate::list_cursor::CursorProblem;
 use crate::opaque::opaque_text;

@@ -1,4 +1,4 @@
-//! Damaged records: reads that leave them out name them here.
+//! Collector of damaged records: reads that skip damaged rows report them here.
 
 use manent_model::ConversationId;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ pub struct DamagedRecord {
     /// The conversation it belongs to, if it belongs to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
-    /// What kind of record it is.
+    /// The kind of the record.
     pub what: String,
     /// Its id, or its place where that cannot be read.
     pub id: String,

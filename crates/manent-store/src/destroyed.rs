@@ -1,14 +1,14 @@
-//! What went when a store was destroyed.
+//! Deletion counts of a destroyed store.
 
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// What went when a store was destroyed.
+/// Deletion counts of a destroyed store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Destroyed {
     /// Conversations, wherever they were in their life.
     pub conversations: i64,
-    /// Messages, on whatever branch.
+    /// Messages, on all branches.
     pub messages: i64,
     /// Rows of a server, all together.
     pub rows: i64,
@@ -19,7 +19,8 @@ pub struct Destroyed {
 }
 
 impl Destroyed {
-    /// Removes a file and counts it. One that somebody else has removed meanwhile is not counted; of a link, the link goes.
+    /// Removes a file and counts it. A file that is already gone is not counted; of a symbolic link, only the link is
+    /// removed.
     pub fn remove_file(&mut self, path: &Path) -> std::io::Result<()> {
         let removed = std::fs::symlink_metadata(path).and_then(|metadata| {
             std::fs::remove_file(path)?;

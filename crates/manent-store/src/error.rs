@@ -1,74 +1,74 @@
-//! What can go wrong in a store, by what the caller can do about it.
+//! Errors of a store, grouped by what the caller can do about them.
 
 use manent_model::{IdProblem, JsonProblem, ToolState};
 
 /// The result of a store operation.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
-/// Why a store did not do what was asked.
+/// An error of a store operation.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// There is no such thing, or it is gone.
+    /// The object does not exist, or was deleted.
     #[error("no {what} {id}")]
     NotFound {
-        /// What was looked for: `conversation`, `message`.
+        /// The kind of the object: `conversation`, `message`.
         what: &'static str,
         /// Its id as it was given.
         id: String,
     },
-    /// The key may not do this, whatever it is done to.
-    #[error("this key may not do that: it takes {needs}")]
+    /// The key lacks a permission, for any object.
+    #[error("insufficient permissions: {needs} is required")]
     Forbidden {
-        /// What it takes.
+        /// The required permission.
         needs: &'static str,
     },
-    /// Something else happened first, or the same key asked for something else.
+    /// A concurrent change came first, or the idempotency key was used for another request.
     #[error(transparent)]
     Conflict(#[from] Conflict),
-    /// The request makes no sense; nothing was changed.
+    /// The request is invalid; nothing was changed.
     #[error("{0}")]
     Invalid(String),
     /// The request is larger than a commit may be; nothing was changed.
     #[error("{what} is larger than {limit}")]
     TooLarge {
-        /// What is too large.
+        /// The part that is too large.
         what: &'static str,
         /// The limit, with its unit.
         limit: &'static str,
     },
-    /// What is on disk is not what was written. Nothing of it is handed out.
+    /// Stored data does not match its digest or MAC. None of it is returned.
     #[error("{what} {id} was altered on disk")]
     Altered {
-        /// What was altered.
+        /// The kind of the altered object.
         what: &'static str,
-        /// Which one.
+        /// Its id.
         id: String,
     },
-    /// The disk is full; nothing was changed. Reads go on, and writes too once there is room.
+    /// The disk is full; nothing was changed. Reads still work, and writes as soon as there is space.
     #[error("the disk is full")]
     DiskFull,
-    /// It is not known whether the change is on disk. Send the same transaction again: the answer will be the truth.
-    #[error("it is not known whether the change was stored; send it again with the same key")]
+    /// The outcome of the commit is unknown. Retry the same transaction: the retry returns the true outcome.
+    #[error("it is not known whether the change was stored; retry with the same idempotency key")]
     OutcomeUnknown,
     /// Another process holds the file, or too much is waiting; nothing was changed. Try again.
     #[error("the store is busy: {0}")]
     Busy(&'static str),
-    /// The file was made by a newer version; it was not touched.
-    #[error("the file has schema version {found}, this program knows up to {known}")]
+    /// The file was created by a newer version; it was not changed.
+    #[error("the file has schema version {found}; this program supports versions up to {known}")]
     NewerSchema {
         /// The version of the file.
         found: i64,
-        /// The newest version this program knows.
+        /// The newest version that this program supports.
         known: i64,
     },
-    /// The file is not one of ours; it was not touched.
+    /// The file is not a Manent store; it was not changed.
     #[error("{path} is not a Manent store")]
     NotOurs {
         /// The file.
         path: String,
     },
-    /// The SQLite library is one that can corrupt the file.
-    #[error("SQLite {found} can corrupt a store; 3.51.3 is the first that cannot")]
+    /// The linked SQLite library has a bug that can corrupt the file.
+    #[error("SQLite {found} can corrupt a store; version 3.51.3 or newer is required")]
     UnsafeSqlite {
         /// The version that was found.
         found: String,
@@ -82,35 +82,35 @@ pub enum StoreError {
     /// The engine failed; nothing was changed.
     #[error("{doing} failed")]
     Engine {
-        /// What the store was doing.
+        /// The operation that failed.
         doing: &'static str,
-        /// What the engine says.
+        /// The error of the engine.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
-/// What stands in the way of a change.
+/// Why a change conflicts with the current state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {
     /// The conversation, project or document has changed since it was read.
-    #[error("it has version {actual}, not {expected}")]
+    #[error("version conflict: expected version {expected}, current version {actual}")]
     Version {
-        /// What the caller expected.
+        /// The version that the caller expected.
         expected: i64,
-        /// What is true.
+        /// The current version.
         actual: i64,
     },
-    /// The head is elsewhere.
-    #[error("the head of the conversation is not where it was expected")]
+    /// The head is not at the expected message.
+    #[error("the head of the conversation has moved: it is not at the expected message")]
     Head,
-    /// The same key asked for something else before.
-    #[error("the same key was used for another request")]
+    /// The idempotency key was used for another request before.
+    #[error("the idempotency key was already used for another request")]
     Key,
-    /// The id is taken by something else.
-    #[error("{what} {id} exists already and is different")]
+    /// The id belongs to another object already.
+    #[error("{what} {id} already exists and is different")]
     Exists {
-        /// What exists.
+        /// The kind of the object.
         what: &'static str,
         /// Its id.
         id: String,
@@ -118,12 +118,12 @@ pub enum Conflict {
     /// A tool call cannot go from one state to the other.
     #[error("a tool call cannot go from {from:?} to {to:?}")]
     ToolState {
-        /// Where it is.
+        /// The current state.
         from: ToolState,
-        /// Where it was to go.
+        /// The requested state.
         to: ToolState,
     },
-    /// Somebody else holds the lease.
+    /// Another owner holds the lease.
     #[error("the lease is held by another owner")]
     Lease,
     /// The input was taken already.
@@ -135,19 +135,19 @@ pub enum Conflict {
     /// There is nothing to redo.
     #[error("there is nothing to redo")]
     NothingToRedo,
-    /// It is not there to be undone or redone, or something was changed after it.
-    #[error("this change cannot be undone now: it is not the last one of everything it touched")]
+    /// The change does not exist, or a later change touched the same objects.
+    #[error("this change cannot be undone: it is not the latest change of everything that it touched")]
     Undo,
     /// The message is final, or was never streaming.
     #[error("the message is not streaming")]
     NotStreaming,
-    /// Only what lies in the trash can be purged.
+    /// Only conversations in the trash can be purged.
     #[error("only a conversation in the trash can be purged")]
     NotTrashed,
 }
 
 impl StoreError {
-    /// Says whether the change was refused for what it says; any other change may still be made.
+    /// Says whether the error is about this change alone, so that other changes may still succeed.
     pub fn is_about_the_change(&self) -> bool {
         matches!(
             self,

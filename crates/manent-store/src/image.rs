@@ -1,7 +1,7 @@
-//! Images: the old value of what a change touches, kept in the journal so that undo is a new commit.
+//! Before-images: the old value of every row that a change touches, kept in the journal so that undo is a new commit.
 //!
-//! Undo swaps: it puts an image back and keeps what was there as its own image, so redo is the undo of an undo.
-//! The encoding is positional and lives on disk for ever: a new need is a new variant at the end, never a new field.
+//! Undo swaps: it restores a before-image and records the replaced value as its own, so redo is the undo of an undo.
+//! The encoding is positional and permanent on disk: a new need is a new variant at the end, never a new field.
 
 use manent_model::{Digest, DigestKey};
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub(crate) enum Image {
     Head { conversation_no: i64, branch_no: i64, key: i64, active_at: i64 },
     /// Whether a row is withdrawn.
     Flag { table: Flagged, key: i64, withdrawn: bool },
-    /// What is said about a conversation.
+    /// The metadata of a conversation.
     Conversation(Box<ConversationImage>),
     /// A bookmark, if there was one.
     Bookmark { conversation_no: i64, name: String, row: Option<BookmarkImage> },
@@ -42,11 +42,11 @@ pub(crate) enum Image {
     FoldActive { no: i64, active: bool },
     /// The commit that took an input.
     InputTaken { no: i64, taken_pos: Option<i64> },
-    /// What is said about a project.
+    /// The metadata of a project.
     Project { no: i64, name: String, body: Vec<u8> },
-    /// The place and text of a memory; since it is known who wrote it, the next one is written.
+    /// The location and text of a memory; written before authors were recorded, replaced by the next variant.
     Memory { no: i64, row: MemoryImage },
-    /// The same, and who wrote it.
+    /// The same, with its author.
     MemoryBy { no: i64, row: MemoryImage, actor_no: Option<i64> },
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn is_scrubbed(before: &[u8]) -> bool {
     before.first() == Some(&SCRUBBED)
 }
 
-/// Returns what stands for an image in the chain; a scrubbed image still knows it.
+/// Returns the digest of a before-image for the chain; it is kept when the before-image is scrubbed.
 pub(crate) fn digest(key: &DigestKey, before: Option<&[u8]>) -> Digest {
     match before {
         Some([SCRUBBED, digest @ ..]) if digest.len() == 16 => {
@@ -128,7 +128,7 @@ pub(crate) fn digest(key: &DigestKey, before: Option<&[u8]>) -> Digest {
     }
 }
 
-/// Returns what an erasure leaves of an image: only its digest, so that the chain still holds.
+/// Returns the scrubbed form of a before-image: only its digest, so that the chain still verifies.
 pub(crate) fn scrubbed(key: &DigestKey, before: &[u8]) -> Vec<u8> {
     let mut left = vec![SCRUBBED];
     left.extend_from_slice(&digest(key, Some(before)).0);

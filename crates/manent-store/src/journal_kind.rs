@@ -1,11 +1,12 @@
-//! What a row of the journal records.
+//! Kinds of journal rows.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 macro_rules! journal_kinds {
     ($($(#[$doc:meta])* $variant:ident = $code:literal,)*) => {
-        /// What kind of change a row of the journal records. The numbers live on disk: one once given keeps its meaning.
+        /// The kind of change that a journal row records. The numbers are stored on disk: a number keeps its meaning
+        /// for ever.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum JournalKind { $($(#[$doc])* $variant = $code),* }
@@ -21,7 +22,7 @@ macro_rules! journal_kinds {
 journal_kinds! {
     /// A conversation was made.
     ConversationCreated = 1,
-    /// What is said about a conversation was changed.
+    /// The metadata of a conversation was changed.
     ConversationEdited = 2,
     /// Messages were added.
     MessagesAppended = 3,
@@ -33,7 +34,7 @@ journal_kinds! {
     HeadMoved = 6,
     /// Something was said about a message.
     NoteAdded = 7,
-    /// A note was taken back.
+    /// A note was withdrawn.
     NoteRemoved = 8,
     /// A place was named.
     BookmarkSet = 9,
@@ -67,7 +68,7 @@ journal_kinds! {
     SourcePut = 23,
     /// Where an object came from was recorded.
     OriginPut = 24,
-    /// Bytes that nobody could read were kept.
+    /// Bytes that could not be parsed were kept.
     Quarantined = 25,
     /// A text was remembered.
     MemoryPut = 26,
@@ -92,7 +93,7 @@ journal_kinds! {
 }
 
 impl JournalKind {
-    /// What came before cannot be undone once this happened.
+    /// Changes before this one cannot be undone.
     pub(crate) fn is_barrier(self) -> bool {
         matches!(self, Self::Purged | Self::Erased)
     }

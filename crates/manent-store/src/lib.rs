@@ -1,7 +1,7 @@
-//! The store of Manent: one trait, and the engines that implement it.
+//! The store of Manent: one trait, and two engines (SQLite and PostgreSQL) that implement it.
 //!
-//! [`Transaction`] is the only way to write; [`Store`] lists the few ways to read. The SQLite engine lives in
-//! [`sqlite`]. What an engine must do is written down as contract tests over the trait.
+//! [`Transaction`] is the only way to write; [`Store`] lists the few ways to read. The engines are in [`sqlite`] and
+//! [`postgres`]. Contract tests over the trait define what an engine must do.
 
 pub mod error;
 pub mod transaction;

@@ -1,11 +1,11 @@
-//! Where a page of conversations ends.
+//! Keyset cursor of a page of conversations.
 
 use crate::opaque::opaque_text;
 use manent_model::{ConversationId, Micros, hex};
 use std::fmt;
 use std::str::FromStr;
 
-/// The last conversation of a page, with what it is sorted by.
+/// The last conversation of a page, with its sort key.
 ///
 /// Outside it is an opaque text that needs no escaping in a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What maintenance reports.
+//! Reports of maintenance operations.
 
 use crate::transaction::Position;
 use manent_model::{ConversationId, MessageId};
@@ -20,7 +20,7 @@ pub struct BackupReport {
     pub conversations: i64,
 }
 
-/// What `verify` found.
+/// The report of `verify`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct VerifyReport {
     /// Conversations that were walked.
@@ -33,9 +33,9 @@ pub struct VerifyReport {
     pub journal: i64,
     /// Blobs whose bytes equal their SHA-256.
     pub blobs: i64,
-    /// Rows of the index that hold the words of what they stand for.
+    /// Rows of the index that match their content.
     pub indexed: i64,
-    /// What is wrong; the first one of a conversation comes first.
+    /// The problems; the first one of a conversation comes first.
     pub problems: Vec<VerifyProblem>,
 }
 
@@ -51,17 +51,17 @@ impl VerifyReport {
 #[serde(rename_all = "snake_case", tag = "problem")]
 #[expect(missing_docs, reason = "each variant says what its fields name")]
 pub enum VerifyProblem {
-    /// The content of a message is not what was written.
+    /// The content of a message does not match its digest.
     Altered { conversation: Option<ConversationId>, message: Option<MessageId>, position: Position },
     /// A message that the journal knows is gone.
     Lost { conversation: Option<ConversationId>, position: Position },
-    /// A message stands where the journal knows none, or twice.
+    /// A message row that the journal does not contain, or contains twice.
     Doubled { conversation: Option<ConversationId>, message: Option<MessageId> },
     /// The chain of a conversation does not hold at this journal row.
     Chain { conversation: Option<ConversationId>, position: Position },
-    /// Something beside the messages is not what was written.
+    /// A row other than a message does not match its MAC or the journal.
     Beside { what: String },
-    /// The index does not hold what the store says; `reindex` makes it anew.
+    /// The index does not match the store; `reindex` rebuilds it.
     Index { what: String },
     /// The file itself is damaged.
     File { what: String },

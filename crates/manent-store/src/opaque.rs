@@ -1,4 +1,4 @@
-//! Cursors in JSON: a text that is handed back as it came.
+//! Cursor serialization: an opaque text that clients send back unchanged.
 
 /// Writes and reads a cursor as the text that it shows and is parsed from.
 macro_rules! opaque_text {

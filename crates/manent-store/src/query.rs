@@ -1,4 +1,4 @@
-//! What can be asked of a store.
+//! Queries of a store and their results.
 
 use crate::attached_cursor::AttachedCursor;
 use crate::error::StoreError;
@@ -13,19 +13,19 @@ use manent_model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The most that one page holds.
+/// Maximum page size.
 pub const PAGE_MAX: u32 = 1_000;
 
-/// The most bytes of messages that one page holds; a single message may be larger.
+/// Maximum bytes of messages in one page; a single message may be larger.
 pub const PAGE_BYTES: usize = 4 << 20;
 
-/// The most message ids that one entry of the journal lists.
+/// Maximum number of message ids in one journal entry.
 pub const ENTRY_MESSAGES_MAX: usize = 100;
 
-/// What one page holds when nobody says how much.
+/// Default page size.
 pub const PAGE_DEFAULT: u32 = 50;
 
-/// How a conversation is named.
+/// The address of a conversation: its id or its external id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConversationRef {
     /// By its id.
@@ -34,11 +34,11 @@ pub enum ConversationRef {
     External(String),
 }
 
-/// What an id names.
+/// The object that an id belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IdKind {
-    /// A conversation, wherever it is in its life.
+    /// A conversation, in any status.
     Conversation,
     /// A message of one of those, on any branch.
     Message,
@@ -46,7 +46,7 @@ pub enum IdKind {
     Project,
 }
 
-/// Which conversations to list; the default is the first page of the active ones.
+/// Filters of a conversation list; the default is the first page of the active ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ListQuery {
@@ -62,7 +62,7 @@ pub struct ListQuery {
     pub tag: Option<String>,
     /// The external id of their creator.
     pub creator: Option<String>,
-    /// The external id of somebody who takes part.
+    /// The external id of a participant.
     pub member: Option<String>,
     /// Active at or after this time.
     pub since: Option<Micros>,
@@ -70,11 +70,11 @@ pub struct ListQuery {
     pub until: Option<Micros>,
     /// A key of their metadata, and its value if one is asked for.
     pub metadata: Option<(String, Option<String>)>,
-    /// A text in their title, whatever its case.
+    /// A text in the title, ignoring case.
     pub title: Option<String>,
     /// In which order.
     pub order: ListOrder,
-    /// Where the last page ended, in the same order.
+    /// The cursor of the previous page, in the same order.
     pub after: Option<ListCursor>,
     /// How many; at most [`PAGE_MAX`].
     pub limit: u32,
@@ -112,12 +112,12 @@ pub enum ListOrder {
     Created,
 }
 
-/// How many there are, as far as was counted.
+/// A bounded count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Count {
-    /// So many were counted.
+    /// The counted number.
     pub n: u32,
-    /// There are more; counting has a bound.
+    /// There are more; the count is bounded.
     pub more: bool,
 }
 
@@ -130,28 +130,28 @@ pub struct ConversationPage {
     pub next: Option<ListCursor>,
 }
 
-/// A branch as people see it.
+/// A branch of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BranchInfo {
     /// Its id.
     pub id: BranchId,
-    /// The branch that it left.
+    /// The parent branch.
     pub parent: Option<BranchId>,
-    /// The last message of the parent's path that it takes.
+    /// The last message of the parent's path that belongs to its path.
     pub fork: Option<MessageId>,
-    /// How many of its own messages stand inside the pieces.
+    /// How many of its own messages are inside the pieces.
     pub own_in_pieces: i64,
-    /// What it takes by reference.
+    /// The ranges that it takes by reference.
     pub pieces: Vec<Stretch>,
     /// How many messages of its own it has.
     pub own: i64,
-    /// The head lies on it.
+    /// The head is on it.
     pub is_head: bool,
     /// Why it was opened.
     pub why: Why,
 }
 
-/// Which way a window reaches.
+/// The direction of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -205,16 +205,16 @@ pub enum MessagesQuery {
     External(String),
 }
 
-/// Which messages belong together with another.
+/// The kind of related messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Related {
-    /// The alternatives at its place, itself included, in the order they were made.
+    /// The siblings: alternatives at its position, itself included, in order of creation.
     Siblings,
-    /// Itself, what it answers, and all that answer those, in order of arrival; a thousand at most.
+    /// The message, the message it replies to, and all replies of the thread, in order of arrival; a thousand at most.
     Thread,
 }
 
-/// A page of the messages that belong together with one.
+/// A query for a page of messages related to one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelatedQuery {
     /// The message.
@@ -234,7 +234,7 @@ pub struct PlacedPage {
     pub more: bool,
 }
 
-/// A message that is still streaming, with what an ending of it must expect.
+/// A message that is still streaming, with the version that a finish of it must expect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenStream {
     /// The conversation that owns it.
@@ -254,13 +254,13 @@ pub struct Placed {
     pub conversation: ConversationId,
     /// The branch.
     pub branch: BranchId,
-    /// It lies on the shown path of its conversation.
+    /// It is on the shown path of its conversation.
     pub on_path: bool,
     /// The message.
     pub message: Message,
 }
 
-/// A page of what is attached to a conversation.
+/// A query for a page of the attachments of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttachedQuery {
     /// The conversation.
@@ -277,24 +277,24 @@ impl From<ConversationId> for AttachedQuery {
     }
 }
 
-/// A page of what is attached to a conversation. Pages hold the kinds one after another, in this order.
+/// A page of the attachments of a conversation. Pages hold the kinds one after another, in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Attached {
-    /// What was said about its messages.
+    /// Notes on the conversation and its messages.
     pub notes: Vec<Note>,
-    /// Its named places.
+    /// Bookmarks.
     pub bookmarks: Vec<Bookmark>,
-    /// Every value that was set, with its place.
+    /// All states, with their positions.
     pub states: Vec<State>,
     /// Its folds, in force or not.
     pub folds: Vec<Fold>,
-    /// Its requests to models.
+    /// Its model calls.
     pub calls: Vec<Call>,
     /// Its tool calls.
     pub tool_calls: Vec<ToolCallTrail>,
-    /// What waits for its run, and what was taken.
+    /// Inputs of its run, waiting or taken.
     pub inputs: Vec<Input>,
-    /// Who owns its run; on the first page.
+    /// The lease of its run; on the first page.
     pub lease: Option<Lease>,
     /// Text of messages that are still streaming.
     pub streams: Vec<(MessageId, String)>,
@@ -320,7 +320,7 @@ impl Attached {
     }
 }
 
-/// A tool call with its trail.
+/// A tool call with its audit trail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCallTrail {
     /// The record.
@@ -400,7 +400,7 @@ pub struct ScratchQuery {
     pub kind: Option<String>,
     /// Only about this.
     pub id: Option<String>,
-    /// Only of this actor; empty for nobody's.
+    /// Only of this actor; empty for values without an actor.
     pub actor: Option<String>,
 }
 
@@ -410,7 +410,7 @@ pub struct ScratchQuery {
 pub struct JournalQuery {
     /// After this position.
     pub after: Position,
-    /// Only what this conversation went through.
+    /// Only changes of this conversation.
     pub conversation: Option<ConversationId>,
     /// How many; at most [`PAGE_MAX`].
     pub limit: u32,
@@ -427,13 +427,13 @@ impl Default for JournalQuery {
 pub struct JournalPage {
     /// The rows.
     pub entries: Vec<JournalEntry>,
-    /// Everything up to this position was looked at: the next page begins after it.
+    /// Rows up to this position were scanned: the next page begins after it.
     pub reached: Position,
-    /// There is more to look at behind it.
+    /// There are more rows after it.
     pub more: bool,
 }
 
-/// A row of the journal as readers of the tail see it.
+/// A journal row in the change feed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JournalEntry {
     /// Its position.
@@ -444,19 +444,20 @@ pub struct JournalEntry {
     pub first: Position,
     /// When.
     pub at: Micros,
-    /// What kind of change.
+    /// The kind of the change.
     pub kind: JournalKind,
     /// The conversation it is about.
     pub conversation: Option<ConversationId>,
-    /// Who.
+    /// The author.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<Author>,
     /// The commit that it undoes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoes: Option<Position>,
-    /// The messages it is about, in order, at most [`ENTRY_MESSAGES_MAX`]: those that were added, finished, extended or erased,
-    /// the one that a note, state, fold or call is attached to, the one that the head or a bookmark now points to. An undo
-    /// or redo names the messages of the commit that it takes back or restores. Purged messages are left out.
+    /// The messages it is about, in order, at most [`ENTRY_MESSAGES_MAX`]: those that were added, finished, extended or
+    /// erased, the one that a note, state, fold or call is attached to, the one that the head or a bookmark now points
+    /// to. An undo or redo names the messages of the commit that it undoes or restores. Purged messages are left
+    /// out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<MessageId>,
     /// It is about more messages than are listed.
@@ -464,7 +465,7 @@ pub struct JournalEntry {
     pub messages_cut: bool,
 }
 
-/// What an undo or redo is about.
+/// The scope of an undo or redo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
@@ -476,7 +477,7 @@ pub enum Scope {
     Beside,
 }
 
-/// Back or forth.
+/// Undo or redo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
@@ -486,11 +487,12 @@ pub enum Step {
     Redo,
 }
 
-/// Which messages to count: those on the shown paths of all conversations that are active or archived, unless it says less.
+/// Which messages to count: those on the shown paths of all conversations that are active or archived, unless it says
+/// less.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StatsQuery {
-    /// Only this conversation, whatever its status. Not together with `project` or `tag`.
+    /// Only this conversation, in any status. Not together with `project` or `tag`.
     pub conversation: Option<ConversationId>,
     /// Only the conversations of this project.
     pub project: Option<ProjectId>,
@@ -530,7 +532,7 @@ impl StatsQuery {
     }
 }
 
-/// Which imported things to read.
+/// Filters of origins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OriginsQuery {
@@ -538,7 +540,7 @@ pub enum OriginsQuery {
     Source(manent_model::SourceId),
     /// Of one object, in the order of the files that brought it.
     Object(manent_model::OriginObject),
-    /// By the id in the other program, whatever the file.
+    /// By the id in the other program, in any file.
     External(String),
 }
 

@@ -1,4 +1,4 @@
-//! What can be looked for, and what is found.
+//! Search queries and results.
 
 use crate::opaque::opaque_text;
 use crate::query::Count;
@@ -13,39 +13,39 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The most hits that one page holds.
+/// Maximum number of hits in one page.
 pub const HITS_MAX: u32 = 100;
 
-/// How many candidates are ranked by relevance: the newest ones.
+/// Number of candidates that are ranked by relevance: the newest ones.
 pub const RANKED_MAX: usize = 500;
 
-/// How many messages are shown before a hit, and behind it, at most.
+/// Maximum number of messages before a hit, and after it.
 pub const NEIGHBOURS_MAX: u32 = 5;
 
-/// What to look for.
+/// A search request.
 #[derive(Debug, Clone)]
 pub struct Search {
     /// The words and filters.
     pub query: Query,
     /// In which order.
     pub order: SearchOrder,
-    /// Each hit for itself, or the conversations that have one.
+    /// Single hits, or one per conversation.
     pub grouping: Grouping,
     /// Only in this conversation.
     pub within: Option<ConversationId>,
-    /// What is looked at besides the shown paths of conversations that are not in the trash.
+    /// What is searched besides the shown paths of conversations that are not in the trash.
     pub also: Also,
     /// How many messages before and after a hit are shown with it; at most [`NEIGHBOURS_MAX`].
     pub neighbours: u32,
-    /// Where the last page ended.
+    /// The cursor of the previous page.
     pub after: Option<SearchCursor>,
     /// How many; at most [`HITS_MAX`].
     pub limit: u32,
     /// Whether hits behind the page are counted too.
     pub counting: Counting,
-    /// What the recency of a hit is measured by; further pages go by the moment of the first one.
+    /// The reference time for the recency of hits; further pages use the time of the first one.
     pub now: Micros,
-    /// How long the looking may take; what was found by then is the answer.
+    /// Timeout of the search; hits found by then are returned.
     pub patience: Duration,
 }
 
@@ -79,18 +79,18 @@ pub enum SearchOrder {
     Relevance,
 }
 
-/// How hits are put together.
+/// Grouping of hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Grouping {
-    /// One after another.
+    /// No grouping.
     #[default]
     Flat,
-    /// The first one of each conversation.
+    /// One hit per conversation, the first one.
     Conversations,
 }
 
-/// How far hits are counted.
+/// Whether all hits are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Counting {
@@ -101,7 +101,7 @@ pub enum Counting {
     All,
 }
 
-/// What is looked at only when asked.
+/// Content that is searched only on request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Also {
@@ -109,7 +109,7 @@ pub struct Also {
     pub trashed: bool,
     /// Messages that are not on the shown path, and those that no reader sees.
     pub branches: bool,
-    /// What a model thought.
+    /// The reasoning of models.
     pub reasoning: bool,
 }
 
@@ -118,19 +118,19 @@ pub struct Also {
 pub struct Found {
     /// The hits, in the order that was asked for.
     pub hits: Vec<Hit>,
-    /// How many there are, as far as was looked.
+    /// The number of hits found before the search stopped.
     pub total: Count,
     /// Where the next page begins; `None` at the end.
     pub next: Option<SearchCursor>,
-    /// How far the index reaches.
+    /// Coverage of the index.
     pub reach: Reach,
-    /// Time ran out before everything was looked at.
+    /// The search timed out before everything was searched.
     pub cut_short: bool,
     /// How long it took.
     pub micros: u64,
 }
 
-/// How far the index reaches.
+/// Coverage of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Reach {
     /// Every change up to here is in the index, or waits to be.
@@ -139,65 +139,65 @@ pub struct Reach {
     pub last: Position,
     /// How many messages wait to be indexed.
     pub waiting: i64,
-    /// What is not indexed yet was looked through, all of it.
+    /// The unindexed tail was searched completely.
     pub complete: bool,
 }
 
-/// How far an index has come, as those who wait for it see it.
+/// Index progress, for callers that wait for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Indexed {
     /// Every change up to here is in the index.
     pub position: Position,
     /// How many messages are known and wait.
     pub waiting: i64,
-    /// Nothing is left to do.
+    /// The index is up to date.
     pub idle: bool,
-    /// The index cannot be written now; it is tried again.
+    /// The index cannot be written now; the write is retried.
     pub in_trouble: bool,
 }
 
-/// One place where it was found.
+/// A search hit.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Hit {
     /// The conversation.
     pub conversation: ConversationId,
     /// Its name.
     pub title: String,
-    /// What it is for.
+    /// The kind of the conversation.
     pub kind: ConversationKind,
-    /// Where it is in its life.
+    /// The status of the conversation.
     pub status: ConversationStatus,
-    /// What of it was found.
+    /// The part that matched.
     pub field: Field,
     /// The message; none where it is the conversation itself.
     pub message: Option<MessageId>,
-    /// The summary of messages that it was found in, which stands behind the message.
+    /// The fold whose summary matched; it follows the message.
     pub fold: Option<FoldId>,
     /// The branch of the message.
     pub branch: Option<BranchId>,
     /// Its place on the shown path, or on that of its branch, counted from 1.
     pub position: Option<i64>,
-    /// It lies on the shown path.
+    /// It is on the shown path.
     pub on_path: bool,
-    /// Who speaks.
+    /// The role of the message.
     pub role: Option<String>,
-    /// Who that is.
+    /// The author of the message.
     pub author: Option<Author>,
     /// When; a conversation: when it was made.
     pub time: Micros,
     /// How the time is known, unless exactly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_known: Option<Known>,
-    /// The words around what was found.
+    /// The text around the match.
     pub snippet: Snippet,
-    /// What stands before it, in reading order.
+    /// The messages before it, in reading order.
     pub before: Vec<Neighbour>,
-    /// What stands behind it, in reading order.
+    /// The messages after it, in reading order.
     pub after: Vec<Neighbour>,
-    /// How many hits its conversation has, as far as was looked; when hits are put together.
+    /// Number of hits in its conversation, as far as was searched; with grouping.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_conversation: Option<Count>,
-    /// How good it is; when the best come first.
+    /// The relevance score; with ranking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<i64>,
 }
@@ -207,28 +207,28 @@ pub struct Hit {
 pub struct Neighbour {
     /// The message.
     pub message: MessageId,
-    /// Who speaks.
+    /// The role of the message.
     pub role: String,
     /// Its first words.
     pub text: String,
 }
 
-/// The last hit of a page, with what it is sorted by.
+/// The last hit of a page, with its sort key.
 ///
 /// Outside it is an opaque text that needs no escaping in a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SearchCursor {
-    /// How good it is; 0 where the newest come first.
+    /// The relevance score; 0 when sorted by time.
     pub score: i64,
     /// When.
     pub at: Micros,
-    /// When it came.
+    /// The position of its arrival in the store.
     pub arrival: i64,
-    /// What it is, in the numbers of the store.
+    /// The number of the index entry in the store.
     pub key: i64,
-    /// The newest that was there for the first page; what came later does not move the others.
+    /// The newest candidate of the first page; later ones do not move the others.
     pub newest: Micros,
-    /// What recency was measured by on the first page; by another moment the scores would be others.
+    /// The reference time for recency on the first page; with another time the scores would differ.
     pub now: Micros,
 }
 

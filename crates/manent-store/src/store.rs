@@ -1,4 +1,4 @@
-//! The trait that every engine implements. One way to write, few ways to read.
+//! The [`Store`] trait that every engine implements: one way to write, few ways to read.
 
 use crate::damage::DamageLog;
 use crate::error::Result;
@@ -27,14 +27,14 @@ impl Turn {
 
 /// A store of one tenant.
 ///
-/// What `commit` answers is on disk. Reads see every commit whose answer was given before they began.
+/// A commit that was acknowledged is on disk. Reads see every commit that was acknowledged before they began.
 #[async_trait::async_trait]
 pub trait Store: Send + Sync + 'static {
-    /// Returns the store as somebody sees it who reaches only a realm of it. What lies outside is not there; what concerns
-    /// everything is forbidden, and so is every commit: whoever writes is limited by a [`GrantedStore`](crate::GrantedStore).
+    /// Returns an access-filtered store. Objects outside the realm do not exist there; operations on everything are
+    /// forbidden, and so is every commit: writes of limited keys go through a [`GrantedStore`](crate::GrantedStore).
     fn within(self: Arc<Self>, realm: Realm) -> Arc<dyn Store>;
-    /// Returns the same store whose lists and pages leave damaged records out and name them in a log, instead of failing. A
-    /// damaged conversation is not left out: what cannot be trusted of it reads as not set.
+    /// Returns the same store whose lists and pages leave damaged records out and name them in a log, instead of
+    /// failing. A damaged conversation is not left out: what cannot be trusted of it reads as not set.
     fn skipping_damaged(self: Arc<Self>, log: Arc<DamageLog>) -> Arc<dyn Store>;
     /// Does everything in the transaction, or nothing.
     async fn commit(&self, transaction: Transaction) -> Result<Committed>;
@@ -45,9 +45,9 @@ pub trait Store: Send + Sync + 'static {
     async fn conversation(&self, which: ConversationRef) -> Result<Option<Conversation>>;
     /// Lists conversations, pinned first, then the latest active, or as the query says.
     async fn conversations(&self, query: ListQuery) -> Result<ConversationPage>;
-    /// Counts the conversations of a list, whatever its page, up to a bound.
+    /// Counts the conversations of a list, ignoring its page, up to a bound.
     async fn count_conversations(&self, query: ListQuery) -> Result<Count>;
-    /// Returns the conversation that a change touched last, whatever its status; none if that is too long ago to find.
+    /// Returns the conversation that was changed last, in any status; none if that is too long ago to find.
     async fn last_changed(&self) -> Result<Option<ConversationId>>;
     /// Returns all conversations' ids in the order they were made, trash and all, for copying.
     async fn conversation_ids(&self, after: Option<ConversationId>, limit: u32) -> Result<Vec<ConversationId>>;
@@ -61,7 +61,7 @@ pub trait Store: Send + Sync + 'static {
     async fn messages(&self, query: MessagesQuery) -> Result<Vec<Placed>>;
     /// Returns a page of the messages that belong together with one.
     async fn related(&self, query: RelatedQuery) -> Result<PlacedPage>;
-    /// Returns a page of what is attached to a conversation.
+    /// Returns a page of the attachments of a conversation.
     async fn attached(&self, query: AttachedQuery) -> Result<Attached>;
     /// Returns the value that a name has at a message (`None`: the head); none where it was never set, or was unset.
     async fn state(&self, conversation: ConversationId, name: String, at: Option<MessageId>) -> Result<Option<Json>>;
@@ -83,8 +83,8 @@ pub trait Store: Send + Sync + 'static {
     async fn scratch(&self, query: ScratchQuery) -> Result<Vec<Scratch>>;
     /// Returns a blob that is complete.
     async fn blob(&self, sha256: [u8; 32]) -> Result<Option<Vec<u8>>>;
-    /// Returns the first piece from a number on of a blob that is complete, at most 1 MiB, with its number; none behind the
-    /// last. Whoever puts them together compares the SHA-256 of all of them.
+    /// Returns the first piece, from a number on, of a blob that is complete, at most 1 MiB, with its number; none
+    /// after the last. The caller that joins the pieces compares the SHA-256 of all of them.
     async fn blob_piece(&self, sha256: [u8; 32], from: i64) -> Result<Option<(i64, Vec<u8>)>>;
     /// Returns the digests and sizes of all complete blobs.
     async fn blobs(&self) -> Result<Vec<([u8; 32], i64)>>;
@@ -94,10 +94,10 @@ pub trait Store: Send + Sync + 'static {
     async fn origins(&self, query: OriginsQuery) -> Result<Vec<Origin>>;
     /// Returns where messages came from, in their order; those that were made here are left out.
     async fn message_origins(&self, messages: Vec<MessageId>) -> Result<Vec<MessageOrigin>>;
-    /// Returns what of a file nobody could read.
+    /// Returns the quarantined bytes of a file: those that could not be parsed.
     async fn quarantined(&self, source: SourceId) -> Result<Vec<Quarantined>>;
-    /// Returns rows of the journal after a position. A page may hold fewer rows than asked for, or none, and still say
-    /// that there is more: what a page looks at is bounded.
+    /// Returns rows of the journal after a position. A page may hold fewer rows than requested, or none, and still say
+    /// that there is more: the number of scanned rows is bounded.
     async fn journal(&self, query: JournalQuery) -> Result<JournalPage>;
     /// Returns the commit that an undo or redo would undo now.
     async fn undo_target(&self, scope: Scope, step: Step) -> Result<Option<Position>>;
@@ -106,17 +106,18 @@ pub trait Store: Send + Sync + 'static {
 
     /// Finds messages and conversations.
     async fn search(&self, search: Search) -> Result<Found>;
-    /// Has the index made anew; [`Store::indexed`] says how far that has come.
+    /// Rebuilds the index; [`Store::indexed`] reports its progress.
     async fn reindex(&self) -> Result<()>;
     /// Returns a watch on how far the index has come. It ends when the store is closed, or has no index.
     fn indexed(&self) -> watch::Receiver<Indexed>;
 
-    /// Returns a watch on the last position, for tails; commits of other processes show within a second. It ends when the
-    /// store is closed.
+    /// Returns a watch on the last position, for tails; commits of other processes show within a second. It ends when
+    /// the store is closed.
     fn position(&self) -> watch::Receiver<Position>;
-    /// Waits until nobody else takes files in, in this process or another; others wait until the turn is dropped.
+    /// Acquires the import lock: waits until no other import runs, in this process or another; it is held until the
+    /// returned value is dropped.
     ///
-    /// An import looks for what is here before it adds what is not. Two at once would both find nothing.
+    /// An import checks which objects exist before it adds the others. Two at once would both find none.
     async fn import_turn(&self) -> Result<Turn>;
     /// Writes a copy that was restored, checked and compared before this returns.
     async fn backup(&self, to: &Path) -> Result<BackupReport>;
@@ -124,6 +125,6 @@ pub trait Store: Send + Sync + 'static {
     async fn verify(&self) -> Result<VerifyReport>;
     /// Reports versions, settings, sizes.
     async fn doctor(&self) -> Result<DoctorReport>;
-    /// Finishes what was accepted and closes.
+    /// Finishes the accepted operations and closes the store.
     async fn close(&self) -> Result<()>;
 }

@@ -1,4 +1,4 @@
-//! One way to write: a transaction is a list of changes that happen together or not at all.
+//! Transactions, the only way to write: a list of changes that are applied together or not at all.
 
 use crate::granted::Claims;
 use crate::query::{Scope, Step};
@@ -10,28 +10,28 @@ use manent_model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A place in the journal; grows with every change.
+/// A position in the journal; grows with every change.
 pub type Position = i64;
 
-/// What should happen, together or not at all.
+/// A list of changes that are applied together or not at all.
 #[derive(Debug, Clone, Serialize)]
 pub struct Transaction {
-    /// The same key with the same changes answers what it answered before; with others it is a conflict.
+    /// Idempotency key: the same key with the same changes returns the stored answer; with others it is a conflict.
     ///
     /// Appends need none: the ids of their messages serve as the key.
     #[serde(skip)]
     pub key: Option<Vec<u8>>,
-    /// When.
+    /// The time.
     #[serde(skip)]
     pub at: Micros,
-    /// Who.
+    /// The author.
     pub actor: Option<Author>,
-    /// What must be true for it to happen.
+    /// Preconditions.
     #[serde(skip)]
     pub expect: Vec<Expect>,
-    /// What happens.
+    /// The changes.
     pub changes: Vec<Change>,
-    /// How urgent it is.
+    /// The priority.
     #[serde(skip)]
     pub lane: Lane,
 }
@@ -43,17 +43,17 @@ impl Transaction {
     }
 }
 
-/// How urgent a commit is.
+/// Priority of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Lane {
-    /// Somebody waits for it.
+    /// A caller waits for it.
     #[default]
     Normal,
-    /// Imports and maintenance: between the others.
+    /// Imports and maintenance: runs at low priority, between the others.
     Low,
 }
 
-/// What must be true before a transaction happens.
+/// A precondition of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Expect {
@@ -87,14 +87,14 @@ pub enum Expect {
         /// The version that was read.
         version: i64,
     },
-    /// The run is still owned with this fencing token: nobody else has taken its lease, even if it has run out.
+    /// The run is still owned with this fencing token: no other owner has taken its lease, even if it has expired.
     Lease {
         /// The conversation.
         conversation: ConversationId,
         /// The token that taking the lease answered.
         token: i64,
     },
-    /// What the changes name lies within what somebody reaches; only a [`GrantedStore`](crate::GrantedStore) says it.
+    /// The changes reference only objects in an access scope; only a [`GrantedStore`](crate::GrantedStore) sets it.
     #[serde(skip)]
     Within(Box<Claims>),
 }
@@ -105,13 +105,13 @@ pub enum Expect {
 pub enum Why {
     /// The conversation began.
     Start,
-    /// Somebody went on from an earlier message.
+    /// A fork: the conversation continues from an earlier message.
     Fork,
     /// The model was asked again.
     Retry,
     /// A message was edited, inserted or removed.
     Edit,
-    /// A message could not be sent and was taken back.
+    /// A message could not be sent and was withdrawn.
     Withdrawn,
     /// The path was cleared.
     Clear,
@@ -149,21 +149,21 @@ pub enum At {
     },
 }
 
-/// What happens to the head when messages are appended.
+/// Whether the head moves when messages are appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HeadMove {
-    /// It goes to the last of them.
+    /// It moves to the last appended message.
     Follow,
     /// It stays where it is.
     Stay,
 }
 
-/// Where the head goes.
+/// Target of a head move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum HeadTo {
-    /// To this message: on the shown path if it lies there, else on its own branch.
+    /// To this message: on the shown path if the message is on it, else on its own branch.
     Message(MessageId),
     /// To the end of this branch.
     End(BranchId),
@@ -178,17 +178,17 @@ pub enum HeadTo {
     Empty(BranchId),
 }
 
-/// What a splice takes out of the shown path.
+/// The part of the shown path that a splice removes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum SpliceAt {
-    /// Nothing: the new messages stand after this one; `None` for the start.
+    /// Nothing: the new messages are inserted after this one; `None` for the start.
     After(Option<MessageId>),
     /// These messages, both ends included.
     Replace(Stretch),
 }
 
-/// Where a branch that comes from elsewhere leaves its parent.
+/// The fork point of an imported branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BranchBase {
@@ -204,7 +204,7 @@ pub struct BranchBase {
 pub struct Finish {
     /// `Complete`, `Incomplete` or `Failed`.
     pub status: MessageStatus,
-    /// Its parts; `None` keeps what it began with and its chunks as they are.
+    /// Its parts; `None` keeps its initial parts and its chunks.
     #[serde(default)]
     pub body: Option<manent_model::Body>,
     /// Its tokens, if counted.
@@ -213,7 +213,7 @@ pub struct Finish {
     pub usage: Option<Json>,
 }
 
-/// A fold that somebody wants to add.
+/// A fold to add.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewFold {
@@ -221,7 +221,7 @@ pub struct NewFold {
     pub id: FoldId,
     /// The message after which it holds.
     pub after: MessageId,
-    /// What it does.
+    /// The kind of the fold.
     pub kind: FoldKind,
     /// The messages it covers.
     pub covers: Vec<Stretch>,
@@ -229,23 +229,23 @@ pub struct NewFold {
     pub summary: Option<String>,
     /// The fold that this one grew from.
     pub parent: Option<FoldId>,
-    /// Who or what made it.
+    /// Its author: a person or a program.
     pub made_by: Option<Json>,
 }
 
-/// An event that somebody wants to log.
+/// An event to log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewEvent {
     /// `progress`, `control`, `monitor`, or a word of the caller.
     pub channel: String,
-    /// When.
+    /// The time.
     pub at: Micros,
-    /// What happened.
+    /// The payload of the event.
     pub body: Json,
 }
 
-/// A part of a message that asked for a tool.
+/// The address of a tool call part in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolPart {
@@ -255,7 +255,7 @@ pub struct ToolPart {
     pub part: u32,
 }
 
-/// Where an imported message came from.
+/// The origin of an imported message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MessageOrigin {
@@ -273,7 +273,7 @@ pub struct MessageOrigin {
     pub raw: Option<String>,
 }
 
-/// What is to be erased.
+/// The target of an erasure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Erase {
@@ -285,15 +285,15 @@ pub enum Erase {
     Author(String),
 }
 
-/// One change. Every kind that the design knows exists; each is journalled unless it says otherwise.
+/// One change. All kinds are journalled unless they say otherwise.
 ///
-/// In JSON the kind is the only member and holds the rest: what was written as JSON inside stays as it was written. The
-/// pieces of a blob are bytes and are not read from JSON.
+/// In JSON the kind is the only member and contains the rest: nested JSON stays exactly as it was written. The pieces
+/// of a blob are bytes and are not read from JSON.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the fields are the nouns of the model; each variant says what happens to them")]
 pub enum Change {
-    /// Makes a conversation with its first branch. The same external id again is a retry.
+    /// Creates a conversation with its first branch. The same external id again is a retry.
     CreateConversation {
         id: ConversationId,
         branch: BranchId,
@@ -301,7 +301,7 @@ pub enum Change {
         #[serde(default)]
         importing: bool,
     },
-    /// Changes what is said about a conversation.
+    /// Changes the metadata of a conversation.
     EditConversation { id: ConversationId, patch: ConversationPatch },
     /// Adds messages. `origins` belong to some of them by id.
     AppendMessages {
@@ -313,11 +313,12 @@ pub enum Change {
         #[serde(default)]
         origins: Vec<MessageOrigin>,
     },
-    /// Adds a delta to a streaming message and renews its lease; an empty one only renews. Not undoable, the message is.
+    /// Adds a delta to a streaming message and renews its lease; an empty one only renews. Not undoable, the message
+    /// is.
     AppendChunk { message: MessageId, delta: String },
     /// Ends a streaming message, once.
     FinishMessage { message: MessageId, finish: Finish },
-    /// Opens a branch that comes from elsewhere: base, own messages, pieces by their first and last message.
+    /// Opens an imported branch: base, own messages, pieces by their first and last message.
     OpenBranch {
         conversation: ConversationId,
         branch: BranchId,
@@ -330,7 +331,7 @@ pub enum Change {
         #[serde(default)]
         origins: Vec<MessageOrigin>,
     },
-    /// Puts messages into the middle of the shown path, or takes some out; the tail is kept by reference.
+    /// Splices the shown path: inserts or removes messages in the middle; the tail is kept by reference.
     Splice {
         conversation: ConversationId,
         branch: BranchId,
@@ -341,19 +342,19 @@ pub enum Change {
     },
     /// Moves the head: rewind, switch, clear.
     MoveHead { conversation: ConversationId, to: HeadTo },
-    /// Says something about a message.
+    /// Adds a note to a message.
     AddNote { id: NoteId, message: MessageId, kind: String, value: Json },
-    /// Takes a note back.
+    /// Removes a note.
     RemoveNote { id: NoteId },
-    /// Names a place; the same name again moves it.
+    /// Sets a bookmark; the same name again moves it.
     SetBookmark { conversation: ConversationId, name: String, head: Option<MessageId>, metadata: Option<Json> },
-    /// Forgets a named place.
+    /// Removes a bookmark.
     RemoveBookmark { conversation: ConversationId, name: String },
-    /// Sets a named value after a message; `None` for the start; no value unsets it.
+    /// Sets a state after a message; `None` for the start; no value unsets it.
     SetState { conversation: ConversationId, name: String, after: Option<MessageId>, value: Option<Json> },
-    /// Folds messages.
+    /// Adds a fold.
     AddFold { conversation: ConversationId, fold: NewFold },
-    /// Puts a fold in or out of force.
+    /// Activates or deactivates a fold.
     SetFoldActive { fold: FoldId, active: bool },
     /// Records a tool call; the first step of its trail is the state it begins in.
     PutToolCall { call: ToolCall, note: String },
@@ -374,11 +375,11 @@ pub enum Change {
     PutInput { conversation: ConversationId, id: InputId, body: Json },
     /// Takes inputs out of the queue, in the commit that uses them.
     TakeInputs { conversation: ConversationId, ids: Vec<InputId> },
-    /// Takes the lease of a run if it is free or has run out; not undoable.
+    /// Acquires the lease of a run if it is free or has expired; not undoable.
     TakeLease { conversation: ConversationId, owner: String, until: Micros },
     /// Extends a lease that the token still holds; not undoable.
     RenewLease { conversation: ConversationId, token: i64, until: Micros },
-    /// Gives a lease back; not undoable.
+    /// Releases a lease; not undoable.
     ReleaseLease { conversation: ConversationId, token: i64 },
     /// Writes the next version of a document; no body deletes it.
     PutDocument { kind: String, id: String, project: Option<ProjectId>, body: Option<Json> },
@@ -391,17 +392,17 @@ pub enum Change {
     PutSource { source: Source },
     /// Records where an object came from.
     PutOrigin { origin: Origin },
-    /// Keeps bytes that nobody could read.
+    /// Keeps bytes that could not be parsed.
     Quarantine { quarantined: Quarantined },
-    /// Remembers a text; the same id again replaces it.
+    /// Stores a memory; the same id again replaces it.
     PutMemory { memory: Memory },
-    /// Forgets a memory.
+    /// Removes a memory.
     RemoveMemory { id: MemoryId },
     /// Overwrites a draft, read mark or pointer; not journalled.
     PutScratch { scratch: Scratch },
-    /// Removes one; not journalled.
+    /// Removes a scratch value; not journalled.
     RemoveScratch { kind: String, id: String, actor: String },
-    /// Makes a project.
+    /// Creates a project.
     CreateProject { project: Project },
     /// Changes a project.
     EditProject { id: ProjectId, patch: ProjectPatch },
@@ -409,38 +410,38 @@ pub enum Change {
     RemoveProject { id: ProjectId },
     /// Undoes the commit that begins at this position; undoing an undo is a redo.
     Undo { position: Position },
-    /// Undoes or redoes the last change of a scope, whichever that is when the transaction has its turn.
+    /// Undoes or redoes the last change of a scope at the time when the transaction is applied.
     Step { scope: Scope, step: Step },
-    /// Destroys one step's worth of a conversation in the trash; not undoable. Answers whether it is done.
+    /// Purges a conversation in the trash by one bounded step; not undoable. Returns whether it is finished.
     Purge { conversation: ConversationId },
-    /// Destroys one step's worth of content everywhere, with a receipt; not undoable. Send it until it is finished.
+    /// Erases content everywhere by one bounded step, with a receipt; not undoable. Send it until it is finished.
     Erase { target: Erase },
 }
 
-/// What a transaction did.
+/// The result of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Committed {
     /// The position of its first journal row: the name by which it is undone.
     pub first: Position,
     /// The last position it owns: a read that has seen it sees everything the transaction did.
     pub position: Position,
-    /// The time that the transaction gave, by which a request that is sent again is made the same.
+    /// The time of the transaction; a retry of the request is built with the same time.
     #[serde(default)]
     pub at: Micros,
-    /// What each change did.
+    /// The result of each change.
     pub done: Vec<Done>,
-    /// It had been done before; this is the answer of then.
+    /// The transaction was applied before; this is the stored answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeated: bool,
 }
 
-/// What one change did.
+/// The result of one change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Done {
-    /// It did just what it said.
+    /// It was applied; there is nothing else to return.
     Plain,
-    /// The conversation that now exists, perhaps since before.
+    /// The conversation, new or existing.
     Conversation(ConversationId),
     /// The last message that was added.
     Messages(Option<MessageId>),
@@ -452,27 +453,27 @@ pub enum Done {
     Version(i64),
     /// Whether nothing is left to purge.
     Purged(bool),
-    /// What was erased.
+    /// The counts of what was erased.
     Erased(Receipt),
 }
 
-/// What an erasure removed.
+/// The receipt of an erasure: what it removed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
-    /// When.
+    /// The time.
     pub at: Micros,
-    /// Nothing is left, neither in the file nor in its WAL.
+    /// The erasure is finished: nothing is left in the file or its WAL.
     pub finished: bool,
-    /// Messages whose content is gone.
+    /// Messages whose content was erased.
     pub messages: i64,
-    /// Conversations that are gone.
+    /// Deleted conversations.
     pub conversations: i64,
     /// Notes, states, folds, tool calls, events, inputs, calls, memories, origins and memberships that went with them.
     pub attached: i64,
-    /// Blobs that nothing shows any more.
+    /// Blobs without any remaining reference.
     pub blobs: i64,
     /// Drafts and other scratch.
     pub scratch: i64,
-    /// Old values in the journal.
+    /// Before-images in the journal.
     pub journal: i64,
 }

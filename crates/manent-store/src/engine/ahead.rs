@@ -1,8 +1,8 @@
-//! Looking ahead: what the appends of a batch will read, asked of a server all at once.
+//! Prefetch plan: requests the rows that the appends of a batch will read from the server in one round trip.
 //!
-//! Each answer is given once, to the first who asks the same, and only while nothing but appends runs. An append asks for
-//! whatever it is going to change before it changes it (its conversation, the end of its branch, the ids of its messages,
-//! its key), so nobody gets an answer that an append before it has made untrue.
+//! Each prefetched row is used once, by the first read with the same query, and only while the batch consists of
+//! appends. An append reads everything that it will change before it changes it (its conversation, the end of its
+//! branch, the ids of its messages, its key), so no append sees a row that an earlier append has made stale.
 
 use super::apply::message::STORED;
 use super::cache::{BRANCH, Caches, PIECES};
@@ -15,7 +15,8 @@ use crate::transaction::{At, Change, Transaction};
 use manent_model::{BranchNo, MessageId, NewMessage};
 use std::collections::HashSet;
 
-/// Says whether transactions can be written without reading: they append to what was written last, and expect nothing.
+/// Says whether all rows that these transactions would read are cached: they append to what was written last, and
+/// expect nothing.
 pub(crate) fn is_known(caches: &Caches, batch: &[&Prepared]) -> bool {
     let known_end = |change: &Change| match change {
         Change::AppendMessages { conversation, at: At::Head { .. }, .. } => {
@@ -42,13 +43,13 @@ pub(crate) fn assume_new(client: &Client, batch: &[&Prepared]) {
     }
 }
 
-/// Asks for what these transactions will read first.
+/// Prefetches the first reads of these transactions.
 pub(crate) fn ask(client: &Client, caches: &Caches, batch: &[&Prepared]) {
     let mut named = HashSet::new();
     batch.iter().for_each(|prepared| ask_for(client, caches, prepared, &mut named));
 }
 
-/// Asks for what they will read then: the ends of the branches that they append to.
+/// Prefetches the rows that depend on the first ones: the ends of the branches that the batch appends to.
 pub(crate) fn follow(client: &Client, caches: &Caches, batch: &[&Prepared]) -> Ran<()> {
     for change in batch.iter().flat_map(|prepared| &prepared.transaction.changes) {
         let Change::AppendMessages { conversation, at: At::Head { .. }, .. } = change else { continue };

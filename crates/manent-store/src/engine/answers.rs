@@ -1,11 +1,12 @@
-//! Answers: waking many callers takes longer than applying what they asked for, so another thread does it.
+//! Reply dispatcher: a thread that wakes callers, because waking many callers takes longer than applying their
+//! transactions.
 
 use crate::error::Result;
 use crate::transaction::Committed;
 use std::sync::mpsc;
 use tokio::sync::oneshot;
 
-/// Who waits, and what for.
+/// A waiting caller and its result.
 pub(crate) type Answer = (oneshot::Sender<Result<Committed>>, Result<Committed>);
 
 /// So few are answered at once: the way to another thread would cost more than it saves.
@@ -24,7 +25,7 @@ impl Answers {
         Self { sender: started.is_ok().then_some(sender) }
     }
 
-    /// Gives answers to those who wait.
+    /// Sends results to the waiting callers.
     pub(crate) fn give(&self, answers: Vec<Answer>) {
         let left = match &self.sender {
             Some(sender) if answers.len() > FEW => sender.send(answers).err().map(|unsent| unsent.0),
@@ -36,7 +37,7 @@ impl Answers {
 
 fn give_now(answers: Vec<Answer>) {
     for (caller, answer) in answers {
-        // Nobody may be waiting any more; what is stored is stored.
+        // The caller may have gone; what is stored stays stored.
         let _ = caller.send(answer);
     }
 }

@@ -1,4 +1,4 @@
-//! What a connection remembers: words, branches and numbers that never change once they are on disk.
+//! Per-connection caches: interned words, branches and numbers that never change once they are committed.
 
 use super::codes::NameKind;
 use super::connection::{Connection, Found, Ran, insert_numbered, maybe, rows};
@@ -146,7 +146,8 @@ fn read_branch(connection: Connection<'_>, no: BranchNo) -> Outcome<Option<Branc
         })
     })?;
     let Some(mut branch) = found else { return Ok(None) };
-    // A parent is older than its children. A damaged row that says otherwise would send a walk along the path in circles.
+    // A parent is older than its children. A damaged row that says otherwise would send a walk along the path in
+    // circles.
     if branch.base.is_some_and(|base| base.parent.0 >= no.0) {
         return Err(StoreError::altered("branch", no.0).into());
     }

@@ -1,4 +1,4 @@
-//! Values on their way into a statement and out of a row.
+//! SQL values: conversion into statement parameters and out of columns.
 
 /// A value as both engines know it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -9,13 +9,13 @@ pub(crate) enum Cell<'a> {
     Bytes(&'a [u8]),
 }
 
-/// What can be read from a cell.
+/// A type that can be read from a column.
 pub(crate) trait Column: Sized {
     /// Returns the value, or `None` where the cell holds something else.
     fn read(cell: Cell<'_>) -> Option<Self>;
 }
 
-/// What can be put into a statement.
+/// A type that can be bound to a parameter.
 pub(crate) trait Value {
     fn cell(&self) -> Cell<'_>;
 }
@@ -83,7 +83,7 @@ impl<T: Column> Column for Option<T> {
     }
 }
 
-/// Whatever a cell held, to be put into another one.
+/// An owned SQL value of any type, for copying between rows.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Held {
     Null,

@@ -1,4 +1,4 @@
-//! The numbers that stand for words on disk. A number once given keeps its meaning.
+//! Numeric codes of enum values on disk. A code keeps its meaning for ever.
 
 pub(crate) use crate::journal_kind::JournalKind as Kind;
 use crate::transaction::Why;
@@ -52,7 +52,7 @@ codes! {
 /// A conversation whose rows are going or gone; it is in no list.
 pub(crate) const STATUS_PURGED: i64 = 4;
 
-/// What kind of word a row of `name` holds.
+/// The kind of word in a row of `name`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum NameKind {
     Role = 0,

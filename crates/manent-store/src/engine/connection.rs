@@ -1,4 +1,4 @@
-//! A connection to either engine, and the few ways in which statements run on it.
+//! Engine-independent connection: dispatches statements to SQLite or PostgreSQL.
 
 use super::cell::{Cell, Column, Parameters};
 use crate::error::StoreError;
@@ -21,7 +21,7 @@ pub(crate) enum Found<'a> {
     Postgres(&'a tokio_postgres::Row),
 }
 
-/// What an engine says when a statement fails.
+/// The error of an engine statement.
 #[derive(Debug)]
 pub(crate) enum EngineError {
     Sqlite(rusqlite::Error),
@@ -34,13 +34,13 @@ pub(crate) enum EngineError {
     Silent,
     /// The role that works with the tables is above their policies.
     RoleAboveRules,
-    /// A commit is under way; nothing can be asked before it is known what came of it.
+    /// A commit is in flight; no query can run before its outcome is known.
     UnderWay,
-    /// The index does not let go of what is to be destroyed.
+    /// The index cannot remove what is to be destroyed.
     Index,
     /// The system gives us nothing to wait with: too many open files, no memory.
     System(std::io::Error),
-    /// A transaction was refused after it had written; it has to run alone, where all of it is taken back.
+    /// A transaction was refused after it had written; it has to run alone, where all of it is rolled back.
     WroteAndRefused,
 }
 
@@ -48,13 +48,13 @@ pub(crate) enum EngineError {
 pub(crate) type Ran<T> = Result<T, EngineError>;
 
 impl EngineError {
-    /// Says whether a file is not what it was.
+    /// Says whether the error means that the file is damaged.
     pub(crate) fn is_damage(&self) -> bool {
         let Self::Sqlite(error) = self else { return false };
         matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
     }
 
-    /// Turns it into what the caller can do about it.
+    /// Converts the error into a [`StoreError`].
     pub(crate) fn said(self, doing: &'static str) -> StoreError {
         match self {
             Self::Sqlite(error) => crate::sqlite::said(doing, error),
@@ -147,7 +147,7 @@ pub(crate) fn begin_reading(connection: Connection<'_>) -> Ran<()> {
     }
 }
 
-/// Ends it. Nothing was written; what fails here is noticed by whoever reads next.
+/// Ends a read transaction. Nothing was written; the next read notices a failure here.
 pub(crate) fn end_reading(connection: Connection<'_>) {
     match connection {
         Connection::Sqlite(_) => drop(execute(connection, "rollback", ())),
@@ -201,7 +201,7 @@ pub(crate) fn rows<'c, T>(
     Ok(all)
 }
 
-/// Runs a query and looks at its rows one after another, as long as `look` wants more.
+/// Runs a query and passes its rows to `look` one after another, as long as it wants more.
 pub(crate) fn each<'c>(
     connection: impl Into<Connection<'c>>,
     sql: &str,
@@ -240,7 +240,8 @@ pub(crate) fn list(connection: Connection<'_>, numbers: &[i64]) -> String {
     }
 }
 
-/// Runs a statement that changes rows. A server may say only later that it failed, but before the end of the transaction.
+/// Runs a statement that changes rows. A server may say only later that it failed, but before the end of the
+/// transaction.
 pub(crate) fn execute<'c>(connection: impl Into<Connection<'c>>, sql: &str, parameters: impl Parameters) -> Ran<()> {
     match connection.into() {
         Connection::Sqlite(connection) => execute_counted(connection, sql, parameters).map(drop),
@@ -248,8 +249,8 @@ pub(crate) fn execute<'c>(connection: impl Into<Connection<'c>>, sql: &str, para
     }
 }
 
-/// Returns where a walk in pages goes on: behind the last row that was read. In a damaged file rows may be out of order;
-/// a walk that does not get further ends.
+/// Keyset paging: returns the start of the next page, after the last row read. In a damaged file rows may be out of
+/// order; a scan that makes no progress ends.
 pub(crate) fn further(after: i64, last: Option<i64>) -> Option<i64> {
     last.filter(|last| *last > after)
 }

@@ -1,8 +1,8 @@
-//! Names of documents for keys that are limited to projects.
+//! Name mapping of documents for keys that are limited to projects.
 //!
-//! A kind and a name are one document in the whole tenant. A limited key that writes a name which is used outside of its
-//! projects gets a document of its own, stored under that name with the id of the project behind it. The key gives and sees the
-//! plain name, so that it cannot tell whether anybody else uses it.
+//! A kind and a name are one document in the whole tenant. A limited key that writes a name which is used outside its
+//! projects gets a document of its own, stored under that name with the project id appended. The key sends and sees the
+//! plain name, so that it cannot tell whether others use it.
 
 use manent_model::ProjectId;
 use std::collections::BTreeSet;

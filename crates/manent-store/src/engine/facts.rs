@@ -1,12 +1,12 @@
-//! The facts of a message in one column.
+//! Binary encoding of the message header in one column.
 //!
-//! A page of fifty messages would otherwise read seven hundred columns, and fetching a column costs more than
-//! decoding it here. What the engine searches by has a column of its own; everything else that a reader needs is here.
+//! A page of fifty messages would otherwise read seven hundred columns, and fetching a column costs more than decoding
+//! it here. The fields that queries filter by have columns of their own; everything else that a reader needs is here.
 
 use super::codes::Flags;
 use manent_model::{Digest, MessageId, MessageStatus};
 
-/// What is known of a message besides its place and its body.
+/// The header of a message: everything but its address and its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MessageFacts {
     pub flags: Flags,
@@ -60,7 +60,7 @@ impl MessageFacts {
         flags.is_some_and(|code| Flags::of(code).status == MessageStatus::Streaming)
     }
 
-    /// Reads facts; `None` if they are not what was written.
+    /// Decodes a header; `None` if the bytes are not a valid encoding.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes.strip_prefix(&[LAYOUT])?;
         let flags = i64::try_from(take_number(&mut rest)?).ok().filter(|code| *code < 256)?;

@@ -1,4 +1,4 @@
-//! What goes wrong inside a transaction: a refusal that left no trace, or an engine error that may have.
+//! Errors inside a transaction: a rejection that changed nothing, or an engine error that may have.
 
 use super::connection::EngineError;
 use crate::error::{Conflict, StoreError};
@@ -7,7 +7,7 @@ use crate::error::{Conflict, StoreError};
 pub(crate) enum Fault {
     /// The request was refused; the caller is told why.
     Refused(StoreError),
-    /// SQLite failed; the whole batch must be looked at.
+    /// The engine failed; the whole batch is affected.
     Engine(EngineError),
 }
 

@@ -1,4 +1,4 @@
-//! How far a store has come.
+//! Watch channel of the last committed position.
 
 use crate::transaction::Position;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -26,7 +26,7 @@ impl Known {
         self.lock().as_ref().map_or(0, |sender| *sender.borrow())
     }
 
-    /// Says whether anybody follows it, but for the store itself.
+    /// Says whether it has followers besides the store itself.
     pub(crate) fn is_watched(&self) -> bool {
         self.lock().as_ref().is_some_and(|sender| sender.receiver_count() > 1)
     }

@@ -1,11 +1,11 @@
-//! What both engines do alike: how a change becomes rows, and how rows become answers.
+//! The engine-independent part of the store: applies changes to rows and answers reads from rows.
 //!
-//! Everything here speaks through [`connection`], which is a file or a server. What differs between those (opening,
-//! locking, committing, recovering, backups) lives in the folders of the engines.
+//! Everything here runs on [`connection`], which is a SQLite file or a PostgreSQL server. What differs between those
+//! (opening, locking, committing, recovering, backups) is in the folders of the engines.
 //!
-//! A table is joined by columns, not by what is worked out of the columns of another: under its policies PostgreSQL uses
-//! no index for that. So a number is worked out first, in a part of the statement that is done by itself: one
-//! that is `materialized`, has a limit, or gives a single value. In reading order:
+//! Join tables on plain columns, not on expressions over another table's columns: under row-level security PostgreSQL
+//! uses no index for those. Compute such a number first, in a part of the statement that is evaluated by itself: a
+//! `materialized` CTE, a subquery with a limit, or a scalar subquery. In reading order:
 
 pub(crate) mod cell;
 pub(crate) mod connection;

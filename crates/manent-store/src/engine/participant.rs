@@ -1,7 +1,7 @@
-//! Participants: who made a conversation or takes part in it, by external id.
+//! Participant rows: the creator and the members of each conversation, by external id.
 //!
-//! A conversation says it itself, its members in a body that only we can read. These rows say it again, so that the
-//! conversations of one person are found without reading those of all others.
+//! They repeat what a conversation and its body say, so that the conversations of one person are found by an index,
+//! without decoding the bodies of all others.
 
 use super::apply::conversation::Body;
 use super::connection::{Connection, Ran, execute, further, maybe, rows};
@@ -9,7 +9,7 @@ use super::fault::Outcome;
 use manent_model::Author;
 use std::collections::BTreeMap;
 
-/// What somebody is to a conversation.
+/// The role of a person in a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Role {
     pub made: bool,
@@ -31,7 +31,7 @@ pub(crate) fn people<'a>(creator: Option<String>, members: impl IntoIterator<Ite
     people
 }
 
-/// Reads who takes part out of the body of a conversation; none if it cannot be read.
+/// Decodes the members from the body of a conversation; `None` if it cannot be decoded.
 pub(crate) fn members(body: Option<&[u8]>) -> Option<Vec<Author>> {
     match body {
         Some(body) => serde_json::from_slice::<Body>(body).ok().map(|body| body.members),
@@ -49,7 +49,7 @@ pub(crate) fn add(connection: Connection<'_>, conversation_no: i64, people: &Peo
     Ok(())
 }
 
-/// Puts others in the place of those who took part; whoever made the conversation stays.
+/// Replaces the members of a conversation; its creator stays.
 pub(crate) fn replace_members(connection: Connection<'_>, conversation_no: i64, members: &[Author]) -> Outcome<()> {
     let sql = "select a.external_id
          from conversation c
@@ -65,7 +65,7 @@ pub(crate) fn forget(connection: Connection<'_>, conversation_no: i64) -> Ran<()
     execute(connection, "delete from participant where conversation_no = $1", [conversation_no])
 }
 
-/// Returns conversations that somebody takes part in, so many at most.
+/// Returns at most `limit` conversations that a person takes part in.
 pub(crate) fn taking_part(connection: Connection<'_>, person: &str, limit: i64) -> Ran<Vec<i64>> {
     let sql = "select conversation_no from participant
          where person = $1 and takes_part = 1
@@ -74,7 +74,7 @@ pub(crate) fn taking_part(connection: Connection<'_>, person: &str, limit: i64) 
     rows(connection, sql, (person, limit), |row| row.get(0))
 }
 
-/// Gives the conversations that somebody made the name that is left of him.
+/// Replaces an erased person as creator of their conversations by the name that remains.
 pub(crate) fn rename_erased(connection: Connection<'_>, person: &str) -> Ran<()> {
     let sql = "update participant
          set person = (select a.external_id
@@ -105,7 +105,7 @@ pub(crate) fn named(connection: Connection<'_>, conversation_no: i64) -> Ran<Opt
     Ok(found.and_then(|(creator, body)| Some(people(creator, &members(body.as_deref())?))))
 }
 
-/// How many conversations are looked at in one read.
+/// How many conversations are read at a time.
 const PAGE: i64 = 500;
 
 /// Adds the people of all conversations that were made before their rows were kept.

@@ -1,4 +1,4 @@
-//! What can be worked out before the writer's turn: digests, sums, sizes. The caller's thread does it.
+//! Prepares a transaction outside the writer: validates it and computes digests, sums and sizes on the caller's thread.
 
 use crate::error::{Result, StoreError};
 use crate::transaction::{Change, MessageOrigin, Transaction};
@@ -10,12 +10,12 @@ use std::collections::HashMap;
 /// A commit is bounded so that none of them holds the lock for long.
 const CHANGES_MAX: usize = 2_000;
 const BYTES_MAX: usize = 4 << 20;
-/// Titles and paths are read with every list; nobody needs a megabyte there.
+/// Titles and paths are read with every list, so their size is limited.
 const SHORT_MAX: usize = 64 << 10;
-/// A name stands in an index, where PostgreSQL takes 2,704 bytes at most; NUL is stored as two.
+/// Names are indexed, and a PostgreSQL index entry holds at most 2,704 bytes; NUL is stored as two bytes.
 const NAME_MAX: usize = 1 << 10;
 
-/// What is known of a message before it is stored.
+/// The parts of a message that are computed before it is stored.
 #[derive(Debug)]
 pub(crate) struct Facts {
     pub digest: Digest,
@@ -28,7 +28,7 @@ pub(crate) struct Prepared {
     pub transaction: Transaction,
     /// For each change, the facts of the messages it adds.
     pub facts: Vec<Vec<Facts>>,
-    /// The idempotency key and the digest of what it asks for.
+    /// The idempotency key and the digest of the request.
     pub request: Option<(Vec<u8>, Digest)>,
     pub bytes: usize,
 }
@@ -77,7 +77,8 @@ pub(crate) fn prepare(key: &DigestKey, transaction: Transaction) -> Result<Prepa
     Ok(Prepared { transaction, facts, request, bytes })
 }
 
-/// What hides or destroys a conversation would do so under the feet of the changes beside it.
+/// Says whether a change must be the only one of its transaction: it could hide or destroy a conversation that the
+/// others change.
 fn stands_alone(change: &Change) -> bool {
     matches!(change, Change::Undo { .. } | Change::Step { .. } | Change::Purge { .. } | Change::Erase { .. })
 }
@@ -106,19 +107,19 @@ fn facts(key: &DigestKey, message: &NewMessage, source: Option<&str>) -> Facts {
         false => message.content.digest(key, message.id),
     };
     let mut blobs = blobs_of_message(message);
-    // What was taken out of the source of a message belongs to the message.
+    // A blob that was extracted from the source record of a message belongs to the message.
     blobs.extend(source.into_iter().flat_map(mark::blobs_in));
     blobs.sort_unstable();
     blobs.dedup();
     Facts { digest, sums: message.content.sums(), blobs }
 }
 
-/// What stands for a message in the chain until it is finished.
+/// Placeholder digest of a message in the journal chain until it is finished.
 pub(crate) fn streaming_digest(key: &DigestKey, id: manent_model::MessageId) -> Digest {
     key.digest(&[b"streaming", id.as_bytes()])
 }
 
-/// Returns the blobs that a message shows, and those that were taken out of what stands with it.
+/// Returns the blobs that a message shows, and those that were extracted from its source record.
 pub(crate) fn blobs_of_message(message: &NewMessage) -> Vec<[u8; 32]> {
     let mut blobs = blobs_of(&message.content.body);
     blobs.extend(message.content.metadata.iter().flat_map(|metadata| mark::blobs_in(metadata.text())));
@@ -144,7 +145,7 @@ fn short(what: &'static str, length: usize) -> Result<usize> {
     }
 }
 
-/// The length of what an index holds.
+/// Checks the length of an indexed value.
 fn named(what: &'static str, length: usize) -> Result<usize> {
     match length <= NAME_MAX {
         true => Ok(length),

@@ -1,4 +1,4 @@
-//! The queue in front of the writer: two lanes, bounded in bytes by the semaphore of its callers.
+//! Commit queue with two priorities; a semaphore that callers hold bounds its bytes.
 
 use super::prepare::Prepared;
 use super::turns::Bell;
@@ -9,7 +9,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// A transaction that waits for its turn, and who waits for its answer.
+/// A queued transaction with the channel for its result.
 pub(crate) struct Job {
     pub prepared: Prepared,
     pub answer: oneshot::Sender<Result<Committed>>,
@@ -21,7 +21,7 @@ struct Lanes {
     low: VecDeque<Job>,
     closed: bool,
     nudged: bool,
-    /// The writer waits for so many; before them it need not be woken.
+    /// The writer waits for this many transactions; with fewer it need not be woken.
     gathering: usize,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Queue {
     bell: Option<Bell>,
 }
 
-/// What the writer should do next.
+/// The next action of the writer.
 pub(crate) enum Next {
     /// These, together.
     Batch(Vec<Job>),
@@ -46,11 +46,12 @@ pub(crate) enum Next {
 
 const BATCH_MAX: usize = 512;
 const BATCH_BYTES: usize = 16 << 20;
-/// So much of the low lane goes together while nothing is urgent; what comes meanwhile waits for it.
+/// Maximum bytes of a batch of low priority while none of normal priority waits; those that arrive meanwhile wait for
+/// it.
 const LOW_BYTES: usize = 1 << 20;
 
 impl Queue {
-    /// Makes a queue whose writer does not wait at it but comes when it is called, and then asks [`Queue::look`].
+    /// Creates a queue whose writer does not block on it but runs when it is woken, and then calls [`Queue::look`].
     pub(crate) fn with_bell(bell: Bell) -> Self {
         Self { bell: Some(bell), ..Self::default() }
     }
@@ -101,7 +102,7 @@ impl Queue {
         self.lock().normal.len()
     }
 
-    /// Waits until so many wait, but not for long.
+    /// Group-commit delay: waits until this many transactions are queued, but at most for the limit.
     pub(crate) fn gather(&self, many: usize, limit: Duration) {
         let mut lanes = self.lock();
         lanes.gathering = many;
@@ -115,7 +116,7 @@ impl Queue {
         self.wake();
     }
 
-    /// Takes nothing more; what was accepted is still handed out.
+    /// Closes the queue to new transactions; those that were accepted are still handed out.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.wake();
@@ -145,8 +146,8 @@ impl Queue {
 }
 
 impl Lanes {
-    /// A batch takes what is urgent, and one of the low lane so that it is never starved; where nothing is urgent, several
-    /// of those.
+    /// A batch takes all transactions of normal priority and one of low priority, so that these are never starved;
+    /// without any of normal priority, it takes several of low priority.
     fn next(&mut self) -> Option<Next> {
         if std::mem::take(&mut self.nudged) {
             return Some(Next::Nudge);

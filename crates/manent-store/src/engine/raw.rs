@@ -1,4 +1,4 @@
-//! The source record of an imported message: compressed against the body that was made of it, so it costs little.
+//! Source records of imported messages, compressed with the message body as dictionary.
 
 use super::apply::library::source_no;
 use super::fault::Outcome;
@@ -21,7 +21,7 @@ const LEVEL: i32 = 1;
 const PLAIN: u8 = 0;
 const AGAINST_BODY: u8 = 1;
 
-/// What of an origin stands in the row of its message.
+/// The part of an origin that is stored in the row of its message.
 pub(crate) struct Kept {
     pub source_no: i64,
     pub external: Option<i64>,
@@ -51,7 +51,8 @@ fn split(text: &[u8]) -> Option<(Option<String>, Option<String>)> {
     Some(((length >= 0).then_some(external), (*present == 1).then_some(raw)))
 }
 
-/// Packs an origin against a body that will stay; what does not come back equal at once is kept whole.
+/// Compresses an origin with a body that will stay as dictionary; one that does not decode to the same bytes is stored
+/// whole.
 pub(crate) fn kept(tx: &Tx<'_>, origin: &MessageOrigin, body: Option<&str>) -> Outcome<Kept> {
     let text = joined(origin);
     let packed = body.and_then(|body| {

@@ -1,4 +1,4 @@
-//! Readers: what a read is, and a few threads with a connection each that do them.
+//! Read executor: a few threads, each with a connection, that run blocking reads.
 
 use super::fault::Outcome;
 use super::read::Reading;
@@ -16,7 +16,7 @@ pub(crate) const TOO_MANY: StoreError = StoreError::Busy("too many reads are wai
 /// A read that waits for a connection, or to be told why there is none.
 pub(crate) type Job<R> = Box<dyn FnOnce(Result<&mut R>) + Send>;
 
-/// A connection that reads, with what it remembers.
+/// A read connection with its caches.
 pub(crate) trait Reader: 'static {
     /// Runs a read inside one short transaction, so that everything it sees is of one moment; again, if need be.
     fn run<T>(
@@ -30,7 +30,7 @@ pub(crate) trait Reader: 'static {
     fn is_open(&self) -> bool;
 }
 
-/// Hands a read to whoever does them, and waits for what comes of it.
+/// Sends a read to an executor and waits for its result.
 pub(crate) async fn ask<R: Reader, T: Send + 'static>(
     key: DigestKey,
     doing: &'static str,
@@ -47,8 +47,8 @@ pub(crate) async fn ask<R: Reader, T: Send + 'static>(
     answered.await.map_err(|_| StoreError::Internal(format!("{doing} panicked")))?
 }
 
-/// Runs a read. A damaged file can break what the rules of paths take for granted; that ends the read, not the thread: a
-/// thread that is gone would leave every later read without an answer. Says whether it went well.
+/// Runs a read. A damaged file can break invariants that the path code relies on; the panic ends the read, not the
+/// thread: a dead thread would leave every later read without an answer. Says whether the read succeeded.
 pub(crate) fn run<R>(job: Job<R>, opened: Result<&mut R>) -> bool {
     catch_unwind(AssertUnwindSafe(|| job(opened))).is_ok()
 }
@@ -75,7 +75,7 @@ impl<R: Reader> Readers<R> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the threads once what was accepted is answered.
+    /// Closes the executor: the threads end once the accepted reads are answered.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();

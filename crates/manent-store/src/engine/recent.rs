@@ -1,6 +1,6 @@
-//! What the writer wrote last: the rows that its next appends would only read again.
+//! Append cache: the rows that the writer wrote last and that its next appends would read again.
 //!
-//! True for as long as nobody else writes and nothing but appends runs; whoever breaks that forgets all of it.
+//! Valid while no other process writes and only appends run; any other write clears it.
 
 use super::tx::ConversationRow;
 use manent_model::{BranchNo, ConversationId, Sums};

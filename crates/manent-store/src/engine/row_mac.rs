@@ -1,7 +1,7 @@
 //! Row MACs: eight bytes in each row over its columns, so that `verify` finds a row that another program changed.
 //!
-//! Readers do not check them; what readers show most is sealed on its own (`seal`). A MAC does not cover the number of its
-//! row nor `withdrawn`: both are compared with the journal, which also finds rows that are missing.
+//! Readers do not check them; the rows that are read most have a MAC of their own (`seal`). A row MAC does not cover
+//! the number of its row nor `withdrawn`: both are compared with the journal, which also finds rows that are missing.
 
 use super::cell::{Cell, Held, Parameters, Value};
 use super::connection::{Connection, Found, Ran, execute, maybe, rows};
@@ -153,8 +153,8 @@ pub(crate) struct WithMac<P> {
     mac: Mac,
 }
 
-/// Adds the MAC to the columns of a row that is inserted. The statement names them in the order of the table's `columns`,
-/// and `mac` last.
+/// Adds the MAC to the columns of a row that is inserted. The statement names them in the order of the table's
+/// `columns`, and `mac` last.
 pub(crate) fn row<P: Parameters>(key: &DigestKey, table: &Table, values: P) -> WithMac<P> {
     let mac = of(key, table.name, &values);
     WithMac { values, mac }
@@ -261,8 +261,8 @@ pub(crate) fn page(
     Ok(walked)
 }
 
-/// Returns where a walk goes on, behind the last row of a page. In a damaged file rows may be out of order; a walk that does
-/// not get further ends.
+/// Keyset paging: returns the start of the next page, after the last row. In a damaged file rows may be out of order; a
+/// scan that makes no progress ends.
 pub(crate) fn further(after: &[i64], page: &[Walked]) -> Option<Vec<i64>> {
     let last = page.last()?;
     (last.key.as_slice() > after).then(|| last.key.clone())

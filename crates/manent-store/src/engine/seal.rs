@@ -1,4 +1,4 @@
-//! Seals: eight bytes before a body that say whether it is what was written, and for which row.
+//! Keyed MACs of row bodies: eight bytes before a body that authenticate its content and the row that it belongs to.
 
 use crate::error::{Result, StoreError};
 use manent_model::{DigestKey, Json};
@@ -19,7 +19,7 @@ pub(crate) fn seal(key: &DigestKey, what: &'static str, id: &[u8], body: &[u8]) 
     sealed
 }
 
-/// Returns the body of a row if it is what was written.
+/// Returns the body of a row if its MAC is valid.
 pub(crate) fn open<'a>(key: &DigestKey, what: &'static str, id: &[u8], sealed: &'a [u8]) -> Result<&'a [u8]> {
     match sealed.split_first_chunk::<8>() {
         Some((found, body)) if *found == mark(key, what, id, body) => Ok(body),
@@ -43,7 +43,8 @@ pub(crate) fn open_json<T: DeserializeOwned>(
     serde_json::from_slice(body).map_err(|_| StoreError::altered(what, manent_model::hex::encode(id)))
 }
 
-/// Reads JSON that somebody gave; `null` is something, absent is nothing. serde alone takes one for the other.
+/// Deserializes optional JSON from a caller; `null` is a value, an absent field is `None`. serde alone does not tell
+/// them apart.
 pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<Json>, D::Error> {
     Json::deserialize(deserializer).map(Some)
 }

@@ -1,4 +1,4 @@
-//! One transaction inside the open one of its engine: asked before, expected, applied, answered.
+//! Executes one transaction inside the open one of its engine: replay lookup, preconditions, changes, results.
 
 use super::apply;
 use super::connection::{Connection, Ran, execute, maybe, one};
@@ -10,7 +10,7 @@ use crate::transaction::{Change, Committed, Position};
 use manent_model::{ConversationStatus, Digest};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How long a key answers what it answered before.
+/// How long the answer of an idempotency key is kept for replays.
 const REQUESTS_KEPT_MICROS: i64 = 7 * 86_400_000_000;
 
 /// The frequent kinds check everything before their first write, so a refusal of one leaves nothing to take back.
@@ -35,7 +35,7 @@ pub(crate) fn is_exclusive(prepared: &Prepared) -> bool {
     prepared.transaction.changes.iter().any(|change| matches!(change, Change::Erase { .. }))
 }
 
-/// What moves to the trash, purges or erases may use the disk reserve. A transaction that does anything else besides may not.
+/// Says whether a transaction only moves to the trash, purges or erases: only those may use the disk reserve.
 pub(crate) fn is_deletion(prepared: &Prepared) -> bool {
     prepared.transaction.changes.iter().all(|change| match change {
         Change::Purge { .. } | Change::Erase { .. } => true,

@@ -1,4 +1,4 @@
-//! The store that every engine is: commits go to its queue, reads to its readers, and all read alike.
+//! The store of both engines: commits go to its queue, reads to its read executor.
 
 use super::fault::Outcome;
 use super::prepare::prepare;
@@ -27,10 +27,10 @@ use tokio::sync::{Semaphore, oneshot, watch};
 /// How many bytes of commits may wait; more callers wait outside.
 pub(crate) const WAITING_BYTES: usize = 64 << 20;
 
-/// What those reach who are not limited.
+/// The access scope of unrestricted callers.
 pub(crate) static EVERYTHING: Realm = Realm { user: None, projects: None };
 
-/// What an engine adds to what all of them do.
+/// The engine-specific part of a store.
 pub(crate) trait Engine: Send + Sync + 'static {
     /// The key of the digests.
     fn key(&self) -> &DigestKey;
@@ -46,7 +46,7 @@ pub(crate) trait Engine: Send + Sync + 'static {
         doing: &'static str,
         read: impl Fn(&mut Reading<'_>) -> Outcome<T> + Send + 'static,
     ) -> impl Future<Output = Result<T>> + Send;
-    /// What of it is seen; all of it unless it says otherwise.
+    /// The access scope of its reads; everything by default.
     fn realm(&self) -> &Realm {
         &EVERYTHING
     }
@@ -97,7 +97,7 @@ impl<E: Engine> Store for E {
         if self.queue().push(Job { prepared, answer }).is_some() {
             return Err(StoreError::Closed);
         }
-        // The writer answers every job it takes; only a panic in it could drop one, and then nobody knows.
+        // The writer answers every job it takes; only a panic in it could drop one, and then the outcome is unknown.
         answered.await.unwrap_or(Err(StoreError::OutcomeUnknown))
     }
 
@@ -388,7 +388,7 @@ async fn count<E: Engine>(engine: &E, ids: Vec<ConversationId>, query: StatsQuer
     engine.read(COUNTING, counting).await
 }
 
-/// Runs long work on a thread of its own; the caller's runtime goes on.
+/// Runs blocking work on a thread of its own, so that the caller's async runtime is not blocked.
 pub(crate) async fn off_thread<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> Result<T> + Send + 'static,

@@ -1,20 +1,21 @@
-//! Turns: who waits for one of a few threads. The one that waits longest goes first, and goes to the end for more.
+//! Fair scheduler: round-robin over members with work, for a fixed set of threads. The member that has waited longest
+//! runs first and then goes to the end of the queue.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Tells somebody elsewhere that there is something to do.
+/// Wakes another scheduler that has work to do.
 pub(crate) type Bell = Box<dyn Fn() + Send + Sync>;
 
-/// When a member that had its turn wants another.
+/// When a member is scheduled again after its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Again {
     /// As soon as the others had theirs.
     Now,
-    /// Not before so long, whoever asks; only [`Turns::hurry`] makes it earlier.
+    /// Not before this delay, even if requested; only [`Turns::hurry`] makes it earlier.
     After(Duration),
-    /// When somebody asks for it.
+    /// When requested.
     WhenAsked,
     /// Never: it has left.
     Never,
@@ -26,7 +27,7 @@ enum Place {
     Away,
     Ready,
     Later(Instant),
-    /// A thread works for it. What is asked for meanwhile comes after that.
+    /// A thread runs it. A request during the run schedules another run afterwards.
     Working(Asked),
 }
 
@@ -46,7 +47,7 @@ struct State<T> {
     members: HashMap<u64, Member<T>>,
     ready: VecDeque<u64>,
     later: BTreeSet<(Instant, u64)>,
-    /// How many threads sleep. Waking takes a call of the system, so nobody is woken where nobody sleeps.
+    /// Number of sleeping threads. Waking takes a system call, so it is skipped if no thread sleeps.
     sleeping: usize,
     /// How many wait for a member whose turn it is, to take it out.
     leaving: usize,
@@ -56,9 +57,9 @@ struct State<T> {
 /// The members by their numbers, and the list of those that wait. At most one thread works for a member.
 pub(crate) struct Turns<T> {
     state: Mutex<State<T>>,
-    /// Somebody waits, or this is over.
+    /// Signals that a member is ready, or that the scheduler is closed.
     changed: Condvar,
-    /// Somebody had its turn, and is to leave.
+    /// Signals that a member that is to leave has finished its run.
     left: Condvar,
 }
 
@@ -112,7 +113,7 @@ impl<T> State<T> {
             (_, Again::Never) => drop(self.members.remove(&number)),
             (Asked::Hurried, _) | (_, Again::Now) => self.put(number, None),
             (_, Again::After(delay)) => {
-                // What lies beyond all time is waited for until it is asked for.
+                // A delay beyond the range of `Instant` never expires.
                 if let Some(at) = Instant::now().checked_add(delay) {
                     self.put(number, Some(at));
                 }
@@ -140,12 +141,12 @@ impl<T> Turns<T> {
         }
     }
 
-    /// Makes somebody a member, who waits for nothing yet.
+    /// Adds a member, which is not scheduled yet.
     pub(crate) fn join(&self, number: u64, who: Arc<T>) {
         self.lock().members.insert(number, Member { who, place: Place::Away });
     }
 
-    /// Takes a member out, once nobody works for it any more.
+    /// Removes a member, once no thread runs it any more.
     pub(crate) fn leave(&self, number: u64) {
         let mut state = self.lock();
         while state.members.get(&number).is_some_and(|member| matches!(member.place, Place::Working(_))) {
@@ -164,7 +165,8 @@ impl<T> Turns<T> {
         }
     }
 
-    /// Asks for a turn. Who waits already goes on waiting, be it for a moment; one that has left is not asked.
+    /// Requests a run. A member that is scheduled already stays scheduled, even with a delay; a member that has left is
+    /// ignored.
     pub(crate) fn ask(&self, number: u64) {
         self.ask_after(number, Duration::ZERO);
     }
@@ -173,7 +175,7 @@ impl<T> Turns<T> {
     pub(crate) fn ask_after(&self, number: u64, delay: Duration) {
         let mut state = self.lock();
         let Some(member) = state.members.get_mut(&number) else { return };
-        // What lies beyond all time never comes.
+        // A delay beyond the range of `Instant` never expires.
         let at = || Instant::now().checked_add(delay);
         match &mut member.place {
             Place::Away if delay.is_zero() => state.put(number, None),
@@ -210,8 +212,8 @@ impl<T> Turns<T> {
         self.wake(state);
     }
 
-    /// Waits for a member whose turn it is; none when this is over and everybody has left. The thread comes back with the
-    /// turn that it was given last, and when that member wants another.
+    /// Waits for the next member to run; none when the scheduler is closed and all members have left. The thread passes
+    /// the turn that it has finished, and when that member wants another.
     pub(crate) fn next(&self, last: Option<(u64, Again)>) -> Option<(u64, Arc<T>)> {
         let mut state = self.lock();
         let mut has_news = false;
@@ -226,7 +228,7 @@ impl<T> Turns<T> {
                 let member = state.members.get_mut(&number).expect("whoever waits is a member");
                 member.place = Place::Working(Asked::No);
                 let who = member.who.clone();
-                // Nobody was woken for those whose moment has come, nor told when the next one's comes.
+                // No thread was woken for members whose delay has expired, or knows when the next one does.
                 if has_news || (due > 0 && !state.ready.is_empty()) {
                     self.wake(state);
                 }
@@ -267,7 +269,7 @@ impl<T> Turns<T> {
         }
     }
 
-    /// Ends the threads once everybody has left.
+    /// Closes the scheduler: the threads end once all members have left.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();

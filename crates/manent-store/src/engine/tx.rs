@@ -1,4 +1,4 @@
-//! A transaction at work: the rows it has read, the journal it writes.
+//! Unit of work of a transaction: the rows that it has read, and the journal rows that it writes.
 
 use super::cache::Caches;
 use super::codes::{Kind, NameKind, STATUS_PURGED};
@@ -84,7 +84,7 @@ impl ConversationRow {
     }
 }
 
-/// Where a message stands and who owns it.
+/// The location of a message and the conversation that owns it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spot {
     pub address: Address,
@@ -96,7 +96,7 @@ pub(crate) struct Entry<'a> {
     pub kind: Kind,
     pub key: Option<i64>,
     pub count: i64,
-    /// What stands for the added content in the chain; otherwise the images do.
+    /// Digest of the added content for the chain; otherwise the before-images are used.
     pub added: Option<Digest>,
     pub images: &'a [Image],
     pub undoes: Option<Position>,
@@ -108,14 +108,14 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// What leaves the index.
+/// Entries to remove from the index.
 #[derive(Debug, Default)]
 pub(crate) struct Unindexed {
-    /// What leaves that of a file; a server lets it go at once.
+    /// Entries to remove from the index of a file; on a server they are removed at once.
     pub docs: Vec<Doc>,
-    /// Something goes that nobody can read: the whole index of a file goes with it.
+    /// The transaction deletes content that cannot be read: the whole index of a file is dropped with it.
     pub all: bool,
-    /// The index of a server is held, so that whoever fills it does not bring back what goes.
+    /// The cursor row of the index on a server is locked, so that the indexer does not restore what is deleted.
     pub is_held: bool,
 }
 
@@ -144,7 +144,7 @@ pub(crate) struct Tx<'a> {
     pub written: Vec<(Position, Digest)>,
     /// Whether the next transaction may build upon the rows that this one leaves.
     pub appends_only: bool,
-    /// What leaves the index of a file before the commit.
+    /// Entries to remove from the index of a file before the commit.
     pub unindexed: Unindexed,
     /// Documents that a limited key names, by kind and name, with the names that they are stored under.
     pub document_names: Vec<(String, String, String)>,
@@ -232,7 +232,7 @@ impl<'a> Tx<'a> {
     pub(crate) fn keep(&mut self, changed: &ConversationRow) {
         let place = self.touched.iter_mut().find(|(row, _)| row.no == changed.no);
         let (row, touch) = place.expect("a conversation is read before it is changed");
-        // The journal fields belong to `journal`, whoever holds an older copy.
+        // Only `journal` sets the journal fields, even if the caller has an older copy.
         let (last_pos, digest, version) = (row.last_pos, row.digest, row.version);
         *row = ConversationRow { last_pos, digest, version, ..changed.clone() };
         *touch = Touch::Changed;
@@ -260,7 +260,7 @@ impl<'a> Tx<'a> {
         Ok(position)
     }
 
-    /// Writes a row of the journal for what belongs to no conversation.
+    /// Writes a journal row for objects without a conversation.
     pub(crate) fn journal_beside(&mut self, entry: &Entry<'_>) -> Outcome<Position> {
         let (prev, chain) = beside(self.connection)?;
         let (position, digest) = self.write_entry(None, prev, chain, entry)?;
@@ -398,7 +398,7 @@ impl<'a> Tx<'a> {
         self.seen_by_no(spot.conversation_no)?.ok_or_else(|| StoreError::not_found("message", id).into())
     }
 
-    /// Returns a conversation by its number, unless it was taken back or purged.
+    /// Returns a conversation by its number, unless it was withdrawn or purged.
     pub(crate) fn seen_by_no(&mut self, no: i64) -> Outcome<Option<ConversationRow>> {
         let sql = "select withdrawn from conversation where no = $1";
         let withdrawn: Option<bool> = maybe(self.connection, sql, [no], |row| row.get(0))?;
@@ -458,7 +458,7 @@ impl<'a> Tx<'a> {
         Ok(Head { branch: branch.no, at })
     }
 
-    /// Returns a head at this message: on the shown path if it lies there, else on its own branch.
+    /// Returns a head at this message: on the shown path if the message is on it, else on its own branch.
     pub(crate) fn head_at(&mut self, row: &ConversationRow, id: MessageId) -> Outcome<Head> {
         let spot = self.spot(id)?;
         let on_path = manent_model::path::reaches(&mut self.caches.branches(self.connection), row.head, spot.address)?;
@@ -490,7 +490,7 @@ pub(crate) fn read_row(row: &Found<'_>) -> Ran<ConversationRow> {
     })
 }
 
-/// Returns a time without its seconds; an imported one may lie at the end of what can be counted.
+/// Returns a time without its seconds; an imported one may be at the limit of the number range.
 pub(crate) fn listed_at(active_at: i64) -> i64 {
     active_at.saturating_sub(active_at.rem_euclid(60_000_000))
 }
@@ -513,7 +513,7 @@ pub(crate) fn spot(connection: Connection<'_>, id: MessageId) -> Outcome<Option<
     }
 }
 
-/// Returns the last position and the chain of what belongs to no conversation.
+/// Returns the last position and the chain of objects without a conversation.
 pub(crate) fn beside(connection: Connection<'_>) -> Outcome<(Position, Digest)> {
     let value: [u8; 24] = one(connection, "select value from meta where name = 'beside'", (), |row| row.get(0))?;
     let (position, digest) = value.split_at(8);
@@ -532,7 +532,7 @@ pub(crate) struct Link {
     pub key: Option<i64>,
     pub actor_no: Option<i64>,
     pub undoes: Option<Position>,
-    /// What stands for the images or for the added messages.
+    /// Digest of the before-images or of the added messages.
     pub payload: Digest,
 }
 

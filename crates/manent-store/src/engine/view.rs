@@ -1,4 +1,4 @@
-//! A view: a store as somebody sees it who reaches only a part of it, or who wants what is left of a damaged one.
+//! Access-filtered store: a store limited to an access scope, or one whose reads skip damaged records.
 
 use super::fault::Outcome;
 use super::queue::Queue;
@@ -105,10 +105,10 @@ impl<E: Engine> Engine for View<E> {
     }
 }
 
-/// What a refusal says is needed for what concerns everything.
+/// The permission that an error names for operations on everything.
 pub(crate) const WHOLE: &str = "a key for everything";
 
-/// Refuses what concerns everything to somebody who reaches a part.
+/// Requires an unrestricted access scope.
 pub(crate) fn whole(realm: &Realm) -> Result<()> {
     match realm.is_limited() {
         true => Err(StoreError::Forbidden { needs: WHOLE }),

@@ -1,11 +1,11 @@
-//! Within: a realm in the numbers of a store, and what lies in it.
+//! Access filter: an access scope compiled to SQL parameters, and the checks of what is visible in it.
 
 use super::connection::{Connection, maybe};
 use super::fault::Outcome;
 use crate::error::StoreError;
 use manent_model::{ConversationId, ProjectId, Realm};
 
-/// A condition on a conversation `c`: it lies in a realm whose user and projects are these parameters.
+/// SQL condition on a conversation `c`: it is visible in the access scope of these parameters.
 macro_rules! within {
     ($user:literal, $projects:literal) => {
         concat!(
@@ -19,7 +19,8 @@ macro_rules! within {
     };
 }
 
-/// A condition on a conversation `c`: its project is one of a list as [`Within::projects`] writes it, or there is none.
+/// SQL condition on a conversation `c`: its project is in a list as [`Within::projects`] formats it, or there is no
+/// list.
 macro_rules! of_projects {
     ($projects:literal) => {
         concat!(" (", $projects, " like '%,' || c.project_no || ',%' or ", $projects, " is null) ")
@@ -56,7 +57,7 @@ impl Within {
         self.user.is_some() || self.projects.is_some()
     }
 
-    /// Says whether a conversation lies within, wherever it is in its life.
+    /// Says whether a conversation is visible, in any status.
     pub(crate) fn has(&self, connection: Connection<'_>, conversation_no: i64) -> Outcome<bool> {
         if !self.is_limited() {
             return Ok(true);
@@ -65,7 +66,7 @@ impl Within {
         Ok(maybe(connection, sql, (conversation_no, &self.user, &self.projects), |_| Ok(()))?.is_some())
     }
 
-    /// Says whether a project can be seen: it is one of the list, or without one, somebody's conversation is in it.
+    /// Says whether a project is visible: it is listed, or without a list, it contains a visible conversation.
     pub(crate) fn has_project(&self, connection: Connection<'_>, project_no: i64) -> Outcome<bool> {
         let user = match (&self.projects, &self.user) {
             (Some(_), _) => return Ok(self.lists(project_no)),
@@ -92,7 +93,7 @@ impl Within {
         self.projects.as_ref().is_some_and(listed)
     }
 
-    /// Finds a conversation within, unless it was taken back or purged.
+    /// Finds a conversation within, unless it was withdrawn or purged.
     pub(crate) fn conversation(&self, connection: Connection<'_>, id: ConversationId) -> Outcome<Option<i64>> {
         // The index alone would do, but one flipped bit in it leads to another row; the row itself knows its id.
         let sql = concat!(
@@ -104,7 +105,7 @@ impl Within {
         Ok(maybe(connection, sql, (id.as_bytes(), &self.user, &self.projects), |row| row.get(0))?)
     }
 
-    /// Finds a conversation within, even one that was taken back and may come again.
+    /// Finds a conversation within, even one that was withdrawn and may be restored.
     pub(crate) fn known(&self, connection: Connection<'_>, id: ConversationId) -> Outcome<Option<i64>> {
         let sql = concat!("select c.no from conversation c where c.id = $1 and ", within!("$2", "$3"));
         Ok(maybe(connection, sql, (id.as_bytes(), &self.user, &self.projects), |row| row.get(0))?)
@@ -128,7 +129,7 @@ pub(crate) fn guard(connection: Connection<'_>, realm: &Realm, id: ConversationI
     }
 }
 
-/// Refuses a conversation that does not lie within, also where it was taken back.
+/// Refuses a conversation that does not lie within, also where it was withdrawn.
 pub(crate) fn guard_known(connection: Connection<'_>, realm: &Realm, id: ConversationId) -> Outcome<()> {
     if !realm.is_limited() {
         return Ok(());

@@ -1,13 +1,15 @@
-//! Writers: who set a state, put an input or wrote a memory. Erasing a person finds by it what is no message.
+//! Authors of rows other than messages: who set a state, queued an input or wrote a memory. Erasing a person finds
+//! those rows by it.
 
 use super::codes::Kind;
 use super::connection::{Connection, Ran, execute, further, rows};
 use crate::image::{self, Flagged, Image};
 
-/// How many rows of the journal are looked at in one read.
+/// How many rows of the journal are read at a time.
 const PAGE: i64 = 500;
 
-/// Says who wrote what was there before it was kept: the journal knows, unless an erasure emptied it.
+/// Back-fill of the authors of rows from before they were recorded: the journal knows them, unless an erasure emptied
+/// it.
 pub(crate) fn fill(connection: Connection<'_>) -> Ran<()> {
     let sql = "select pos, actor_no, before
          from journal

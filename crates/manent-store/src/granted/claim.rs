@@ -1,7 +1,7 @@
-//! Claims: what the changes of a transaction name, and what must be true of it for somebody who reaches only a realm.
+//! Access checks of a transaction: what its changes name, and the conditions that a limited caller must meet.
 //!
-//! They are looked at inside the transaction, all of them, in their order, before anything else: so a membership that
-//! was removed a moment ago counts, and what is outside is refused as what is unknown would have been.
+//! They are evaluated inside the transaction, all of them, in order, before anything else: so a membership that was
+//! removed a moment ago counts, and an object outside the scope is refused with the error of an unknown one.
 
 use crate::query::Step;
 use crate::transaction::Position;
@@ -10,9 +10,9 @@ use manent_model::{BranchId, ConversationId, FoldId, MemoryId, MessageId, NoteId
 /// The claims of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claims {
-    /// What they must lie in.
+    /// The access scope that they must be in.
     pub realm: Realm,
-    /// Who brought blobs, as [`Grant::id`](crate::Grant::id) names them.
+    /// The uploader of blobs, as [`Grant::id`](crate::Grant::id) names it.
     pub grant: String,
     /// In the order in which they are named.
     pub claims: Vec<Claim>,
@@ -23,7 +23,7 @@ pub struct Claims {
 pub enum Claim {
     /// A conversation that is there.
     Conversation(ConversationId),
-    /// A conversation that is there, or was taken back and may come again.
+    /// A conversation that is there, or was withdrawn and may be restored.
     Known(ConversationId),
     /// A conversation that is to be made: if its id or its external id is taken, then by one within.
     NewConversation {

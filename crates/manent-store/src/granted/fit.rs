@@ -1,4 +1,5 @@
-//! Fitting: what somebody who reaches only a realm leaves out is filled in, and what such a key may never do is refused.
+//! Constrains the transactions of limited keys: fills in defaults from the access scope, and refuses what such a key
+//! may never do.
 
 use super::Grant;
 use crate::engine::view::WHOLE;
@@ -7,19 +8,19 @@ use crate::query::Scope;
 use crate::transaction::{Change, Erase, Expect, MessageOrigin, Transaction};
 use manent_model::{Author, ConversationDraft, ConversationId, ConversationPatch, Memory, NewMessage, ProjectId};
 
-/// What a refusal says is needed to do something as somebody else.
+/// The permission that an error names for acting as another user.
 const AS_ANOTHER: &str = "a key of that person";
-/// What a refusal says is needed for what belongs to projects.
+/// The permission that an error names for objects of projects.
 const OF_PROJECT: &str = "a key for everything, or for a project";
 
-/// The roles of what no person says; in any other role, of whatever program, a person speaks.
+/// Roles of messages that no person writes; a message in any other role, of any program, is a person's.
 const MACHINES: [&str; 6] = ["assistant", "system", "developer", "tool", "function", "model"];
 
 fn forbidden<T>(needs: &'static str) -> Result<T> {
     Err(StoreError::Forbidden { needs })
 }
 
-/// Makes a transaction one of a limited grant, or refuses it.
+/// Constrains a transaction to a limited grant, or refuses it.
 pub(super) fn fit(grant: &Grant, transaction: &mut Transaction) -> Result<()> {
     transaction.changes.iter_mut().try_for_each(|change| fit_change(grant, change))?;
     for expect in &transaction.expect {
@@ -93,7 +94,7 @@ fn fit_change(grant: &Grant, change: &mut Change) -> Result<()> {
     }
 }
 
-/// What a person says is said by whoever the key acts for.
+/// The author of a person's message is the user that the key acts for.
 fn fit_author(grant: &Grant, message: &mut NewMessage) -> Result<()> {
     let (Some(user), content) = (&grant.realm.user, &mut message.content) else { return Ok(()) };
     match &content.author {
@@ -112,7 +113,7 @@ fn own_author(grant: &Grant, user: &str) -> Author {
     Author { id: user.to_owned(), name }
 }
 
-/// Where something came from names files of everybody.
+/// Sources and origins name files of all users.
 fn without_origins(origins: &[MessageOrigin]) -> Result<()> {
     match origins.is_empty() {
         true => Ok(()),
@@ -133,7 +134,7 @@ fn fit_draft(grant: &Grant, draft: &mut ConversationDraft) -> Result<()> {
 
 fn fit_patch(grant: &Grant, patch: &ConversationPatch) -> Result<()> {
     match patch.project {
-        // It would leave what the key reaches.
+        // It would leave the access scope of the key.
         Some(None) if grant.realm.projects.is_some() => forbidden(WHOLE),
         Some(_) | None => Ok(()),
     }
@@ -154,7 +155,7 @@ fn fit_project(grant: &Grant, project: &mut Option<ProjectId>, what: &str) -> Re
 
 fn fit_memory(grant: &Grant, memory: &mut Memory) -> Result<()> {
     match (memory.conversation, &grant.realm.projects) {
-        // It lies where its conversation does.
+        // It belongs where its conversation does.
         (Some(_), _) => Ok(()),
         (None, Some(_)) => fit_project(grant, &mut memory.project, "a memory"),
         (None, None) => Err(StoreError::Invalid("a memory of this key names its conversation".to_owned())),

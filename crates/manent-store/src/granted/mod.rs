@@ -1,7 +1,7 @@
-//! A store as the holder of a key has it: what the key may do, and what it reaches.
+//! Authorization layer: a store limited to the scopes and the access scope of a key.
 //!
-//! Every way to a row leads through [`Store`], so this is where a key is looked at, once: whoever has only a
-//! [`GrantedStore`] cannot reach a row otherwise. What is outside looks like what does not exist. In reading order:
+//! Every access to a row goes through [`Store`], so keys are checked once, here: the owner of a [`GrantedStore`] cannot
+//! reach a row in another way. An object outside the access scope looks like one that does not exist. In reading order:
 
 mod scope;
 mod claim;
@@ -19,27 +19,27 @@ use sha2::{Digest as _, Sha256};
 use std::sync::{Arc, Mutex};
 use upload::Uploads;
 
-/// What a key was given.
+/// The permissions of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     /// Names the key: its requests are its own, and so are the blobs that it brought.
     pub id: String,
-    /// What it may do.
+    /// Its scopes.
     pub scopes: KeyScopes,
-    /// What it reaches.
+    /// Its access scope.
     pub realm: Realm,
-    /// Who its changes are recorded as, whatever they say.
+    /// The author that its changes are recorded with, whatever they name.
     pub actor: Option<Author>,
 }
 
-/// A store that does what a grant allows.
+/// A store that enforces a grant.
 ///
-/// It answers what a request needs, also to those who may not read: which operation takes which scope is for those to say
-/// who know the operation. Every change is looked at.
+/// It answers any read inside the access scope, also for keys without the scope `read`: the caller knows the operation,
+/// and decides which scope it requires. Every change is checked.
 pub struct GrantedStore {
-    /// Everything: what is written goes here, after it was looked at.
+    /// The unrestricted store: writes go here, after the checks.
     whole: Arc<dyn Store>,
-    /// What the grant reaches: what is read comes from here.
+    /// The access-filtered store: reads go here.
     view: Arc<dyn Store>,
     grant: Grant,
     uploads: Mutex<Uploads>,

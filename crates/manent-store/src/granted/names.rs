@@ -1,8 +1,8 @@
-//! Names: every id that a transaction names, as a claim. No field of a change is left unread, so that a new one does not
-//! compile until somebody has decided whose it may be.
+//! Collects the ids that a transaction references, as access checks. Every field of a change is destructured, so that a
+//! new one does not compile until its check has been decided.
 //!
-//! Some are looked for in the claimed conversation alone when the change is applied, and would be refused there as well. They
-//! are claimed all the same, so that nobody has to know which.
+//! Some ids are looked up only within the checked conversation when the change is applied, and would be refused there
+//! as well. They are checked all the same, so that no rule depends on which those are.
 
 use super::claim::{Claim, On};
 use crate::engine::prepare::{blobs_of, blobs_of_message};
@@ -14,7 +14,7 @@ use manent_model::{
 };
 use std::collections::HashSet;
 
-/// Returns what a transaction names: what it expects before what it does, as both are looked at.
+/// Returns the access checks of a transaction: preconditions before changes, in the order in which both are evaluated.
 pub(super) fn claims_of(realm: &Realm, transaction: &Transaction) -> Vec<Claim> {
     let mut names = Names { realm, claims: Vec::new(), known: HashSet::new(), made: Made::default() };
     transaction.expect.iter().for_each(|expect| names.expect(expect));
@@ -22,8 +22,8 @@ pub(super) fn claims_of(realm: &Realm, transaction: &Transaction) -> Vec<Claim> 
     names.claims
 }
 
-/// What a transaction makes itself may be named behind that. Whoever makes it refuses an id that is taken, or has it
-/// claimed, so a name alone makes nobody's things one's own.
+/// Ids that the transaction itself creates may be referenced by later changes. The create refuses an id that is taken,
+/// or has it checked, so a reference alone gives no access to another user's objects.
 #[derive(Default)]
 struct Made {
     conversations: HashSet<ConversationId>,
@@ -75,7 +75,8 @@ impl Names<'_> {
         }
     }
 
-    /// A branch is not always opened where its id is given, so the id of somebody else's must not be taken for one's own.
+    /// A branch is not always opened where its id is given, so an id that belongs to another user must not count as
+    /// created here.
     fn new_branch(&mut self, id: BranchId) {
         self.claim(Claim::NewBranch(id));
         self.made.branches.insert(id);
@@ -307,7 +308,7 @@ impl Names<'_> {
             Change::MoveToolCall { message, part: _, to: _, record: _, note: _ } => self.message(*message, On::Owner),
             Change::AppendEvents { conversation, events: _ } => self.conversation(*conversation),
             Change::PutInput { conversation, id: _, body: _ } => self.conversation(*conversation),
-            // Inputs are looked for in this conversation alone.
+            // Inputs are looked up only within this conversation.
             Change::TakeInputs { conversation, ids: _ } => self.conversation(*conversation),
             Change::TakeLease { conversation, owner: _, until: _ }
             | Change::RenewLease { conversation, token: _, until: _ }
@@ -347,7 +348,7 @@ impl Names<'_> {
                 // Refused before.
                 Erase::Author(_) => {}
             },
-            // Bytes are proven by whoever brings them; a project is made only where it is listed; the others are refused.
+            // The upload proves its bytes; a project is created only where it is listed; the others are refused.
             Change::PutBlobPiece { sha256: _, size: _, n: _, last: _, bytes: _ }
             | Change::CreateProject { project: _ }
             | Change::PutSource { source: _ }

@@ -1,13 +1,13 @@
-//! Which scope each kind of change takes.
+//! Required scope of each kind of change.
 
 use crate::transaction::Change;
 use manent_model::KeyScope;
 
 impl Change {
-    /// Returns the scope that this change takes.
+    /// Returns the scope that this change requires.
     ///
-    /// What adds and leaves everything as it was takes `append`, also where an append opens a branch because the head is
-    /// not at an end. What was brought from elsewhere takes `manage`, and what destroys takes `admin`.
+    /// Changes that add data and leave everything else unchanged require `append`, also where an append opens a branch
+    /// because the head is not at an end. Imported data requires `manage`, and deletions require `admin`.
     pub fn scope(&self) -> KeyScope {
         match self {
             Self::AppendMessages { origins, .. } if !origins.is_empty() => KeyScope::Manage,
@@ -55,7 +55,7 @@ impl Change {
     }
 }
 
-/// Returns what a refusal says for want of a scope.
+/// Returns the permission that an error names for a missing scope.
 pub(super) fn needs(scope: KeyScope) -> &'static str {
     match scope {
         KeyScope::Read => "the scope read",

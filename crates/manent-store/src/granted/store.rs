@@ -1,4 +1,4 @@
-//! Every method of the store, decided one by one: a new one does not compile until somebody has decided it too.
+//! Authorization of every store method: a new method does not compile until its rule is decided.
 
 use super::claim::Claims;
 use super::{Grant, GrantedStore, fit, names, scope};
@@ -20,11 +20,11 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Searches of those who reach a part are answered at multiples of this.
+/// Searches of limited callers are answered at multiples of this time, so that their duration reveals nothing.
 const SEARCH_BEAT: Duration = Duration::from_millis(20);
 
 impl GrantedStore {
-    /// Commits what a limited grant may do.
+    /// Commits a transaction of a limited grant after its checks.
     async fn commit_limited(&self, mut transaction: Transaction) -> Result<Committed> {
         let many = transaction.changes.len();
         fit::fit(&self.grant, &mut transaction)?;
@@ -42,7 +42,7 @@ impl GrantedStore {
             _ => self.whole.commit(transaction).await?,
         };
         self.uploads.lock().unwrap_or_else(PoisonError::into_inner).add(come);
-        // What was added here is nothing that was asked for.
+        // Changes that were added here are not part of the answer.
         committed.done.truncate(many);
         Ok(committed)
     }
@@ -80,7 +80,7 @@ impl GrantedStore {
         Ok(!self.whole.scratch(query).await?.is_empty())
     }
 
-    /// Refuses what concerns everything to a grant that reaches a part.
+    /// Requires an unrestricted grant.
     fn for_everything(&self) -> Result<()> {
         whole(&self.grant.realm)
     }
@@ -114,7 +114,7 @@ impl Store for GrantedStore {
             if !self.grant.scopes.holds(takes) {
                 return Err(StoreError::Forbidden { needs: scope::needs(takes) });
             }
-            // Who brought a blob may read it: that is noted where it comes in, and nowhere else.
+            // A blob is readable for its uploader: that is recorded at the upload, and nowhere else.
             if let Change::PutScratch { scratch: Scratch { kind, .. } } | Change::RemoveScratch { kind, .. } = change
                 && kind == UPLOAD
             {
@@ -213,7 +213,7 @@ impl Store for GrantedStore {
     }
 
     async fn scratch(&self, mut query: ScratchQuery) -> Result<Vec<Scratch>> {
-        // What a person puts down as nobody's is kept as that person's, and found as it was put down.
+        // Scratch that a limited user stores without an actor is kept as that user's, and found in the same way.
         if let (Some(user), Some(actor)) = (&self.grant.realm.user, &mut query.actor)
             && actor.is_empty()
         {
@@ -272,7 +272,8 @@ impl Store for GrantedStore {
         let started = tokio::time::Instant::now();
         let mut found = self.view.search(search).await;
         if self.grant.realm.is_limited() {
-            // The index is everybody's, and finds what others wrote before that is left out: how long it takes tells of their words.
+            // The index covers all users and returns hits of others before they are filtered out: the duration reveals
+            // something about their words.
             let beats = started.elapsed().as_nanos() / SEARCH_BEAT.as_nanos() + 1;
             let answered = SEARCH_BEAT * u32::try_from(beats).unwrap_or(u32::MAX);
             tokio::time::sleep_until(started + answered).await;

@@ -1,4 +1,4 @@
-//! Uploads: whoever brings a blob has all of its bytes. Knowing its SHA-256 is not enough to see it.
+//! Proof of possession of blobs: an uploader has sent all bytes of a blob. Knowing its SHA-256 is not enough to see it.
 
 use crate::engine::read::library::UPLOAD;
 use crate::error::{Result, StoreError};
@@ -7,7 +7,7 @@ use manent_model::{Json, Scratch, hex};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 
-/// More that were begun and never ended are forgotten; whoever goes on with one begins it anew.
+/// Maximum number of unfinished uploads; excess ones are forgotten and must start again.
 const BEGUN_MAX: usize = 16;
 
 /// Blobs of which some pieces have come, in their order.
@@ -22,8 +22,8 @@ struct Upload {
 }
 
 impl Uploads {
-    /// Looks at the pieces of a transaction, and has it remember blobs that are whole with it. Returns how far they have
-    /// then come: what is not stored has not come.
+    /// Checks the blob pieces of a transaction, and records blobs that it completes. Returns the resulting state of
+    /// uploads, which holds only once the transaction is stored.
     pub(super) fn proven(&self, grant: &str, transaction: &mut Transaction) -> Result<Self> {
         let mut now: HashMap<[u8; 32], Upload> = HashMap::new();
         let mut whole = Vec::new();

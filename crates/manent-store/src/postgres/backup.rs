@@ -1,7 +1,7 @@
-//! Backups: the rows of a tenant as a file, which is a store of its own that any program of ours opens; and back.
+//! Backup and restore: copies the rows of a tenant into a SQLite store that any program of ours opens, and back.
 //!
-//! Numbers, positions, digests and the key of the digests are the same on both engines, so the copy is checked as any
-//! file is: restored, verified and compared before anybody calls it done.
+//! Numbers, positions, digests and the digest key are the same on both engines, so the copy is checked as any SQLite
+//! store is: restored, verified and compared before the backup counts as done.
 
 use super::client::Client;
 use super::migrate::{self, connect};
@@ -30,7 +30,7 @@ pub(super) fn backup(options: &PostgresOptions, to: &Path) -> Result<BackupRepor
     })
 }
 
-/// Copies every row of the tenant. Tables that others refer to come in any order: the file looks at the end.
+/// Copies every row of the tenant. Tables come in any order: foreign keys are checked at the end.
 fn copy(client: &Client, file: &rusqlite::Connection) -> Ran<()> {
     execute(file, "pragma foreign_keys = off", ())?;
     execute(file, "begin immediate", ())?;
@@ -72,7 +72,7 @@ fn copy_table(client: &Client, file: &rusqlite::Connection, table: &str) -> Ran<
     }
 }
 
-/// Puts the rows of a file into a tenant that has none, and checks what is then there.
+/// Restores the rows of a file into a tenant that has none, and verifies the result.
 pub(super) fn restore(options: &PostgresOptions, from: &Path) -> Result<()> {
     let file = sqlite::open_copy(from)?;
     let client = migrate::open(options)?.without_hurry();
@@ -94,7 +94,7 @@ pub(super) fn restore(options: &PostgresOptions, from: &Path) -> Result<()> {
     }
 }
 
-/// Copies every row in one transaction; does nothing and says no if the tenant has written before.
+/// Copies every row in one transaction; returns `false` and copies nothing if the tenant has written before.
 fn fill(client: &Client, file: &rusqlite::Connection) -> Ran<bool> {
     client.begin()?;
     let sql = "select next from counter where name = $1 for update";

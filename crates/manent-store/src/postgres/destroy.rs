@@ -1,4 +1,4 @@
-//! Destroying the store of a tenant: every row of it goes, table by table, so that an interruption can be gone on from.
+//! Deletion of the store of a tenant: all its rows, table by table, so that an interrupted deletion can be resumed.
 
 use super::migrate::{connect, tables_in_order};
 use super::options::PostgresOptions;
@@ -13,8 +13,9 @@ const COUNTER: &str = "counter";
 /// Removes every row of a tenant.
 pub(super) fn destroy(options: &PostgresOptions) -> Result<Destroyed> {
     let client = connect(options)?.without_hurry();
-    // The index goes last: a process that still has the store open fills it as long as there are messages.
-    // What refers to something goes before it; the counters go first: whoever writes needs them, and writes no more.
+    // The index is deleted last: a process that still has the store open fills it as long as there are messages. Rows
+    // that reference others are deleted before them; the counters first, because every writer needs them and can write
+    // no more without them.
     let is_other = |table: &&str| *table != COUNTER && !INDEX_TABLES.contains(table);
     let others: Vec<&str> = tables_in_order().filter(is_other).collect();
     let tables = [COUNTER].into_iter().chain(others.into_iter().rev()).chain(INDEX_TABLES);

@@ -1,4 +1,4 @@
-//! What the server is like.
+//! Doctor: version, settings and health of the server.
 
 use super::client::Client;
 use super::migrate::{NEWEST, connect};
@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::maintenance::DoctorReport;
 use manent_model::ConversationId;
 
-/// Settings that decide whether what is acknowledged is on disk.
+/// Settings that decide whether acknowledged writes are on disk.
 const SETTINGS: [&str; 5] =
     ["server_version", "fsync", "synchronous_commit", "full_page_writes", "synchronous_standby_names"];
 

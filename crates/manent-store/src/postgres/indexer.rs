@@ -1,6 +1,6 @@
-//! The indexer: a thread that fills the table of tokens from the journal, in batches, behind everybody else.
+//! Indexer thread: fills the token table from the journal, in batches, at the lowest priority.
 //!
-//! Several programs on one database follow each other by the lock of the row that says how far the index has come.
+//! Several processes on one database take turns by locking the row with the cursor of the index.
 
 use super::Shared;
 use super::client::Client;
@@ -17,7 +17,7 @@ use crate::engine::statistics;
 use crate::error::Result;
 use manent_model::DigestKey;
 
-/// A row of the table holds so many bytes of tokens; PostgreSQL itself holds less than a MiB.
+/// Maximum bytes of tokens in one row; PostgreSQL's own limit is below one MiB.
 const ROW_BYTES: usize = 256 << 10;
 
 /// The connection of the thread.
@@ -66,7 +66,7 @@ impl Work {
         let sql = "select value from search_cursor where name = $1 for update";
         let found: Option<Vec<u8>> = maybe(client, sql, [CURSOR], |row| row.get(0))?;
         if found.is_none() {
-            // A store without counters is being destroyed: what is left of it must not come into the index again.
+            // A store without counters is being destroyed: its remaining rows must not be indexed again.
             let sql = "select next from counter where name = $1";
             let is_there = maybe(client, sql, ["journal"], |row| row.get::<i64>(0))?.is_some();
             if !is_there {

@@ -1,4 +1,4 @@
-//! The keeper: looks whether other programs have written.
+//! Change poller: checks whether other processes have committed.
 
 use super::Shared;
 use super::client::Client;
@@ -9,7 +9,7 @@ use crate::transaction::Position;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-/// How often it looks.
+/// Poll interval.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The life of the thread.
@@ -23,7 +23,7 @@ pub(super) fn serve(shared: &Shared, options: &PostgresOptions) {
             return;
         }
         drop(state);
-        // What fails here is tried again at the next look; the writer reports what matters.
+        // A failure is retried at the next poll; the writer reports errors that matter.
         if client.as_ref().is_none_or(Client::is_closed) {
             client = connect(options).ok();
         }

@@ -1,4 +1,4 @@
-//! Migrations: the numbers and names of the file's, each statement on its own, each applied once.
+//! Migrations: the same numbers and names as for SQLite, each statement on its own, each applied once.
 
 use super::client::Client;
 use super::options::PostgresOptions;
@@ -30,13 +30,13 @@ const MIGRATIONS: [&str; 12] = [
 /// The newest schema that this program knows.
 pub(super) const NEWEST: i64 = MIGRATIONS.len() as i64;
 
-/// Who works with the tables: not their owner, so that the policies hold.
+/// The role that accesses the tables: not their owner, so that row-level security applies.
 const ROLE: &str = "manent_app";
 
 /// The table without a policy; see where it is made.
 const UNGUARDED: &str = "search_doc";
 
-/// The row of `counter` that says who wrote last: what a writer remembers is true while that is itself.
+/// The row of `counter` with the id of the last writer: a writer's caches are valid while it is its own.
 pub(super) const WRITER: &str = "writer";
 
 /// Connects, and brings the schema to its newest version.
@@ -94,7 +94,7 @@ pub(super) fn become_named(client: &Client, role: &str) -> Ran<()> {
         "set role {role};
          select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'"
     ))?;
-    // Policies do not hold for such a role; somebody else must have made it.
+    // Row-level security does not apply to such a role; it was not created by this program.
     let sql = "select count(*) from pg_roles where rolname = current_user and (rolsuper or rolbypassrls)";
     match client.number(sql)? {
         0 => Ok(()),
@@ -112,10 +112,10 @@ fn done(client: &Client) -> Ran<Option<i64>> {
     }
 }
 
-/// Applies what is missing, and returns the version that is then there.
+/// Applies the missing migrations, and returns the resulting version.
 fn migrate(client: &Client) -> Ran<i64> {
     let table = "create table if not exists migration (one bigint primary key check (one = 1), done bigint not null)";
-    // Two that make it at once meet in the catalogue; whoever comes second finds it when it looks again.
+    // Two processes that create it at once collide in the catalogue; the second one finds it when it retries.
     client.run(table).or_else(|_| client.run(table))?;
     client.run("insert into migration (one, done) values (1, 0) on conflict do nothing")?;
     // The row is the lock: two programs that start at once follow each other.
@@ -140,7 +140,8 @@ fn migrate(client: &Client) -> Ran<i64> {
     Ok(NEWEST)
 }
 
-/// Lets whoever works with a table see the rows of the tenant that is set, and none if none is; its owner as well.
+/// Adds the row-level security policy of a table: only the rows of the current tenant are visible, and none without
+/// one; this applies to the owner of the table as well.
 fn guard(client: &Client, table: &str) -> Ran<()> {
     let own = "(tenant = nullif(current_setting('manent.tenant', true), '')::bigint)";
     client.run(&["alter table ", table, " enable row level security"].concat())?;
@@ -148,7 +149,7 @@ fn guard(client: &Client, table: &str) -> Ran<()> {
     client.run(&["create policy tenant on ", table, " using ", own, " with check ", own].concat())
 }
 
-/// Makes the role that works with the tables, unless somebody has.
+/// Creates the role that accesses the tables, unless it exists.
 pub(super) fn role(name: &str) -> String {
     format!(
         "do $$ begin
@@ -170,7 +171,7 @@ fn grants() -> String {
     )
 }
 
-/// Returns the tables in the order in which they are made, so that whatever one refers to comes before it.
+/// Returns the tables in the order of creation, so that a referenced table comes before those that reference it.
 pub(super) fn tables_in_order() -> impl Iterator<Item = &'static str> {
     MIGRATIONS.iter().flat_map(|sql| tables_of(sql))
 }
@@ -186,12 +187,12 @@ pub(super) fn statements(sql: &str) -> impl Iterator<Item = &str> {
     sql.split(";\n").map(str::trim).filter(|statement| !statement.is_empty())
 }
 
-/// The row of `meta` that says how much of what only code can read was taken in. A schema is brought up to date for all
-/// tenants at once; this is done for each, by whoever opens its store first.
+/// The row of `meta` with the version of the back-fills that only code can do. A schema is migrated for all tenants at
+/// once; back-fills run for each tenant, when its store is first opened.
 const FILLED: &str = "participants";
 /// The participants of all conversations have their rows.
 const PARTICIPANTS: u8 = 1;
-/// Who wrote what is known as well.
+/// Authors are filled in as well.
 const WRITERS: u8 = 2;
 /// Open streams have their rows.
 const STREAMS: u8 = 3;
@@ -214,10 +215,10 @@ pub(super) fn of_tenant(client: &Client) -> Result<([u8; 32], Position)> {
     found.map_err(|error| error.said("opening the store"))
 }
 
-/// Takes in what older programs left.
+/// Back-fills data of older versions.
 fn fill(client: &Client, filled: u8, key: &DigestKey) -> Ran<()> {
     client.begin()?;
-    // Whoever else opens the store, or writes, waits here.
+    // Other processes that open the store, or write, wait here.
     execute(client, "update counter set next = next where name = $1", ["journal"])?;
     if filled < PARTICIPANTS {
         participant::fill(client.into())?;
@@ -241,7 +242,7 @@ fn mark_filled(client: &Client) -> Ran<()> {
     execute(client, sql, (FILLED, [ROW_MACS]))
 }
 
-/// What a tenant has.
+/// The stored state of a tenant.
 struct Known {
     secret: [u8; 32],
     last: Position,
@@ -253,7 +254,7 @@ fn known_now(client: &Client) -> Ran<([u8; 32], Position)> {
     Ok((secret, last))
 }
 
-/// Returns what a tenant has, if it is there.
+/// Returns the stored state of a tenant, if it exists.
 fn known(client: &Client) -> Ran<Option<Known>> {
     client.begin_reading()?;
     let by_name = "select value from meta where name = $1";
@@ -278,7 +279,7 @@ fn found_tenant(client: &Client) -> Ran<()> {
     for name in TABLES.iter().chain(&[WRITER]) {
         execute(client, sql, [*name])?;
     }
-    // Whoever comes second waits here for the first.
+    // A concurrent process waits here for the first.
     execute(client, "update counter set next = next where name = $1", ["journal"])?;
     let mut secret = [0u8; 32];
     getrandom::fill(&mut secret).expect("the system gives random bytes");

@@ -1,7 +1,7 @@
-//! The PostgreSQL engine: the same store on a server, for those who have outgrown one machine.
+//! The PostgreSQL engine: the same store on a server, for deployments that have outgrown one machine.
 //!
-//! One writer thread for each store commits in groups, a few threads read, a keeper looks whether others have written.
-//! The modules, in reading order:
+//! Each store has one writer thread with group commit, a few reader threads, and a poller that detects commits of other
+//! processes. The modules, in reading order:
 
 mod tenant;
 mod value;
@@ -49,7 +49,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
-/// The server cannot be reached, as callers are told.
+/// The error for an unavailable server.
 const AWAY: StoreError = StoreError::Busy("the database server cannot be reached");
 
 /// How long to wait before the server is tried again.
@@ -64,19 +64,19 @@ pub struct PostgresStore {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// What the threads of one store share.
+/// State shared by the threads of one store.
 struct Shared {
     key: DigestKey,
     queue: Queue,
     readers: Readers<PostgresReader>,
     position: Known,
     indexing: Indexing,
-    /// The keeper ends when this says so.
+    /// Stops the keeper.
     ended: (Mutex<bool>, Condvar),
 }
 
 impl PostgresStore {
-    /// Opens the store of a tenant, or makes it.
+    /// Opens or creates the store of a tenant.
     pub fn open(options: PostgresOptions) -> Result<Self> {
         // On a thread of its own: the caller may be inside a runtime, where nothing may wait.
         let opened = std::thread::scope(|scope| {
@@ -118,19 +118,20 @@ impl PostgresStore {
         Ok(Self { shared, options, waiting: Semaphore::new(WAITING_BYTES), position, threads: Mutex::new(threads) })
     }
 
-    /// Puts a backup into a tenant that has no store yet, and checks what is then there.
+    /// Restores a backup into a tenant that has no store yet, and verifies the result.
     pub async fn restore(options: &PostgresOptions, from: &Path) -> Result<()> {
         let (options, from) = (options.clone(), from.to_owned());
         off_thread("manent-restore", move || backup::restore(&options, &from)).await
     }
 
-    /// Removes every row of a tenant. Nobody may use its store meanwhile.
+    /// Removes every row of a tenant. Its store must not be in use.
     pub async fn destroy(options: &PostgresOptions) -> Result<Destroyed> {
         let options = options.clone();
         off_thread("manent-destroy", move || destroy::destroy(&options)).await
     }
 
-    /// Reads pages as bytes, each in a transaction of its own, and returns how long each took. For measuring alone.
+    /// Reads pages as bytes, each in a transaction of its own, and returns the time that each took. For benchmarks
+    /// only.
     #[doc(hidden)]
     pub async fn time_windows(&self, queries: Vec<WindowQuery>) -> Result<Vec<Duration>> {
         let (options, key) = (self.options.clone(), self.shared.key.clone());
@@ -155,7 +156,7 @@ impl PostgresStore {
         move || {
             shared.queue.close();
             let mut threads = threads.into_iter();
-            // The writer first: what was accepted is finished before anything else ends.
+            // The writer first: accepted commits are finished before the other threads end.
             if let Some(writer) = threads.next() {
                 let _ = writer.join();
             }
@@ -244,14 +245,14 @@ impl Engine for PostgresStore {
     }
 }
 
-/// Connects again, and waits for a server that is away. One that refuses us is not waited for.
+/// Reconnects, and waits for an unavailable server. A server that refuses the connection is not waited for.
 fn reconnect(options: &PostgresOptions, until: Instant) -> Result<Client> {
     loop {
         match migrate::connect(options) {
             Ok(client) => return Ok(client),
             Err(StoreError::Busy(_)) if Instant::now() < until => std::thread::sleep(PAUSE),
             Err(error @ StoreError::Busy(_)) => return Err(error),
-            // The address was good when the store was opened: what is wrong now is not the caller's.
+            // The address was valid when the store was opened: a failure now is not the caller's fault.
             Err(error) => return Err(StoreError::engine("connecting again", error)),
         }
     }
@@ -266,21 +267,21 @@ fn is_lost(error: &EngineError) -> bool {
     }
 }
 
-/// Says whether an error means that the server is away, or no longer the one that takes writes.
+/// Says whether an error means that the server is unavailable, or no longer the primary.
 fn is_away(error: &Error) -> bool {
     match error.code().map(SqlState::code) {
         // 08: the connection; 57P: the server stops or starts; 25006: it no longer takes writes.
         Some(code) => code.starts_with("08") || code.starts_with("57P") || code == "25006",
         None => {
             let broken = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
-            // Somebody answers, but not whom we trust.
+            // A server answers, but its certificate is not trusted.
             let untrusted = broken.and_then(std::io::Error::get_ref).is_some_and(|inner| inner.is::<rustls::Error>());
             error.is_closed() || (broken.is_some() && !untrusted)
         }
     }
 }
 
-/// Turns an error of the server into what the caller can do about it.
+/// Converts an error of the server into a [`StoreError`].
 pub(crate) fn failed(doing: &'static str, error: Error) -> StoreError {
     match error.code() {
         Some(&SqlState::DISK_FULL) => StoreError::DiskFull,

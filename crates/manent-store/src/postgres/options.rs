@@ -1,4 +1,4 @@
-//! Where a store on PostgreSQL is, and whose it is.
+//! Connection options: the address of the server, and the tenant.
 
 use super::tls::{self, Trust};
 use crate::error::{Result, StoreError};
@@ -6,20 +6,20 @@ use std::time::Duration;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
-/// How long a host may take to let us in, where the address does not say.
+/// Connect timeout of a host, unless the address sets it.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// Where a store on PostgreSQL is, and whose it is.
+/// Options of a store on PostgreSQL: the address of the server, and the tenant.
 #[derive(Clone)]
 pub struct PostgresOptions {
     /// The server: a URL or a list of settings, as libpq takes it. It may name several hosts; the one that takes writes
     /// is used. `sslmode` and `sslrootcert` say how the way there is protected.
     pub server: String,
-    /// Whose rows these are.
+    /// The tenant.
     pub tenant: i64,
-    /// How many threads read.
+    /// Number of reader threads.
     pub readers: usize,
-    /// How long a server may be gone or silent before callers are told.
+    /// How long a server may be unavailable or silent before callers get an error.
     pub patience: Duration,
     /// Keep the index filled, so that the store can be searched at once.
     pub index: bool,
@@ -31,7 +31,7 @@ impl PostgresOptions {
         Self { server: server.into(), tenant: 1, readers: 4, patience: Duration::from_secs(10), index: true }
     }
 
-    /// Returns the server as people may see it: without its password and its settings.
+    /// Returns the server for display: without its password and its settings.
     pub fn address(&self) -> String {
         let Ok((config, _)) = self.config() else { return "postgres://…".to_owned() };
         let ports = config.get_ports();
@@ -46,7 +46,7 @@ impl PostgresOptions {
         format!("postgres://{user}{}{database}", hosts.join(","))
     }
 
-    /// Returns how each of the hosts is reached.
+    /// Returns the connection settings of each host.
     pub(super) fn hosts(&self) -> Result<(Vec<Config>, Trust)> {
         let (given, trust) = self.config()?;
         let count = given.get_hosts().len().max(given.get_hostaddrs().len());
@@ -55,7 +55,7 @@ impl PostgresOptions {
 
     fn config(&self) -> Result<(Config, Trust)> {
         let (server, trust) = tls::split(&self.server, |name| std::env::var(name).ok())?;
-        // What is wrong with it is not repeated: it may hold a password.
+        // The cause is not repeated: it may contain a password.
         let wrong = |_| StoreError::Invalid("that is not the address of a PostgreSQL".to_owned());
         let config: Config = server.parse().map_err(wrong)?;
         // A password with a sign of its own would be taken for a part of the host, and be shown.
@@ -65,7 +65,7 @@ impl PostgresOptions {
             let why = "that is not the address of a PostgreSQL: write signs in names and passwords as %40 for @";
             return Err(StoreError::Invalid(why.to_owned()));
         }
-        // However often and in whatever way it was said: whoever is to be trusted is asked.
+        // However often and in whatever form `sslmode` was given, a certificate that must be verified requires TLS.
         if trust != Trust::Anyone && config.get_ssl_mode() != SslMode::Require {
             let why = "the address says whom to trust; with that, sslmode is said once, as verify-full or require";
             return Err(StoreError::Invalid(why.to_owned()));
@@ -74,7 +74,7 @@ impl PostgresOptions {
     }
 }
 
-/// Returns what an address says about one of its hosts.
+/// Returns the settings of one host of an address.
 fn of_host(given: &Config, place: usize) -> Config {
     let mut config = Config::new();
     match given.get_hosts().get(place) {
@@ -116,7 +116,7 @@ fn of_host(given: &Config, place: usize) -> Config {
         .ssl_negotiation(given.get_ssl_negotiation())
         .channel_binding(given.get_channel_binding())
         .connect_timeout(given.get_connect_timeout().copied().unwrap_or(CONNECT))
-        // A host that vanished without a word is noticed, also where nobody waits for an answer.
+        // Keepalives detect a host that disappeared, even while no result is awaited.
         .keepalives_idle(Duration::from_secs(10))
         .tcp_user_timeout(Duration::from_secs(20));
     config

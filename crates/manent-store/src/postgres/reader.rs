@@ -1,4 +1,4 @@
-//! A connection that reads from a server.
+//! Read connection to a server.
 
 use super::client::Client;
 use super::options::PostgresOptions;
@@ -11,7 +11,7 @@ use crate::error::Result;
 use manent_model::DigestKey;
 use std::time::Instant;
 
-/// A connection that reads, with what it remembers.
+/// A read connection with its caches.
 pub(super) struct PostgresReader {
     options: PostgresOptions,
     client: Client,
@@ -46,7 +46,7 @@ impl Reader for PostgresReader {
     ) -> Result<T> {
         let until = Instant::now() + self.options.patience;
         loop {
-            // It may have gone while nobody asked.
+            // The connection may have been closed while it was idle.
             self.client.push();
             if self.client.is_closed() {
                 *self = Self::open_until(&self.options, until)?;

@@ -1,4 +1,4 @@
-//! The system store on a server: tables that only their own role may touch, which in turn sees no rows of tenants.
+//! System store on a server: tables that only their own role may access; that role in turn sees no rows of tenants.
 
 use super::client::Client;
 use super::migrate::{reach, statements};
@@ -13,7 +13,7 @@ const MIGRATIONS: [&str; 1] = [include_str!("system/0001_system.sql")];
 /// The newest schema that this program knows.
 const NEWEST: i64 = MIGRATIONS.len() as i64;
 
-/// Who works with the tables.
+/// The role that accesses the tables.
 const ROLE: &str = "manent_system";
 
 /// A connection that works as the role of the system store.
@@ -68,11 +68,11 @@ fn done(client: &Client) -> Ran<Option<i64>> {
     }
 }
 
-/// Applies what is missing, and returns the version that is then there.
+/// Applies the missing migrations, and returns the resulting version.
 fn apply(client: &Client) -> Ran<i64> {
     let table =
         "create table if not exists system_migration (one bigint primary key check (one = 1), done bigint not null)";
-    // Two that make it at once meet in the catalogue; whoever comes second finds it when it looks again.
+    // Two processes that create it at once collide in the catalogue; the second one finds it when it retries.
     client.run(table).or_else(|_| client.run(table))?;
     client.run("insert into system_migration (one, done) values (1, 0) on conflict do nothing")?;
     // The row is the lock: two programs that start at once follow each other.

@@ -1,8 +1,8 @@
-//! Names the tenant in a statement that was written without one.
+//! SQL rewriter: adds the tenant to a statement that was written without one.
 //!
-//! The statements of `engine/` know no tenants: a file holds one. Here every table gets one. Each place where a statement
-//! reads a table becomes that table's rows of the tenant, which the planner flattens into a condition; what it changes
-//! gets the condition, and what it inserts gets the column. So no statement can forget it.
+//! The statements of `engine/` do not mention tenants, because a SQLite file holds only one. Here every table gets one:
+//! each reference to a table that is read becomes a subquery of the tenant's rows, which the planner flattens into a
+//! condition; updates and deletes get the condition, and inserts get the column. So no statement can forget it.
 
 /// The tables that have rows of tenants.
 pub(super) const TABLES: [&str; 42] = [
@@ -50,7 +50,7 @@ pub(super) const TABLES: [&str; 42] = [
     "vector",
 ];
 
-/// The tables of the index: made again from the others, and in no backup. The cursor is first: whoever fills the index holds it.
+/// The tables of the index: rebuilt from the others, and in no backup. The cursor is first: the indexer locks it.
 pub(super) const INDEX_TABLES: [&str; 7] =
     ["search_cursor", "search_doc", "stat_conversation", "stat_member", "stat_cell", "stat_total", "stat_active"];
 
@@ -100,8 +100,8 @@ pub(super) fn numbered(sql: &str) -> String {
     insertion.replacen(&format!("({tenant}, "), &format!("({tenant}, {no}, "), 1)
 }
 
-/// Returns a statement that does at once what another does for each of many parameters. The other names the tenant
-/// last, and its parameters before have these kinds; each becomes a list.
+/// Batching: returns a statement that does at once what another does for each of many parameter rows. The tenant is the
+/// last parameter of the other one, and those before it have these kinds; each becomes a list.
 pub(super) fn for_all(sql: &str, kinds: &[&str]) -> String {
     let tenant = kinds.len() + 1;
     let each = |token: &str| match token.strip_prefix('$').and_then(|number| number.parse::<usize>().ok()) {
@@ -188,13 +188,13 @@ fn read(tokens: &[&str], tenant: &str) -> String {
     text
 }
 
-/// Names the tenant in an update or a deletion, and in what its condition reads.
+/// Adds the tenant to an update or a delete, and to the tables that its condition reads.
 fn changed(tokens: &[&str], tenant: &str) -> String {
     let top = top_level(tokens);
     let start = top.iter().copied().find(|place| matches!(tokens[*place], "set" | "from")).unwrap_or(0);
     let condition = top.iter().copied().find(|place| *place > start && tokens[*place] == "where");
     let end = top.iter().copied().find(|place| tokens[*place] == "returning").unwrap_or(tokens.len());
-    // The first `from` of a deletion names what is deleted from, not what is read.
+    // The first `from` of a delete names the table that is changed, not one that is read.
     let head = next_word(tokens, start + 1) + 1;
     let begin = tokens[..head].concat();
     match condition {
@@ -232,7 +232,7 @@ fn inserted(tokens: &[&str], tenant: &str) -> String {
     text
 }
 
-/// Returns the places that lie in no brackets; an opening bracket itself lies outside.
+/// Returns the positions outside brackets; an opening bracket itself counts as outside.
 fn top_level(tokens: &[&str]) -> Vec<usize> {
     let mut depth = 0;
     let mut places = Vec::new();

@@ -1,8 +1,8 @@
-//! Encryption on the way to a server, by the settings that libpq has for it.
+//! TLS for server connections, configured by the settings of libpq.
 //!
-//! `sslmode=disable`, `prefer` (where the address says nothing) and `require` mean what they mean there: the last two
-//! encrypt and do not ask who answers. `verify-full`, or the name of a file of certificates in `sslrootcert`, asks; without
-//! such a file the certificates of the system are trusted.
+//! `sslmode=disable`, `prefer` (the default) and `require` mean the same as in libpq: the last two encrypt without
+//! verifying the server. `verify-full`, or a certificate file in `sslrootcert`, verifies it; without such a file the
+//! certificates of the system are trusted.
 
 use crate::error::{Result, StoreError};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -17,16 +17,16 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 /// Whom we let answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trust {
-    /// Whoever answers.
+    /// Any server; its certificate is not verified.
     Anyone,
-    /// Who shows a certificate for the name we asked for, signed by somebody the system trusts.
+    /// A server with a certificate for the requested host name, signed by an authority that the system trusts.
     System,
-    /// The same, signed by somebody in this file.
+    /// The same, signed by an authority in this file.
     File(PathBuf),
 }
 
-/// Splits an address into what the client library understands, and whom we trust. Where it says nothing, the variables
-/// of libpq do.
+/// Splits an address into the part that the client library understands, and the trust settings. Settings missing in the
+/// address are taken from the variables of libpq.
 pub(super) fn split(server: &str, variable: impl Fn(&str) -> Option<String>) -> Result<(String, Trust)> {
     let is_url = server.starts_with("postgres://") || server.starts_with("postgresql://");
     let mut settings: Vec<String> = Vec::new();
@@ -116,7 +116,7 @@ impl Trust {
     }
 }
 
-/// Lets anybody answer who holds the key of the certificate that he shows.
+/// Accepts any certificate, but checks that the server holds its private key.
 #[derive(Debug)]
 struct Unasked(Arc<CryptoProvider>);
 

@@ -1,4 +1,4 @@
-//! The turn of an import: a lock of the server, which goes with the connection that holds it.
+//! Import lock: an advisory lock of the server, released with the connection that holds it.
 
 use super::options::PostgresOptions;
 use super::{Client, reconnect};
@@ -17,7 +17,7 @@ pub(super) async fn wait(options: PostgresOptions) -> Result<Turn> {
     let (answer, answered) = oneshot::channel();
     let (turn, ended) = mpsc::channel::<()>();
     let work = move || match held(&options) {
-        // Whoever asked may be gone; otherwise the connection lasts as long as the turn.
+        // The caller may have gone; otherwise the connection lasts as long as the lock.
         Ok(_client) => {
             if answer.send(Ok(())).is_ok() {
                 let _ = ended.recv();
@@ -31,7 +31,7 @@ pub(super) async fn wait(options: PostgresOptions) -> Result<Turn> {
     Ok(Turn::new(turn))
 }
 
-/// Connects and waits. The lock ends with the connection, so whoever is cut off gives it back.
+/// Connects and waits for the lock. It ends with the connection, so a process that is cut off releases it.
 fn held(options: &PostgresOptions) -> Result<Client> {
     let client = reconnect(options, Instant::now() + options.patience)?.without_hurry();
     let key = IMPORTS.wrapping_add(options.tenant);

@@ -1,7 +1,7 @@
-//! Values as PostgreSQL carries them.
+//! Bound parameters: conversion of values to and from PostgreSQL.
 //!
-//! Its texts cannot hold NUL. NUL is written as two signs, and so is the sign itself, in a way that keeps the order of
-//! texts; both are so rare that no text anybody sees changes.
+//! PostgreSQL texts cannot contain NUL. NUL is escaped as two characters, and so is the escape character itself, in a
+//! way that keeps the order of texts; both are so rare that no real text changes.
 
 use crate::engine::cell::{Cell, Column};
 use bytes::{BufMut, BytesMut};
@@ -10,11 +10,11 @@ use std::error::Error as StdError;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Error, Row};
 
-/// Stands before what replaces a character; the one behind NUL.
+/// The escape character: the code point after NUL, so that escaping keeps the order of texts.
 const SIGN: char = '\u{1}';
-/// What stands behind it for NUL.
+/// Follows the escape character to encode NUL.
 const NUL: char = '\u{1}';
-/// What stands behind it for itself.
+/// Follows the escape character to encode itself.
 const ITSELF: char = '\u{2}';
 
 /// A value on its way.
@@ -58,7 +58,7 @@ impl ToSql for Bound {
     to_sql_checked!();
 }
 
-/// What a parameter of a statement stands for.
+/// The kind of a statement parameter.
 #[derive(Debug)]
 pub(super) enum Parameter {
     One(Bound),

@@ -1,11 +1,12 @@
-//! The writer: one thread for each store that commits whatever waits, many transactions to one commit of the server.
+//! Writer thread with group commit: one thread for each store that commits all waiting transactions in one commit of
+//! the server.
 //!
-//! Whoever writes for a tenant holds its row in `counter`, so commits of a tenant follow each other, also those of
-//! several programs, and positions are in the order of commits. A commit whose answer was lost is looked for in the
-//! journal, under that same lock: then it is known what came of it.
+//! A writer locks the `counter` row of its tenant, so commits of a tenant are serialized across processes, and
+//! positions are in the order of commits. A commit with a lost answer is looked up in the journal, under that same
+//! lock, which resolves its outcome.
 //!
-//! For as long as nobody else writes, a batch of appends reads nothing: it goes to the server whole, with its commit, and
-//! the next one may go behind it before the answer is there. The server refuses it where that one came to nothing.
+//! While no other process writes, a batch of appends reads nothing: it is sent to the server whole, with its commit,
+//! and the next one may be sent before the answer has arrived. The server refuses it if the first one failed.
 
 use super::client::{Client, Commit, Refused};
 use super::migrate::WRITER;
@@ -28,14 +29,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_postgres::error::SqlState;
 
-/// How long a batch may hold the lock before it commits what it has.
+/// Maximum time that a batch holds the lock before it commits.
 const LOCK_MAX: Duration = Duration::from_millis(20);
-/// From so many callers on, a batch waits a moment for those that were answered last.
+/// Number of callers from which on a batch waits a moment for those that were answered last.
 const CROWD: usize = 16;
 /// How long; the round trips of a batch take several times as long.
 const GATHER: Duration = Duration::from_micros(300);
 
-/// Whoever has this row writes.
+/// Locks the row that serializes writers.
 const LOCK: &str = "select next from counter where name = $1 for update";
 
 pub(super) struct Writer {
@@ -43,21 +44,21 @@ pub(super) struct Writer {
     options: PostgresOptions,
     client: Option<Client>,
     caches: Caches,
-    /// The next position after our last commit; another means that somebody else has written.
+    /// The next position after our last commit; a different one means that another process has written.
     expected: Position,
-    /// Who we are. What leaves no position, such as a blob, shows by this that somebody else has written.
+    /// The id of this writer. Writes without a position, such as a blob, are detected as another process's by this id.
     id: i64,
     /// Whether the row of the writer names us.
     is_last: bool,
     /// Whether every transaction gets a savepoint, also those that should refuse before they write.
     careful: bool,
     answers: Answers,
-    /// How many were just answered or wait: so many may come at once.
+    /// Number of callers that were just answered or wait: the expected size of the next batch.
     crowd: usize,
     flight: Option<Flight>,
 }
 
-/// What a batch asked the server to store, and how to find it there.
+/// The changes that a batch sent to the server, and how to find them there.
 struct Work {
     outcomes: Vec<Result<Committed>>,
     first: Position,
@@ -100,7 +101,7 @@ impl Writer {
 
     /// Runs until the queue is closed and empty.
     pub(super) fn run(mut self) {
-        // Old requests cost space, not truth; what fails here is tried again at the next start.
+        // Old answers cost space, but do no harm; a failed cleanup is retried at the next start.
         let forgotten = self.begin(&[]).and_then(|_| forget_requests(self.client()));
         if forgotten.and_then(|()| self.client().run("commit")).is_err() {
             self.roll_back();
@@ -120,11 +121,12 @@ impl Writer {
         }
     }
 
-    /// Does what is next; says whether there may be more.
+    /// Runs the next action; says whether there may be more.
     fn step(&mut self) -> bool {
         let crowd = self.flight.as_ref().map_or(self.crowd, |flight| flight.batch.len());
         if crowd >= CROWD {
-            // Those who were just answered come again; with them the next commit serves all, not half of them.
+            // The callers that were just answered usually send again; with them the next commit serves all, not half of
+            // them.
             self.shared.queue.gather(crowd, GATHER);
         }
         if let Some(flight) = self.flight.take_if(|_| self.shared.queue.waiting() == 0) {
@@ -140,7 +142,8 @@ impl Writer {
         true
     }
 
-    /// Sends a batch off if it needs no answer before; otherwise waits for what is under way, and then for this one.
+    /// Sends a batch without waiting if it reads nothing; otherwise waits for the commits in flight, and then for this
+    /// one.
     fn take(&mut self, mut batch: Vec<Job>) {
         let sent = self.can_assume(&batch).then(|| self.send(&batch));
         let earlier = self.flight.take();
@@ -167,14 +170,14 @@ impl Writer {
     fn send(&mut self, batch: &[Job]) -> Ran<(Work, Commit)> {
         let first = self.begin_assuming(batch)?;
         let work = self.fill(batch, first)?;
-        // What was assumed may be why one is refused.
+        // A wrong assumption may be the cause of the refusal.
         if work.outcomes.iter().any(Result::is_err) {
             return Err(EngineError::WroteAndRefused);
         }
         Ok((work, self.client().send_commit()?))
     }
 
-    /// Waits for what was sent. Where it came to nothing, so did what was sent behind it: both run again, in their order.
+    /// Waits for a commit in flight. If it failed, the batches sent after it failed too: both run again, in order.
     fn land(&mut self, flight: Flight) {
         let first = self.client().landed(flight.commit);
         if first.is_ok() {
@@ -229,7 +232,7 @@ impl Writer {
         }
     }
 
-    /// Runs each transaction of a batch alone, so that all of it can be taken back.
+    /// Runs each transaction of a batch alone, so that all of it can be rolled back.
     fn apart(&mut self, batch: Vec<Job>, error: EngineError) {
         let is_known = self.careful || !matches!(error, EngineError::WroteAndRefused);
         match <[Job; 1]>::try_from(batch) {
@@ -248,7 +251,7 @@ impl Writer {
     /// Connects anew where the connection is gone, for as long as callers may wait.
     fn ensure_open(&mut self, until: Instant) -> Result<()> {
         if let Some(client) = &self.client {
-            // It may have gone while nobody asked.
+            // The connection may have been closed while it was idle.
             client.push();
             if !client.is_closed() {
                 return Ok(());
@@ -256,20 +259,20 @@ impl Writer {
         }
         self.caches.clear();
         self.expected = -1;
-        // What we sent before may still be on its way; its guard does not take us for the one who sent it.
+        // Statements of the old connection may still be in flight; with a new id, their guard fails.
         self.id = random();
         self.is_last = false;
         self.client = Some(reconnect(&self.options, until)?);
         Ok(())
     }
 
-    /// Finds out what came of an earlier try, if there was one; then tries.
+    /// Resolves the outcome of an earlier attempt, if there was one; then tries.
     fn attempt(&mut self, batch: &[Job], earlier: Option<Work>) -> std::result::Result<Work, Ended> {
         let Some(work) = earlier else { return self.together(batch) };
         match self.was_stored(&work) {
             Ok(Some(true)) => Ok(work),
             Ok(Some(false)) => self.together(batch),
-            // It is there in part, or left no row, or others have changed it since: nobody can tell.
+            // It is stored in part, or left no row, or was changed since: the outcome cannot be resolved.
             Ok(None) => {
                 let outcomes = work.outcomes.iter().map(|_| Err(StoreError::OutcomeUnknown)).collect();
                 Ok(Work { outcomes, ..work })
@@ -284,13 +287,14 @@ impl Writer {
         let sql = "select pos, digest from journal where pos >= $1 and pos < $2 order by pos";
         let found: Vec<(Position, Digest)> =
             rows(self.client(), sql, (work.first, work.next), |row| Ok((row.get(0)?, Digest(row.get(1)?))))?;
-        // What is still on its way to the server finds somebody else here: what was looked at stays as it is.
+        // Statements in flight find another writer id here and fail: the checked state stays as it is.
         execute(self.client(), "update counter set next = $1 where name = $2", (self.id, WRITER))?;
-        // Not a rollback: the commit waits for the followers, as the lost one should have. What was read is then theirs.
+        // Not a rollback: the commit waits for the standbys, as the lost one should have. What was read is then
+        // replicated too.
         self.client().run("commit")?;
         Ok(match (found.first(), work.rows.first()) {
             _ if next <= work.first => Some(false),
-            // What it changed has no row, and others may have changed it since.
+            // Its changes have no journal row, and others may have changed the rows since.
             (_, None) => None,
             _ if found == work.rows => Some(true),
             (Some(found), Some(ours)) if found.1 != ours.1 => Some(false),
@@ -357,7 +361,7 @@ impl Writer {
         self.client.as_ref().expect("ensure_open came before")
     }
 
-    /// Takes the row of the journal and returns the next free position. What the batch reads is asked for behind it.
+    /// Locks the journal counter and returns the next free position. Prefetches of the batch are sent behind it.
     fn begin(&mut self, batch: &[Job]) -> Ran<Position> {
         let look = "select next from counter where name = $1";
         let work = |client: &Client, caches: &Caches| {
@@ -387,14 +391,14 @@ impl Writer {
         }
     }
 
-    /// Says whether a batch can go to the server whole: what it would read is what we wrote last.
+    /// Says whether a batch can be sent whole: everything that it would read is cached from our last writes.
     fn can_assume(&self, batch: &[Job]) -> bool {
         let run = known_run(batch);
         let wrote_last = self.is_last && self.expected > 0;
         wrote_last && run.len() == batch.len() && ahead::is_known(&self.caches, &run)
     }
 
-    /// Begins without waiting. Where somebody else has written since, the server refuses all that comes behind.
+    /// Begins without waiting. If another process has written since, the server refuses all statements that follow.
     fn begin_assuming(&mut self, batch: &[Job]) -> Ran<Position> {
         let guard = "select cast(case count(*) when 2 then '2' else 'somebody else has written' end as bigint)
              from counter
@@ -453,7 +457,7 @@ impl Writer {
                 Ok(committed)
             }
             Err(Fault::Refused(error)) if guarded => {
-                // Whether the server took what is taken back now has to be known first: an error in it ends the batch.
+                // The result of the statements to roll back has to be known first: an error in them ends the batch.
                 match client.changes() == changes_before {
                     true => {
                         client.send_plain("rollback to one")?;
@@ -480,7 +484,7 @@ fn random() -> i64 {
     i64::from_le_bytes(bytes)
 }
 
-/// Returns the transactions at the start of a batch of which it is known what they will read.
+/// Returns the transactions at the start of a batch whose reads are all cached.
 fn known_run(batch: &[Job]) -> Vec<&Prepared> {
     batch.iter().map(|job| &job.prepared).take_while(|prepared| appends_only(prepared)).collect()
 }
@@ -495,7 +499,7 @@ fn is_conflict(error: &EngineError) -> bool {
     matches!(error.code(), Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED))
 }
 
-/// Tells everybody why the server was not reached.
+/// Answers all callers with the reason why the server is unavailable.
 fn unreached(batch: Vec<Job>, error: StoreError, perhaps_stored: bool) {
     let mut error = Some(error);
     for job in batch {

@@ -1,4 +1,4 @@
-//! Backups: written, restored, checked and compared before anybody calls them done.
+//! Backups: copied, restored, verified and compared before they count as done.
 
 use super::connection::{SqliteOptions, failed, make_private, open_first, open_reader, sync_folder};
 use super::migrate::NEWEST;
@@ -38,7 +38,7 @@ pub(super) fn backup(options: &SqliteOptions, to: &Path) -> Result<BackupReport>
     let source = open_reader(options)?;
     let sql = |error| failed(doing, error);
     // Counted first, copied after: the copy holds at least what was acknowledged before it began. It is the one read
-    // that may last, since a copy of one moment needs that moment to stand still.
+    // that may last, since a consistent copy needs one snapshot.
     source.pragma_update(None, "query_only", false).map_err(sql)?;
     let before = counts(&source).map_err(sql)?;
     make_private(&partial).map_err(io)?;
@@ -47,11 +47,12 @@ pub(super) fn backup(options: &SqliteOptions, to: &Path) -> Result<BackupReport>
         source.execute("vacuum into $1", [target]).map_err(sql)?;
         drop(source);
         std::fs::File::open(&partial).and_then(|file| file.sync_all()).map_err(io)?;
-        // Restoring is copying the file back; what is checked is that copy.
+        // Restoring is copying the file back; the check runs on that copy.
         std::fs::copy(&partial, &restored).map_err(io)?;
         files.push(&restored);
         let report = check(&restored, &before)?;
-        // Whoever erases removes what a backup is made from and into; one that was made from it nevertheless is too old.
+        // An erasure removes the source and the target of a running backup; a backup that was made from it nevertheless
+        // is too old.
         options.path.metadata().map_err(io)?;
         std::fs::rename(&partial, to).map_err(io)?;
         sync_folder(to).map_err(io)?;
@@ -71,8 +72,8 @@ pub(super) fn backup(options: &SqliteOptions, to: &Path) -> Result<BackupReport>
     outcome
 }
 
-/// Tells a backup that was cut off from one that failed: a file that was there is gone. Whoever erases something removes the files
-/// of backups that are under way, because it is in them.
+/// Distinguishes a backup that was cut off from one that failed: one of its files has disappeared. An erasure removes
+/// the files of running backups, because they contain the erased data.
 pub(super) fn or_cut_off<T>(outcome: Result<T>, files: &[&PathBuf], to: &Path) -> Result<T> {
     match outcome {
         Err(StoreError::Engine { .. }) if files.iter().any(|file| !file.exists()) && !to.exists() => {
@@ -82,7 +83,7 @@ pub(super) fn or_cut_off<T>(outcome: Result<T>, files: &[&PathBuf], to: &Path) -
     }
 }
 
-/// Backs up what `fill` puts into an empty file: the rows of another engine.
+/// Backs up the rows that `fill` writes into an empty file: those of another engine.
 pub(crate) fn backup_of_copy(to: &Path, fill: impl FnOnce(&Connection) -> Result<()>) -> Result<BackupReport> {
     let options = SqliteOptions::new(beside(to, ".copying"));
     let forget = || {
@@ -103,7 +104,7 @@ pub(crate) fn open_copy(path: &Path) -> Result<Connection> {
     open_reader(&SqliteOptions::new(path))
 }
 
-/// Verifies a restored copy and compares it with what the store had when the copy began.
+/// Verifies a restored copy and compares it with the counts of the store when the copy began.
 fn check(restored: &Path, before: &Counts) -> Result<Counts> {
     let connection = open_reader(&SqliteOptions::new(restored))?;
     let found = counts(&connection).map_err(|error| failed("checking a backup", error))?;
@@ -134,7 +135,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let to = folder.path().join("manent-1.backup");
         let (source, partial) = (beside(&to, ".copying"), beside(&to, ".partial"));
-        // Whoever erases has looked before there was anything but the source.
+        // The erasure has looked before there was any file but the source.
         let (done, is_done) = (Arc::new(AtomicBool::new(false)), Ordering::SeqCst);
         let seen = done.clone();
         let eraser = std::thread::spawn(move || {

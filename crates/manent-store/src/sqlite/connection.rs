@@ -1,4 +1,4 @@
-//! Connections: how a file is opened, and the settings that keep what was promised.
+//! Opening of connections, and the settings that durability depends on.
 
 use super::migrate;
 use crate::engine::connection::EngineError;
@@ -18,34 +18,34 @@ pub(super) const APPLICATION_ID: i64 = 0x6D61_6E45;
 /// Twice SQLite's default: a page of messages takes half the reads, and less of each page stays empty.
 pub(super) const PAGE_BYTES: u32 = 8_192;
 
-/// How much of a file a connection remembers unless somebody says otherwise.
+/// Page cache of a connection unless the options say otherwise.
 pub(super) const CACHE_KIB: u32 = 32 << 10;
 
 /// How long a writer waits for other processes.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
 
-/// When a commit is called durable.
+/// Durability of acknowledged commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// On disk before it is answered.
+    /// Synced to disk before it is acknowledged.
     #[default]
     Full,
-    /// A power cut may take the last commits. For tests that show what that means; never the default.
+    /// A power cut may lose the last commits. For tests that demonstrate this; never the default.
     Relaxed,
 }
 
-/// How a SQLite store is opened.
+/// Options of a SQLite store.
 #[derive(Debug, Clone)]
 pub struct SqliteOptions {
     /// The file.
     pub path: PathBuf,
-    /// When a commit is called durable.
+    /// Durability of acknowledged commits.
     pub durability: Durability,
     /// Another SQLite VFS than the default, by name.
     pub vfs: Option<String>,
-    /// How many reads are under way at a time.
+    /// Maximum number of concurrent reads.
     pub readers: usize,
-    /// How many pages the WAL may hold before it is copied into the file.
+    /// Number of WAL pages from which it is checkpointed.
     pub checkpoint_pages: u32,
     /// Grow the WAL once, by writing zeros, when the file sees real traffic.
     pub grow_wal: bool,
@@ -149,7 +149,7 @@ pub(super) fn open_first(options: &SqliteOptions, schema: i64) -> Result<Connect
     check_library()?;
     refuse_foreign(options)?;
     if options.vfs.is_none() {
-        // What fails here fails again below, where it is said why.
+        // A failure here repeats below, where it is reported.
         let _ = make_private(&options.path);
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
@@ -196,7 +196,7 @@ pub(super) fn open_again(options: &SqliteOptions) -> Result<Connection> {
     Ok(connection)
 }
 
-/// What a file that is not there means.
+/// What to do if the file does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
     /// There is none to open.
@@ -205,7 +205,7 @@ pub(super) enum Missing {
     IsMade,
 }
 
-/// Opens the index beside a file: it can be made again, so it need not be synced before anybody is answered.
+/// Opens the index beside a file: it can be rebuilt, so it need not be synced before commits are acknowledged.
 pub(super) fn open_index(path: &Path, missing: Missing) -> rusqlite::Result<Connection> {
     let flags = match missing {
         Missing::IsNone => OpenFlags::SQLITE_OPEN_READ_WRITE,
@@ -229,7 +229,7 @@ pub(super) fn user_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("select user_version from pragma_user_version", [], |row| row.get(0))
 }
 
-/// Looks at the file without being able to change it, so that what is refused stays as it was.
+/// Inspects the file read-only, so that a refused file stays unchanged.
 fn refuse_foreign(options: &SqliteOptions) -> Result<()> {
     let not_ours = || StoreError::NotOurs { path: options.path.display().to_string() };
     match std::fs::metadata(&options.path) {
@@ -280,12 +280,12 @@ fn needs_rollback(error: &rusqlite::Error) -> bool {
     code == Some(rusqlite::ffi::SQLITE_READONLY_ROLLBACK)
 }
 
-/// Turns an engine error into what the caller can do about it.
+/// Converts an engine error into a [`StoreError`].
 pub(super) fn failed(doing: &'static str, error: impl Into<EngineError>) -> StoreError {
     error.into().said(doing)
 }
 
-/// Turns an error of SQLite into what the caller can do about it.
+/// Converts an error of SQLite into a [`StoreError`].
 pub(crate) fn said(doing: &'static str, error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::DiskFull,
@@ -295,7 +295,7 @@ pub(crate) fn said(doing: &'static str, error: rusqlite::Error) -> StoreError {
     }
 }
 
-/// Makes an empty file that only its owner can read: conversations are private. SQLite gives the files that it keeps
+/// Creates an empty file that only its owner can read: conversations are private. SQLite gives the files that it keeps
 /// beside this one the same permissions. A file that exists is not even opened, which would drop locks on it.
 pub(super) fn make_private(path: &Path) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();

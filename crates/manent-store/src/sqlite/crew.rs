@@ -1,7 +1,8 @@
-//! The crew: a fixed set of threads, and a bounded number of connections, for any number of stores.
+//! Store runtime: a fixed thread pool and a bounded number of connections, shared by any number of stores.
 //!
-//! Each kind of thread has its list of stores that wait for it. A store is at most once on a list, has one batch, one read or
-//! one round done for it, and goes to the end: so nobody's work keeps another's waiting for longer than the turns before it.
+//! Each kind of thread has a fair scheduler over the stores with work. A store is queued at most once, has one batch,
+//! one read or one round done, and goes to the end of the queue: so no store blocks another for longer than one turn of
+//! each store before it.
 
 use super::connection::{CACHE_KIB, SqliteOptions};
 use super::member::Member;
@@ -21,16 +22,16 @@ use std::time::{Duration, Instant};
 /// The number of a store that has not joined yet.
 pub(super) const NOBODY: u64 = 0;
 
-/// How large a crew is.
+/// Size limits of a crew.
 #[derive(Debug, Clone)]
 pub struct CrewOptions {
-    /// How many threads write: so many files are synced at a time.
+    /// Number of writer threads: the maximum number of files that are synced at a time.
     pub writers: usize,
     /// How many threads read. A store is read by at most [`SqliteOptions::readers`] of them at a time.
     pub readers: usize,
     /// How many connections the stores may have open together; never fewer than the threads use at a time.
     pub connections_max: usize,
-    /// How long a connection that nobody uses stays open.
+    /// How long an unused connection stays open.
     pub idle_max: Duration,
     /// How much of a file each connection may remember.
     pub cache_kib: u32,
@@ -43,7 +44,7 @@ impl Default for CrewOptions {
 }
 
 impl CrewOptions {
-    /// Returns what a store has that shares its crew with nobody: what it opens stays open.
+    /// Returns the options of a store with a crew of its own: connections that it opens stay open.
     pub(super) fn for_one(options: &SqliteOptions) -> Self {
         Self {
             writers: 1,
@@ -54,8 +55,8 @@ impl CrewOptions {
         }
     }
 
-    /// A writer and a reader may need the file and its index, and so does the one that fills it; one more looks at files of
-    /// which nothing is open, and one copies WALs.
+    /// A writer and a reader may need the file and its index, and so does the indexer; one more connection polls files
+    /// without open connections, and one checkpoints WALs.
     fn least(&self) -> usize {
         2 * (self.writers.max(1) + self.readers.max(1)) + 4
     }
@@ -67,7 +68,7 @@ pub struct Crew {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// What the threads share.
+/// State shared by the threads.
 pub(super) struct Shared {
     pub writers: Turns<Member>,
     pub readers: Turns<Member>,
@@ -100,7 +101,7 @@ impl Crew {
             members: Mutex::default(),
             numbers: AtomicU64::new(NOBODY + 1),
         });
-        // What was started before a failure ends when this is dropped.
+        // Threads that were started before a failure end when this is dropped.
         let crew = Self { shared, threads: Mutex::default() };
         for _ in 0..options.writers.max(1) {
             crew.spawn("manent-writer", |crew| {
@@ -155,20 +156,20 @@ impl Drop for Crew {
     }
 }
 
-/// The life of a thread that does one thing for a store at a time.
+/// The main loop of a thread that runs one turn of a store at a time.
 fn serve<T>(turns: &Turns<T>, turn: impl Fn(&Arc<T>) -> Again) {
     let mut last = None;
     while let Some((number, member)) = turns.next(last) {
-        // Whatever happens in the work for one store, the others need this thread.
+        // A panic in the work for one store must not end the thread that the others need.
         let again = catch_unwind(AssertUnwindSafe(|| turn(&member)));
         last = Some((number, again.unwrap_or(Again::After(AFTER_PANIC))));
     }
 }
 
-/// Something that always goes wrong is not tried all the time.
+/// Backoff for work that fails repeatedly.
 const AFTER_PANIC: Duration = Duration::from_secs(1);
 
-/// The life of a thread that reads. Its turn is to pick a read: others may read the same store meanwhile.
+/// The main loop of a reader thread. Its turn only picks a read: other threads may read the same store meanwhile.
 fn read(crew: &Shared) {
     while let Some((number, member)) = crew.readers.next(None) {
         let next = member.reads.next();
@@ -189,7 +190,7 @@ impl Shared {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Lets everybody work for a store.
+    /// Adds a store to all schedulers.
     pub(super) fn join(&self, member: &Arc<Member>) {
         let number = member.number;
         self.members().insert(number, member.clone());
@@ -209,7 +210,7 @@ impl Shared {
         self.members().remove(&number);
     }
 
-    /// Takes room for a connection of a store. Where there is none, connections of others that lie idle are closed.
+    /// Acquires a connection permit for a store. If none is free, idle connections of other stores are closed.
     pub(super) fn slot(&self, number: u64, connections: &Arc<AtomicUsize>) -> Slot {
         loop {
             if let Some(slot) = self.room.take(connections) {
@@ -221,13 +222,14 @@ impl Shared {
         }
     }
 
-    /// Sets what the crew settles for every connection.
+    /// Applies the settings of the crew to a connection.
     pub(super) fn settle(&self, connection: &Connection) -> rusqlite::Result<()> {
         connection.pragma_update(None, "cache_size", -i64::from(self.cache_kib))
     }
 
-    /// Closes what lies idle longest, a whole store at a time: SQLite keeps the file itself open for as long as anything
-    /// of that store is. That of the store that needs the room comes last. Says whether there was anything.
+    /// Closes the connections that have been idle longest, a whole store at a time: SQLite keeps the file itself open
+    /// for as long as any connection of that store is. Those of the store that needs the connection come last. Says
+    /// whether there were any.
     fn close_longest_idle(&self, needed_by: u64) -> bool {
         let members = self.members();
         let idle = members.values().filter_map(|member| Some((member.idle_since()?, member)));
@@ -255,7 +257,7 @@ mod tests {
             turns.ask(number);
         }
         turns.close();
-        // It ends when everybody has left, and so everybody had a turn; the one that panicked had a second.
+        // The loop ends when all members have left, and so all of them had a turn; the one that panicked had a second.
         let tries = AtomicUsize::new(0);
         serve(&turns, |number| {
             if **number == 1 && tries.fetch_add(1, Ordering::Relaxed) == 0 {

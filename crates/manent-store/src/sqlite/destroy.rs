@@ -1,4 +1,4 @@
-//! Destroying a store: the file goes, and whatever lies beside it under its name.
+//! Deletion of a store: removes the file, and all files beside it under its name.
 
 use super::connection::{SqliteOptions, open_reader, sync_folder};
 use crate::destroyed::Destroyed;
@@ -7,15 +7,16 @@ use crate::error::{Result, StoreError};
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Counts what a file holds, and removes it.
+/// Counts the contents of a file, and removes it.
 pub(super) fn destroy(path: &Path) -> Result<Destroyed> {
     let mut gone = Destroyed::default();
     if path.exists() {
-        // The counts are for the receipt. A file that cannot be read goes all the same.
+        // The counts are for the receipt. A file that cannot be read is removed all the same.
         (gone.conversations, gone.messages) = counted(path).unwrap_or_default();
     }
     let failed = |error| StoreError::engine("removing a store", error);
-    // The store goes before the rest: whoever still makes something beside it looks afterwards whether it is there.
+    // The store is removed before the rest: a process that still creates a file beside it checks afterwards whether the
+    // store exists.
     gone.remove_file(path).map_err(failed)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let listed = match std::fs::read_dir(folder) {
@@ -35,7 +36,7 @@ pub(super) fn destroy(path: &Path) -> Result<Destroyed> {
     Ok(gone)
 }
 
-/// Says whether a file is the store, or belongs to it: its WAL, its index, what was copied before a migration.
+/// Says whether a file is the store, or belongs to it: its WAL, its index, its copy from before a migration.
 fn is_of(store: &Path, other: &Path) -> bool {
     let name = |path: &Path| path.file_name().map(|name| name.as_encoded_bytes().to_vec()).unwrap_or_default();
     let (store, other) = (name(store), name(other));

@@ -1,4 +1,4 @@
-//! Doctor: versions, settings, sizes.
+//! Doctor: reports versions, settings and sizes of a store.
 
 use super::connection::{SqliteOptions, failed, open_reader, user_version};
 use super::reserve::SUFFIX;

@@ -1,4 +1,4 @@
-//! The indexer: fills the indexes from the journals, a batch each turn, behind everybody else.
+//! Indexer: fills the indexes from the journals, one batch per turn, at the lowest priority.
 
 use super::index::{Index, Making, throw_away};
 use super::member::Member;
@@ -18,29 +18,29 @@ use rusqlite::Connection;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// So many messages of a list are indexed in one commit: while others come, and while none do.
+/// Number of pending messages that are indexed in one commit: while new documents arrive, and while none do.
 const BATCH: i64 = 500;
 const BATCH_ALONE: i64 = 4_000;
 
 /// More than this is listed at once when an import runs: it is sorted when that pauses.
 const IMPORTED: usize = 100;
 
-/// A run is made of what waits when it is more than this, even if an import goes on.
+/// Number of pending documents from which a segment is built, even during an import.
 const LISTED_MAX: i64 = 200_000;
 
 /// A round with less than this was soon over: it pays to let more come together.
 const SMALL: usize = 1_000;
 
-/// What a store keeps for its index from one turn to the next.
+/// Indexer state of a store between turns.
 #[derive(Default)]
 pub(super) struct Held {
     work: Option<Work>,
-    /// Since when nobody has used it.
+    /// Since when it is unused.
     idle_since: Option<Instant>,
 }
 
 impl Held {
-    /// Since when the index lies idle, if it is open.
+    /// Since when the index is idle, if it is open.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         self.idle_since.filter(|_| self.work.is_some())
     }
@@ -61,12 +61,13 @@ pub(super) fn turn(member: &Arc<Member>) -> Again {
         let visited = member.visit(Visit::Stays, |file| {
             let mut now = match work.take() {
                 Some(work) => work,
-                // A file that was destroyed may still be open here; what was in it must not come back.
+                // A destroyed file may still be open here; its content must not be indexed again.
                 None if !options.path.exists() => return Err(StoreError::Closed),
                 None => {
                     let slot = member.slot();
                     let index = Index::open(options)?;
-                    // Whoever destroys it removes the file first and then what lies beside it; the index may have come after that.
+                    // A deletion removes the store first and then the files beside it; the index may have been created
+                    // after that.
                     if !options.path.exists() {
                         drop(index);
                         throw_away(options);
@@ -80,7 +81,7 @@ pub(super) fn turn(member: &Arc<Member>) -> Again {
                     work = Some(now);
                     Ok(round)
                 }
-                // Opening a damaged file again helps nobody; the index is made anew instead.
+                // Reopening a damaged file does not help; the index is rebuilt instead.
                 Err(Fault::Engine(error)) if error.is_damage() => {
                     drop(now);
                     throw_away(options);
@@ -98,7 +99,7 @@ pub(super) fn turn(member: &Arc<Member>) -> Again {
     again
 }
 
-/// Lets everybody else go first, where a thread can have a rank of its own.
+/// Lowers the priority of the thread, where the platform supports it.
 pub(super) fn stand_back() {
     #[cfg(target_os = "linux")]
     {
@@ -137,8 +138,8 @@ impl Work {
             index.tidy(true);
             return Ok(Round::Idle(cursor.position));
         }
-        // The lock first and the look after it: whoever destroys something takes it out of the index before, and what was
-        // seen earlier than that would bring it back.
+        // Lock first, then read: a deletion removes its rows from the index first, and a document that was read before
+        // that would be added again.
         index.begin()?;
         begin_reading(file.into())?;
         let Seen { cursor, mut feed, unsure, stays_empty, .. } = Seen::look(&reading, index, anew)?;
@@ -173,9 +174,9 @@ impl Work {
     }
 }
 
-/// What there is to do.
+/// The pending work.
 struct Seen {
-    /// Where the index stands; none if it has to be made anew.
+    /// The cursor of the index; none if it has to be rebuilt.
     cursor: Option<Cursor>,
     feed: Option<Feed>,
     has_work: bool,
@@ -201,8 +202,8 @@ impl Seen {
     }
 }
 
-/// Takes in what came: what goes on a run in its order at once, the rest by way of a list that is sorted by time. Returns
-/// how many are listed.
+/// Indexes the changes of a batch: documents in order are appended to a segment at once, the rest are added to the
+/// pending list. Returns how many are pending.
 fn take_in(reading: &mut Reading<'_>, index: &Index, feed: &Feed) -> Outcome<usize> {
     let mut entries = feed::entries(reading, &feed.messages)?;
     for no in &feed.conversations {
@@ -235,7 +236,7 @@ fn take_in(reading: &mut Reading<'_>, index: &Index, feed: &Feed) -> Outcome<usi
     Ok(listed.len())
 }
 
-/// What a conversation or a fold is sorted by; one that is gone leaves the list at its start.
+/// The sort key of a conversation or a fold; a deleted one sorts first, so that it leaves the list at once.
 fn entry_of(reading: &mut Reading<'_>, key: DocKey) -> Outcome<Entry> {
     let doc = match key.kind() {
         DocKind::Conversation => docs::of_conversation(reading, key.no())?,
@@ -244,14 +245,15 @@ fn entry_of(reading: &mut Reading<'_>, key: DocKey) -> Outcome<Entry> {
     Ok(doc.map_or(Entry { at: i64::MIN, arrival: 0, key }, |doc| doc.entry))
 }
 
-/// Indexes the oldest of what is listed.
+/// Indexes the oldest pending documents.
 fn catch_up(reading: &mut Reading<'_>, index: &Index, many: i64) -> Outcome<()> {
     let Making::Next { entries, again } = index.making(many)? else { return Ok(()) };
     let mut all = Vec::new();
     for entry in &entries {
         match (again, entry.key.kind()) {
             (false, _) => all.extend(docs_of(reading, index, entry.key)?),
-            // What changes comes as it was indexed; if it changed since, it comes by itself.
+            // A changed object is added with the tokens that were indexed last; if it changed since, the change feed
+            // brings it again.
             (true, DocKind::Conversation) => {
                 all.extend(index.kept(entry.key)?.map(|tokens| Doc { entry: *entry, tokens }));
             }
@@ -278,7 +280,7 @@ fn docs_of(reading: &mut Reading<'_>, index: &Index, key: DocKey) -> Outcome<Vec
     })
 }
 
-/// Looks again at what was taken out for a deletion: where that did not come to pass, it comes back.
+/// Rechecks the entries that were removed for a deletion: where it did not commit, they are indexed again.
 fn make_sure(reading: &mut Reading<'_>, index: &Index, unsure: Vec<DocKey>) -> Outcome<()> {
     for key in unsure {
         index.be_sure(key)?;

@@ -1,5 +1,5 @@
-//! The keeper: copies WALs into their files, closes what nobody uses, and sees stores off that are closed. Whatever of that
-//! takes long keeps no writer and no reader waiting.
+//! Maintenance worker: checkpoints WALs, closes idle connections, and finishes the closing of stores, so that none of
+//! this delays a writer or a reader.
 
 use super::connection::failed;
 use super::member::Member;
@@ -9,15 +9,15 @@ use crate::engine::turns::Again;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often it looks for idle connections of a store that has any: within the time after which they are closed, but not
-/// all the time.
+/// How often it looks for idle connections of a store that has any: within the time after which they are closed, but
+/// not all the time.
 const LOOK_MIN: Duration = Duration::from_millis(10);
 const LOOK_MAX: Duration = Duration::from_secs(15);
 
 /// One turn for a store; says when it wants another.
 pub(super) fn turn(member: &Arc<Member>) -> Again {
     if member.takes_copy() {
-        // What fails here is tried again when the WAL has grown; the writer reports what matters.
+        // A failure is retried when the WAL has grown; the writer reports errors that matter.
         let _ = member.visit(Visit::Ends, |reader| {
             wal::copy(reader.connection()?).map_err(|error| failed("copying the WAL", error))
         });

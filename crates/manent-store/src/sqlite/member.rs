@@ -1,4 +1,4 @@
-//! A member of a crew: one store, what waits for it, and what is open for it.
+//! A member of a crew: one open store with its queues, connection pools and flags.
 
 use super::connection::{SqliteOptions, failed, open_first};
 use super::crew::{NOBODY, Shared};
@@ -87,12 +87,12 @@ impl Member {
         Ok(member)
     }
 
-    /// What its writer works with; waits while it does.
+    /// Locks the writer state; waits while the writer runs.
     pub(super) fn writer(&self) -> MutexGuard<'_, writer::Held> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What its indexer works with; waits while it does.
+    /// Locks the indexer state; waits while the indexer runs.
     pub(super) fn index(&self) -> MutexGuard<'_, indexer::Held> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -134,10 +134,10 @@ impl Member {
         slot
     }
 
-    /// Settles what a connection may use, and makes sure that it is to the file that was opened first.
+    /// Applies the settings of a connection, and verifies that it is to the file that was opened first.
     ///
-    /// While a store has no connection, somebody may put another file in its place. Its rows have other digests, and ours
-    /// would spoil them.
+    /// While a store has no connection, its file may be replaced by another. That one's rows have other digests, and
+    /// our writes would corrupt it.
     pub(super) fn look_over(&self, connection: &Connection) -> Result<()> {
         let doing = "opening the file again";
         let found = digest_key(connection).map_err(|error| failed(doing, error))?;
@@ -152,8 +152,8 @@ impl Member {
         SqliteReader::open(self, self.slot())
     }
 
-    /// Uses a connection that reads for a moment, unless they are being closed. One that ends with the visit takes no room
-    /// from others.
+    /// Uses a connection that reads for a moment, unless they are being closed. One that ends with the visit takes no
+    /// room from others.
     pub(super) fn visit<T>(
         self: &Arc<Self>,
         end: Visit,
@@ -166,7 +166,7 @@ impl Member {
         self.reads.visit(end, || SqliteReader::open(self, slot()), visit)
     }
 
-    /// Looks at the file for a moment: with the connection of the writer while nobody writes, or else with one that reads.
+    /// Runs a short read on the file: with the connection of the writer while that is unused, or else with a reader.
     pub(super) fn look<T>(self: &Arc<Self>, look: impl FnOnce(&Connection) -> Result<T>) -> Option<Result<T>> {
         let writer = try_lock(&self.writer);
         match writer.as_ref().and_then(|held| held.connection()) {
@@ -178,7 +178,7 @@ impl Member {
         }
     }
 
-    /// Says whether anybody has used it lately, or follows it.
+    /// Says whether it was used recently, or is followed.
     pub(super) fn is_in_use(&self) -> bool {
         self.has_connections() || self.position.is_watched()
     }
@@ -187,8 +187,7 @@ impl Member {
         self.connections.load(Ordering::Relaxed) > 0
     }
 
-    /// Since when all that is open lies idle; if something of it is in use, it is as if it were now. None if nothing can be
-    /// closed.
+    /// Since when all open connections are idle; if one is in use, the current time. None if nothing can be closed.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         if !self.has_connections() {
             return None;
@@ -201,8 +200,8 @@ impl Member {
         Some(if is_busy { Instant::now() } else { last })
     }
 
-    /// Closes what has been idle since before a moment. The last connection to a file copies its WAL, which takes a while,
-    /// so each is first taken away from where others look for it.
+    /// Closes connections that have been idle since before a moment. Closing the last connection to a file checkpoints
+    /// its WAL, which takes a while, so each connection is first removed from its pool.
     pub(super) fn close_idle(&self, before: Instant) {
         self.reads.close_idle(before);
         let index = try_lock(&self.index).filter(|held| held.idle_since().is_some_and(|since| since < before));
@@ -211,7 +210,8 @@ impl Member {
         drop(writer.and_then(|mut held| held.let_go()));
     }
 
-    /// Accepts no more. What was accepted is finished, then every connection is closed; the answer comes after that.
+    /// Closes the store to new requests. Accepted ones are finished, then every connection is closed; the answer comes
+    /// after that.
     pub(super) fn close(&self) -> oneshot::Receiver<()> {
         let (ended, answer) = oneshot::channel();
         *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
@@ -246,7 +246,7 @@ impl Member {
         crew.room.wait_for_none(&self.connections);
         self.position.close();
         if let Some(ended) = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // Whoever wanted to know may have gone.
+            // The caller may have gone.
             let _ = ended.send(());
         }
         Some(Again::Never)
@@ -263,7 +263,7 @@ pub(super) fn last_position(connection: &Connection) -> Ran<Position> {
     Ok(maybe(connection, sql, (), |row| row.get(0))?.unwrap_or(0))
 }
 
-/// Locks what nobody uses.
+/// Locks a mutex if it is free.
 fn try_lock<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match lock.try_lock() {
         Ok(guard) => Some(guard),

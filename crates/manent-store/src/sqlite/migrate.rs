@@ -1,4 +1,4 @@
-//! Migrations: each has a number and a name, happens once, whole or not at all, and never changes after it has landed.
+//! Schema migrations: numbered, named, applied once and atomically, and never edited after they have landed.
 
 use super::connection::{APPLICATION_ID, SqliteOptions, failed, make_private, sync_folder, user_version};
 use crate::engine::apply::stream;
@@ -28,7 +28,7 @@ pub(super) const MIGRATIONS: [Migration; 12] = [
     Migration { number: 12, sql: include_str!("migrations/0012_active_days.sql") },
 ];
 
-/// What these make is filled with what conversations and the journal say, which no statement can read.
+/// These migrations create tables whose back-fill decodes conversations and the journal, which SQL alone cannot do.
 const PARTICIPANTS: i64 = 7;
 const WRITERS: i64 = 8;
 const STREAMS: i64 = 9;

@@ -1,9 +1,9 @@
-//! The SQLite engine: the embedded default.
+//! The SQLite engine, the embedded default: one file per store, served by a shared thread pool.
 //!
-//! A store is a file. Who works for it is a [`Crew`]: a few threads that write, a few that read, a keeper that copies WALs
-//! and closes what nobody uses, a watcher that notices what other processes commit, and an indexer. Stores share a crew, or
-//! have one each; they take turns, a batch or a read at a time, and together have no more connections open than the crew
-//! allows. A store that nobody uses has none. The modules, in reading order:
+//! A store is a file. Its work is done by a [`Crew`]: a few writer threads, a few reader threads, a keeper that
+//! checkpoints WALs and closes idle connections, a watcher that detects commits of other processes, and an indexer.
+//! Stores share a crew, or have one each; they take turns, a batch or a read at a time, and together have no more
+//! connections open than the crew allows. An unused store has none. The modules, in reading order:
 
 mod connection;
 mod migrate;
@@ -70,17 +70,17 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens a file, or makes it, with a crew of its own that ends with the store.
+    /// Opens or creates a file, with a crew of its own that ends with the store.
     pub fn open(options: SqliteOptions) -> Result<Self> {
         Self::open_at(options, migrate::NEWEST)
     }
 
-    /// Opens a file, or makes it, and lets a crew work for it.
+    /// Opens or creates a file, served by a shared crew.
     pub fn open_in(crew: &Arc<Crew>, options: SqliteOptions) -> Result<Self> {
         Self::open_in_at(crew, options, migrate::NEWEST)
     }
 
-    /// Opens a file as an older program would have, to test what becomes of it.
+    /// Opens a file with an older schema, to test its migration.
     #[doc(hidden)]
     pub fn open_at(options: SqliteOptions, schema: i64) -> Result<Self> {
         Self::open_in_at(&Crew::start(CrewOptions::for_one(&options))?, options, schema)
@@ -93,13 +93,13 @@ impl SqliteStore {
         Ok(Self { member, waiting, position, crew: Mutex::new(Some(crew.clone())) })
     }
 
-    /// Removes a file and whatever lies beside it under its name. Nobody may use its store meanwhile.
+    /// Removes a file and all files beside it under its name. Its store must not be in use.
     pub async fn destroy(path: &Path) -> Result<Destroyed> {
         let path = path.to_owned();
         off_thread("manent-destroy", move || destroy::destroy(&path)).await
     }
 
-    /// Times reading pages as bytes on the reading thread, without the way there and back.
+    /// Measures reading pages as bytes on the reading thread, without the time in queues.
     #[doc(hidden)]
     pub async fn time_windows(&self, queries: Vec<WindowQuery>) -> Result<Vec<Duration>> {
         let timed = move |reading: &mut Reading<'_>| {
@@ -124,7 +124,7 @@ impl Drop for SqliteStore {
     fn drop(&mut self) {
         let Some(crew) = self.take_crew() else { return };
         let ended = self.member.close();
-        // Waiting here would hold up everything else that the worker of a runtime has to do; the crew goes on by itself.
+        // Waiting here would block the worker thread of the async runtime; the crew continues by itself.
         if tokio::runtime::Handle::try_current().is_err() {
             let _ = ended.blocking_recv();
         }
@@ -193,7 +193,7 @@ impl Engine for SqliteStore {
 
     async fn close(&self) -> Result<()> {
         if let Some(crew) = self.take_crew() {
-            // The crew answers when nothing is open any more; it goes on if nobody waits for that.
+            // The crew answers when nothing is open any more; it continues even if the caller has gone.
             let _ = self.member.close().await;
             drop(crew);
         }

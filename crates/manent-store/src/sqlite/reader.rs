@@ -1,4 +1,4 @@
-//! A connection that reads a file.
+//! Read connection to a file.
 
 use super::connection::{failed, open_reader};
 use super::index::{IndexReader, throw_away};
@@ -25,7 +25,7 @@ fn uses_index(doing: &str) -> bool {
     matches!(doing, SEARCHING | COUNTING)
 }
 
-/// A connection that reads, with what it remembers.
+/// A read connection with its caches.
 pub(super) struct SqliteReader {
     connection: Connection,
     /// Opened for the first search or statistics.
@@ -68,7 +68,7 @@ impl SqliteReader {
         }
     }
 
-    /// Throws a damaged index away; whoever fills it makes it anew.
+    /// Deletes a damaged index; the indexer rebuilds it.
     fn lose_index(&mut self) {
         self.index = None;
         throw_away(&self.member.options);
@@ -83,12 +83,13 @@ impl SqliteReader {
     ) -> Outcome<T> {
         let connection = &self.connection;
         let index = self.index.as_ref().map(|(index, _)| &index.connection).filter(|_| uses_index(doing));
-        // The index first: what it does not know yet is then in the file.
+        // The snapshot of the index first: the snapshot of the file then contains everything that the index does not.
         if let Some(index) = index {
             execute(index, "begin", ())?;
         }
         execute(connection, "begin", ())?;
-        // What a reader remembers never changes: words and the ranges of branches. Sums, which may, it does not use.
+        // A reader caches only what never changes: words and the ranges of branches. It does not use sums, which may
+        // change.
         let mut reading =
             Reading { connection: connection.into(), caches: &mut self.caches, key, index, damaged: None };
         let value = read(&mut reading);
@@ -126,7 +127,7 @@ impl Reader for SqliteReader {
             && self.index.is_some()
             && matches!(&outcome, Err(Fault::Engine(error)) if error.is_damage())
         {
-            // Without it, what is wrong with the file itself shows.
+            // Without the index, damage of the file itself shows.
             self.lose_index();
             outcome = self.inside(key, doing, &read);
             self.roll_back();

@@ -1,5 +1,5 @@
-//! The reads of one store: those that wait, and the connections that do them one after another. They can be paused, so
-//! that every connection is closed.
+//! Reader pool of one store: the queue of reads, and the connections that run them. It can be paused, so that every
+//! connection is closed.
 
 use super::reader::SqliteReader;
 use crate::engine::readers::{self, Job, TOO_MANY, WAITING_MAX};
@@ -11,7 +11,7 @@ use std::time::Instant;
 
 struct State {
     jobs: VecDeque<Job<SqliteReader>>,
-    /// Connections that nobody uses; the one used last is the last.
+    /// Idle connections; the one used last is the last.
     idle: Vec<(SqliteReader, Instant)>,
     /// How many are open, being opened or being closed, those of visitors included.
     open: usize,
@@ -42,7 +42,7 @@ pub(super) struct Next<'a> {
     pub has_more: bool,
 }
 
-/// What becomes of a connection that a visitor opened.
+/// Whether a connection that a visitor opened is kept or closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Visit {
     /// It stays open, for the next one.
@@ -84,7 +84,7 @@ impl Reads {
         state.paused == 0 && state.busy < self.most && !state.jobs.is_empty()
     }
 
-    /// Takes the read that waits longest, with a connection if one lies idle.
+    /// Takes the oldest waiting read, with a connection if one is idle.
     pub(super) fn next(&self) -> Option<Next<'_>> {
         let mut state = self.lock();
         if !self.can_begin(&state) {
@@ -102,12 +102,12 @@ impl Reads {
         if reader.is_none() {
             state.open += 1;
         }
-        // What was open before stays so.
+        // A connection that was open before stays open.
         let end = if reader.is_some() { Visit::Stays } else { end };
         Lent { reads: self, reader, of, end }
     }
 
-    /// Lets somebody else use a connection for a moment, unless connections are being closed.
+    /// Lends a connection for a moment, unless connections are being closed.
     pub(super) fn visit<T>(
         &self,
         end: Visit,
@@ -157,14 +157,14 @@ impl Reads {
         state.open == 0
     }
 
-    /// Since when the connection that was used last lies idle, if one does; with those in use it is as if it were now.
+    /// Since when the connection that was used last is idle; if one is in use, the current time.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let state = self.lock();
         let last = state.idle.last()?.1;
         Some(if state.open > state.idle.len() { Instant::now() } else { last })
     }
 
-    /// Closes the connections that lie idle since before a moment.
+    /// Closes the connections that have been idle since before a moment.
     pub(super) fn close_idle(&self, before: Instant) {
         let is_over = self.close_some(self.lock(), |since| since < before).is_over();
         if is_over {
@@ -172,7 +172,7 @@ impl Reads {
         }
     }
 
-    /// Closes idle connections. That may copy a WAL and takes its time, so nobody is kept waiting for the lock meanwhile.
+    /// Closes idle connections. That may checkpoint a WAL, which takes time, so the lock is not held meanwhile.
     fn close_some<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
@@ -191,7 +191,7 @@ impl Reads {
         state
     }
 
-    /// Tells those who wait for connections to be closed.
+    /// Wakes the callers that wait for connections to be closed.
     fn tell(&self, state: &State) {
         if state.waiting > 0 {
             self.changed.notify_all();
@@ -215,7 +215,7 @@ impl Next<'_> {
     }
 }
 
-/// What a connection is lent for.
+/// The purpose for which a connection is lent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
     Read,

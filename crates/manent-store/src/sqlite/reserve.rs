@@ -1,20 +1,20 @@
-//! The disk reserve: allocated bytes in a file beside a store, which are released so that a deletion can be written on a full disk.
+//! Disk reserve: a preallocated file beside a store, released so that a deletion can be written on a full disk.
 //!
-//! A deletion needs space before it frees any: rows of the journal, pages in the write-ahead log, the index. It writes no more
-//! pages than the store has, and a step of a purge or an erasure touches at most 500 rows; so the reserve is half the store,
-//! at least 256 KiB and at most 4 MiB. To that comes what the file will grow by when its write-ahead log is copied into it: without
+//! A deletion needs space before it frees any: journal rows, pages in the write-ahead log, the index. It writes no more
+//! pages than the store has, and a step of a purge or an erasure touches at most 500 rows; so the reserve is half the
+//! store, at least 256 KiB and at most 4 MiB. Added to that is the growth of the file at the next checkpoint: without
 //! that space the log could not be emptied, and an erasure ends with an empty log. Other writes never use the reserve.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
-/// What the name of the file ends with.
+/// Suffix of the name of the file.
 pub(crate) const SUFFIX: &str = "-reserve";
 
 const BYTES_MIN: u64 = 256 << 10;
 const BYTES_MAX: u64 = 4 << 20;
 
-/// What it has too much, after the write-ahead log was copied, is given back from this size on.
+/// After a checkpoint, surplus from this size on is released.
 const SURPLUS_BYTES: u64 = 1 << 20;
 
 /// It is allocated in parts of this size, so that a disk with little space holds at least some of it.
@@ -33,7 +33,7 @@ impl Reserve {
         Self { store: store.to_owned(), file: file.into() }
     }
 
-    /// `grown` is how large the store is with what its write-ahead log holds.
+    /// `grown` is the size of the store after a checkpoint.
     fn wanted(&self, grown: u64) -> u64 {
         let bytes = std::fs::metadata(&self.store).map_or(0, |store| store.len());
         let for_deletion = (grown / 2).clamp(BYTES_MIN, BYTES_MAX);

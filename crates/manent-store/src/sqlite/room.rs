@@ -1,10 +1,10 @@
-//! Room: how many connections the stores of a crew may have open at a time.
+//! Connection budget: limits the number of connections that the stores of a crew have open at a time.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long somebody waits for room before it looks again whether anything lies idle.
+/// How long a caller waits for a permit before it checks again for idle connections.
 const PATIENCE: Duration = Duration::from_millis(5);
 
 pub(super) struct Room {
@@ -63,7 +63,7 @@ impl Room {
         Slot { room: self.clone(), held: held.clone(), counts }
     }
 
-    /// Waits a moment for somebody to close one.
+    /// Waits a moment for a connection to be closed.
     pub(super) fn wait(&self) {
         let open = self.lock();
         if *open >= self.max {

@@ -1,4 +1,4 @@
-//! Stamps: whether a file was written since somebody looked, without opening it.
+//! File fingerprints: detect whether a file was written since the last check, without opening it.
 
 use super::connection::SqliteOptions;
 use std::path::Path;
@@ -12,11 +12,11 @@ const SETTLED: Duration = Duration::from_secs(1);
 pub(super) struct Stamp([Option<(u64, SystemTime)>; 2]);
 
 impl Stamp {
-    /// Looks; none where there is no file to look at.
+    /// Reads the fingerprint; none if there is no file.
     pub(super) fn of(options: &SqliteOptions) -> Option<Self> {
         let look = |path: &Path| {
             let file = std::fs::metadata(path).ok()?;
-            // An empty WAL comes and goes with those who only read.
+            // Readers alone create and remove an empty WAL.
             (file.len() > 0).then_some((file.len(), file.modified().ok()?))
         };
         let stamp = Self([look(&options.path), look(&options.beside("-wal"))]);

@@ -1,4 +1,4 @@
-//! The file of the system store: the same settings as a store, another schema.
+//! SQLite file of the system store: the same settings as a store, another schema.
 
 use super::backup::{beside, or_cut_off};
 use super::connection::{
@@ -19,7 +19,7 @@ pub(crate) fn open_system(path: &Path) -> Result<Connection> {
     let doing = "opening the system store";
     check_library()?;
     let options = SqliteOptions::new(path);
-    // What fails here fails again below, where it is said why.
+    // A failure here repeats below, where it is reported.
     let _ = make_private(path);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
     let mut connection = open(&options, flags).map_err(|error| failed(doing, error))?;
@@ -44,7 +44,7 @@ pub(crate) fn open_system(path: &Path) -> Result<Connection> {
     }
 }
 
-/// Applies what is missing, and returns the version that is then there.
+/// Applies the missing migrations, and returns the resulting version.
 fn migrate(connection: &mut Connection) -> rusqlite::Result<i64> {
     let found = user_version(connection)?;
     if found >= MIGRATIONS.len() as i64 {
@@ -65,7 +65,7 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<i64> {
     Ok(reached)
 }
 
-/// Makes the WAL forget what was overwritten.
+/// Truncates the WAL, so that overwritten data is gone from it.
 pub(crate) fn wipe_system(connection: &Connection) -> Result<()> {
     wal::truncate(connection)
 }
@@ -75,7 +75,7 @@ pub(crate) fn grown_system_bytes(connection: &Connection) -> u64 {
     wal::grown_bytes(connection).unwrap_or(0)
 }
 
-/// Gives the space of the WAL back to the disk, unless a reader stands in the way.
+/// Releases the disk space of the WAL, unless a reader blocks the checkpoint.
 pub(crate) fn shrink_system(connection: &Connection) -> rusqlite::Result<()> {
     wal::try_truncate(connection).map(drop)
 }

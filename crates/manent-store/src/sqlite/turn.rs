@@ -1,6 +1,6 @@
-//! The turn of an import: the lock of an empty file beside the store, which goes with its holder.
+//! Import lock: a file lock on an empty file beside the store, released with its holder.
 //!
-//! The store's own file is not locked: whoever closes it would give back the locks that SQLite holds on it.
+//! The store's own file is not locked: closing it would release the locks that SQLite holds on it.
 
 use crate::error::{Result, StoreError};
 use crate::store::Turn;
@@ -15,7 +15,7 @@ struct Held {
 }
 
 impl Drop for Held {
-    /// The file goes while it is still locked. Whoever waited for the lock then sees that it is not there any more.
+    /// Removes the file while it is still locked. A process that waited for the lock then sees that the file is gone.
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
@@ -51,7 +51,7 @@ fn is_there(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Elsewhere a file that somebody has open cannot be replaced by another.
+/// On other platforms an open file cannot be replaced by another.
 #[cfg(not(unix))]
 fn is_there(_file: &File, path: &Path) -> io::Result<bool> {
     path.try_exists()

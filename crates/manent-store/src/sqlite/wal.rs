@@ -1,4 +1,4 @@
-//! The WAL: copied into the file beside the writer, grown once, emptied for an erasure.
+//! WAL maintenance: checkpoints beside the writer, one-time preallocation, truncation after an erasure.
 
 use super::connection::{PAGE_BYTES, SqliteOptions, failed};
 use super::member::Member;
@@ -7,9 +7,9 @@ use rusqlite::Connection;
 use std::io::{Seek, SeekFrom, Write};
 use std::time::{Duration, Instant};
 
-/// Above this the writer itself copies the WAL, and so slows its callers down until it has.
+/// Above this size the writer itself checkpoints the WAL, which slows its callers down until it is done.
 const ALARM_PAGES: i64 = (256 << 20) / PAGE_BYTES as i64;
-/// So much is grown ahead; writing zeros holds the lock, so the rest grows by itself, once.
+/// Number of preallocated pages; writing zeros holds the lock, so the rest grows by itself, once.
 const GROW_PAGES: i64 = 4_000;
 /// The WAL of a small store may hold this many pages before it is copied: enough for a burst, little beside the store.
 const SMALL_PAGES: i64 = (8 << 20) / PAGE_BYTES as i64;
@@ -35,12 +35,12 @@ pub(super) fn count(connection: &Connection) -> rusqlite::Result<Frames> {
     checkpoint(connection, "pragma wal_checkpoint(noop)")
 }
 
-/// Copies what no reader stands in the way of.
+/// Passive checkpoint: copies the frames that no reader blocks.
 pub(super) fn copy(connection: &Connection) -> rusqlite::Result<Frames> {
     checkpoint(connection, "pragma wal_checkpoint(passive)")
 }
 
-/// Copies everything and empties the WAL; waits for readers of other processes, but not for ever.
+/// Checkpoints everything and truncates the WAL; waits for readers of other processes, but not for ever.
 pub(super) fn truncate(connection: &Connection) -> Result<()> {
     let started = Instant::now();
     loop {
@@ -56,7 +56,7 @@ pub(super) fn truncate(connection: &Connection) -> Result<()> {
     }
 }
 
-/// Copies everything and empties the WAL, unless a reader stands in the way.
+/// Checkpoints everything and truncates the WAL, unless a reader blocks it.
 pub(super) fn try_truncate(connection: &Connection) -> rusqlite::Result<Frames> {
     checkpoint(connection, "pragma wal_checkpoint(truncate)")
 }
@@ -70,7 +70,7 @@ pub(super) fn grown_bytes(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(page_count(connection)? as u64 * u64::from(PAGE_BYTES))
 }
 
-/// What the writer knows of its WAL.
+/// The writer's knowledge of its WAL.
 #[derive(Default)]
 pub(super) struct Watch {
     batches: u32,
@@ -84,7 +84,7 @@ impl Watch {
         self.batches = 0;
     }
 
-    /// Looks at the WAL now and then; errors are not the callers' concern, the next look comes soon.
+    /// Checks the WAL every few batches; errors are not reported to callers, because the next check comes soon.
     pub(super) fn after_batch(&mut self, connection: &Connection, member: &Member) {
         let options = &member.options;
         self.batches = self.batches.wrapping_add(1);
@@ -111,8 +111,8 @@ impl Watch {
     }
 }
 
-/// Returns how many pages the WAL may hold before it is copied: as many as the store has, between two bounds. So a WAL is
-/// not much larger than its store, and that of a large store is copied seldom.
+/// Returns how many pages the WAL may hold before it is copied: as many as the store has, between two bounds. So a WAL
+/// is not much larger than its store, and that of a large store is copied seldom.
 fn copied_at(connection: &Connection, options: &SqliteOptions) -> rusqlite::Result<i64> {
     let pages = page_count(connection)?;
     Ok(pages.max(SMALL_PAGES).min(i64::from(options.checkpoint_pages)))

@@ -1,4 +1,4 @@
-//! The watcher: notices what other processes commit.
+//! Change detector: notices commits of other processes.
 
 use super::connection::failed;
 use super::index::{Identity, identity};
@@ -9,27 +9,27 @@ use crate::engine::turns::Again;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often it looks at a store that is in use; a tail promises one second.
+/// Poll interval of a store that is in use; followers must see a change within one second.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// How often it looks at one that nobody follows and that has nothing open.
+/// Poll interval of a store without followers and open connections.
 const LOOK_SELDOM: Duration = Duration::from_millis(700);
 
 /// How long news of such a store may wait.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What a store looked like.
+/// The last seen state of a store.
 #[derive(Default)]
 pub(super) struct Seen {
     /// None if it may have been written since.
     stamp: Option<Stamp>,
-    /// When it was first seen that somebody has written, if nobody has looked yet what.
+    /// When a write was first detected that has not been read yet.
     news_since: Option<Instant>,
     index: Identity,
 }
 
 impl Seen {
-    /// Closing a file writes it. Where nobody waits for news, one look is enough, once that is settled.
+    /// Closing a file writes it. If no caller waits for changes, one check is enough, once the file is quiet.
     fn can_wait(&mut self, stamp: Option<&Stamp>, member: &Member) -> bool {
         let since = *self.news_since.get_or_insert_with(Instant::now);
         !member.is_in_use() && since.elapsed() < PATIENCE && stamp.is_some_and(|stamp| !stamp.is_settled())
@@ -39,7 +39,7 @@ impl Seen {
 /// One look at a store; says when it wants another.
 pub(super) fn turn(member: &Arc<Member>) -> Again {
     let mut seen = member.seen.lock().unwrap_or_else(PoisonError::into_inner);
-    // Of a store that was destroyed, nothing is made anew.
+    // Nothing is created again for a destroyed store.
     if member.options.has_index() && member.options.path.exists() {
         // Another process may have thrown it away, or have died before it was filled again.
         let index = identity(&member.options);
@@ -49,11 +49,11 @@ pub(super) fn turn(member: &Arc<Member>) -> Again {
         }
     }
     let stamp = Stamp::of(&member.options);
-    // Where nobody has written since, no connection is needed to know it.
+    // An unchanged fingerprint shows without a connection that the file was not written.
     if (stamp.is_none() || stamp != seen.stamp) && !seen.can_wait(stamp.as_ref(), member) {
         seen.stamp = None;
         seen.news_since = None;
-        // What fails here is tried again at the next look; the writer reports what matters.
+        // A failure is retried at the next poll; the writer reports errors that matter.
         let looked = member.look(|file| last_position(file).map_err(|error| failed("looking at the file", error)));
         if let Some(Ok(position)) = looked {
             member.publish(position);

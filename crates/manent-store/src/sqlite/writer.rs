@@ -1,6 +1,6 @@
-//! The writer: commits what waits for a file, many transactions to one sync, one batch each turn.
+//! Writer with group commit: many transactions of a file in one sync, one batch per turn.
 //!
-//! Nothing is answered before COMMIT has returned. What happens when something fails is in `batch`.
+//! Nothing is acknowledged before COMMIT has returned. Failures are handled in `batch`.
 
 use super::connection::{failed, open_again};
 use super::index::{Index, throw_away};
@@ -25,25 +25,25 @@ use rusqlite::{Connection, ErrorCode};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-/// How long a batch may hold the lock before it commits what it has.
+/// Maximum time that a batch holds the lock before it commits.
 const LOCK_MAX: Duration = Duration::from_millis(20);
 
 /// How long a commit is held up at most when the index lags behind.
 const HELD_UP_MAX: Duration = Duration::from_millis(100);
 
-/// What a store keeps for its writer from one turn to the next.
+/// Writer state of a store between turns.
 pub(super) struct Held {
-    /// None while nobody writes, or while the file cannot be trusted; a batch opens it again.
+    /// None while idle, or while the file cannot be trusted; a batch opens it again.
     connection: Option<(Connection, Slot)>,
-    /// Since when nobody has used it.
+    /// Since when it is unused.
     idle_since: Instant,
-    /// What the WAL holds after a failed sync is unknown until it is in the file.
+    /// Cleared after a failed sync: the content of the WAL is unknown until it is checkpointed.
     is_trusted: bool,
     has_begun: bool,
     caches: Caches,
     data_version: i64,
     wal: wal::Watch,
-    /// What leaves the index before the open transaction is committed.
+    /// Entries to remove from the index before the open transaction is committed.
     unindexed: Unindexed,
 }
 
@@ -65,7 +65,7 @@ impl Held {
         self.connection.as_ref().map(|(connection, _)| connection)
     }
 
-    /// Since when the connection lies idle, if there is one.
+    /// Since when the connection is idle, if there is one.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         self.connection.as_ref().map(|_| self.idle_since)
     }
@@ -80,7 +80,7 @@ impl Held {
         self.caches.clear();
         self.data_version = -1;
         self.unindexed = Unindexed::default();
-        // Whoever closes a file last removes its WAL.
+        // Closing the last connection to a file removes its WAL.
         self.wal.forget();
     }
 }
@@ -110,7 +110,7 @@ enum Ended {
     Unknown,
 }
 
-/// Does what is next for a store; says when it wants another turn.
+/// Runs the next action for a store; says when it wants another turn.
 pub(super) fn turn(member: &Member, answers: &Answers) -> Again {
     let mut held = member.writer();
     let again = Writer { member, held: &mut held, answers, is_held_up: false }.turn();
@@ -123,7 +123,7 @@ impl Writer<'_> {
         if !std::mem::replace(&mut self.held.has_begun, true)
             && let Some((connection, _)) = &self.held.connection
         {
-            // Old requests cost space, not truth; what fails here is tried again at the next start.
+            // Old answers cost space, but do no harm; a failed cleanup is retried at the next start.
             let _ = forget_requests(connection);
         }
         match self.member.queue.look() {
@@ -207,7 +207,7 @@ impl Writer<'_> {
         Ok(connection)
     }
 
-    /// After a failed sync: open anew, and only go on once what the WAL holds is in the file.
+    /// Reopens after a failed sync, and continues only once the WAL is checkpointed into the file.
     fn open_and_recover(&self) -> Result<Connection> {
         self.member.reads.pause();
         let opened = self.open().and_then(|connection| wal::truncate(&connection).map(|()| connection));
@@ -215,7 +215,7 @@ impl Writer<'_> {
         opened
     }
 
-    /// What came of a failed sync is unknown until the file was closed and opened again.
+    /// The outcome of a failed sync is unknown until the file was closed and opened again.
     fn distrust(&mut self) {
         self.held.is_trusted = false;
         self.member.reads.pause();
@@ -294,7 +294,7 @@ impl Writer<'_> {
         let is_import = batch.iter().all(|job| job.prepared.transaction.lane == Lane::Low);
         let answers: Vec<Answer> = batch.drain(..).map(|job| job.answer).zip(outcomes).collect();
         self.answers.give(answers);
-        // A search looks through what is not indexed yet, so that may not grow without bound.
+        // A search scans the unindexed tail, so that must not grow without bound.
         self.is_held_up = self.member.options.has_index()
             && !is_import
             && self.member.indexing.is_far_behind(next - 1, TAIL_MAX as Position);
@@ -319,11 +319,11 @@ impl Writer<'_> {
         }
     }
 
-    /// Gives back what the WAL of a deletion took, so that the next one finds a reserve as well.
+    /// Releases the space that the WAL of a deletion took, so that the next deletion finds a reserve as well.
     fn shrink_wal(&mut self) {
         let Some((connection, _)) = &self.held.connection else { return };
         self.member.reads.pause();
-        // What fails here has failed before, or fails again: the deletion is on disk.
+        // A failure here is not reported: the deletion is on disk.
         let _ = wal::try_truncate(connection);
         self.member.reads.resume();
         self.held.wal.forget();
@@ -335,7 +335,7 @@ impl Writer<'_> {
         if self.member.options.has_index()
             && let Ok(bytes) = wal::grown_bytes(connection)
         {
-            // What the disk has no space for now is tried again after the next batch.
+            // If the disk has no space for it now, it is tried again after the next batch.
             self.member.reserve.top_up(bytes);
         }
     }
@@ -388,7 +388,7 @@ impl Writer<'_> {
         };
         match look() {
             Ok((version, next)) => {
-                // Another process has written: what we remember of the file may no longer be true.
+                // Another process has written: the caches may be stale.
                 if version != self.held.data_version {
                     self.held.caches.clear();
                     self.held.data_version = version;
@@ -411,15 +411,15 @@ impl Writer<'_> {
         self.held.unindexed = Unindexed::default();
     }
 
-    /// Takes what is about to be destroyed out of the index, and out of its WAL. If the commit then fails, the index looks
-    /// again at what it forgot; the other way round a crash would leave words behind that are nowhere else.
+    /// Removes content that is about to be destroyed from the index, and from its WAL. If the commit then fails, the
+    /// indexer rechecks the removed entries; in the other order a crash would leave words that exist nowhere else.
     fn unindex(&mut self, first: Position) -> Ran<()> {
         let gone = std::mem::take(&mut self.held.unindexed);
         if gone.is_empty() {
             return Ok(());
         }
         if !self.member.options.has_index() {
-            // Somebody else's would keep what goes; it is made again.
+            // An index that another process made would keep the content; it is deleted, and rebuilt later.
             if self.member.options.vfs.is_none() {
                 throw_away(&self.member.options);
             }

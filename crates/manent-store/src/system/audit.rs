@@ -1,13 +1,13 @@
-//! What is said to the audit log, and what it says.
+//! Records, queries and reports of the audit log.
 
 use manent_model::{AuditActor, AuditEntry, Json, TenantId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Who does something that the audit log tells of.
+/// The principal of an audited action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct By {
-    /// What let them in.
+    /// The credential.
     pub actor: AuditActor,
     /// The user that a key acts for.
     pub user: Option<String>,
@@ -16,7 +16,7 @@ pub struct By {
 }
 
 impl By {
-    /// Somebody of whom no more is known.
+    /// A principal without a user.
     pub fn actor(actor: AuditActor) -> Self {
         Self { actor, user: None, address: None }
     }
@@ -25,15 +25,15 @@ impl By {
 /// A line that is to be added to the audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditDraft {
-    /// What was done, such as `key.create`.
+    /// The action, such as `key.create`.
     pub action: String,
     /// The tenant it was done to.
     pub tenant: Option<TenantId>,
-    /// Who did it.
+    /// The principal.
     pub by: By,
     /// The user it was done to.
     pub about_user: Option<String>,
-    /// What else there is to say: ids and counts, never what people wrote.
+    /// Further details: ids and counts, never texts of users.
     pub detail: Option<Json>,
 }
 
@@ -53,7 +53,7 @@ impl AuditDraft {
         Self { detail: Some(Json::of(&detail)), ..self }
     }
 
-    /// What can be erased later, as JSON; none if there is nothing.
+    /// The payload that can be erased later, as JSON; none if there is nothing.
     pub(crate) fn payload(&self) -> Option<String> {
         #[derive(Serialize)]
         struct Payload<'a> {
@@ -76,7 +76,7 @@ impl AuditDraft {
 /// Which lines of the audit log to read, the newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditQuery {
-    /// Only what was done to this tenant.
+    /// Only actions on this tenant.
     pub tenant: Option<TenantId>,
     /// Before this line.
     pub before: Option<i64>,
@@ -94,11 +94,11 @@ pub struct AuditPage {
     pub next: Option<i64>,
 }
 
-/// What was found wrong with the audit log.
+/// A problem in the audit log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AuditProblem {
-    /// A line does not say what it said.
+    /// A line was altered.
     Altered {
         /// Its number.
         no: i64,
@@ -110,15 +110,15 @@ pub enum AuditProblem {
     },
 }
 
-/// What was found when the audit log was checked.
+/// The result of a check of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct AuditReport {
     /// How many lines there are.
     pub lines: i64,
     /// Of how many the particulars were erased.
     pub erased: i64,
-    /// The end of the chain, in hexadecimal: who keeps it elsewhere can tell later that nothing before it was changed.
+    /// The end of the chain, in hexadecimal: a copy kept elsewhere proves later that nothing before it was changed.
     pub digest: String,
-    /// What is wrong.
+    /// The problems.
     pub problems: Vec<AuditProblem>,
 }

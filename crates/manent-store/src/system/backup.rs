@@ -1,4 +1,4 @@
-//! Backups of a system store: a file, from whichever engine, checked before it counts.
+//! Backups of a system store: a SQLite file, from either engine, verified before it counts.
 
 use super::desk::Link;
 use super::{AuditDraft, SystemPlace, SystemStore};
@@ -15,7 +15,7 @@ impl SystemStore {
     /// Writes a copy of one moment, and checks it before this returns; never over something.
     pub async fn backup(&self, to: &Path) -> Result<()> {
         let (place, to) = (self.place.clone(), to.to_owned());
-        // With a connection of its own: whoever comes in meanwhile does not wait for the log to be copied.
+        // With a connection of its own: requests meanwhile do not wait for the log to be copied.
         off_thread("manent-backup", move || sqlite::write_system(&to, |file| fill(&place, file))).await
     }
 
@@ -24,8 +24,8 @@ impl SystemStore {
         self.desk.read("reading the system store", |connection| Ok(system::copy::is_new(connection)?)).await
     }
 
-    /// Puts a copy of a backup in the place of a system store in which nothing was done yet. The file is brought to the newest
-    /// version first, so it is to be a copy.
+    /// Puts a copy of a backup in the place of a system store in which nothing was done yet. The file is brought to the
+    /// newest version first, so it is to be a copy.
     pub async fn restore(&self, copy: &Path, at: Micros, line: AuditDraft) -> Result<()> {
         let copy = copy.to_owned();
         self.desk.write("restoring the system store", move |connection| restore(&copy, connection, at, &line)).await

@@ -1,4 +1,4 @@
-//! One thread with one connection to the system store: little is asked of it, and one after the other.
+//! Worker thread of the system store: one connection, one request at a time, because requests are few.
 
 use super::SystemPlace;
 use crate::engine::connection::{Connection, EngineError, Ran, begin_reading, end_reading};
@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
-/// How often it is looked whether another process has changed something.
+/// Poll interval for changes of other processes.
 const LOOK: Duration = Duration::from_millis(300);
 
 /// How often something is tried when others were in the way, or the server was gone.
@@ -31,13 +31,13 @@ pub(super) struct Desk {
 /// Whether a write may use the disk reserve of the system store.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Room {
-    /// Only what the disk has.
+    /// Only the free space of the disk.
     Ordinary,
     /// The reserve too: it belongs to a deletion.
     Reserve,
 }
 
-/// Whether what is overwritten must be gone from the files as well.
+/// Whether overwritten data must be wiped from the files as well.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Traces {
     Stay,
@@ -96,7 +96,7 @@ impl Desk {
         self.ask(move |office| office.write(doing, Traces::Stay, Room::Reserve, &write)).await
     }
 
-    /// The same, and what was there before is gone from the files.
+    /// The same, and wipes the previous data from the files.
     pub(super) async fn write_and_wipe<T: Send + 'static>(
         &self,
         doing: &'static str,
@@ -160,7 +160,7 @@ impl Link {
     }
 
     fn roll_back(&self) {
-        // What is gone has rolled back by itself.
+        // A closed connection has rolled back by itself.
         match self {
             Self::Sqlite(connection) => drop(connection.execute_batch("rollback")),
             Self::Postgres(client) => client.roll_back(),
@@ -176,10 +176,10 @@ impl Link {
     }
 }
 
-/// What the thread works with.
+/// The state of the thread.
 struct Office {
     place: SystemPlace,
-    /// None after something broke; opened again for whoever asks next.
+    /// None after a failure; opened again for the next request.
     link: Option<Link>,
     changed: watch::Sender<i64>,
     /// None on a server: its administrator keeps space free.
@@ -207,7 +207,7 @@ impl Office {
                         self.link = None;
                     }
                 }
-                // What fails here is noticed by whoever asks for something.
+                // The next request notices a failure here.
                 Err(RecvTimeoutError::Timeout) => drop(self.look()),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -257,7 +257,7 @@ impl Office {
         if may_release && self.reserve.as_ref().is_some_and(sqlite::Reserve::release) {
             written = self.write_once(doing, traces, write);
             if let Some(Link::Sqlite(connection)) = &self.link {
-                // What the WAL took is there for the next deletion.
+                // The space of the WAL is available for the next deletion.
                 let _ = sqlite::shrink_system(connection);
             }
         }
@@ -275,11 +275,11 @@ impl Office {
     ) -> Result<T> {
         let (value, change) = self.again(doing, &|link| {
             link.begin()?;
-            // Asking for something at the end also brings what went wrong before it.
+            // The final read also reports failures of the pipelined writes before it.
             let done = write(link.connection()).and_then(|value| Ok((value, system::changes(link.connection())?)));
             done.inspect_err(|_| link.roll_back())
         })?;
-        // Whether a commit that broke is on disk, nobody knows; the next one finds out with a new connection.
+        // The outcome of a failed commit is unknown; the next request finds out with a new connection.
         let committed = self.link.as_ref().map(Link::commit);
         if let Some(Err(error)) = committed {
             let told = match error.said(doing) {

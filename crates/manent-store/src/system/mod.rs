@@ -1,6 +1,7 @@
-//! The system store of a server: who its tenants are, who may come in, and what was done.
+//! System store of a server: its tenants, users and API keys, and the audit log.
 //!
-//! A file of SQLite beside those of the tenants, or tables of a PostgreSQL that the role of the tenants cannot read.
+//! It is a SQLite file beside those of the tenants, or tables of a PostgreSQL database that the role of the tenants
+//! cannot read.
 
 mod audit;
 mod backup;
@@ -45,9 +46,9 @@ pub struct TenantRow {
     pub no: i64,
     /// The tenant.
     pub tenant: Tenant,
-    /// What its erasure removed, as JSON.
+    /// The receipt of its erasure, as JSON.
     pub receipt: Option<String>,
-    /// It knows users, so that what is in it may be somebody's.
+    /// It has users, so that objects in it may belong to one.
     pub has_users: bool,
 }
 
@@ -58,11 +59,11 @@ pub struct KeyRow {
     pub key: Key,
     /// The digest.
     pub digest: KeyDigest,
-    /// What the user is called that it acts for.
+    /// The name of the user that it acts for.
     pub user_name: Option<String>,
 }
 
-/// What has changed of those who may come in.
+/// A change set of tenants and keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
     /// How often something has changed until now.
@@ -75,7 +76,7 @@ pub struct Changed {
     pub tenants: Vec<TenantRow>,
 }
 
-/// What of people and keys went with a tenant or a user.
+/// Deletion counts of users and keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Forgotten {
     /// Users.
@@ -86,7 +87,7 @@ pub struct Forgotten {
     pub audit: i64,
 }
 
-/// The system store. What a change answers is on disk, with its line of the audit log.
+/// The system store. A change is answered once it is on disk, with its line of the audit log.
 pub struct SystemStore {
     desk: Desk,
     place: SystemPlace,
@@ -98,12 +99,13 @@ impl SystemStore {
         Ok(Self { desk: Desk::open(place.clone(), now)?, place })
     }
 
-    /// Returns a watch on how often tenants, users or keys have changed; changes of other processes show within a second.
+    /// Returns a watch on how often tenants, users or keys have changed; changes of other processes show within a
+    /// second.
     pub fn changes(&self) -> watch::Receiver<i64> {
         self.desk.changes()
     }
 
-    /// Returns what has changed since so many changes.
+    /// Returns the changes after a change number.
     pub async fn changed_since(&self, change: i64) -> Result<Changed> {
         let read = move |connection: Connection<'_>| {
             let mut tenants = Vec::new();
@@ -122,7 +124,7 @@ impl SystemStore {
         self.desk.read("reading keys", read).await
     }
 
-    /// Makes a tenant whose store is yet to be made.
+    /// Creates a tenant whose store does not exist yet.
     pub async fn create_tenant(&self, id: TenantId, name: String, at: Micros, line: AuditDraft) -> Result<TenantRow> {
         self.desk.write("making a tenant", move |c| system::tenant::create(c, id, &name, at, &line)).await
     }
@@ -137,7 +139,7 @@ impl SystemStore {
         self.desk.read("reading tenants", move |c| system::tenant::list(c, after, limit.min(PAGE_MAX))).await
     }
 
-    /// Moves a tenant along its life, if it stands where it may come from.
+    /// Changes the status of a tenant, if the transition is allowed.
     pub async fn set_tenant_status(
         &self,
         id: TenantId,
@@ -153,18 +155,19 @@ impl SystemStore {
         }
     }
 
-    /// Forgets the people and the keys of a tenant that is being erased, and what the log tells of them.
+    /// Deletes the users and the keys of a tenant that is being erased, and erases the audit payloads about them.
     pub async fn forget_tenant(&self, id: TenantId) -> Result<Forgotten> {
         self.desk.write_and_wipe("erasing a tenant", move |c| system::tenant::forget(c, id)).await
     }
 
-    /// Keeps the receipt of a tenant that was erased, and nothing else; returns the one that is kept, which is the first.
+    /// Keeps the receipt of a tenant that was erased, and nothing else; returns the one that is kept, which is the
+    /// first.
     pub async fn finish_erasing(&self, id: TenantId, receipt: String, at: Micros, line: AuditDraft) -> Result<String> {
         let finish = move |c: Connection<'_>| system::tenant::finish_erasing(c, id, &receipt, at, &line);
         self.desk.write_and_wipe("erasing a tenant", finish).await
     }
 
-    /// Makes a user known; one that is known gets the name.
+    /// Creates a user; an existing one gets the name.
     pub async fn put_user(
         &self,
         tenant: TenantId,
@@ -186,7 +189,7 @@ impl SystemStore {
         self.desk.read("reading users", move |c| system::user::list(c, tenant, &after, limit.min(PAGE_MAX))).await
     }
 
-    /// Forgets a user, the keys that acted for them, and what the log tells of them.
+    /// Deletes a user and the keys that acted for them, and erases the audit payloads about them.
     pub async fn forget_user(&self, tenant: TenantId, id: String, at: Micros, line: AuditDraft) -> Result<Forgotten> {
         let forget = move |c: Connection<'_>| system::user::forget(c, tenant, &id, at, &line);
         self.desk.write_and_wipe("erasing a user", forget).await
@@ -227,12 +230,13 @@ impl SystemStore {
         self.desk.read("reading the audit log", move |c| system::audit::page(c, &query)).await
     }
 
-    /// Walks the chain of the audit log, and names lines that were altered or lost; one too many at the end counts as lost.
+    /// Walks the chain of the audit log, and names lines that were altered or lost; one too many at the end counts as
+    /// lost.
     pub async fn verify_audit(&self) -> Result<AuditReport> {
         // Not of one that is closed.
         self.desk.read("reading the system store", |connection| Ok(system::changes(connection)?)).await?;
         let place = self.place.clone();
-        // With a connection of its own: whoever comes in meanwhile does not wait for the whole log.
+        // With a connection of its own: requests meanwhile do not wait for the whole log.
         off_thread("manent-audit", move || {
             let link = Link::open(&place)?;
             let doing = "checking the audit log";
@@ -244,7 +248,7 @@ impl SystemStore {
         .await
     }
 
-    /// Finishes what was accepted and closes.
+    /// Finishes the accepted requests and closes the store.
     pub async fn close(&self) -> Result<()> {
         self.desk.close().await
     }

@@ -36,7 +36,7 @@ impl Opened {
         self.folder.as_ref().map(|folder| folder.path().join("system.db"))
     }
 
-    /// Does what somebody with the file or the server in hand could do.
+    /// Alters the data as an attacker with access to the file or the server could.
     fn tamper(&self, sql: &str) {
         match (self.file(), &self.scratch) {
             (Some(file), _) => {

@@ -1,4 +1,4 @@
-//! What is attached to conversations: notes, bookmarks, state, folds, model calls.
+//! Attachments of conversations: notes, bookmarks, state, folds, model calls.
 
 use super::super::codes::{Kind, NameKind, fold_code, outcome_code};
 use super::super::connection::{execute, insert_numbered, maybe};
@@ -145,7 +145,8 @@ fn ranges_of(tx: &mut Tx<'_>, head: Head, covers: &[Stretch]) -> Outcome<Vec<Ran
     Ok(ranges)
 }
 
-/// What of a fold is only ever read whole. `covers` is what the caller said; the ranges are for the reader of paths.
+/// The fields of a fold that are only ever read as a whole. `covers` is the caller's input; the ranges are for reading
+/// paths.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct FoldBody {
     pub covers: Vec<Stretch>,

@@ -1,4 +1,4 @@
-//! Erasing a person: what they wrote goes wherever it stands, what others wrote stays.
+//! Erasure of a person: deletes the content that they wrote everywhere, and keeps what others wrote.
 
 use super::super::codes::{Kind, STATUS_PURGED};
 use super::super::connection::{Connection, execute, execute_counted, further, maybe, one, rows};
@@ -14,7 +14,7 @@ use crate::error::StoreError;
 use crate::image::{self, Image};
 use manent_model::{Author, Json, KeyId, MessageId};
 
-/// So many positions of the journal one step walks through: what nobody erases from is quickly read.
+/// Number of journal positions that one step scans; positions without anything to erase are read quickly.
 const WALK: i64 = 50_000;
 
 pub(super) fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<bool> {
@@ -61,7 +61,8 @@ pub(super) fn author_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budge
     finish_scrubs(tx, budget)?;
     if budget.left <= 0 || !is_walked {
         if !is_unknown {
-            // Who wrote nothing has no row; the next step is to know that this one found something.
+            // A person who wrote nothing has no author row; adding it tells the next step that this step found
+            // something.
             tx.author(Some(&Author { id: external_id.to_owned(), name: String::new() }))?;
         }
         return Ok(false);
@@ -81,8 +82,8 @@ fn ended_name(grant: &str) -> String {
     ["ended:", grant].concat()
 }
 
-/// Ends a key in the store itself: a process that has not heard yet that it is revoked, or had accepted something before, writes
-/// nothing more with it behind the back of whoever erases.
+/// Ends a key in the store itself, so that a process that has not yet learned of the revocation, or has already
+/// accepted a request, writes nothing more with it after the erasure began.
 fn end(tx: &Tx<'_>, grant: &str) -> Outcome<()> {
     let sql = "insert into meta (name, value) values ($1, $2) on conflict (name) do nothing";
     Ok(execute(tx.connection, sql, (ended_name(grant), [1u8]))?)
@@ -94,7 +95,7 @@ pub(super) fn is_ended(tx: &Tx<'_>, grant: &str) -> Outcome<bool> {
     Ok(maybe(tx.connection, sql, [ended_name(grant)], |row| row.get::<i64>(0))?.is_some())
 }
 
-/// Erases conversations that somebody made and that were taken back: nobody sees them, but a redo would bring them back.
+/// Erases conversations whose creation the person undid: they are invisible, but a redo would restore them.
 fn forget_taken_back(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Outcome<()> {
     let sql = "select c.no
          from conversation c
@@ -113,7 +114,7 @@ fn forget_taken_back(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) ->
     Ok(())
 }
 
-/// Deletes what an author said in conversations that is no message: notes, states, inputs, words about tool calls.
+/// Deletes an author's content other than messages: notes, states, inputs, comments on tool calls.
 fn forget_said(tx: &mut Tx<'_>, author_no: i64, budget: &mut Budget) -> Outcome<()> {
     const SAID: [(&str, &str); 3] = [
         (
@@ -151,7 +152,7 @@ fn forget_said(tx: &mut Tx<'_>, author_no: i64, budget: &mut Budget) -> Outcome<
     Ok(())
 }
 
-/// Deletes the blobs that somebody brought with a key and that nothing shows.
+/// Deletes the blobs that were uploaded with a key of the person and that no message shows.
 fn forget_brought(tx: &mut Tx<'_>, actor: &str, budget: &mut Budget) -> Outcome<()> {
     let sql = "select id from scratch where kind = $1 and actor = $2";
     let brought: Vec<String> = rows(tx.connection, sql, (UPLOAD, actor), |row| row.get(0))?;
@@ -193,15 +194,15 @@ fn leave_members(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget) -> Out
     Ok(())
 }
 
-/// Returns a text as it stands between quotation marks in JSON of our own making.
+/// Returns a text as it is escaped between quotation marks in JSON that this program writes.
 fn as_written(text: &str) -> Vec<u8> {
     let quoted = Json::of(&text);
     let quoted = quoted.text().as_bytes();
     quoted[1..quoted.len() - 1].to_vec()
 }
 
-/// Empties old values that an author wrote as a memory, or in which they are still a member of a conversation. Walks through a part
-/// of the journal, and remembers how far; says whether it has come to the end.
+/// Empties old values that an author wrote as a memory, or in which they are still a member of a conversation. Walks
+/// through a part of the journal, and remembers how far; says whether it has come to the end.
 fn forget_olds(tx: &mut Tx<'_>, external_id: &str, authors: &[i64], budget: &mut Budget) -> Outcome<bool> {
     let sql = match tx.connection {
         Connection::Sqlite(_) => {
@@ -265,7 +266,7 @@ fn forget_olds(tx: &mut Tx<'_>, external_id: &str, authors: &[i64], budget: &mut
     Ok(is_walked)
 }
 
-/// What `meta` calls how far the journal was walked through for somebody; who that is, it does not tell.
+/// Key in `meta` of the position up to which the journal was scanned for a person; the key does not reveal who that is.
 fn walk_name(tx: &Tx<'_>, external_id: &str) -> String {
     let digest = tx.key.digest(&[b"walked", external_id.as_bytes()]);
     ["walked:", &manent_model::hex::encode(&digest.0)].concat()

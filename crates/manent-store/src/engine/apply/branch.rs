@@ -1,4 +1,4 @@
-//! Branches: opened, spliced, and the head that chooses between them.
+//! Changes to branches: open, splice, and set the head that chooses between them.
 
 use super::super::codes::{Kind, STATUS_PURGED, why_code};
 use super::super::connection::{execute, insert_numbered, maybe, rows};
@@ -163,8 +163,8 @@ fn refuse_overlap(tx: &mut Tx<'_>, base: Option<Base>, pieces: &[Range]) -> Outc
     }
 }
 
-/// A branch may leave another conversation's branch: a fork into a new conversation does. Of one that was purged only
-/// what others took is left; nobody can leave it any more.
+/// A branch may fork from another conversation's branch: a fork into a new conversation does. Of a purged branch only
+/// the ranges that others reference remain, and no branch can fork from it any more.
 fn any_branch(tx: &mut Tx<'_>, id: BranchId) -> Outcome<Arc<Branch>> {
     let sql = "select b.no from branch b join conversation c on c.no = b.conversation_no
          where b.id = $1 and c.status <> $2";
@@ -330,7 +330,7 @@ pub(crate) fn grow_behind(tx: &mut Tx<'_>, address: Address) -> Outcome<()> {
         row_mac::refresh(tx.connection, tx.key, &row_mac::BRANCH, *no)?;
     }
     for no in &affected {
-        // Of one that was purged only what others took is there; nobody counts it.
+        // Of a purged conversation only the ranges that others reference remain; it is not counted.
         let sql = "select no from conversation where head_branch_no = $1 and status <> $2";
         for conversation_no in rows(tx.connection, sql, (no, STATUS_PURGED), |row| row.get(0))? {
             let mut row = tx.conversation_by_no(conversation_no)?;

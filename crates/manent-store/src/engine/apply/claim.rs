@@ -1,7 +1,7 @@
-//! Claims: is what a limited caller names within its reach?
+//! Access checks: does the access scope of a limited key contain the objects that a transaction names?
 //!
-//! What is outside is refused in the words of whoever would not find it; what is to be made, in the words of whoever
-//! finds its id taken.
+//! An object outside the scope is refused with the error of an unknown id; an object to create is refused with the
+//! error of an id that is taken.
 
 use super::super::connection::{maybe, rows};
 use super::super::document_name::{is_qualified, qualified};
@@ -87,7 +87,7 @@ fn holds(tx: &mut Tx<'_>, within: &Within, grant: &str, claim: &Claim) -> Outcom
             let no = found.ok_or_else(|| not_found("conversation", conversation.to_string()))?;
             match target(connection, ScopeNo::Conversation(no), *step)? {
                 Some(position) => commit(tx, within, position),
-                // There is nothing to take back; whoever would do it says so.
+                // There is nothing to undo; the undo itself reports that.
                 None => Ok(()),
             }
         }
@@ -98,7 +98,7 @@ fn taken(what: &'static str, id: String) -> super::super::fault::Fault {
     Conflict::Exists { what, id }.into()
 }
 
-/// A conversation that is made again is the one that is there; it must not be somebody else's.
+/// A create that repeats an id returns the existing conversation; it must not belong to another user.
 fn free_conversation(tx: &Tx<'_>, within: &Within, id: ConversationId, external: Option<&str>) -> Outcome<()> {
     let by_id = "select no from conversation where id = $1";
     let by_external = "select no from conversation where external_id = $1";
@@ -181,8 +181,8 @@ fn free_memory(tx: &Tx<'_>, within: &Within, id: MemoryId) -> Outcome<()> {
     }
 }
 
-/// Returns the name under which a document of a limited key is stored: the one that was given, unless it is used outside.
-/// A document is where its newest version is, even if that was taken back.
+/// Returns the name under which a document of a limited key is stored: the one that was given, unless it is used
+/// outside. A document is where its newest version is, even if that was withdrawn.
 fn document_name(
     tx: &Tx<'_>,
     within: &Within,
@@ -223,7 +223,7 @@ fn is_brought(tx: &Tx<'_>, grant: &str, sha256: &[u8; 32]) -> Outcome<bool> {
     Ok(maybe(tx.connection, sql, (UPLOAD, hex::encode(sha256), grant), |_| Ok(()))?.is_some())
 }
 
-/// What belongs to no conversation is nobody's, so a commit that touched such a thing is not taken back either.
+/// Objects without a conversation have no owner, so a commit that touched one cannot be undone either.
 fn commit(tx: &Tx<'_>, within: &Within, position: Position) -> Outcome<()> {
     let sql = "select distinct conversation_no from journal where first = $1 and pos >= $1 and pos <= $1 + 5000";
     let owners: Vec<Option<i64>> = rows(tx.connection, sql, [position], |row| row.get(0))?;

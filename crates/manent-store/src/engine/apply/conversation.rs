@@ -1,4 +1,4 @@
-//! Conversations: made, edited.
+//! Changes to conversations: create and edit.
 
 use super::super::codes::{Kind, NameKind, STATUS_PURGED, kind_code, status_code, status_of};
 use super::super::connection::{execute, insert_numbered, maybe, one, rows};
@@ -16,7 +16,7 @@ use manent_model::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What of a conversation is only ever read whole.
+/// The fields of a conversation that are only ever read as a whole.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Body {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -222,7 +222,7 @@ pub(crate) fn edit(tx: &mut Tx<'_>, id: ConversationId, patch: &ConversationPatc
     Ok(Done::Plain)
 }
 
-/// Returns what is said about a conversation now.
+/// Returns the before-image of a conversation's metadata.
 pub(crate) fn image_of(tx: &Tx<'_>, row: &ConversationRow) -> Outcome<ConversationImage> {
     let sql = "select project_no, status, title, pinned, created_at, trashed_at, body
          from conversation
@@ -246,7 +246,7 @@ pub(crate) fn image_of(tx: &Tx<'_>, row: &ConversationRow) -> Outcome<Conversati
     Ok(image)
 }
 
-/// Makes what is said about a conversation what the image says.
+/// Restores a conversation's metadata from a before-image.
 pub(crate) fn put_image(tx: &mut Tx<'_>, image: &ConversationImage) -> Outcome<()> {
     let mut row = tx.conversation_by_no(image.no)?;
     let sql = "select external_id, body from conversation where no = $1";

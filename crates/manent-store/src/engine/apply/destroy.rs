@@ -1,4 +1,5 @@
-//! Purge and erase: the only changes that destroy. Both go in steps, so that none of them holds the lock for long.
+//! Purge and erase: the only changes that destroy data. Both run in bounded steps, so that none of them holds the lock
+//! for long.
 
 use super::super::cell::Parameters;
 use super::super::codes::{Kind, STATUS_PURGED, status_code};
@@ -25,7 +26,7 @@ use manent_model::{
 /// How many rows one step may touch.
 pub(super) const STEP: i64 = 500;
 
-/// What is left to do in this step.
+/// Remaining work budget of this step.
 pub(crate) struct Budget {
     pub left: i64,
     pub receipt: Receipt,
@@ -42,15 +43,15 @@ impl Budget {
     }
 }
 
-/// What `meta` says of a conversation that is being destroyed begins with this; its number follows.
+/// Prefix of the key in `meta` of a deletion in progress; the number of the conversation follows.
 const GOING: &str = "going:";
 
-/// How thoroughly a conversation goes.
+/// How much of a conversation is deleted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
-    /// What other paths reach stays readable for them.
+    /// Messages on paths of other conversations stay readable there.
     Purge,
-    /// The content goes everywhere.
+    /// The content is deleted everywhere.
     Erase,
 }
 
@@ -78,7 +79,7 @@ pub(crate) fn erase(tx: &mut Tx<'_>, target: &Erase) -> Outcome<Done> {
     Ok(Done::Erased(budget.receipt))
 }
 
-/// Reads a conversation in whatever state it is.
+/// Reads a conversation in any status.
 fn row_of(tx: &mut Tx<'_>, id: ConversationId) -> Outcome<Option<ConversationRow>> {
     let sql = "select no from conversation where id = $1";
     match maybe(tx.connection, sql, [id.as_bytes()], |row| row.get(0))? {
@@ -87,8 +88,8 @@ fn row_of(tx: &mut Tx<'_>, id: ConversationId) -> Outcome<Option<ConversationRow
     }
 }
 
-/// Takes a conversation a step further. What is not finished is remembered: its row no longer says whose it was, and
-/// whoever began may not come back.
+/// Runs one step of the deletion of a conversation. An unfinished deletion is recorded, because the row no longer says
+/// who owned it, and the caller who began may not come back.
 pub(super) fn conversation_step(
     tx: &mut Tx<'_>,
     row: &ConversationRow,
@@ -107,7 +108,7 @@ pub(super) fn conversation_step(
     Ok(finished)
 }
 
-/// Goes on with conversations that somebody began to destroy, all but one; says whether they are done.
+/// Resumes deletions in progress, except one; says whether all of them are done.
 fn go_on(tx: &mut Tx<'_>, but: Option<i64>, budget: &mut Budget) -> Outcome<bool> {
     let sql = "select cast(substr(name, 7) as bigint), value
          from meta
@@ -145,7 +146,7 @@ fn conversation_goes(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budge
     Ok(true)
 }
 
-/// Takes a conversation out of every list at once and wipes what its row shows.
+/// Removes a conversation from all lists at once and wipes the content of its row.
 fn hide(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth) -> Outcome<()> {
     let kind = if depth == Depth::Erase { Kind::Erased } else { Kind::Purged };
     tx.journal(row.no, &Entry::of(kind, &[]))?;
@@ -270,7 +271,7 @@ fn delete_messages(
             after = Address(last);
             for (key, facts, id) in found {
                 let kept = needed.iter().any(|range| range.contains(Address(key)));
-                // What is counted in a run is the difference to the sums of the slot before it.
+                // The counts of a range are the difference to the sums of the slot before it.
                 let before_run = needed.iter().any(|range| range.from.0 == key + 1);
                 match (kept, depth) {
                     (false, _) if before_run => {
@@ -297,7 +298,7 @@ fn delete_messages(
     Ok(())
 }
 
-/// What cannot be read is emptied again; that does no harm.
+/// A header that cannot be decoded counts as not erased: erasing it again does no harm.
 fn is_erased(facts: &[u8]) -> bool {
     MessageFacts::decode(facts).is_some_and(|facts| facts.flags.erased)
 }
@@ -318,7 +319,7 @@ fn forget_uses(tx: &mut Tx<'_>, key: i64, budget: &mut Budget) -> Outcome<()> {
     Ok(())
 }
 
-/// Deletes who brought a blob: its SHA-256 says something of what it was.
+/// Deletes the record of who uploaded a blob: its SHA-256 reveals something about its content.
 fn forget_uploads(tx: &Tx<'_>, blob_no: i64) -> Outcome<()> {
     let sql = "select sha256 from blob where no = $1";
     let sha256: Option<[u8; 32]> = maybe(tx.connection, sql, [blob_no], |row| row.get(0))?;
@@ -329,13 +330,13 @@ fn forget_uploads(tx: &Tx<'_>, blob_no: i64) -> Outcome<()> {
     Ok(())
 }
 
-/// Deletes what is tied to a message alone: memories, and what it was in its own program.
+/// Deletes what belongs to one message alone: memories and the record of its origin.
 fn forget_named(tx: &mut Tx<'_>, key: i64, id: MessageId, budget: &mut Budget) -> Outcome<()> {
     forget_memories(tx, "select no, id from memory where key = $1", [key], budget)?;
     forget_origin(tx, "message", &id.to_string(), budget)
 }
 
-/// Deletes memories, and what they were in their own program.
+/// Deletes memories and the records of their origins.
 pub(super) fn forget_memories(
     tx: &mut Tx<'_>,
     found: &str,
@@ -358,7 +359,7 @@ fn forget_origin(tx: &mut Tx<'_>, kind: &str, object: &str, budget: &mut Budget)
     sweep_beside(tx, gone)
 }
 
-/// Removes the content of one message and what hangs on it; its place and its digest stay.
+/// Removes the content of one message and its attachments; its address and its digest stay.
 fn empty_message(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outcome<()> {
     unindex::message(tx, address)?;
     let sql = "select id from message where key = $1";

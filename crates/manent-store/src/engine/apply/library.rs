@@ -1,4 +1,4 @@
-//! What stands beside conversations: documents, memories, scratch, blobs, and where imported things came from.
+//! Changes to objects outside conversations: documents, memories, scratch, blobs, sources and origins.
 
 use super::super::codes::{Kind, NameKind};
 use super::super::connection::{Connection, execute, insert_numbered, maybe, one};
@@ -66,7 +66,7 @@ pub(crate) struct MemoryBody {
     pub metadata: Option<Json>,
 }
 
-/// Returns what a memory says now, and who wrote it.
+/// Returns the current text of a memory, and who wrote it.
 pub(crate) fn memory_image(tx: &Tx<'_>, no: i64) -> Outcome<Option<Image>> {
     let sql =
         "select collection_no, project_no, conversation_no, key, external, body, actor_no from memory where no = $1";
@@ -225,7 +225,7 @@ pub(crate) fn blob_bytes(connection: Connection<'_>, no: i64) -> Outcome<Vec<u8>
     Ok(whole)
 }
 
-/// Returns the SHA-256 and the size of a blob, which may be larger than anybody would hold.
+/// Returns the SHA-256 and the size of a blob, which may be too large for memory.
 pub(crate) fn blob_digest(connection: Connection<'_>, no: i64) -> Outcome<([u8; 32], i64)> {
     let (mut hasher, mut size) = (Sha256::new(), 0);
     each_piece(connection, no, |piece| {

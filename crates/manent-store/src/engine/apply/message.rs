@@ -1,4 +1,4 @@
-//! Messages: appended.
+//! Appends of messages.
 
 use super::super::codes::{Flags, Kind, NameKind};
 use super::super::connection::{execute, execute_gathered, maybe, one};
@@ -75,7 +75,7 @@ pub(crate) fn append(tx: &mut Tx<'_>, conversation: ConversationId, append: &App
     Ok(Done::Messages(Some(last.id)))
 }
 
-/// Sets the head of a row together with what is counted there.
+/// Sets the head of a row together with the counters at that position.
 pub(crate) fn move_to(row: &mut ConversationRow, head: Head, sums: Sums) {
     row.head = head;
     row.messages = sums.visible;
@@ -171,7 +171,7 @@ fn place_of(tx: &mut Tx<'_>, row: &ConversationRow, append: &Append<'_>) -> Outc
     }
 }
 
-/// Inserts messages at neighbouring slots and returns what stands for them in the chain.
+/// Inserts messages at consecutive slots and returns their digest for the journal chain.
 pub(crate) fn insert(
     tx: &mut Tx<'_>,
     first: Address,

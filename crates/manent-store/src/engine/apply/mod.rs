@@ -1,4 +1,4 @@
-//! How each change is applied. Every function reads and refuses before it writes.
+//! Applies each kind of change. Every function reads and validates before it writes.
 
 pub(crate) mod conversation;
 pub(crate) mod message;
@@ -21,8 +21,8 @@ use super::tx::Tx;
 use crate::error::Conflict;
 use crate::transaction::{Change, Done, Expect, Transaction};
 
-/// Checks that what a limited caller names is within its reach. A retry is no exception: with what is stored already, it
-/// may name what it must not.
+/// Runs the access checks on what a limited caller names. A retry is no exception: content that is stored already could
+/// otherwise name what the caller must not.
 pub(crate) fn check_within(tx: &mut Tx<'_>, transaction: &Transaction) -> Outcome<()> {
     for expect in &transaction.expect {
         if let Expect::Within(claims) = expect {
@@ -32,7 +32,7 @@ pub(crate) fn check_within(tx: &mut Tx<'_>, transaction: &Transaction) -> Outcom
     Ok(())
 }
 
-/// Checks what the caller expects, before the first write.
+/// Checks the caller's preconditions, before the first write.
 pub(crate) fn check(tx: &mut Tx<'_>, transaction: &Transaction) -> Outcome<()> {
     for expect in &transaction.expect {
         match expect {

@@ -1,4 +1,4 @@
-//! Projects: what several conversations share.
+//! Changes to projects.
 
 use super::super::codes::Kind;
 use super::super::connection::{execute, insert_numbered, maybe};

@@ -1,4 +1,4 @@
-//! Agent runs: tool calls, events, inputs, leases.
+//! Changes to agent runs: tool calls, events, inputs, leases.
 
 use super::super::codes::{Kind, NameKind, tool_code, tool_of};
 use super::super::connection::{execute, insert_numbered, maybe, rows};
@@ -110,7 +110,7 @@ fn put_call(
         body: sealed,
     };
     put_tool_row(tx, key, part, Some(&now))?;
-    // What is undone for the same part brings the earlier record back.
+    // Undoing the record of the same part restores the earlier record.
     if instead_of != Some(ToolPart { message: call.message, part: call.part }) {
         images.push(Image::ToolCall { key, part, row: None });
     }
@@ -246,9 +246,9 @@ pub(crate) fn take_lease(tx: &mut Tx<'_>, conversation: ConversationId, owner: &
     put_lease(tx, row.no, owner, token, until)
 }
 
-/// Returns the owner of a lease that a token still holds; one that was given back is held by nobody.
+/// Returns the owner of a lease that a token still holds; a released lease has no owner.
 ///
-/// A lease that ran out is held as long as nobody else took it: the token still fences.
+/// An expired lease is held until another owner takes it: the token still fences.
 pub(crate) fn held_lease(tx: &Tx<'_>, conversation_no: i64, token: i64) -> Outcome<String> {
     match lease_row(tx, conversation_no)? {
         Some((owner, held, _)) if held == token && !owner.is_empty() => Ok(owner),
@@ -265,6 +265,7 @@ pub(crate) fn renew_lease(tx: &mut Tx<'_>, conversation: ConversationId, token: 
 pub(crate) fn release_lease(tx: &mut Tx<'_>, conversation: ConversationId, token: i64) -> Outcome<Done> {
     let row = tx.conversation(conversation)?;
     held_lease(tx, row.no, token)?;
-    // The row stays, so that the next owner's token is larger. It has run out, whatever the time of the next owner.
+    // The row stays, so that the next owner's token is larger. It counts as expired, whatever the time of the next
+    // owner.
     put_lease(tx, row.no, "", token, Micros(i64::MIN))
 }

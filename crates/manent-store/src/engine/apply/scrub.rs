@@ -1,4 +1,4 @@
-//! Scrubbing: old values in the journal, and words that nothing has any more, go with what was purged or erased.
+//! Scrubbing: removes before-images, and interned words without any use, after a purge or an erasure.
 
 use super::super::codes::NameKind;
 use super::super::connection::{execute, execute_counted, maybe, one, rows};
@@ -9,7 +9,7 @@ use super::destroy::Budget;
 use super::undo::flag_read;
 use crate::image::{self, Flagged, Image};
 
-/// Stands for a conversation where what belongs to none is meant; real numbers begin at 1.
+/// The conversation number of the journal outside conversations; real numbers begin at 1.
 const BESIDE: i64 = 0;
 
 fn scrub_name(conversation_no: i64) -> String {
@@ -31,7 +31,7 @@ pub(crate) fn set_scrub(tx: &Tx<'_>, conversation_no: i64, position: Option<i64>
     Ok(())
 }
 
-/// Old values of what is gone lie in the journal of what belongs to no conversation.
+/// Schedules the scrub of the journal outside conversations, which holds before-images of what was deleted.
 pub(crate) fn sweep_beside(tx: &Tx<'_>, gone: usize) -> Outcome<()> {
     if gone == 0 {
         return Ok(());
@@ -40,16 +40,17 @@ pub(crate) fn sweep_beside(tx: &Tx<'_>, gone: usize) -> Outcome<()> {
     set_scrub(tx, BESIDE, Some(last))
 }
 
-/// Marks the journal of a conversation that lost something, but not itself: old values of what is gone are emptied.
-/// They name rows by number, and what comes later may get the same number.
+/// Schedules a scrub of the journal of a conversation that lost content but stays: before-images of what was deleted
+/// are emptied. They name rows by number, and later rows may get the same number.
 pub(crate) fn sweep(tx: &mut Tx<'_>, conversation_no: i64) -> Outcome<()> {
     let last = tx.conversation_by_no(conversation_no)?.last_pos;
     set_scrub(tx, -conversation_no, Some(last))
 }
 
-/// Empties the old values that the journal kept of a conversation; their digests stay, so the chain still holds.
+/// Empties the before-images in the journal of a conversation; their digests stay, so the chain still verifies.
 ///
-/// Under a negative number, and beside the conversations, only old values of what is gone are emptied.
+/// With a negative number, and for the journal outside conversations, only before-images of what was deleted are
+/// emptied.
 fn scrub_journal(tx: &mut Tx<'_>, conversation_no: i64, budget: &mut Budget) -> Outcome<()> {
     let sql = "select value from meta where name = $1";
     let found: Option<[u8; 8]> = maybe(tx.connection, sql, [scrub_name(conversation_no)], |row| row.get(0))?;
@@ -91,15 +92,15 @@ fn is_of_gone(tx: &Tx<'_>, images: &[Image]) -> Outcome<bool> {
     Ok(false)
 }
 
-/// Returns a word that nobody could have guessed, so that nobody can have used it.
+/// Returns a random word that cannot be guessed, so that no row can contain it already.
 pub(crate) fn chance() -> String {
     let mut bytes = [0u8; 8];
     getrandom::fill(&mut bytes).expect("the system gives random bytes");
     manent_model::hex::encode(&bytes)
 }
 
-/// Tags are words that people write. One that no conversation has any more goes; its number stays, since old values
-/// of other conversations may name it.
+/// Tags are user content. A tag that no conversation has any more is erased; its number stays, since before-images of
+/// other conversations may reference it.
 pub(crate) fn forget_tags(tx: &mut Tx<'_>, tags: &[i64]) -> Outcome<()> {
     let sql = "update name set value = 'erased:' || no || ':' || $1
          where no = $2 and kind = $3 and not exists (select 1 from tag where name_no = $2)";
@@ -114,8 +115,8 @@ pub(crate) fn forget_tags(tx: &mut Tx<'_>, tags: &[i64]) -> Outcome<()> {
     Ok(())
 }
 
-/// Names of states, channels and collections are words that people write as well. One that nothing has any more goes;
-/// its number is not given again, since readers remember it.
+/// Names of states, channels and collections are user content as well. An unused one is erased; its number is not
+/// reused, since readers cache it.
 pub(crate) fn forget_words(tx: &mut Tx<'_>) -> Outcome<()> {
     const UNUSED: [(NameKind, &str); 3] = [
         (NameKind::State, "not exists (select 1 from state s where s.name_no = name.no)"),
@@ -135,7 +136,7 @@ pub(crate) fn forget_words(tx: &mut Tx<'_>) -> Outcome<()> {
     Ok(())
 }
 
-/// Goes on with every journal that is still to be scrubbed.
+/// Resumes all unfinished scrubs of journals.
 pub(crate) fn finish_scrubs(tx: &mut Tx<'_>, budget: &mut Budget) -> Outcome<()> {
     let sql = "select cast(substr(name, 7) as bigint)
          from meta

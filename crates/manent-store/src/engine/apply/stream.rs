@@ -1,4 +1,4 @@
-//! Streams: messages that grow in chunks, hold a lease that each chunk renews, and end once.
+//! Changes to streams: messages that grow in chunks, hold a lease that each chunk renews, and end once.
 
 use super::super::codes::{Flags, Kind};
 use super::super::connection::{Connection, Ran, execute, execute_gathered, one, rows};
@@ -29,7 +29,7 @@ pub(super) fn close(connection: Connection<'_>, address: Address) -> Ran<()> {
     execute(connection, "delete from stream where key = $1", [address.0])
 }
 
-/// Registers the streams that older programs left open. What they hold is read from their chunks.
+/// Back-fill: registers the streams that older versions left open, with the sizes read from their chunks.
 pub(crate) fn fill(connection: Connection<'_>, now: i64) -> Ran<()> {
     let sql = "select key, length(body) from chunk order by key";
     let chunks: Vec<(i64, i64)> = rows(connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -78,7 +78,7 @@ fn streaming_facts(tx: &Tx<'_>, address: Address) -> Outcome<MessageFacts> {
     }
 }
 
-/// Ends a stream. Without a body it keeps the words that were acknowledged: what reading it returns now.
+/// Ends a stream. Without a body it keeps the acknowledged chunks: exactly what a read returns now.
 pub(crate) fn finish(tx: &mut Tx<'_>, id: MessageId, finish: &Finish) -> Outcome<Done> {
     if finish.status == MessageStatus::Streaming {
         return Err(StoreError::Invalid("a message is finished as complete, incomplete or failed".to_owned()).into());
@@ -130,7 +130,7 @@ pub(crate) fn finish(tx: &mut Tx<'_>, id: MessageId, finish: &Finish) -> Outcome
     Ok(Done::Plain)
 }
 
-/// A finished stream changes what is counted at its slot, and so every running sum behind it.
+/// A finished stream changes the counters at its slot, and so every running sum behind it.
 ///
 /// Streams end at the end of their branch but for a rare race, so this touches one row. Branches that forked behind
 /// the stream while it ran keep the sums of then; those are corrected as well.

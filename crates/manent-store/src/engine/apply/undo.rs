@@ -1,4 +1,4 @@
-//! Undo: puts back what the journal kept, as a new commit. Redo is the undo of an undo.
+//! Undo: restores before-images from the journal, as a new commit. Redo is the undo of an undo.
 
 use super::super::codes::Kind;
 use super::super::connection::{Connection, execute, maybe, one, rows};
@@ -12,10 +12,10 @@ use crate::transaction::{Done, Position};
 use manent_model::{Address, BranchNo, Head};
 use std::collections::HashSet;
 
-/// How far back a target is looked for; nobody steps back ten thousand times.
+/// How many commits are searched for an undo target; longer undo sequences do not occur in practice.
 const WALK_MAX: usize = 10_000;
 
-/// What an undo is about, by number.
+/// The scope of an undo, by row number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScopeNo {
     Everything,
@@ -64,7 +64,7 @@ pub(crate) fn target(connection: Connection<'_>, scope: ScopeNo, step: Step) -> 
         let Some((commit, before)) = read_commit(connection, scope, at)? else { return Ok(None) };
         at = before;
         let kind = Kind::of(commit.kind);
-        // What a purge or an erasure left behind has no images; nothing of the conversation before it can come back.
+        // A purge or an erasure leaves no before-images; nothing of the conversation from before it can be restored.
         if kind.is_none_or(Kind::is_barrier) && scope != ScopeNo::Everything {
             return Ok(None);
         }
@@ -145,7 +145,7 @@ pub(crate) fn target_for_caller(connection: Connection<'_>, scope: &Scope, step:
     }
 }
 
-/// Undoes or redoes what is the last change of a scope now, in the transaction that looks for it.
+/// Undoes or redoes the last change of a scope, in the same transaction that finds it.
 pub(crate) fn step(tx: &mut Tx<'_>, scope: &Scope, step: Step) -> Outcome<Done> {
     let found = target_for_caller(tx.connection, scope, step)?;
     let nothing = match step {
@@ -167,7 +167,8 @@ pub(crate) fn undo(tx: &mut Tx<'_>, position: Position) -> Outcome<Done> {
     scopes.sort_unstable();
     scopes.dedup();
     let is_undo = found.iter().any(|(_, kind, ..)| Kind::of(*kind) == Some(Kind::Undone));
-    // The key of an undo is the commit that changed something first: an undo of a redo of an undo names the same messages.
+    // The key of an undo is the commit that changed something first: an undo of a redo of an undo names the same
+    // messages.
     let original = match found.first() {
         Some((_, kind, _, key)) if matches!(Kind::of(*kind), Some(Kind::Undone | Kind::Redone)) => *key,
         _ => Some(position),
@@ -203,7 +204,7 @@ pub(crate) fn undo(tx: &mut Tx<'_>, position: Position) -> Outcome<Done> {
     Ok(Done::Plain)
 }
 
-/// Puts an image back and returns what was there.
+/// Restores a before-image and returns the value that it replaced.
 fn swap(tx: &mut Tx<'_>, image: &Image) -> Outcome<Image> {
     match image {
         Image::Head { conversation_no, branch_no, key, active_at } => {

@@ -1,4 +1,4 @@
-//! What is destroyed leaves the index before anybody is told that it is gone.
+//! Index deletes: destroyed content is removed from the index before the deletion is acknowledged.
 
 use super::super::connection::{Connection, execute, maybe, rows};
 use super::super::fault::{Fault, Outcome};
@@ -25,7 +25,7 @@ pub(crate) fn message(tx: &mut Tx<'_>, address: Address) -> Outcome<()> {
     });
     match found {
         Ok(gone) => tx.unindexed.docs.extend(gone.into_iter().flatten()),
-        // What nobody can read any more must still be forgotten.
+        // Content that cannot be read must still be removed from the index.
         Err(Fault::Refused(_)) => tx.unindexed.all = true,
         Err(fault) => return Err(fault),
     }
@@ -66,7 +66,8 @@ pub(crate) fn fold(tx: &mut Tx<'_>, no: i64) -> Outcome<()> {
     Ok(())
 }
 
-/// Whoever indexes holds the row that says how far it has come; what it read before would bring back what goes now.
+/// The indexer holds the row with its cursor; without this lock a batch that it read earlier would restore what is
+/// deleted now.
 fn remove(tx: &mut Tx<'_>, key: DocKey) -> Outcome<()> {
     if !tx.unindexed.is_held {
         let sql = "insert into search_cursor (name, value) values ($1, $2) on conflict (name) do nothing";

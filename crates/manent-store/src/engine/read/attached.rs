@@ -1,4 +1,4 @@
-//! What is attached to conversations, and the logs of runs.
+//! Reads of attachments of conversations and of the logs of runs.
 
 use super::super::apply::attached::{CallBody, FoldBody, note_id};
 use super::super::apply::run::tool_id;
@@ -32,7 +32,7 @@ fn message_at(reading: &Reading<'_>, key: i64) -> Outcome<MessageId> {
         .ok_or_else(|| StoreError::altered("message", format!("{:?}", Address(key))).into())
 }
 
-/// Names an address for whoever looks for what was damaged there.
+/// Formats an address for the report of damaged records.
 fn place_of(row: &Found<'_>, column: usize) -> Ran<String> {
     Ok(format!("at {:?}", Address(row.get(column)?)))
 }
@@ -170,7 +170,7 @@ fn folds(reading: &mut Reading<'_>, (no, of): (i64, ConversationId), page: &mut 
     records(reading, Kind::of("fold", Some(of)), (sql, (no, after, last)), name, read_fold, fold)
 }
 
-/// Reads a fold by its number, even one that was taken back.
+/// Reads a fold by its number, even one that was withdrawn.
 pub(crate) fn fold_by_no(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<Fold>> {
     let sql = "select id, key, kind, active, parent, at, body from fold where no = $1";
     let found = maybe(reading.connection, sql, [no], read_fold)?;

@@ -1,4 +1,4 @@
-//! Pages of what is attached: how many records fit, found by their sizes before any of them is read.
+//! Pages of attachments: counts how many records fit by their sizes before any of them is read.
 
 use super::super::cell::Parameters;
 use super::super::connection::{Found, Ran, rows};
@@ -24,9 +24,9 @@ pub(super) struct Fitting<K> {
     pub last: K,
 }
 
-/// What orders the records of a kind.
+/// The sort key of the records of a kind.
 pub(super) trait Key: Sized + PartialOrd {
-    /// What comes before all of them.
+    /// The key before all of them.
     fn first() -> Self;
     fn write(&self) -> String;
     fn parse(text: &str) -> Option<Self>;
@@ -86,7 +86,8 @@ impl Page {
         Self { after: query.after.clone(), left, bytes: 0, is_empty: true, next: None }
     }
 
-    /// Finds out which records of a kind fit. `sizes` reads keys and bytes behind a key, as many as the number that it is given.
+    /// Finds out which records of a kind fit. `sizes` reads keys and bytes behind a key, as many as the number that it
+    /// is given.
     pub(super) fn fit<K: Key, P: Parameters>(
         &mut self,
         reading: &Reading<'_>,

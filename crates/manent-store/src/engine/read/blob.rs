@@ -1,4 +1,4 @@
-//! Blobs: bytes by their SHA-256, and who may see them.
+//! Reads of blobs by SHA-256, with the check of who may see them.
 
 use super::super::apply::library::{blob_bytes, blob_piece};
 use super::super::connection::{Connection, further, maybe, rows};
@@ -9,10 +9,10 @@ use crate::error::StoreError;
 use manent_model::Realm;
 use sha2::{Digest as _, Sha256};
 
-/// How many messages that show a blob are looked at, at most; each time.
+/// Maximum number of messages showing a blob that are checked, per query.
 const PAGE: i64 = 1_000;
 
-/// Says whether somebody may see a blob: a message of a conversation within shows it.
+/// Says whether a blob is visible in a scope: a message of a visible conversation shows it.
 pub(crate) fn is_shown(connection: Connection<'_>, realm: &Realm, sha256: &[u8; 32]) -> Outcome<bool> {
     match realm.is_limited() {
         true => is_shown_within(connection, &Within::of(connection, realm)?, sha256),

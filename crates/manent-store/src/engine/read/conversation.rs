@@ -1,4 +1,4 @@
-//! Conversations as people see them.
+//! Reads of conversations, checked against their MACs.
 
 use super::super::apply::conversation::{Body, seal_of};
 use super::super::codes::{STATUS_PURGED, kind_of, status_of};
@@ -24,7 +24,7 @@ macro_rules! columns {
 
 pub(super) use columns;
 
-/// A row as it lies on disk, before it is compared with its seal.
+/// A conversation row as it is stored, before its MAC is checked.
 pub(super) struct Row {
     no: i64,
     id: [u8; 16],
@@ -75,7 +75,7 @@ pub(super) fn read_row(row: &Found<'_>) -> Ran<Row> {
     })
 }
 
-/// Completes a row with what other tables hold; what does not equal its seal is refused.
+/// Completes a row with values of other tables; a row that does not match its MAC is refused.
 pub(super) fn complete(reading: &mut Reading<'_>, row: Row) -> Outcome<Conversation> {
     let (no, creator_no, head_key, id) = (row.no, row.creator_no, row.head_key, row.shown.id);
     let unset = reading.damaged.is_some().then(|| without_sealed(&row));
@@ -94,7 +94,7 @@ pub(super) fn complete(reading: &mut Reading<'_>, row: Row) -> Outcome<Conversat
     Ok(shown)
 }
 
-/// Returns what a row holds beside what its seal is about.
+/// Returns the fields of a row that its MAC does not cover.
 fn without_sealed(row: &Row) -> Conversation {
     Conversation {
         external_id: None,
@@ -105,7 +105,7 @@ fn without_sealed(row: &Row) -> Conversation {
     }
 }
 
-/// Returns what a row itself holds, if it equals its seal.
+/// Returns the fields of a row itself, if they match its MAC.
 fn checked(reading: &Reading<'_>, row: Row) -> Outcome<Conversation> {
     let mut shown = row.shown;
     let altered = || StoreError::altered("conversation", ConversationId::from_bytes(row.id));
@@ -156,7 +156,7 @@ pub(crate) fn one(reading: &mut Reading<'_>, which: &ConversationRef) -> Outcome
     found.map(|row| complete(reading, row)).transpose()
 }
 
-/// Reads a conversation by its number, with its head; none if it was taken back or purged.
+/// Reads a conversation by its number, with its head; none if it was withdrawn or purged.
 pub(crate) fn by_no(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<(Conversation, Head)>> {
     let sql = concat!(
         "select ",
@@ -173,7 +173,7 @@ pub(crate) fn by_no(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<(Conve
     found.map(|(row, head)| Ok((complete(reading, row)?, head))).transpose()
 }
 
-/// A conversation with what a search asks of it; not its creator, nor the id of its head.
+/// A conversation with the fields that a search filters by; without its creator and the id of its head.
 pub(crate) struct Searched {
     pub no: i64,
     pub shown: Conversation,
@@ -182,7 +182,7 @@ pub(crate) struct Searched {
     pub project: Option<String>,
 }
 
-/// Reads a conversation for a search, by its number; none if it was taken back or purged.
+/// Reads a conversation for a search, by its number; none if it was withdrawn or purged.
 pub(crate) fn searched(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<Searched>> {
     let sql = concat!(
         "select ",

@@ -1,4 +1,4 @@
-//! Documents, as a realm sees them.
+//! Reads of documents within an access scope.
 
 use super::super::apply::library::document_id;
 use super::super::connection::{Found, Ran};
@@ -49,7 +49,8 @@ fn documents_within(reading: &mut Reading<'_>, realm: &Realm, query: &DocumentsQ
     let mut found = every_document(reading, query)?;
     if realm.is_limited() {
         let is_within = |document: &Document| document.project.is_some_and(|project| realm.lists(project));
-        // A document is where its newest version is; what it was elsewhere before is not shown either.
+        // The newest version decides where a document belongs; older versions that belonged elsewhere are not shown
+        // either.
         let mut newest: HashMap<(String, String), bool> = HashMap::new();
         for document in &found {
             newest.insert((document.kind.clone(), document.id.clone()), is_within(document));

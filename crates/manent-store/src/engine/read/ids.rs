@@ -1,4 +1,4 @@
-//! Ids by the beginning of their text: a range of the index of ids.
+//! Lookup of ids by prefix: a range scan of the id index.
 
 use super::super::connection::rows;
 use super::super::fault::Outcome;

@@ -1,4 +1,4 @@
-//! The journal, for tails and for undo.
+//! Reads of the journal, for change feeds and undo.
 
 use super::super::apply::undo::target_for_caller;
 use super::super::codes::Kind;
@@ -13,7 +13,7 @@ use crate::transaction::{Committed, Position};
 use manent_model::{ConversationId, MessageId, Micros, Realm};
 use std::collections::HashMap;
 
-/// How many rows one page looks at.
+/// Maximum number of rows that one page scans.
 const LOOKED_AT_MAX: usize = 10_000;
 
 struct Row {
@@ -71,8 +71,8 @@ pub(crate) fn journal(reading: &mut Reading<'_>, realm: &Realm, query: &JournalQ
     }
 }
 
-/// Looks through the rows behind a position for those of conversations within. What belongs to no conversation is left
-/// out: nobody can say whose it is.
+/// Scans the rows after a position for those of conversations in the scope. Rows without a conversation are left out,
+/// because they have no owner.
 fn of_realm(reading: &Reading<'_>, realm: &Realm, after: Position, limit: usize) -> Outcome<JournalPage> {
     let within = Within::of(reading.connection, realm)?;
     let sql = select!("where j.pos > $1 order by j.pos limit $2");
@@ -119,8 +119,8 @@ fn everything(reading: &Reading<'_>, after: Position, limit: usize) -> Outcome<J
     Ok(JournalPage { entries: complete(reading, found)?, reached, more })
 }
 
-/// Follows the chain of a conversation back to a position. Where that is too far, as for one who reads a long
-/// conversation from its start, the rows behind the position are looked through instead.
+/// Follows the chain of a conversation back to a position. Where that is too far, as when a long conversation is read
+/// from its start, it scans the rows after the position instead.
 fn of_conversation(reading: &Reading<'_>, id: ConversationId, after: Position, limit: usize) -> Outcome<JournalPage> {
     let sql = "select no, last_pos from conversation where id = $1";
     let found: Option<(i64, Position)> =
@@ -191,8 +191,8 @@ struct RowMessages {
     is_cut: bool,
 }
 
-// The list of positions is a JSON array for SQLite and a text with commas for PostgreSQL. `cross join` keeps the order of the
-// loops: without it SQLite may walk all messages.
+// The list of positions is a JSON array for SQLite and a text with commas for PostgreSQL. `cross join` keeps the order
+// of the loops: without it SQLite may walk all messages.
 const MESSAGES_SQLITE: &str = "select j.pos, m.id
      from json_each($1) p
      cross join journal j on j.pos = p.value
@@ -264,7 +264,7 @@ pub(crate) fn undo_target(reading: &mut Reading<'_>, scope: &Scope, step: Step) 
     target_for_caller(reading.connection, scope, step)
 }
 
-/// Returns the conversation of the newest journal row that has one within the realm. Looks at a bounded number of rows.
+/// Returns the conversation of the newest journal row that has one in the access scope. Scans a bounded number of rows.
 pub(crate) fn last_changed(reading: &Reading<'_>, realm: &Realm) -> Outcome<Option<ConversationId>> {
     let within = Within::of(reading.connection, realm)?;
     let sql = "select j.pos, j.conversation_no, c.id

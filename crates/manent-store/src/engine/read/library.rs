@@ -1,4 +1,4 @@
-//! What stands beside conversations.
+//! Reads of objects outside conversations: documents, memories, scratch, blobs, sources and origins.
 
 use super::super::apply::library::{MemoryBody, object_words, scratch_id, source_no};
 use super::super::apply::project::Body as ProjectBody;
@@ -21,8 +21,8 @@ use manent_model::{
     Quarantined, Realm, Scratch, Source, SourceId,
 };
 
-/// A condition on a memory `m` of a conversation `c`: the conversation lies within, or the memory has none, and its
-/// project is listed.
+/// SQL condition on a memory `m` of a conversation `c`: the conversation is in the scope, or the memory has none and
+/// its project is listed.
 macro_rules! remembered_within {
     ($limited:literal, $user:literal, $projects:literal) => {
         concat!(
@@ -98,7 +98,7 @@ pub(crate) fn memories(reading: &mut Reading<'_>, realm: &Realm, query: &Memorie
     records(reading, Kind::of("memory", None), (sql, parameters), name, row, memory)
 }
 
-/// Finds a memory within, even one that was taken back.
+/// Finds a memory within, even one that was withdrawn.
 pub(crate) fn memory_within(connection: Connection<'_>, within: &Within, id: MemoryId) -> Outcome<Option<i64>> {
     let sql = concat!(
         "select m.no
@@ -148,11 +148,12 @@ pub(crate) fn projects(reading: &mut Reading<'_>, realm: &Realm) -> Outcome<Vec<
     Ok(found.into_iter().flatten().collect())
 }
 
-/// What remembers which key brought a blob: only the store itself writes and reads it for those who are limited.
+/// Scratch kind of the records of which key uploaded a blob: for limited keys, only the store itself writes and reads
+/// it.
 pub(crate) const UPLOAD: &str = "upload";
 
-/// Says whether a piece of scratch is somebody's own: of the person and not about a conversation outside; without a
-/// person, about a conversation within.
+/// Says whether a scratch value is the caller's own: of the user and not about a conversation outside the scope;
+/// without a user, about a conversation in the scope.
 fn is_own_scratch(connection: Connection<'_>, within: &Within, kind: &str, id: &str, actor: &str) -> Outcome<bool> {
     if !within.is_limited() {
         return Ok(true);
@@ -170,7 +171,7 @@ pub(crate) fn scratch(reading: &mut Reading<'_>, realm: &Realm, query: &ScratchQ
     let within = Within::of(reading.connection, realm)?;
     type Row = (String, String, String, i64, Vec<u8>);
     let read = |row: &Found<'_>| -> Ran<Row> { Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)) };
-    // A draft is looked for with every conversation that is opened, and only a plain comparison uses the key.
+    // Every opened conversation queries for a draft, and only a plain comparison uses the key.
     let by_kind_and_id = "select kind, id, actor, at, body
          from scratch
          where kind = $1 and id = $2 and (actor = $3 or $3 is null)

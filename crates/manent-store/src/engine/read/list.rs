@@ -1,4 +1,4 @@
-//! Lists of conversations: narrowed, ordered, in pages, and counted.
+//! Lists of conversations: filters, order, keyset paging, and counts.
 
 use super::super::apply::conversation::Body;
 use super::super::cell::Value;
@@ -18,7 +18,7 @@ use std::collections::HashMap;
 /// How many statuses there are; a list asks for some of them, and names one of these several times for the rest.
 const STATUSES: usize = 4;
 
-/// What a list is narrowed by, in the numbers of this file.
+/// The filters of a list, resolved to row numbers.
 struct Narrowed {
     statuses: [i64; STATUSES],
     project_no: Option<i64>,
@@ -27,7 +27,7 @@ struct Narrowed {
     within: Within,
 }
 
-/// Looks up what a list is narrowed by; none if nothing can match.
+/// Resolves the filters of a list; `None` if nothing can match.
 fn narrowed(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) -> Outcome<Option<Narrowed>> {
     let within = Within::of(reading.connection, realm)?;
     let statuses = match query.statuses.is_empty() {
@@ -225,7 +225,7 @@ fn rows_after(
     let filters: [&dyn Value; 8] =
         [&kind, project_no, tag_no, &query.creator, &since, &until, &query.pinned, &within.projects];
     parameters.extend(filters);
-    // Whoever is limited to one person's conversations may still ask for those of somebody else among them.
+    // A key that is limited to one user's conversations may still filter them by another participant.
     let (person, takes_part, member) = match &within.user {
         Some(user) => (Some(user), false, &query.member),
         None => (query.member.as_ref(), true, &None),
@@ -268,11 +268,11 @@ fn cursor_of(row: &Row) -> ListCursor {
     ListCursor { pinned: row.shown.pinned, active_at: row.shown.active_at, id: row.shown.id }
 }
 
-/// How many rows one page looks at for those whose title or metadata fit.
+/// Maximum number of rows that one page scans for matching titles or metadata.
 const SCANNED_MAX: usize = 4_000;
 
-/// Lists conversations. The engine narrows by what it has columns for; titles and metadata are compared here, with the same
-/// rules whatever the engine. Where these reject so many rows that the page does not fill, it ends early with a cursor.
+/// Lists conversations. SQL filters by columns; titles and metadata are compared here, with the same rules on both
+/// engines. Where these reject so many rows that the page does not fill, it ends early with a cursor.
 pub(crate) fn list(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) -> Outcome<ConversationPage> {
     let limit = query.limit.clamp(1, PAGE_MAX) as usize;
     let mut conversations = Vec::new();
@@ -306,9 +306,9 @@ pub(crate) fn list(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) 
     }
 }
 
-/// Nobody reads a longer list to its end.
+/// Upper bound of a count; longer lists are not read to their end.
 const COUNTED_MAX: u32 = 10_000;
-/// How many rows a count looks at for those whose title or metadata fit.
+/// Maximum number of rows that a count scans for matching titles or metadata.
 const COUNT_SCANNED_MAX: usize = 100_000;
 
 pub(crate) fn count(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) -> Outcome<Count> {
@@ -346,7 +346,7 @@ fn fits(query: &ListQuery, row: &Row) -> bool {
     let metadata = query.metadata.as_ref().is_none_or(|(key, value)| {
         let body: Option<Body> = row.body.as_deref().and_then(|body| serde_json::from_slice(body).ok());
         let metadata = body.and_then(|body| body.metadata);
-        // Only the value that is asked for is read: another one may hold what no string can, such as half a surrogate.
+        // Only the requested value is decoded: another one may contain what no string can, such as half a surrogate.
         let found = metadata.and_then(|json| json.read::<HashMap<String, Json>>().ok());
         match (found.as_ref().and_then(|found| found.get(key)), value) {
             (None, _) => false,

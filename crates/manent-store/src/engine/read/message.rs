@@ -1,4 +1,4 @@
-//! Messages as rows become messages again; what does not equal its digest is refused.
+//! Decodes message rows; a message that does not match its digest is refused.
 
 use super::super::cache::Caches;
 
@@ -19,7 +19,7 @@ use manent_model::{
 };
 use std::collections::HashMap;
 
-/// A row as it lies on disk, before words are looked up and the digest is compared.
+/// A message row as it is stored, before words are resolved and the digest is checked.
 pub(crate) struct MessageRow {
     pub key: i64,
     pub id: [u8; 16],
@@ -32,7 +32,7 @@ pub(crate) fn read_row(row: &Found<'_>) -> Ran<MessageRow> {
     Ok(MessageRow { key: row.get(0)?, id: row.get(1)?, arrival: row.get(2)?, facts: row.get(3)?, body: row.get(4)? })
 }
 
-/// Reads the messages of runs, in order, up to a limit. One statement serves all runs.
+/// Reads the messages of ranges, in order, up to a limit. One statement serves all ranges.
 pub(crate) fn in_ranges(connection: Connection<'_>, ranges: &[Range], limit: usize) -> Ran<Vec<MessageRow>> {
     let sql = "select key, id, arrival, facts, body from message where key between $1 and $2 order by key limit $3";
     let mut found = Vec::with_capacity(limit.min(ranges.iter().map(Range::len).sum()));
@@ -67,9 +67,9 @@ impl Cut {
         Self { rows: Vec::new(), bytes: 0, is_cut: false }
     }
 
-    /// Takes a row if the page has room for its bytes; the first row always has. Says whether another may follow.
+    /// Adds a row if the page has room for its bytes; the first row always fits. Says whether another may follow.
     ///
-    /// A server sends the bytes of a row only if they fit, so that it does not send what is thrown away.
+    /// A server sends the bytes of a row only if they fit, so that it sends nothing that is thrown away.
     pub(crate) fn take(&mut self, row: &Found<'_>) -> Ran<bool> {
         let (facts, body): (Option<Vec<u8>>, Option<Vec<u8>>) = (row.get(3)?, row.get(4)?);
         let (Some(facts), Some(body)) = (facts, body) else {
@@ -91,9 +91,9 @@ impl Cut {
     }
 }
 
-/// Reads the messages of runs until there are so many, or until the next one would make the page larger than [`PAGE_BYTES`].
+/// Reads the messages of ranges up to a limit, or until the next one would make the page larger than [`PAGE_BYTES`].
 ///
-/// Runs are given in reading order, and walked in the order that is asked for.
+/// Ranges are given in reading order, and read in the requested order.
 pub(crate) fn in_ranges_cut(connection: Connection<'_>, ranges: &[Range], order: Order, limit: usize) -> Ran<Cut> {
     let mut cut = Cut::new();
     let ranges: Vec<&Range> = match order {
@@ -155,7 +155,7 @@ const DESCENDING_SENT: &str = "select key, id, arrival,
            limit $5) m
      order by key desc";
 
-/// Turns a row into a message, if it is what was written.
+/// Decodes a row into a message, if it matches its digest.
 pub(crate) fn message_of(
     connection: Connection<'_>,
     caches: &mut Caches,
@@ -182,7 +182,8 @@ fn streaming(rows: &[MessageRow]) -> Vec<i64> {
     rows.iter().filter(|row| MessageFacts::is_streaming(&row.facts)).map(|row| row.key).collect()
 }
 
-/// Cuts a page, in the order it was read, where the streams on it make it larger than [`PAGE_BYTES`]. Says whether it did.
+/// Cuts a page, in the order it was read, where the streams on it make it larger than [`PAGE_BYTES`]. Says whether it
+/// did.
 pub(crate) fn cut_streams(connection: Connection<'_>, rows: &mut Vec<MessageRow>, order: Order) -> Outcome<bool> {
     let streaming = streaming(rows);
     if streaming.is_empty() {
@@ -289,7 +290,7 @@ pub(crate) fn messages(reading: &mut Reading<'_>, realm: &Realm, query: &Message
         MessagesQuery::Branch { branch, after, limit } => in_branch(reading, within, *branch, *after, *limit)?,
         MessagesQuery::External(external) => from_elsewhere(reading, within, external)?,
     };
-    // Whoever copies a branch asks for the next page behind the last message until there is none.
+    // A copy of a branch requests the page after the last message until there is none.
     let is_page = matches!(query, MessagesQuery::Branch { .. });
     let (mut placed, mut bytes) = (Vec::with_capacity(addresses.len()), 0);
     for address in addresses {

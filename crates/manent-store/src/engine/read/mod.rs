@@ -1,4 +1,4 @@
-//! How each question is answered. Every function runs inside one short read transaction.
+//! Answers each query. Every function runs inside one short read transaction.
 
 pub(crate) mod message;
 pub(crate) mod related;
@@ -20,7 +20,7 @@ use super::connection::Connection;
 use crate::damage::DamagedRecord;
 use manent_model::DigestKey;
 
-/// What a reader works with.
+/// The context of a read: connection, caches, keys and the report of damage.
 pub(crate) struct Reading<'a> {
     pub connection: Connection<'a>,
     pub caches: &'a mut Caches,

@@ -1,4 +1,4 @@
-//! Pages of paths, branches, and the state along them.
+//! Pages of paths and branches, and the state along them.
 
 use super::super::codes::{NameKind, why_of};
 use super::super::connection::{Connection, each, maybe, one, rows};
@@ -16,7 +16,7 @@ use manent_model::{
     Address, BranchId, BranchNo, Branches, ConversationId, Head, Json, MessageId, Range, Realm, Stretch,
 };
 
-/// A conversation that can be read: its number and its head. The row itself knows its id, whatever the index says.
+/// The number and the head of a readable conversation. The row itself knows its id, whatever the index says.
 pub(crate) fn head_of(connection: Connection<'_>, id: ConversationId) -> Outcome<(i64, Head)> {
     let sql = "select no, head_branch_no, head_key, id
          from conversation
@@ -135,8 +135,8 @@ fn end_of_plain(
     Ok((!cut.rows.is_empty()).then(|| page_of(cut, Order::Descending, limit)))
 }
 
-/// Refuses a message that neither belongs to a conversation nor lies on the path it was asked for with.
-/// Says whether it lies on the path.
+/// Refuses a message that neither belongs to a conversation nor is on the path it was requested with. Says whether it
+/// is on the path.
 fn own_or_reached(
     reading: &mut Reading<'_>,
     conversation_no: i64,
@@ -187,7 +187,7 @@ fn backward(
     Ok(page_of(cut, Order::Descending, limit))
 }
 
-/// Puts what was read into reading order, and says whether there is more: one message too many was asked for.
+/// Sorts rows into reading order, and says whether there is more: one message more than the limit was requested.
 fn page_of(cut: Cut, order: Order, limit: usize) -> (Vec<MessageRow>, bool) {
     let (mut found, mut more) = (cut.rows, cut.is_cut);
     if found.len() > limit {
@@ -320,8 +320,8 @@ pub(crate) fn state(
                 or $5 = 1 and conversation_no = (select b.conversation_no from branch b where b.no = key >> 24))
          order by key desc, no desc
          limit 1";
-    // What another conversation set on a path that it took from here is its own. What is set there now, on a path that was taken
-    // from there, is for those who reach that one.
+    // State that another conversation set on a range that it takes from this one belongs to that conversation. State
+    // that the owner of a taken range set there is visible to readers that reach the owner.
     let look = |reading: &mut Reading<'_>, from: Address, to: Address| -> Outcome<Option<(i64, Option<Vec<u8>>)>> {
         let reaches_owner = match within.is_limited() {
             true => within.has(reading.connection, owner_of(reading.connection, from)?)?,

@@ -1,4 +1,4 @@
-//! Messages that belong together with another: the alternatives at its place, and the thread of replies it is in.
+//! Related messages: the siblings of a message, and the reply thread that it is in.
 
 use super::super::connection::{maybe, one, rows};
 use super::super::fault::Outcome;
@@ -37,8 +37,8 @@ pub(crate) fn related(reading: &mut Reading<'_>, realm: &Realm, query: &RelatedQ
     Ok(PlacedPage { messages, more: false })
 }
 
-/// The alternatives of a message are what follows the same predecessor: the next own slot of the predecessor's branch,
-/// and the first message of every branch that leaves right behind it.
+/// The siblings of a message follow the same predecessor: the next own slot of the predecessor's branch, and the first
+/// message of every branch that forks right after it.
 fn siblings(reading: &mut Reading<'_>, within: &Within, id: MessageId) -> Outcome<Vec<Address>> {
     let found = spot_within(reading, within, id)?.ok_or_else(|| StoreError::not_found("message", id))?;
     let sql = "select head_branch_no, head_key from conversation where no = $1";
@@ -68,7 +68,7 @@ fn siblings(reading: &mut Reading<'_>, within: &Within, id: MessageId) -> Outcom
     if before != Address::START {
         use manent_model::Branches;
         let branch = reading.caches.branches(reading.connection).branch(before.branch())?;
-        // What was put into the middle is followed by the kept tail, not by the next own slot.
+        // A message spliced into the middle is followed by the kept tail, not by the next slot of its branch.
         let inside = before.slot() + 1 == branch.open_from && branch.tip_before_open() != before;
         if !inside {
             alternatives.insert(Address(before.0 + 1));
@@ -84,8 +84,8 @@ fn siblings(reading: &mut Reading<'_>, within: &Within, id: MessageId) -> Outcom
     Ok(arrived.into_iter().map(|(_, address)| address).collect())
 }
 
-/// Follows reply-to links up to the first message of a thread, then down to everything that answers it. What is not
-/// within ends the way, as a link that leads nowhere does.
+/// Follows reply-to links up to the first message of a thread, then down to all replies. A message outside the scope
+/// ends the search, as a broken link does.
 fn thread(reading: &mut Reading<'_>, within: &Within, id: MessageId) -> Outcome<Vec<Address>> {
     spot_within(reading, within, id)?.ok_or_else(|| StoreError::not_found("message", id))?;
     let up = "select reply_to from message where id = $1";

@@ -1,4 +1,4 @@
-//! Reads that leave damaged records out. Whoever wants that sets [`Reading::damaged`]; for everybody else damage ends the read.
+//! Reads that skip damaged records. Set [`Reading::damaged`] for that; otherwise damage ends the read.
 
 use super::super::cell::Parameters;
 use super::super::connection::{Connection, EngineError, Found, Ran, each, maybe};
@@ -8,7 +8,7 @@ use crate::damage::DamagedRecord;
 use crate::error::StoreError;
 use manent_model::{Address, ConversationId};
 
-/// What a damaged record is called when its own row does not tell.
+/// The name of a damaged record whose own row does not tell its id.
 const UNREADABLE: &str = "with an unreadable id";
 
 /// The kind of records that a list holds, and the conversation they belong to.

@@ -1,4 +1,4 @@
-//! Streams: the text that chunks have added to a message so far, and streams whose writer has gone silent.
+//! Reads of streams: the text that chunks have added to a message so far, and streams whose writer stopped.
 
 use super::super::apply::stream::chunk_id;
 use super::super::connection::{Connection, list, rows};

@@ -1,4 +1,4 @@
-//! Checking: does the index hold what the store says, no more and no less?
+//! Index check: compares the index with the store, in both directions.
 
 use super::super::codes::Kind;
 use super::super::connection::{Connection, begin_reading, each, end_reading, further, maybe, one, rows};
@@ -15,7 +15,7 @@ use manent_model::Address;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// How many messages are looked at in one read.
+/// Messages that are checked in one read.
 const PAGE: i64 = 500;
 
 /// Rows of a file are compared in groups of this many.
@@ -24,16 +24,16 @@ const GROUP: i64 = 256;
 /// More than this says nothing new.
 const WRONG_MAX: usize = 20;
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub(crate) struct Checked {
     /// How many rows are as they should be.
     pub rows: i64,
-    /// What is not.
+    /// Problems that were found.
     pub wrong: Vec<String>,
 }
 
-/// What is expected of the tables of a file: a sum over the tokens of each group of rows, whatever their order.
+/// Expected contents of the segment tables: a sum over the tokens of each group of rows, independent of their order.
 #[derive(Default)]
 struct Sums([Vec<u64>; SLOTS]);
 
@@ -57,7 +57,7 @@ for_each_slot! {
     SPOKEN = "select term, doc from temp.spokenSLOT";
 }
 
-/// Compares the index with the store. What changes meanwhile is not taken for wrong.
+/// Compares the index with the store. Concurrent changes are not reported as problems.
 pub(crate) fn check(reading: &mut Reading<'_>) -> Outcome<Checked> {
     let index = reading.index;
     let outcome = Checker::new(reading).and_then(Checker::run);
@@ -73,7 +73,7 @@ struct Checker<'a, 'r> {
     cursor: Cursor,
     /// How far the store had come.
     last: Position,
-    /// What waits, or came since: it may be missing.
+    /// Pending or later changes: these may be missing.
     pending: HashSet<DocKey>,
     /// The index of a file as it was first seen.
     version: i64,
@@ -118,7 +118,8 @@ impl<'a, 'r> Checker<'a, 'r> {
         self.others("select no from conversation where no > $1 order by no limit $2", DocKind::Conversation)?;
         self.others("select no from fold where no > $1 order by no limit $2", DocKind::Fold)?;
         self.statistics()?;
-        // What came or went meanwhile shows in the sums of its group; then only what is missing is told.
+        // Rows that were added or removed meanwhile change the sums of their group; then only missing rows are
+        // reported.
         let is_same = version(self.reading)? == self.version;
         if is_same && self.wrong.is_empty() && destroyed == self.destroyed()? && destroyed == 0 {
             self.compare()?;
@@ -126,7 +127,7 @@ impl<'a, 'r> Checker<'a, 'r> {
         Ok(())
     }
 
-    /// Remembers what may be missing.
+    /// Collects the documents that may be missing.
     fn pending(&mut self) -> Outcome<()> {
         let mut at = self.cursor;
         while let Some(found) = feed::after(self.reading, at)? {
@@ -151,7 +152,7 @@ impl<'a, 'r> Checker<'a, 'r> {
         Ok(())
     }
 
-    /// Counts what was destroyed since the index last looked.
+    /// Counts the deletions since the index last read the journal.
     fn destroyed(&self) -> Outcome<i64> {
         let sql = "select count(*) from journal where pos > $1 and kind in ($2, $3)";
         let parameters = (self.cursor.position, Kind::Purged as i64, Kind::Erased as i64);
@@ -170,7 +171,7 @@ impl<'a, 'r> Checker<'a, 'r> {
                 let Some(owner) = docs::owner_of(self.reading, address)? else { continue };
                 let message = match docs::indexable(self.reading, row) {
                     Ok(message) => message,
-                    // What cannot be read is told by whoever checks the messages.
+                    // The check of the messages reports content that cannot be read.
                     Err(Fault::Refused(_)) => continue,
                     Err(fault) => return Err(fault),
                 };
@@ -244,7 +245,7 @@ impl<'a, 'r> Checker<'a, 'r> {
         };
         match found {
             true => self.rows += 1,
-            // What changes while it is looked at may be indexed or not.
+            // An entry that changes during the check may be indexed or not.
             false if is_pending || feed::last_position(self.reading)? != self.last => {}
             false => self.wrong.push(format!("{:?} {} is not in the index as it is", key.kind(), key.no())),
         }
@@ -286,7 +287,7 @@ impl<'a, 'r> Checker<'a, 'r> {
             let sql = "select count(*) from doc where place between $1 and $2";
             held += one(index, sql, places(slot), |row| row.get::<i64>(0))?;
         }
-        // What waits may have a row under its old words; then the groups cannot be compared.
+        // Pending documents may have rows with their old tokens; then the groups cannot be compared.
         if held != self.rows && self.pending.is_empty() {
             self.wrong.push(format!("{} rows of the index stand for nothing", held - self.rows));
         }
@@ -319,7 +320,7 @@ fn begin(reading: &Reading<'_>) -> Outcome<()> {
     Ok(begin_reading(reading.connection)?)
 }
 
-/// Returns a number that changes when somebody else writes the index of a file.
+/// Returns a number that changes when another connection writes the index of a file.
 fn version(reading: &Reading<'_>) -> Outcome<i64> {
     let Some(index) = reading.index else { return Ok(0) };
     Ok(one(index, "select data_version from pragma_data_version", (), |row| row.get(0))?)

@@ -1,4 +1,4 @@
-//! What is indexed: the texts of messages, the names of conversations, the summaries of folds.
+//! Index documents: the texts of messages, the names of conversations, the summaries of folds.
 
 use super::super::connection::{Found, Ran, maybe};
 use super::super::fault::Outcome;
@@ -44,7 +44,7 @@ pub(crate) fn passages_of(message: &Message, kind: DocKind) -> Vec<Passage<'_>> 
     passages
 }
 
-/// Returns the rows of a message: what it says, and what its model thought, if anything.
+/// Returns the index rows of a message: its text, and the reasoning of its model, if any.
 pub(crate) fn of_message(message: &Message, conversation_no: i64) -> Vec<Doc> {
     let rows = [DocKind::Message, DocKind::Reasoning].map(|kind| {
         let passages = passages_of(message, kind);
@@ -71,17 +71,17 @@ pub(crate) fn of_conversation(reading: &mut Reading<'_>, no: i64) -> Outcome<Opt
     Ok(Some(doc(entry, no, tokens)))
 }
 
-/// A fold with where it stands.
+/// A fold with its address.
 pub(crate) struct FoldRow {
     pub conversation_no: i64,
-    /// The message behind which it stands.
+    /// The message that the fold follows.
     pub address: Address,
-    /// It was taken back, and may come again.
+    /// It was withdrawn, and may be restored.
     pub is_withdrawn: bool,
     pub fold: Fold,
 }
 
-/// Reads a fold that has a summary; none if it is gone. One that was taken back stays in the index, and is not shown.
+/// Reads a fold that has a summary; none if it is gone. One that was withdrawn stays in the index, and is not shown.
 pub(crate) fn fold(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<FoldRow>> {
     let sql = "select conversation_no, key, withdrawn from fold where no = $1";
     let read = |row: &Found<'_>| -> Ran<(i64, i64, bool)> { Ok((row.get(0)?, row.get(1)?, row.get(2)?)) };
@@ -99,7 +99,7 @@ pub(crate) fn of_fold(no: i64, row: &FoldRow) -> Doc {
     doc(entry, row.conversation_no, tokens)
 }
 
-/// Returns what is searched of a fold.
+/// Returns the searchable passages of a fold.
 pub(crate) fn fold_passages(fold: &Fold) -> Vec<Passage<'_>> {
     let passage = |text: &'_ str| Passage { field: Field::Summary, text: text.to_owned().into() };
     fold.summary.as_deref().map(passage).into_iter().collect()

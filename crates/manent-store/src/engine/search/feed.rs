@@ -1,4 +1,4 @@
-//! The feed: what the journal says has come or changed since the index last looked.
+//! Change feed: the additions and changes in the journal since the index last read it.
 
 use super::super::codes::Kind;
 use super::super::connection::{maybe, rows};
@@ -15,13 +15,14 @@ use manent_model::search::ANALYZER_VERSION;
 use manent_model::{Address, Digest, Range};
 use std::collections::{BTreeSet, HashMap};
 
-/// How much of the journal is looked at in one go.
+/// Number of journal rows that are read at a time.
 const ROWS_MAX: i64 = 4_000;
 
-/// So many messages are handed on in one go, but for the last row's.
+/// Maximum number of messages in one batch, except those of the last row.
 pub(crate) const MESSAGES_MAX: i64 = 4_000;
 
-/// How far an index has come, with what stands there: another store, or one that was put back, says something else.
+/// The journal position of an index, with the row at that position: another store, or a restored one, has a different
+/// row there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Cursor {
     /// Everything up to this position is known.
@@ -35,7 +36,7 @@ pub(crate) struct Cursor {
 /// The name under which a cursor is kept, where it is kept.
 pub(crate) const CURSOR: &str = "search";
 
-/// The version of what the index holds besides tokens: 1 added the sums of statistics.
+/// The version of the index content besides tokens: 1 added the sums of statistics.
 const CONTENT_VERSION: u32 = 1;
 
 /// Changes whenever an index that was filled before has to be filled again.
@@ -61,7 +62,7 @@ impl Cursor {
     }
 }
 
-/// What came or changed.
+/// Additions and changes after a cursor.
 #[derive(Debug, Default)]
 pub(crate) struct Feed {
     /// Where to go on.
@@ -83,7 +84,7 @@ impl Feed {
     }
 }
 
-/// Reads what came after a cursor; none if nothing did.
+/// Reads the changes after a cursor; none if there are none.
 pub(crate) fn after(reading: &Reading<'_>, cursor: Cursor) -> Outcome<Option<Feed>> {
     type Row = (Position, i64, i64, Option<i64>, Option<i64>, [u8; 16]);
     let sql = "select pos, count, kind, conversation_no, key, digest from journal where pos > $1 order by pos limit $2";
@@ -121,7 +122,7 @@ pub(crate) fn after(reading: &Reading<'_>, cursor: Cursor) -> Outcome<Option<Fee
     Ok((feed.cursor != cursor).then_some(feed))
 }
 
-/// What may change the name, the tags or the being of a conversation.
+/// Says whether a change may affect the name, the tags or the existence of a conversation.
 fn shows_in_conversation(kind: Kind) -> bool {
     use Kind::*;
     matches!(kind, ConversationCreated | ConversationEdited | Undone | Redone | Purged | Erased)
@@ -143,7 +144,7 @@ pub(crate) fn is_ours(reading: &Reading<'_>, cursor: Cursor) -> Outcome<bool> {
     Ok(found == [cursor.digest.0])
 }
 
-/// Returns what messages of runs are sorted by, without looking at what they say.
+/// Returns the sort keys of the messages of ranges, without reading their content.
 pub(crate) fn entries(reading: &Reading<'_>, runs: &[Range]) -> Outcome<Vec<Entry>> {
     let sql = "select key, arrival, facts from message where key between $1 and $2";
     let mut entries = Vec::new();
@@ -151,7 +152,7 @@ pub(crate) fn entries(reading: &Reading<'_>, runs: &[Range]) -> Outcome<Vec<Entr
         let found: Vec<(i64, i64, Vec<u8>)> =
             rows(reading.connection, sql, (run.from.0, run.to.0), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         for (key, arrival, facts) in found {
-            // What is damaged is told by whoever reads or verifies it.
+            // Damage is reported by reads and by verify.
             let Some(facts) = MessageFacts::decode(&facts) else { continue };
             entries.push(Entry { at: facts.at, arrival, key: DocKey::new(DocKind::Message, key) });
         }
@@ -176,7 +177,7 @@ pub(crate) fn message_docs(reading: &mut Reading<'_>, runs: &[Range]) -> Outcome
         let Some(owner) = owner else { continue };
         match docs::indexable(reading, row) {
             Ok(message) => all.extend(message.iter().flat_map(|message| docs::of_message(message, owner))),
-            // One that is damaged keeps nobody from finding the others.
+            // A damaged record must not hide the others.
             Err(Fault::Refused(_)) => {}
             Err(fault) => return Err(fault),
         }

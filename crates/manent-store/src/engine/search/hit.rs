@@ -1,4 +1,4 @@
-//! From a row of the index to what people see: is it shown, does it match, what stands around it.
+//! Evaluates an index row as a search hit: is it visible, does it match, and what surrounds it.
 
 use super::super::fault::{Fault, Outcome};
 use super::super::read::Reading;
@@ -12,10 +12,10 @@ use manent_model::search::{self, Field, Passage, Snippet, Subject};
 use manent_model::{Address, ConversationStatus, Known, Message, Micros, Time};
 use std::rc::Rc;
 
-/// How many characters of a text are shown around what was found, and of a neighbour.
+/// Maximum characters of a snippet around the match, and of a neighbour.
 const SNIPPET: usize = 160;
 
-/// A row of the index that matches, with what was read to know it.
+/// An index row that matches, with the records that were read to check it.
 pub(crate) struct Judged {
     pub entry: Entry,
     pub owner: Rc<Owner>,
@@ -36,11 +36,11 @@ enum What {
 pub(crate) enum Trust {
     /// The index has said that they are there.
     Index,
-    /// Nobody has.
+    /// It has not; the text must be checked.
     Nobody,
 }
 
-/// Looks whether a row of the index is what is looked for.
+/// Checks whether an index row matches the query.
 pub(crate) fn judge(
     reading: &mut Reading<'_>,
     owners: &mut Owners,
@@ -56,7 +56,7 @@ pub(crate) fn judge(
             let Some(place) = owners.place(reading, Address(no), within, also)? else { return Ok(None) };
             let (message, around) = match read(reading, search, &place, Address(no), trust) {
                 Ok((Some(message), around)) => (message, around),
-                // One that is damaged keeps nobody from finding the others.
+                // A damaged record must not hide the others.
                 Ok((None, _)) | Err(Fault::Refused(_)) => return Ok(None),
                 Err(fault) => return Err(fault),
             };
@@ -65,7 +65,7 @@ pub(crate) fn judge(
             }
             let is_told = trust == Trust::Index && search.order == SearchOrder::Newest && kind == DocKind::Message;
             let score = {
-                // Where the index has said everything, what the message says is read when it is shown.
+                // Where the index decides the match, the text is read only when the hit is shown.
                 let passages = if is_told { Vec::new() } else { docs::passages_of(&message, kind) };
                 if kind == DocKind::Reasoning && passages.is_empty() {
                     return Ok(None);
@@ -156,7 +156,7 @@ fn score(search: &Search, trust: Trust, subject: &Subject<'_>) -> Option<i64> {
 }
 
 impl Judged {
-    /// Makes what is shown.
+    /// Builds the hit for the answer.
     pub(crate) fn hit(self, reading: &mut Reading<'_>, owners: &mut Owners, search: &Search) -> Outcome<Hit> {
         let shown = &self.owner.shown;
         let path = self.on_path.then_some(&self.owner.path);
@@ -209,15 +209,15 @@ impl Judged {
     }
 }
 
-/// Where a message stands.
+/// The location of a message.
 struct Spot<'a> {
-    /// The path that is shown, if it lies on that.
+    /// The shown path, if the message is on it.
     path: Option<&'a Path>,
     address: Address,
 }
 
 impl Spot<'_> {
-    /// Adds where a message stands and what stands beside it.
+    /// Adds the location of a message and its neighbours to a hit.
     fn show(
         self,
         reading: &mut Reading<'_>,
@@ -247,7 +247,7 @@ impl Spot<'_> {
         };
         for row in rows {
             match row.key == address.0 {
-                // What comes from here on stands behind it.
+                // Rows from here on follow the hit.
                 true => hit.before = std::mem::take(&mut hit.after),
                 false => hit.after.extend(neighbour(reading, search.also, row)?),
             }
@@ -270,7 +270,7 @@ fn neighbour(reading: &mut Reading<'_>, also: Also, row: MessageRow) -> Outcome<
     Ok(Some(Neighbour { message: message.id, role: message.content.role, text }))
 }
 
-/// Shows the first passage with something of what was looked for.
+/// Returns a snippet of the first passage that contains a match.
 fn snippet(search: &Search, passages: &[Passage<'_>]) -> (Field, Snippet) {
     let mut first = None;
     for passage in passages {

@@ -1,4 +1,4 @@
-//! The rounds in which an index is filled, whatever the engine, and those who wait for it.
+//! Indexing rounds and their state, for both engines, and the callers that wait for an index.
 
 use crate::engine::turns::{Again, Bell};
 use crate::error::{Result, StoreError};
@@ -9,23 +9,23 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How long it gathers before it looks again; a search looks through what came since.
+/// How long changes are collected before the next round; a search covers them through the unindexed tail.
 pub(crate) const GATHER: Duration = Duration::from_millis(100);
 
-/// How long it waits after something went wrong.
+/// Retry delay after a failure.
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 struct State {
     closed: bool,
-    /// Somebody wants it made anew.
+    /// A rebuild was requested.
     anew: bool,
-    /// It has caught up since it began; one that never did is being made, and holds nobody up.
+    /// It has caught up since it began; an index that never did is being built, and throttles no writer.
     has_caught_up: bool,
     known: Indexed,
 }
 
-/// What the thread and those who wait for it share.
+/// State shared by the indexer and the callers that wait for it.
 pub(crate) struct Indexing {
     state: Mutex<State>,
     /// Wakes a thread that waits here.
@@ -42,7 +42,7 @@ impl Default for Indexing {
     }
 }
 
-/// What one round of work came to.
+/// The result of one round.
 pub(crate) enum Round {
     /// There was something to do, and there may be more.
     More {
@@ -72,7 +72,7 @@ impl Indexing {
         self.changed.notify_all();
     }
 
-    /// Asks for the index to be made anew.
+    /// Requests a rebuild of the index.
     pub(crate) fn make_anew(&self) {
         let mut state = self.lock();
         (state.anew, state.has_caught_up) = (true, false);
@@ -95,15 +95,16 @@ impl Indexing {
         self.told.subscribe()
     }
 
-    /// Says whether a writer is so far ahead that it should wait for a moment. One that is in trouble holds nobody up.
+    /// Says whether writers should be throttled because the index is too far behind. An index with errors throttles no
+    /// writer.
     pub(crate) fn is_far_behind(&self, position: Position, ahead_max: Position) -> bool {
         let state = self.lock();
-        // What is listed comes from an import, or is old: it waits for its turn, and nobody waits for it.
+        // Pending documents come from an import, or are old: they are indexed later, and no caller waits for them.
         let behind = position - state.known.position;
         state.has_caught_up && !state.known.in_trouble && !state.closed && behind > ahead_max
     }
 
-    /// One round, and what it came to: says when the next is due. A round that could not begin is none.
+    /// Runs one round and records its result: says when the next is due. A round that could not begin does not count.
     pub(crate) fn turn(&self, round: impl FnOnce(bool) -> Result<Option<Round>>) -> Again {
         let state = self.lock();
         if state.closed {
@@ -134,7 +135,7 @@ impl Indexing {
                     Round::Idle(_) => Again::WhenAsked,
                 }
             }
-            // Whatever it was, opening it again finds out whether it can be helped.
+            // Whatever the error was, opening the index again finds out whether it persists.
             Err(_) => {
                 state.known = Indexed { idle: false, in_trouble: true, ..state.known };
                 Again::After(AFTER_TROUBLE)
@@ -144,7 +145,7 @@ impl Indexing {
         again
     }
 
-    /// The life of a thread that does nothing else. It looks by itself for what others have written.
+    /// The main loop of a thread that only indexes. It polls for changes of other processes.
     pub(crate) fn serve(&self, mut round: impl FnMut(bool) -> Result<Option<Round>>) {
         loop {
             let wait = match self.turn(&mut round) {

@@ -1,4 +1,4 @@
-//! Looking: candidates from the index and from its tail, judged one after another until a page is full.
+//! Search execution: evaluates candidates from the index and from the unindexed tail until a page is full.
 
 use super::super::connection::{Found as Row, Ran, rows};
 use super::super::fault::Outcome;
@@ -30,17 +30,17 @@ struct Looker<'a, 'r> {
     reading: &'a mut Reading<'r>,
     search: &'a Search,
     owners: Owners,
-    /// The only conversation that is looked at.
+    /// The only conversation that is searched.
     only: Option<i64>,
     walk: Walk,
-    /// The next one of the index, and what it says of words.
+    /// The next candidate of the index, and how far its words can be trusted.
     next: Option<(Entry, Trust)>,
-    /// The last one that was looked at.
+    /// The last entry that was evaluated.
     looked_at: Option<Entry>,
     tail: Rc<Tail>,
     /// How many entries of the tail are left.
     tail_left: usize,
-    /// What the index may say of words.
+    /// How far the index can be trusted on words.
     trust: Trust,
     until: Instant,
     cut_short: bool,
@@ -49,13 +49,13 @@ struct Looker<'a, 'r> {
 pub(crate) fn look(reading: &mut Reading<'_>, realm: &Realm, search: &Search) -> Outcome<Found> {
     let started = Instant::now();
     let within = Rc::new(Within::of(reading.connection, realm)?);
-    // Half of the time is left for what is indexed.
+    // Half of the time is reserved for the indexed part.
     let tail = Rc::new(tail(reading, started + search.patience / 2)?);
     let reach = tail.reach;
     let as_begun;
     let (search, before) = match (search.order, search.after) {
         (SearchOrder::Newest, Some(cursor)) => (search, Some(entry_of(cursor))),
-        // Ranked pages look at the same candidates again, at the same moment; what came since is left out.
+        // Ranked pages evaluate the same candidates again, with the same reference time; later changes are left out.
         (SearchOrder::Relevance, Some(cursor)) => {
             as_begun = Search { now: cursor.now, ..search.clone() };
             (&as_begun, Some(Entry { at: cursor.newest.0, arrival: i64::MAX, key: DocKey(i64::MAX) }))
@@ -79,7 +79,7 @@ pub(crate) fn look(reading: &mut Reading<'_>, realm: &Realm, search: &Search) ->
     Ok(Found { hits, total, next, reach, cut_short, micros })
 }
 
-/// The time that a query asks for bounds what is looked at.
+/// Applies the time range of the query as an upper bound of the scan.
 fn bounded(search: &Search, before: Option<Entry>) -> Option<Entry> {
     let (_, until) = search.query.time_range();
     let bound = until.map(|until| Entry { at: until.0, arrival: i64::MIN, key: DocKey(i64::MIN) });
@@ -89,7 +89,8 @@ fn bounded(search: &Search, before: Option<Entry>) -> Option<Entry> {
     }
 }
 
-/// Narrows a query to one conversation, or to the few that somebody reaches; none if nothing in the index can match.
+/// Restricts a query to one conversation, or to the few that the caller can see; `None` if nothing in the index can
+/// match.
 fn narrowed(reading: &mut Reading<'_>, search: &Search, within: &Within) -> Outcome<(Option<i64>, Option<Candidates>)> {
     let candidates = search.query.candidates();
     let (within, conversations) = match search.within {
@@ -124,11 +125,12 @@ fn owners_of(reading: &mut Reading<'_>, conversations: &[(i64, Head)]) -> Outcom
     Ok(owners)
 }
 
-/// So many conversations are named to the index; those of somebody who reaches more are looked at one by one.
+/// Maximum number of conversations in an index query; with more visible conversations, candidates are checked one by
+/// one.
 const NAMED_MAX: usize = 64;
 
-/// Returns the conversations that somebody reaches, if these are few, or none at all: the index is then asked for them
-/// alone, and does not bring what everybody else has said.
+/// Returns the conversations that the caller can see, if they are few or there are none: the index is then queried for
+/// them alone, and does not return the texts of others.
 fn few_within(reading: &Reading<'_>, within: &Within) -> Outcome<Option<Vec<(i64, Head)>>> {
     let of_user = concat!(
         "select c.no, c.head_branch_no, c.head_key
@@ -162,7 +164,7 @@ fn few_within(reading: &Reading<'_>, within: &Within) -> Outcome<Option<Vec<(i64
     Ok((found.len() <= NAMED_MAX).then_some(found))
 }
 
-/// How many rows a search looks at, if all of them are hits: a page and one that says whether there is another.
+/// Number of rows to scan if all of them match: a page and one that says whether there is another.
 fn wanted(search: &Search) -> i64 {
     match (search.order, search.grouping) {
         (SearchOrder::Newest, Grouping::Flat) => i64::from(search.limit.clamp(1, HITS_MAX)) + 1,
@@ -217,7 +219,7 @@ impl<'a, 'r> Looker<'a, 'r> {
     fn advance(&mut self) -> Outcome<()> {
         self.next = loop {
             match self.walk.next(self.reading)? {
-                // What is in the tail as well has changed since, and is looked at there.
+                // An entry that is in the tail as well has changed since, and is evaluated there.
                 Some((entry, _)) if self.tail.keys.contains(&entry.key) => {}
                 Some((entry, true)) => break Some((entry, self.trust)),
                 Some((entry, false)) => break Some((entry, Trust::Nobody)),
@@ -227,7 +229,7 @@ impl<'a, 'r> Looker<'a, 'r> {
         Ok(())
     }
 
-    /// Returns the newest candidate that was not looked at yet.
+    /// Returns the newest candidate that was not evaluated yet.
     fn candidate(&mut self) -> Outcome<Option<(Entry, Trust)>> {
         let waiting = self.tail.entries[..self.tail_left].last().copied();
         match (waiting, self.next) {
@@ -284,7 +286,7 @@ impl<'a, 'r> Looker<'a, 'r> {
             shown.push(judged);
         }
         more |= self.cut_short;
-        // Where time ran out it goes on behind what was looked at, found or not.
+        // After a timeout the next page starts behind the last evaluated entry, match or not.
         let last = match self.cut_short {
             true => self.looked_at,
             false => shown.last().map(|last| last.entry),

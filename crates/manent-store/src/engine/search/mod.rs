@@ -1,7 +1,8 @@
-//! Search: what is indexed, how the index is filled from the journal, and how hits are found and shown.
+//! Full-text search: the index documents, the change feed that fills the index, and the evaluation of hits.
 //!
-//! The index answers which texts may match; whether one does is decided by looking at it, with the rules of the model. So
-//! both engines find the same, and an index that lags behind or knows too much never shows in an answer. In reading order:
+//! The index returns texts that may match; each is then checked against the text itself, with the rules of the model.
+//! So both engines find the same, and an index that lags behind or has stale rows never shows in an answer. In reading
+//! order:
 
 pub(crate) mod docs;
 pub(crate) mod feed;
@@ -16,15 +17,15 @@ pub(crate) mod check;
 
 pub(crate) use tail::TAIL_MAX;
 
-/// What a reader is told that it does; one of a file opens the index for it.
+/// Read label of searches; the reader of a file opens the index for it.
 pub(crate) const SEARCHING: &str = "searching";
 
-/// What kind of text a row of the index stands for.
+/// The kind of text of an index row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum DocKind {
-    /// A message, but for what its model thought.
+    /// A message, without its reasoning.
     Message = 0,
-    /// What the model of a message thought.
+    /// The reasoning of the model.
     Reasoning = 1,
     /// The name and the tags of a conversation.
     Conversation = 2,
@@ -56,7 +57,7 @@ impl DocKey {
     }
 }
 
-/// A row of the index with what it is sorted by: the later one is the newer one.
+/// An index row with its sort key: the later one is the newer one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Entry {
     /// When, in the words of the message itself.

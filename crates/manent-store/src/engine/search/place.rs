@@ -1,4 +1,4 @@
-//! Places: which conversation shows a message, and where in it.
+//! Resolves which conversation shows a message, and where in it.
 
 use super::super::connection::{maybe, rows};
 use super::super::fault::Outcome;
@@ -11,7 +11,7 @@ use manent_model::{Address, BranchId, Conversation, ConversationStatus, Head, Ra
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// More conversations than this that share a message are not looked at.
+/// Maximum number of conversations sharing a message that are checked.
 const SHARED_MAX: i64 = 64;
 
 /// A conversation with what search asks of it.
@@ -81,7 +81,7 @@ pub(crate) struct Place {
 
 /// Conversations and branches that were read for one search.
 pub(crate) struct Owners {
-    /// Others are not looked at.
+    /// Others are not checked.
     within: Rc<Within>,
     conversations: HashMap<i64, Option<Rc<Owner>>>,
     branches: HashMap<i64, Option<(i64, BranchId)>>,

@@ -1,9 +1,9 @@
-//! Slots: the index of a file has several tables of words, each with its own numbers in the order of time.
+//! FTS segments: the index of a file has several FTS5 tables, each numbered by time on its own.
 
 /// How many tables there are.
 pub(crate) const SLOTS: usize = 16;
 
-/// A table of words has at most so many rows, as a power of two.
+/// Maximum number of rows of a segment, as a power of two.
 pub(crate) const NUMBERS: u32 = 40;
 
 /// Returns the place of a row: which table, and which number in it.
@@ -11,7 +11,7 @@ pub(crate) fn place(slot: i64, no: i64) -> i64 {
     slot << NUMBERS | no
 }
 
-/// Returns the table in which a place lies.
+/// Returns the segment of a place.
 pub(crate) fn slot_of(place: i64) -> i64 {
     place >> NUMBERS
 }
@@ -26,7 +26,7 @@ pub(crate) fn places(slot: i64) -> (i64, i64) {
     (place(slot, 0), place(slot + 1, 0) - 1)
 }
 
-/// The same statement for each slot, whose number stands where `SLOT` is written.
+/// Expands to one statement for each segment, whose number replaces `SLOT`.
 macro_rules! for_each_slot {
     ($($(#[$said:meta])* $name:ident = $sql:expr;)*) => {$(
         $(#[$said])*

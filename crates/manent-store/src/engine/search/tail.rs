@@ -1,5 +1,5 @@
-//! The tail: what is searched without the index. These are changes behind its cursor, messages that wait to be indexed,
-//! and open streams, whose text still grows.
+//! Unindexed tail: changes behind the cursor of the index, pending messages, and open streams, whose text still grows.
+//! They are searched without the index.
 
 use super::super::connection::{Connection, maybe, one, rows};
 use super::super::facts::MessageFacts;
@@ -13,17 +13,18 @@ use manent_model::{Address, Range};
 use std::collections::HashSet;
 use std::time::Instant;
 
-/// So many messages are looked through; the index hurries when more wait.
+/// Maximum number of messages in the tail; the index is woken when more wait.
 pub(crate) const TAIL_MAX: usize = 20_000;
 
-/// So many open streams are looked through. Each is read by itself, so a search in a store with thousands of them would wait.
+/// Maximum number of open streams in the tail. Each is read by itself, so a search in a store with thousands of them
+/// would be slow.
 const STREAMS_MAX: usize = 100;
 
-/// What is not in the index.
+/// The entries that are not in the index.
 pub(crate) struct Tail {
     /// The oldest first, so that the newest is taken from the end.
     pub entries: Vec<Entry>,
-    /// What of it an older version may be in the index.
+    /// The keys of entries with older versions that may be in the index.
     pub keys: HashSet<DocKey>,
     pub reach: Reach,
     /// The index is one of this store, as it is now.
@@ -32,7 +33,7 @@ pub(crate) struct Tail {
     pub cut_short: bool,
 }
 
-/// What an index says of itself.
+/// The state of an index.
 struct Known {
     cursor: Cursor,
     /// How many messages wait to be indexed.
@@ -77,7 +78,7 @@ fn compared(reading: &Reading<'_>, cursor: Cursor) -> Outcome<(Position, bool)> 
     Ok((last.map_or(0, |(row, count, _)| row + count - 1), is_ours))
 }
 
-/// Reads what is not in the index, up to a bound and a moment.
+/// Reads the unindexed entries, up to a count and a deadline.
 pub(crate) fn tail(reading: &mut Reading<'_>, until: Instant) -> Outcome<Tail> {
     let Known { cursor: mut at, mut waiting, has_unsure } = known(reading)?;
     let (last, is_ours) = compared(reading, at)?;
@@ -131,7 +132,7 @@ pub(crate) fn tail(reading: &mut Reading<'_>, until: Instant) -> Outcome<Tail> {
     Ok(Tail { entries, keys, reach, is_ours, cut_short })
 }
 
-/// Reads what was taken out of the index of a file for a deletion that may not have come to pass.
+/// Reads the entries that were removed from the index of a file for a deletion that may not have committed.
 fn unsure(reading: &mut Reading<'_>) -> Outcome<Vec<Entry>> {
     let (Connection::Sqlite(_), Some(index)) = (reading.connection, reading.index) else { return Ok(Vec::new()) };
     let keys: Vec<i64> = rows(index, "select key from unsure limit $1", [TAIL_MAX as i64], |row| row.get(0))?;
@@ -150,8 +151,7 @@ fn unsure(reading: &mut Reading<'_>) -> Outcome<Vec<Entry>> {
     Ok(entries)
 }
 
-/// Reads the messages that are still being written, those with the latest chunks; one more than are searched, if there are
-/// so many.
+/// Reads the open streams with the latest chunks, one more than the maximum, if there are that many.
 fn open_streams(reading: &Reading<'_>) -> Outcome<Vec<Entry>> {
     let sql = "select m.key, m.arrival, m.facts
          from (select key, renewed_at from stream order by renewed_at desc, key desc limit $1) s
@@ -166,7 +166,7 @@ fn open_streams(reading: &Reading<'_>) -> Outcome<Vec<Entry>> {
     Ok(found.into_iter().filter_map(entry).collect())
 }
 
-/// Reads what waits in a file, the newest of it.
+/// Reads the pending documents of a file, the newest of them.
 fn todo(reading: &Reading<'_>) -> Outcome<Vec<Entry>> {
     let (Connection::Sqlite(_), Some(index)) = (reading.connection, reading.index) else { return Ok(Vec::new()) };
     let sql = "select at, arrival, key from todo order by at desc, arrival desc, key desc limit $1";

@@ -1,4 +1,4 @@
-//! The walk: rows of the index that may match, the newest first, a few at a time.
+//! Index scan: candidate rows of the index in batches, the newest first.
 
 use super::super::connection::{Connection, Found, Ran, maybe, one, rows};
 use super::super::fault::Outcome;
@@ -8,7 +8,7 @@ use super::{DocKey, Entry};
 use manent_model::search::Candidates;
 use std::collections::VecDeque;
 
-/// So many rows are asked for at once, at most; each time twice as many as before.
+/// Maximum number of rows of a batch; each batch is twice as large as the one before.
 const MOST: i64 = 1_024;
 
 /// Which tokens a row must have, in the words of an engine.
@@ -34,9 +34,9 @@ impl Condition {
 
 /// A prefix with more occurrences than this is not asked of the index.
 ///
-/// An index merges the rows of every token that begins so before it returns the first one, and no time limit ends that: `te*` took
-/// 17.8 s with 10 million messages. Rows are then walked without the prefix and their texts compared; since it is frequent, a
-/// page is soon full, and the walk ends when the time of the search is over.
+/// An index merges the rows of every token that begins so before it returns the first one, and no time limit ends that:
+/// `te*` took 17.8 s with 10 million messages. Rows are then walked without the prefix and their texts compared; since
+/// it is frequent, a page is soon full, and the walk ends when the time of the search is over.
 const FREQUENT: i64 = 20_000;
 
 /// Leaves frequent prefixes out of a condition.
@@ -136,7 +136,7 @@ fn said(words: &Words, candidates: &Candidates, is_whole: &mut bool) -> Option<S
             let any: Option<Vec<String>> = any.iter().map(|one| said(words, one, is_whole)).collect();
             any.map(|any| format!("({})", any.join(words.or)))
         }
-        // Without a word of its own an exception cannot be said: whoever looks at the text finds it.
+        // An exclusion cannot be expressed without a word of its own: the check of the text handles it.
         Candidates::Except(first, second) => match (said(words, first, is_whole), said(words, second, is_whole)) {
             (Some(first), Some(second)) => Some(format!("({first}{}{second})", words.not)),
             (first, _) => {
@@ -158,7 +158,7 @@ pub(crate) enum Walk {
 }
 
 impl Walk {
-    /// Begins before an entry, or at the newest one, with so many rows as are most likely wanted.
+    /// Starts the scan before an entry, or at the newest one, with a batch of the expected size.
     pub(crate) fn new(
         reading: &Reading<'_>,
         candidates: &Candidates,
@@ -254,7 +254,7 @@ fn newest_rows(
     }
 }
 
-/// A message of very many words has several rows, none of which has all of them: one with any is looked at.
+/// A message of very many words has several rows, none of which has all of them: one with any of them is a candidate.
 fn split_too(condition: &str, candidates: &Candidates) -> String {
     let mut tokens = Vec::new();
     leaves(candidates, &mut tokens);
@@ -288,13 +288,13 @@ for_each_slot! {
 /// A table of words whose numbers grow with the times of its rows, but for a little.
 pub(crate) struct Run {
     slot: i64,
-    /// The last row that was not looked at.
+    /// The last row that was not evaluated.
     last: i64,
     /// No row is older than the newest one before it by more than this.
     slack: i64,
     limit: i64,
     before: Option<Entry>,
-    /// The time of the last row that was looked at.
+    /// The time of the last row that was evaluated.
     reached: i64,
     /// Rows that were found, the newest first.
     waiting: VecDeque<Entry>,
@@ -314,7 +314,7 @@ impl Run {
         Ok(Self { slot, last, slack, limit, before, reached: i64::MAX, waiting: VecDeque::new() })
     }
 
-    /// Looks at rows until the first that waits is the newest of all that are left.
+    /// Reads rows until the first waiting one is the newest of all that are left.
     fn make_sure(&mut self, index: &rusqlite::Connection, condition: Option<&str>) -> Ran<()> {
         let is_sure = |run: &Self| match run.waiting.front() {
             _ if run.last < 1 => true,

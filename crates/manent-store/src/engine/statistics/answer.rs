@@ -1,4 +1,4 @@
-//! Answering from the sums, corrected by what the index does not know yet.
+//! Answers statistics from the sums, corrected by the changes that the index has not read yet.
 
 use super::super::codes::NameKind;
 use super::super::connection::{Connection, maybe};
@@ -14,8 +14,9 @@ use crate::error::StoreError;
 use crate::query::StatsQuery;
 use manent_model::{ConversationId, Realm, Stats};
 
-/// Counts from the sums. Returns none where they cannot answer: there is no index, it is far behind, or the query or the
-/// realm selects conversations that have no totals of their own. The caller then counts conversation by conversation.
+/// Counts from the sums. Returns none where they cannot answer: there is no index, it is far behind, or the query or
+/// the realm selects conversations that have no totals of their own. The caller then counts conversation by
+/// conversation.
 pub(crate) fn answer(reading: &mut Reading<'_>, realm: &Realm, query: &StatsQuery) -> Outcome<Option<Stats>> {
     let Some(sums) = sums(reading)? else { return Ok(None) };
     if let Some(id) = query.conversation {
@@ -27,8 +28,8 @@ pub(crate) fn answer(reading: &mut Reading<'_>, realm: &Realm, query: &StatsQuer
     several(reading, &sums, &scopes, query).map(Some)
 }
 
-/// Adds conversations to statistics, each from its sums where they can answer. One that has gone is left out, unless the
-/// query names it.
+/// Adds conversations to statistics, each from its sums where they can answer. One that has gone is left out, unless
+/// the query names it.
 pub(crate) fn add_conversations(
     reading: &mut Reading<'_>,
     realm: &Realm,

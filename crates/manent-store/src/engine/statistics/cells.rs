@@ -1,4 +1,4 @@
-//! The tables of sums: cells by conversation, totals by scope.
+//! Tables of the materialized sums: cells by conversation, totals by scope.
 
 use super::super::cell::Value;
 use super::super::connection::{Connection, Found, Ran, execute, maybe, rows};
@@ -54,8 +54,9 @@ pub(super) const NEVER: i64 = i64::MIN;
 
 /// Counts conversations by a day with messages and the previous such day.
 ///
-/// These counts are additive: a conversation has exactly one day in a range whose previous day is before the range, if it has
-/// any. So their sum is the number of conversations that are active in the range, without looking at any of them.
+/// These counts are additive: a conversation has exactly one day in a range whose previous day is before the range, if
+/// it has any. So their sum is the number of conversations that are active in the range, without looking at any of
+/// them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ActiveDays(pub BTreeMap<(i64, i64), i64>);
 

@@ -1,4 +1,4 @@
-//! Which conversations a stretch of the journal changed, and how.
+//! Change detection: which conversations a range of the journal changed, and how.
 
 use super::super::codes::Kind;
 use super::super::connection::rows;
@@ -11,11 +11,12 @@ use std::collections::BTreeMap;
 /// How the sums of a conversation may have changed. A later variant includes the earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Change {
-    /// Its head, status, project or tags: what is counted already stays counted if the branch is the same.
+    /// Its head, status, project or tags: counts stay valid if the branch is the same.
     Extended,
-    /// A stream on its path ended or is open. Nothing from an open stream on is counted, so this too adds at the end only.
+    /// A stream on its path ended or is open. Nothing from an open stream on is counted, so this too adds at the end
+    /// only.
     Streamed,
-    /// What is counted may be wrong.
+    /// Its counts may be wrong.
     Rewritten,
 }
 
@@ -62,10 +63,10 @@ impl Changes {
         Ok(())
     }
 
-    /// Returns what changed behind a position of the journal, and what open streams still change; none if that is too much
-    /// to look at.
+    /// Returns the changes after a position of the journal, and those of open streams; none if there are too many to
+    /// read.
     pub(super) fn since(reading: &Reading<'_>, position: Position) -> Outcome<Option<Self>> {
-        /// How many rows of the journal, open streams and conversations a reader looks at.
+        /// Maximum number of journal rows, open streams and conversations that a reader scans.
         const ROWS_MAX: usize = 4_000;
         const STREAMS_MAX: usize = 1_000;
         const CHANGES_MAX: usize = 1_000;

@@ -1,4 +1,4 @@
-//! Comparing the sums with the messages they were made of.
+//! Check of the sums against the messages that they were computed from.
 
 use super::super::connection::{Connection, each, rows};
 use super::super::fault::{Fault, Outcome};
@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 /// How many conversations are compared in one read.
 pub(crate) const PAGE: i64 = 100;
 
-/// Compares the sums of a page of conversations behind a number. Returns the last number of the page, if there is one, and
-/// what is wrong. Conversations that changed since the index last read the journal are left out.
+/// Checks the sums of a page of conversations after a number. Returns the last number of the page, if there is one, and
+/// the problems. Conversations that changed since the index last read the journal are left out.
 pub(crate) fn check_page(reading: &mut Reading<'_>, after: i64) -> Outcome<(Option<i64>, Vec<String>)> {
     let sql = "select no from conversation where no > $1 order by no limit $2";
     let page: Vec<i64> = rows(reading.connection, sql, (after, PAGE), |row| row.get(0))?;

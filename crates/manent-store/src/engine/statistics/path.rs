@@ -1,4 +1,4 @@
-//! Counting the shown path of a conversation, or what was added behind what is counted already.
+//! Counts the shown path of a conversation, or only its uncounted end.
 
 use super::super::codes::status_code;
 use super::super::connection::{maybe, rows};
@@ -61,7 +61,7 @@ pub(super) fn whole(reading: &mut Reading<'_>, head: Head, until: Until) -> Outc
     count(reading, &ranges, start, until)
 }
 
-/// Counts what was added to a path behind what is counted; none if that is not its beginning any more.
+/// Counts the messages added to a path after the counted ones; `None` if these are no longer its beginning.
 pub(super) fn tail(
     reading: &mut Reading<'_>,
     head: Head,
@@ -90,7 +90,8 @@ pub(super) fn tail(
 }
 
 fn count(reading: &mut Reading<'_>, ranges: &[Range], mut counted: Counted, until: Until) -> Outcome<(Cells, Counted)> {
-    // The words and tokens of one message are the difference of the running sums around it; those of an open stream are 0.
+    // The words and tokens of one message are the difference of the running sums around it; those of an open stream are
+    // 0.
     let sql = "select key, facts, words_sum - lag(words_sum, 1, 0) over (order by key),
                 tokens_sum - lag(tokens_sum, 1, 0) over (order by key)
          from message

@@ -1,4 +1,4 @@
-//! Keeping the sums: the indexer brings them up to date with each batch of the journal that it reads.
+//! Incremental update of the sums: the indexer applies each batch of the journal that it reads.
 
 use super::super::connection::Connection;
 use super::super::fault::{Fault, Outcome};
@@ -51,7 +51,7 @@ fn update_one(index: Connection<'_>, reading: &mut Reading<'_>, no: i64, change:
             (difference, counted)
         }
     };
-    // The scopes first: those that it leaves lose what was counted before, those that it joins gain all of it.
+    // Scopes first: those that it leaves lose the previous counts, those that it joins gain all of them.
     if scopes_before != scopes {
         let mut lost = Cells::default();
         lost.subtract_all(&known);

@@ -1,4 +1,5 @@
-//! The audit log: each line is chained to the one before, and what it tells of people can be erased without breaking it.
+//! Audit log: each line is chained to the previous one by digest; payloads about people can be erased without breaking
+//! the chain.
 
 use super::super::connection::{Connection, Found, Ran, each, execute, execute_counted, further, one, rows};
 use super::LINES_PAGE;
@@ -9,10 +10,10 @@ use manent_model::{AuditActor, AuditEntry, Json, KeyId, Micros, TenantId};
 /// A line without payload is sealed with this.
 const NOTHING: [u8; 32] = [0; 32];
 
-/// So many problems are told; more would say the same.
+/// Maximum number of reported problems; more would add nothing.
 const PROBLEMS_MAX: usize = 100;
 
-/// What the chain covers of a line; of the payload only its seal, so that it may go.
+/// The fields of a line that the chain covers; of the payload only its digest, so that it can be erased.
 struct Line<'a> {
     no: i64,
     at: i64,
@@ -40,7 +41,7 @@ impl Line<'_> {
     }
 }
 
-/// Without the salt nobody can guess an erased payload by trying texts.
+/// The salt prevents guessing an erased payload by trying texts.
 fn seal(salt: &[u8], payload: &str) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("manent 2026 audit payload");
     hasher.update(&(salt.len() as u64).to_le_bytes());
@@ -177,7 +178,7 @@ pub(crate) fn verify(connection: Connection<'_>) -> Outcome<AuditReport> {
                 Whole::No => problems.push(AuditProblem::Altered { no }),
             }
         }
-        // From here on the chain is compared with what is there, so that each break is told once.
+        // From here on the chain is compared with the stored digest, so that each break is reported once.
         (before, report.lines) = (digest, no);
         Ok(problems.len() < PROBLEMS_MAX)
     };
@@ -210,7 +211,7 @@ enum Whole {
     No,
 }
 
-/// Says whether the payload of a line is what was sealed, and the users beside it those that it names.
+/// Checks the payload of a line against its digest, and the user columns against the payload.
 fn is_whole(row: &Found<'_>, sealed: &[u8; 32]) -> Ran<Whole> {
     let (by, about): (Option<String>, Option<String>) = (row.get(6)?, row.get(7)?);
     let (salt, payload): (Option<Vec<u8>>, Option<String>) = (row.get(8)?, row.get(9)?);
@@ -232,7 +233,7 @@ fn names(payload: &str, by: &Option<String>, about: &Option<String>) -> bool {
     named("by_user") == by.as_deref() && named("about_user") == about.as_deref()
 }
 
-/// Erases what the log tells of a user, and returns of how many lines.
+/// Erases the payloads and user columns of the lines about a user, and returns the number of lines.
 pub(crate) fn forget_user(connection: Connection<'_>, tenant: TenantId, user: &str) -> Ran<i64> {
     let sql = "update system_audit
          set salt = null, payload = null, by_user = null, about_user = null
@@ -240,7 +241,7 @@ pub(crate) fn forget_user(connection: Connection<'_>, tenant: TenantId, user: &s
     execute_counted(connection, sql, (tenant.as_bytes(), user)).map(|lines| lines as i64)
 }
 
-/// Erases what the log tells of the people of a tenant, and returns of how many lines.
+/// Erases the payloads of the lines about the people of a tenant, and returns the number of lines.
 pub(crate) fn forget_tenant(connection: Connection<'_>, tenant: TenantId) -> Ran<i64> {
     let sql = "update system_audit
          set salt = null, payload = null, by_user = null, about_user = null

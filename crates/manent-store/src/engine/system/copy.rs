@@ -1,17 +1,17 @@
-//! The rows of a system store, copied to another one: into a backup and back, from either engine to either.
+//! Copies the rows of a system store to another one: into a backup and back, between any two engines.
 
 use super::super::cell::Held;
 use super::super::connection::{Connection, Found, Ran, each, execute, further, one};
 use super::LINES_PAGE;
 
-/// A table: what is read of it and how it is written.
+/// A table with the statements that read and write it.
 struct Table {
     read: &'static str,
     columns: usize,
     write: &'static str,
 }
 
-/// In the order in which rows refer to each other. Of the log, so many lines after one at a time: it grows for ever.
+/// Tables in the order of their references. The audit log grows for ever, so it is copied in batches of lines.
 const TABLES: [Table; 4] = [
     Table {
         read: "select one, tenant_no, change, audit_no, audit_digest from system_head",
@@ -53,7 +53,7 @@ const LINES: Table = Table {
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
 };
 
-/// Says whether nothing but what is there from the start is in it.
+/// Says whether a store holds nothing but its initial rows.
 pub(crate) fn is_new(connection: Connection<'_>) -> Ran<bool> {
     let sql = "select (select count(*) from system_tenant) + (select count(*) from system_user)
                 + (select count(*) from system_key) + (select count(*) from system_audit)";
@@ -74,7 +74,7 @@ pub(crate) fn copy(from: Connection<'_>, to: Connection<'_>) -> Ran<()> {
             last = row.get(0)?;
             LINES.put(row, to).map(|()| true)
         })?;
-        // Asking for something brings what went wrong before it.
+        // A read also reports failures of the pipelined writes before it.
         super::changes(to)?;
         let Some(last) = further(first, Some(last)) else { return Ok(()) };
         after = last;

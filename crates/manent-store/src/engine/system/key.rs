@@ -1,4 +1,4 @@
-//! The keys of tenants.
+//! API keys of tenants.
 
 use super::super::connection::{Connection, Found, Ran, execute, maybe, rows};
 use super::{audit, count_change, tenant, user};
@@ -21,7 +21,7 @@ fn scopes_of(code: i64) -> KeyScopes {
 
 fn row(row: &Found<'_>) -> Ran<KeyRow> {
     let projects: Option<String> = row.get(6)?;
-    // Projects that cannot be read let nobody further than none.
+    // A project list that cannot be parsed grants no project.
     let projects: Option<BTreeSet<ProjectId>> = projects.map(|list| serde_json::from_str(&list).unwrap_or_default());
     let key = Key {
         id: KeyId::from_bytes(row.get(0)?),
@@ -87,7 +87,7 @@ pub(crate) fn changed_since(connection: Connection<'_>, change: i64) -> Outcome<
     Ok(rows(connection, sql, [change], row)?)
 }
 
-/// Returns the ids of all keys: what is missing is gone.
+/// Returns the ids of all keys, so that callers can drop the deleted ones.
 pub(crate) fn ids(connection: Connection<'_>) -> Outcome<Vec<KeyId>> {
     Ok(rows(connection, "select id from system_key", (), |row| row.get(0).map(KeyId::from_bytes))?)
 }
@@ -120,7 +120,7 @@ pub(crate) fn revoke(
     find()
 }
 
-/// Notes when keys were last used. That is no change: nobody has to be told.
+/// Records when keys were last used. This is not counted as a change: no process has to reload anything.
 pub(crate) fn used(connection: Connection<'_>, used: &[(KeyId, Micros)]) -> Outcome<()> {
     for (id, at) in used {
         let sql = "update system_key set used_at = $1 where id = $2 and (used_at is null or used_at < $1)";

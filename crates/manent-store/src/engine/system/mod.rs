@@ -1,4 +1,4 @@
-//! Who may do what: tenants, users, keys, and the log of what was done with them. The statements run on either engine.
+//! Tables of the system store: tenants, users, API keys, and the audit log. The statements run on either engine.
 //!
 //! Every change of these writes a line of the audit log in the same transaction. The modules, in reading order:
 
@@ -11,7 +11,7 @@ pub(crate) mod copy;
 use super::connection::{Connection, Ran, execute, one};
 use manent_model::DEFAULT_TENANT;
 
-/// So many lines of the log are read at a time: it grows for ever.
+/// Lines of the audit log that are read at a time, because it grows for ever.
 const LINES_PAGE: i64 = 500;
 
 /// Writes the rows that are there from the start.
@@ -24,8 +24,8 @@ pub(crate) fn begin(connection: Connection<'_>, at: i64) -> Ran<()> {
     execute(connection, sql, (DEFAULT_TENANT.as_bytes(), tenant::DEFAULT_NAME, tenant::ACTIVE, at))
 }
 
-/// Counts a change of a tenant, a user or a key, and returns its number. Whoever changes something begins with this: on
-/// a server the row is the lock that makes one wait for the other.
+/// Increments the change counter of tenants, users and keys, and returns it. Every change begins with this: on a server
+/// the row is the lock that serializes changes.
 pub(crate) fn count_change(connection: Connection<'_>) -> Ran<i64> {
     one(connection, "update system_head set change = change + 1 returning change", (), |row| row.get(0))
 }

@@ -1,4 +1,4 @@
-//! Tenants: made, found, suspended, erased.
+//! Tenants: create, find, suspend, erase.
 
 use super::super::connection::{Connection, Found, Ran, execute, execute_counted, maybe, one, rows};
 use super::{audit, count_change};
@@ -7,7 +7,7 @@ use crate::error::{Conflict, StoreError};
 use crate::system::{AuditDraft, Forgotten, TenantRef, TenantRow};
 use manent_model::{Micros, Tenant, TenantId, TenantStatus};
 
-/// What the first tenant is called.
+/// Name of the first tenant.
 pub(crate) const DEFAULT_NAME: &str = "default";
 
 pub(crate) const ACTIVE: i64 = 1;
@@ -42,7 +42,7 @@ fn row(row: &Found<'_>) -> Ran<TenantRow> {
     Ok(TenantRow { no: row.get(0)?, tenant, receipt: row.get(5)?, has_users: row.get(6)? })
 }
 
-/// Makes a tenant whose store is yet to be made.
+/// Creates a tenant whose store does not exist yet.
 pub(crate) fn create(
     connection: Connection<'_>,
     id: TenantId,
@@ -108,7 +108,7 @@ pub(crate) fn list(connection: Connection<'_>, after: i64, limit: u32) -> Outcom
     Ok(rows(connection, sql, (after, limit), row)?)
 }
 
-/// Moves a tenant along its life, if it stands where it may come from.
+/// Changes the status of a tenant, if the transition is allowed.
 pub(crate) fn set_status(
     connection: Connection<'_>,
     id: TenantId,

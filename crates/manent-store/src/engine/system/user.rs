@@ -1,4 +1,4 @@
-//! The users of a tenant.
+//! Users of a tenant.
 
 use super::super::connection::{Connection, Found, Ran, execute, execute_counted, maybe, rows};
 use super::{audit, count_change, tenant};
@@ -11,7 +11,7 @@ fn row(row: &Found<'_>) -> Ran<User> {
     Ok(User { id: row.get(0)?, name: row.get(1)?, created_at: Micros(row.get(2)?) })
 }
 
-/// Makes a user known; one that is known gets the name.
+/// Creates a user; an existing one gets the name.
 pub(crate) fn put(
     connection: Connection<'_>,
     of: TenantId,
@@ -25,7 +25,7 @@ pub(crate) fn put(
     let sql = "insert into system_user (tenant_no, id, name, created_at) values ($1, $2, $3, $4)
          on conflict (tenant_no, id) do update set name = $3";
     execute(connection, sql, (no, id, name, at.0))?;
-    // Whoever holds keys in memory learns the name.
+    // Processes that cache keys reload the name.
     let sql = "update system_key set change = $1 where tenant_no = $2 and user_id = $3";
     execute(connection, sql, (change, no, id))?;
     audit::add(connection, at, line)?;
@@ -50,7 +50,7 @@ pub(crate) fn list(connection: Connection<'_>, of: TenantId, after: &str, limit:
     Ok(rows(connection, sql, (of.as_bytes(), after, limit), row)?)
 }
 
-/// Forgets a user, the keys that acted for them, and what the log tells of them.
+/// Deletes a user and the keys that acted for them, and erases the audit payloads about them.
 pub(crate) fn forget(
     connection: Connection<'_>,
     of: TenantId,

@@ -1,4 +1,4 @@
-//! The journal: chains its rows again, and compares what they say with the messages and flags that are there.
+//! Verifies the journal: recomputes its chain, and compares its rows with the stored messages and flags.
 
 use super::super::codes::{Kind, STATUS_PURGED};
 use super::super::connection::{Found, Ran, maybe, one, rows as query};
@@ -53,7 +53,7 @@ impl Row {
     }
 }
 
-/// What a message row repeats of its content, so that it can be searched by and counted.
+/// The columns of a message row that repeat its content, for filters and counts.
 struct Repeated {
     sums: Sums,
     author_no: Option<i64>,
@@ -118,7 +118,7 @@ impl Verifier<'_> {
             if let (Kind::ChunkAppended, Some(key)) = (kind, row.key) {
                 *chunks.entry(key).or_default() += 1;
             }
-            // Going on from what is stored names the next broken place as well.
+            // Continuing from the stored digest finds the next broken row as well.
             chain = row.digest;
             self.report.journal += 1;
         }
@@ -164,7 +164,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Recomputes what stands for appended messages in the chain; `None` if they were purged or already reported.
+    /// Recomputes the digest of appended messages for the chain; `None` if they were purged or already reported.
     fn added(
         &mut self,
         id: ConversationId,
@@ -214,7 +214,7 @@ impl Verifier<'_> {
             let (message_id, arrival) = (MessageId::from_bytes(row.id), row.arrival);
             is_sound &= match self.content(id, row)? {
                 Content::Altered => false,
-                // What an erased message counted is kept in the sums alone.
+                // The counts of an erased message are kept only in the sums.
                 Content::Erased => true,
                 Content::Sound(message) => {
                     let facts = facts.as_ref();
@@ -252,7 +252,7 @@ impl Verifier<'_> {
         let found: Option<Vec<u8>> = maybe(self.connection, sql, [address.0], |row| row.get(0))?;
         match found.as_deref().map(MessageFacts::decode) {
             Some(Some(MessageFacts { digest: Some(digest), .. })) => Ok(Some(self.key.digest(&[b"added", &digest.0]))),
-            // Reading its content will say what is wrong with it.
+            // Reading its content reports what is wrong with it.
             Some(None) => Ok(None),
             None if status == STATUS_PURGED => Ok(None),
             _ => {
@@ -286,7 +286,7 @@ impl Verifier<'_> {
         self.problem(VerifyProblem::Altered { conversation: Some(conversation), message: Some(message), position });
     }
 
-    /// Walks the chain of what belongs to no conversation, newest first; each row knows the one before it.
+    /// Walks the chain of rows without a conversation, newest first; each row references the one before it.
     pub(super) fn beside_chain(&mut self) -> Outcome<()> {
         let (mut at, mut expected) = beside(self.connection)?;
         let mut flags = Flags::default();
@@ -320,7 +320,7 @@ impl Verifier<'_> {
     }
 }
 
-/// What comparing a message with its digest came to.
+/// The result of comparing a message with its digest.
 enum Content {
     Sound(Box<Message>),
     Erased,

@@ -1,8 +1,8 @@
-//! Verify: compares every row with its digest or its MAC and with the journal, and says what is not as it was written.
+//! Verify: checks every row against its digest or its MAC and against the journal, and reports every difference.
 //!
-//! Not covered are rows that no export shows: leases, drafts and marks (`scratch`), answers to requests, and when a stream
-//! was renewed last. In reading order: the driver (here), the journal and the messages it added ([`journal`]), the rows of
-//! all other tables ([`rows`]).
+//! Not covered are rows that no export contains: leases, drafts and marks (`scratch`), answers to requests, and the
+//! last renewal time of streams. In reading order: the driver (here), the journal and the messages it added
+//! ([`journal`]), the rows of all other tables ([`rows`]).
 
 mod journal;
 mod rows;
@@ -28,7 +28,7 @@ use manent_model::{ConversationId, Digest, DigestKey, MessageId};
 /// More problems than this say nothing new.
 const PROBLEMS_MAX: usize = 100;
 
-/// Which index belongs to what is verified.
+/// The index of the verified store.
 #[derive(Clone, Copy)]
 pub(crate) enum Indexes<'a> {
     /// None.
@@ -50,7 +50,7 @@ struct Verifier<'a> {
     report: VerifyReport,
 }
 
-/// Verifies whatever a connection shows: a live store with its index, or a restored backup, which has none.
+/// Verifies the store of a connection: a live store with its index, or a restored backup, which has none.
 pub(crate) fn verify(connection: Connection<'_>, index: Indexes<'_>) -> Result<VerifyReport> {
     let read_meta = || {
         begin_reading(connection)?;
@@ -95,7 +95,7 @@ impl Verifier<'_> {
     }
 
     fn file(&mut self) {
-        // A server looks after its own files.
+        // A server checks its own files.
         let Connection::Sqlite(_) = self.connection else { return };
         self.check("integrity", |this| {
             let found: Vec<String> = query(this.connection, "pragma integrity_check(20)", (), |row| row.get(0))?;
@@ -169,7 +169,8 @@ impl Verifier<'_> {
         }
     }
 
-    /// Reads what is checked of a conversation: id, status, last position, digest of its chain, whether it is withdrawn.
+    /// Reads the checked columns of a conversation: id, status, last position, digest of its chain, whether it is
+    /// withdrawn.
     fn row(&self, no: i64) -> Outcome<Option<(ConversationId, i64, i64, Digest, bool)>> {
         let sql = "select id, status, last_pos, digest, withdrawn from conversation where no = $1";
         Ok(maybe(self.connection, sql, [no], |row| {
@@ -185,7 +186,7 @@ impl Verifier<'_> {
             Some(people) if participant::stored(self.connection, no)? != people => {
                 Err(StoreError::altered("the participants of", id).into())
             }
-            // What cannot be read is told by whoever reads it.
+            // The read of the row reports content that cannot be read.
             _ => Ok(()),
         }
     }
@@ -230,7 +231,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Walks the shown path and compares what it holds with what the conversation says it does.
+    /// Walks the shown path and compares its sums with the columns of the conversation.
     fn path(&mut self, id: ConversationId) -> Outcome<()> {
         let shown = self.reading(|reading| conversation::one(reading, &ConversationRef::Id(id)))?;
         let stats = self.reading(|reading| statistics::count_messages(reading, id))?;
@@ -287,7 +288,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// A message that no journal row added was written by somebody else, or twice.
+    /// A message that no journal row added was written by another program, or twice.
     fn strays(&mut self) -> Result<()> {
         self.check("messages", |this| {
             let sql = "select m.id, c.id

@@ -1,4 +1,4 @@
-//! Rows other than messages: their MACs, and whether the rows and flags that the journal tells of are there.
+//! Verifies rows other than messages: their MACs, and the presence and flags that the journal records.
 
 use super::super::apply::undo::flag_columns;
 use super::super::cell::Held;
@@ -12,7 +12,7 @@ use crate::image::{self, Flagged, Image};
 use crate::maintenance::VerifyProblem;
 use std::collections::BTreeMap;
 
-/// Stands for a conversation where what belongs to none is meant.
+/// The conversation number of rows outside conversations.
 pub(super) const BESIDE: i64 = 0;
 
 /// The rows that a chain of the journal added, and whether each is withdrawn now; none where that is not known.
@@ -24,8 +24,8 @@ pub(super) struct Flags {
 }
 
 impl Flags {
-    /// Takes in the images of the next journal row. An image is of the time before a change, so the flag is the other one now;
-    /// before `is_covered` images were also written for flags that did not change.
+    /// Takes in the images of the next journal row. An image is of the time before a change, so the flag is the other
+    /// one now; before `is_covered` images were also written for flags that did not change.
     pub(super) fn replay(&mut self, before: Option<&[u8]>, is_covered: bool) {
         if before.is_some_and(image::is_scrubbed) {
             self.rows.values_mut().for_each(|withdrawn| *withdrawn = None);
@@ -98,7 +98,7 @@ impl Verifier<'_> {
         Ok(maybe(self.connection, sql, names, |_| Ok(()))?.is_some())
     }
 
-    /// Compares what every commit writes into the row of a conversation.
+    /// Checks the columns that every commit writes into the row of a conversation.
     pub(super) fn head(&mut self, no: i64) -> Outcome<()> {
         let sql = "select no, status, version, head_branch_no, head_key, active_at, messages, words, tokens,
                 event_cursor, last_pos, digest, listed_at, id, head_mac

@@ -1,4 +1,4 @@
-//! What is asked ahead: questions that are put together before anybody wants their answers.
+//! Prefetch: queries that are sent together before their rows are needed.
 
 use super::{Alike, Client, references};
 use crate::engine::cell::Parameters;
@@ -10,8 +10,8 @@ use std::task::{Context, Poll, Waker};
 use tokio_postgres::Row;
 
 impl Client {
-    /// Asks for rows that somebody will want. Questions are put when the first answer is wanted, all in one go and those
-    /// of one statement as one. Each answer is given once, to whoever asks the same.
+    /// Requests rows that will be needed. Queries are sent when the first result is needed, all in one round trip and
+    /// those of one statement as one. Each result is used once, by the first read with the same query.
     pub(crate) fn ask(&self, sql: &str, parameters: impl Parameters) {
         let bound = self.bound(parameters);
         if self.answers.borrow().get(sql).is_some_and(|answers| answers.contains_key(&bound)) {
@@ -30,7 +30,7 @@ impl Client {
         self.answers.borrow_mut().entry(sql.to_owned()).or_default().insert(bound, Vec::new());
     }
 
-    /// Looks at the first row of an answer that was asked for, and leaves it for whoever asks the same.
+    /// Returns the first row of a prefetched result, and leaves it for the read with the same query.
     pub(crate) fn peek<T>(
         &self,
         sql: &str,
@@ -44,7 +44,7 @@ impl Client {
         looked
     }
 
-    /// Forgets what was asked ahead: it may no longer be true.
+    /// Clears prefetched results: they may be stale.
     pub(in crate::postgres) fn forget_ahead(&self) {
         self.questions.borrow_mut().clear();
         self.answers.borrow_mut().clear();
@@ -69,7 +69,7 @@ impl Client {
             let (statement, bound) = self.one_for_all(&sql, &times, tenant::named)?;
             prepared.push((sql, times, statement, bound));
         }
-        // From here on nobody waits for anything but the answers in their order: a connection hands on no answer while an
+        // From here on, wait for nothing but the results in their order: a connection delivers no result while an
         // earlier one is not taken.
         let mut put = Vec::with_capacity(prepared.len());
         for (sql, times, statement, bound) in prepared {
@@ -87,7 +87,8 @@ impl Client {
                 let rows = answer.await?;
                 let mut sorted: Vec<Vec<Row>> = times.iter().map(|_| Vec::new()).collect();
                 for row in rows {
-                    // Behind the columns stands which question a row answers; a single one needs no such column.
+                    // After the columns comes the number of the query that a row answers; a single query needs no such
+                    // column.
                     let question: i64 = if times.len() > 1 { row.try_get(row.len() - 1)? } else { 1 };
                     sorted[question as usize - 1].push(row);
                 }

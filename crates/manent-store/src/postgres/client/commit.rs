@@ -1,10 +1,10 @@
-//! Commits: sent before their answer is wanted, and looked at later.
+//! Pipelined commits: sent before their result is needed, and awaited later.
 
 use super::Client;
 use super::sent::{Sent, settle};
 use crate::engine::connection::{EngineError, Ran};
 
-/// A commit that was sent, and what was sent before it.
+/// A pipelined commit, with the statements that were sent before it.
 pub(in crate::postgres) struct Commit {
     sent: Vec<Sent>,
 }
@@ -17,7 +17,8 @@ pub(in crate::postgres) enum Refused {
 }
 
 impl Client {
-    /// Sends what was gathered and the commit. Until [`Self::landed`] nothing can be asked, only sent.
+    /// Sends the batched statements and the commit. Until [`Self::landed`] no rows can be requested; statements can
+    /// only be sent.
     pub(in crate::postgres) fn send_commit(&self) -> Ran<Commit> {
         let numbers = self.numbers();
         for (table, (next, given)) in numbers {
@@ -56,7 +57,7 @@ impl Client {
         }
     }
 
-    /// Undoes what was sent since the transaction began.
+    /// Rolls back the statements that were sent since the transaction began.
     pub(in crate::postgres) fn roll_back(&self) {
         self.forget_ahead();
         self.forget_numbers();

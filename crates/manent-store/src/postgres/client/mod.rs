@@ -1,10 +1,9 @@
-//! A connection to a PostgreSQL server, for one tenant: it waits on the thread that uses it, and as seldom as it can.
+//! Pipelining client: a blocking connection to a PostgreSQL server, for one tenant, that waits as rarely as it can.
 //!
-//! What changes rows is sent without waiting for the answer, as are the begin and the end of a transaction. Whoever asks
-//! for rows waits for those, and with them for everything that was sent before, and is told what of it failed. So a
-//! batch costs a few round trips, however many statements it has; and statements that differ only in their parameters
-//! become one with lists of them.
-//! The modules, in reading order:
+//! Writes are sent without waiting for their result, as are the begin and the end of a transaction. A read waits for
+//! its rows, and with them for everything that was sent before, and reports the first error of it. So a batch costs a
+//! few round trips, however many statements it has; and statements that differ only in their parameters become one with
+//! lists of them. The modules, in reading order:
 
 mod sent;
 mod asked;
@@ -28,14 +27,14 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Config, Error, Row, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// A connection, what it has prepared, and what is under way.
+/// A connection, its prepared statements, and the statements in flight.
 pub(crate) struct Client {
     runtime: Runtime,
     client: Arc<tokio_postgres::Client>,
     tenant: i64,
     /// How long an answer may take; for ever without one.
     patience: Option<Duration>,
-    /// It did not answer in time; what comes of what it was told is unknown.
+    /// It did not answer in time; the outcome of what was sent is unknown.
     silent: Cell<bool>,
     statements: RefCell<HashMap<String, Statement>>,
     sent: RefCell<Vec<Sent>>,
@@ -45,11 +44,11 @@ pub(crate) struct Client {
     gathered: RefCell<Vec<Alike>>,
     /// Questions that wait to be asked together.
     questions: RefCell<Vec<Alike>>,
-    /// Answers that nobody has wanted yet.
+    /// Prefetched results that were not used yet.
     answers: RefCell<HashMap<String, HashMap<Vec<Bound>, Vec<Row>>>>,
     /// The next number of each table that was asked for, and whether any was given.
     numbers: RefCell<Numbers>,
-    /// How many commits nobody has waited for yet.
+    /// Number of commits that are not awaited yet.
     under_way: Cell<usize>,
 }
 
@@ -64,13 +63,13 @@ impl Client {
     pub(super) fn connect(config: &Config, tls: MakeRustlsConnect, options: &PostgresOptions) -> Ran<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(EngineError::System)?;
-        // The setting limits the way to the host; this limits what the host then says as well.
+        // The setting limits the TCP connect; this also limits the time until the host then answers.
         let limit = config.get_connect_timeout().copied().unwrap_or(options.patience);
         let connected = runtime.block_on(async {
             let connecting = tokio::time::timeout(limit, config.connect(tls));
             let (client, connection) = connecting.await.map_err(|_| EngineError::Silent)??;
             tokio::spawn(async move {
-                // Whoever waits for an answer is told; there is nobody else to tell.
+                // The waiting caller gets the error; there is nothing else to notify.
                 let _ = connection.await;
             });
             Ok(client)
@@ -123,7 +122,7 @@ impl Client {
         self.as_tenant()
     }
 
-    /// Ends it; the server is told now, and nobody waits until it has heard.
+    /// Ends the read transaction; the server is told now, without waiting for its answer.
     pub(crate) fn end_reading(&self) {
         self.forget_ahead();
         self.sent.borrow_mut().clear();
@@ -150,7 +149,7 @@ impl Client {
 
     /// Begins to read many rows; [`Self::fetch`] brings them.
     pub(super) fn open_cursor(&self, sql: &str) -> Ran<()> {
-        // A cursor takes no parameters, so the tenant stands in the statement.
+        // A cursor takes no parameters, so the tenant is written into the statement.
         let sql = tenant::named(sql).replace("$1", &self.tenant.to_string());
         self.run(&format!("declare copying no scroll cursor for {sql}"))
     }
@@ -175,7 +174,7 @@ impl Client {
         })
     }
 
-    /// Lets what was sent go out, and what has come come in, without waiting.
+    /// Writes pending output and reads available input, without waiting.
     pub(super) fn push(&self) {
         self.runtime.block_on(tokio::task::yield_now());
     }
@@ -184,7 +183,7 @@ impl Client {
         if self.silent.get() {
             return Err(EngineError::Silent);
         }
-        // Its answer would come behind one that nobody takes.
+        // Its result would come after one that is not taken yet.
         if self.under_way.get() > 0 {
             return Err(EngineError::UnderWay);
         }
@@ -223,8 +222,7 @@ impl Client {
         Ok(statement)
     }
 
-    /// Returns a statement that does for all what another does for each, and its parameters: a list for each of the
-    /// other's, and the tenant.
+    /// Returns the batched form of a statement, and its parameters: a list for each of the statement's, and the tenant.
     fn one_for_all(
         &self,
         sql: &str,

@@ -1,4 +1,4 @@
-//! What is sent: statements whose answers nobody waits for, and the numbers that are given without asking.
+//! Pipelined writes: statements whose results are not awaited, and row numbers that are assigned on the client.
 
 use super::{Alike, Client, references};
 use crate::engine::cell::Parameters;
@@ -11,24 +11,24 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use tokio_postgres::{Error, Statement};
 
-/// After so many statements the server gets what there is, so that it works while we do.
+/// Number of statements after which the pipeline is flushed, so that the server works in parallel.
 const AT_ONCE: usize = 32;
 
 /// The next number of each table, and whether one was given.
 pub(in crate::postgres) type Numbers = HashMap<&'static str, (i64, bool)>;
 
-/// A statement whose answer nobody has looked at.
+/// A statement in flight.
 pub(super) type Sent = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
 
 impl Client {
-    /// Sends a statement that changes rows; whoever waits next is told if it fails.
+    /// Sends a write; the next wait reports its failure.
     pub(crate) fn execute(&self, sql: &str, parameters: impl Parameters) -> Ran<()> {
         self.changes.set(self.changes.get() + 1);
         self.send_gathered()?;
         self.send_unread(sql, parameters)
     }
 
-    /// Sends a statement that changes rows, together with its like; nothing else that is gathered may depend on it.
+    /// Adds a write to the batch of its statement; no other batched write may depend on it.
     pub(crate) fn execute_gathered(&self, sql: &str, parameters: impl Parameters) -> Ran<()> {
         let bound = self.bound(parameters);
         // An update names its row last; twice the same row in one statement would be changed once.
@@ -61,9 +61,10 @@ impl Client {
         Ok(usize::try_from(changed).unwrap_or(usize::MAX))
     }
 
-    /// Sends a statement that inserts one row, and returns the number that the row gets.
+    /// Sends an insert of one row, and returns the number that the row gets.
     ///
-    /// Whoever writes for a tenant is alone, so the next number is known here until somebody else has written.
+    /// Only one process writes for a tenant at a time, so the next number is known here until another process has
+    /// written.
     pub(crate) fn insert_numbered(&self, sql: &str, parameters: impl Parameters) -> Ran<i64> {
         let statement = self.statement(sql, tenant::numbered)?;
         let no = self.next_number(tenant::table_of(sql))?;
@@ -75,7 +76,7 @@ impl Client {
         Ok(no)
     }
 
-    /// Sends a statement whose rows nobody wants; whoever waits next is told if it fails.
+    /// Sends a statement whose rows are not used; the next wait reports its failure.
     pub(in crate::postgres) fn send_unread(&self, sql: &str, parameters: impl Parameters) -> Ran<()> {
         let statement = self.statement(sql, tenant::named)?;
         let count = statement.params().len();
@@ -94,7 +95,7 @@ impl Client {
         self.changes.get()
     }
 
-    /// Returns the numbers to give, to go back to them if what comes now is taken back.
+    /// Returns the next row numbers, to restore them after a rollback.
     pub(in crate::postgres) fn numbers(&self) -> Numbers {
         self.numbers.borrow().clone()
     }
@@ -103,12 +104,12 @@ impl Client {
         *self.numbers.borrow_mut() = numbers;
     }
 
-    /// Forgets the numbers to give: somebody else may have given them.
+    /// Clears the next row numbers: another process may have assigned them.
     pub(in crate::postgres) fn forget_numbers(&self) {
         self.numbers.borrow_mut().clear();
     }
 
-    /// Waits for the answers once so many statements are under way: what is under way is held in memory.
+    /// Waits for the results once this many statements are in flight: they are held in memory.
     pub(in crate::postgres) fn settle_some(&self, many: usize) -> Ran<()> {
         let under_way = self.sent.borrow().len();
         match under_way < many {
@@ -160,7 +161,7 @@ impl Client {
         Ok(())
     }
 
-    /// Sends work behind what was sent before, and returns what came of both.
+    /// Sends a request after the statements in flight, and returns the results of both.
     pub(super) async fn behind_others<T>(
         &self,
         work: impl Future<Output = Result<T, Error>>,
@@ -174,7 +175,7 @@ impl Client {
         }
     }
 
-    /// Waits for the answers to what was sent, and returns the first error.
+    /// Waits for the statements in flight, and returns the first error.
     pub(super) async fn settle(&self) -> Result<(), Error> {
         let sent = std::mem::take(&mut *self.sent.borrow_mut());
         settle(sent).await
@@ -189,7 +190,7 @@ pub(super) async fn settle(sent: Vec<Sent>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Says whether two updates name the same row: it stands before the tenant.
+/// Says whether two updates change the same row: its number is the parameter before the tenant.
 fn same_row(one: &[Bound], other: &[Bound]) -> bool {
     one.iter().rev().nth(1) == other.iter().rev().nth(1)
 }

@@ -1,11 +1,12 @@
-//! What waits: a list in the order of time, in two lots. Out of one a run is made while the other gathers what comes.
+//! Pending-document buffer of the index: a list ordered by time, in two halves. A segment is built from one while the
+//! other collects new documents.
 
 use super::Index;
 use crate::engine::connection::{Ran, execute, maybe, one, rows};
 use crate::engine::search::{DocKey, Entry};
 
 impl Index {
-    /// Returns the lot to which what comes is added.
+    /// Returns the half that collects new documents.
     pub(super) fn gathering(&self) -> Ran<i64> {
         let made: Option<i64> =
             maybe(&self.connection, "select 1 - lot from run where lot is not null", (), |row| row.get(0))?;
@@ -15,18 +16,19 @@ impl Index {
         }
     }
 
-    /// Counts what is in no run yet.
+    /// Counts the documents that are in no segment yet.
     pub(in crate::sqlite) fn waiting(&self) -> Ran<i64> {
         one(&self.connection, "select count(*) from todo", (), |row| row.get(0))
     }
 
-    /// Says whether there is something to do: what is listed, or a run of which the rest was taken off the list.
+    /// Says whether there is work: pending documents, or an unfinished segment whose documents were removed from the
+    /// list.
     pub(in crate::sqlite) fn has_work(&self) -> Ran<bool> {
         let listed = maybe(&self.connection, "select 1 from listed limit 1", (), |_| Ok(()))?;
         Ok(listed.is_some() || self.is_making()?)
     }
 
-    /// Says whether more than so many wait for a run to be made of them.
+    /// Says whether more than this many documents are pending.
     pub(in crate::sqlite) fn has_gathered(&self, many: i64) -> Ran<bool> {
         let sql = "select 1 from listed where lot = $1 limit 1 offset $2";
         Ok(maybe(&self.connection, sql, (self.gathering()?, many), |_| Ok(()))?.is_some())
@@ -58,7 +60,7 @@ impl Index {
         Ok(())
     }
 
-    /// Takes something off the list, wherever it stands.
+    /// Removes an entry from the list, in either half.
     pub(super) fn unlist(&self, entry: Entry) -> Ran<()> {
         self.wait_no_longer(0, &[entry])?;
         self.wait_no_longer(1, &[entry])

@@ -1,8 +1,8 @@
-//! The index of a file: another file beside it, with rows in the order of time.
+//! Full-text index of a store in an LSM-style layout: a second file of FTS5 segments, with rows ordered by time.
 //!
-//! It holds nothing that cannot be made again. Whatever does not fit is thrown away and made anew; a power cut may take
-//! its last rows together with the cursor that says how far it has come. In reading order: the file (here), the tables of
-//! words ([`runs`]), what waits to be in one ([`lots`]).
+//! It contains nothing that cannot be rebuilt. An index that does not match is deleted and rebuilt; a power cut may
+//! lose its last rows together with the cursor. In reading order: the file (here), the segments ([`runs`]), the pending
+//! documents ([`lots`]).
 
 mod lots;
 mod runs;
@@ -30,7 +30,7 @@ const LAYOUT: i64 = 4;
 /// Stands for all that was in the index.
 const EVERYTHING: DocKey = DocKey(i64::MIN);
 
-/// So many pages may stand in the WAL while there is much to do.
+/// Maximum number of WAL pages while there is much to index.
 const WAL_MAX: i64 = 1_000;
 
 for_each_slot! {
@@ -104,7 +104,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Opens the index, or makes it; one that does not fit is made anew.
+    /// Opens or creates the index; one that does not match is rebuilt.
     pub(super) fn open(options: &SqliteOptions) -> Result<Self> {
         match Self::try_open(options) {
             Ok(index) => Ok(index),
@@ -119,7 +119,7 @@ impl Index {
 
     fn try_open(options: &SqliteOptions) -> Result<Self> {
         let path = path(options);
-        // What fails here fails again below, where it is said why.
+        // A failure here repeats below, where it is reported.
         let _ = make_private(&path);
         // Known before it is opened: one that takes its place meanwhile is another one.
         let identity = identity(options);
@@ -186,7 +186,7 @@ impl Index {
         statistics::clear((&self.connection).into())
     }
 
-    /// Makes room for what a thing that changes is now; returns what is to be added then, if that is anything.
+    /// Removes the old row of a changed object; returns the document to add, if there is one.
     pub(super) fn replace(&self, key: DocKey, doc: Option<Doc>) -> Ran<Option<Doc>> {
         let known = self.kept(key)?;
         let at: Option<i64> = maybe(&self.connection, "select at from doc where key = $1", [key.0], |row| row.get(0))?;
@@ -217,11 +217,11 @@ impl Index {
         Ok(maybe(&self.connection, "select 1 from doc where key = $1", [key.0], |_| Ok(()))?.is_some())
     }
 
-    /// Takes rows out for a deletion that is about to be committed; they are looked at again if it is not.
+    /// Removes rows for a deletion that is about to be committed; they are rechecked if it is not.
     pub(super) fn forget(&self, gone: &[Doc], position: Position) -> Ran<()> {
         for doc in gone {
             let key = doc.entry.key;
-            // The tokens of what changes are those that were indexed last.
+            // The tokens of a changed object are those that were indexed last.
             let kept = self.kept(key)?;
             self.remove(key, kept.as_ref().unwrap_or(&doc.tokens))?;
             self.unlist(doc.entry)?;
@@ -237,7 +237,7 @@ impl Index {
         maybe(&self.connection, "select tokens from kept where key = $1", [key.0], |row| row.get(0))
     }
 
-    /// Returns what was taken out for a deletion of which it is known by now what came of it.
+    /// Returns the entries that were removed for a deletion whose outcome is known by now.
     pub(super) fn unsure(&self, reached: Position) -> Ran<Vec<DocKey>> {
         let sql = "select key from unsure where position <= $1 limit 1000";
         rows(&self.connection, sql, [reached], |row| row.get(0).map(DocKey))
@@ -259,14 +259,14 @@ impl Index {
         execute(&self.connection, "delete from unsure where key = $1", [key.0])
     }
 
-    /// Copies the WAL into the file and empties it: what was taken out is then nowhere.
+    /// Checkpoints the WAL and truncates it, so that removed rows are in neither file.
     pub(super) fn wipe(&self) -> Result<()> {
         wal::truncate(&self.connection)
     }
 
-    /// Copies the WAL into the file when it has grown, or when there is time.
+    /// Checkpoints the WAL when it has grown, or when there is time.
     pub(super) fn tidy(&self, has_time: bool) {
-        // What cannot be copied now can be later.
+        // Frames that cannot be checkpointed now can be later.
         let _ = wal::count(&self.connection).and_then(|frames| match frames.total - frames.copied {
             left if left > WAL_MAX || (has_time && left > 0) => wal::copy(&self.connection),
             _ => Ok(frames),

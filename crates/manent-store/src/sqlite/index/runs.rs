@@ -1,7 +1,8 @@
-//! Runs: tables of words whose rows are numbered in the order of their times, so that the newest stand at the end.
+//! FTS segments: FTS5 tables whose rows are numbered by time, so that the newest are at the end.
 //!
-//! What comes in order goes on a run. What is too old for all of them waits in a list, which is sorted and becomes a run of
-//! its own, or, if it is short, goes on one that is not sorted at all. That one, and runs that are many, are put together.
+//! Documents in order are appended to a segment. Documents that are too old for all segments wait in a list, which is
+//! sorted and becomes a segment, or, if it is short, is added to an unsorted one. The unsorted segment, and segments
+//! that are too many, are merged.
 
 use super::Index;
 use crate::engine::connection::{EngineError, Found, Ran, execute, maybe, one, rows};
@@ -15,10 +16,10 @@ const SLACK_MAX: i64 = 10_000_000;
 /// The slack of a run that is not sorted.
 const UNSORTED: i64 = i64::MAX >> 1;
 
-/// So many rows make a run of their own; fewer go on the one that is not sorted.
+/// Minimum number of rows of a segment of its own; fewer are added to the unsorted one.
 const RUN_MIN: i64 = 1_000;
 
-/// So many rows may stand in a run that is not sorted.
+/// Maximum number of rows of an unsorted segment.
 const UNSORTED_MAX: i64 = 4_000;
 
 /// More runs than this are put together.
@@ -40,7 +41,7 @@ struct Run {
     lot: Option<i64>,
     hidden: bool,
     going: bool,
-    /// What stands last in it.
+    /// Its last entry.
     end: Entry,
 }
 
@@ -74,21 +75,23 @@ impl Run {
     }
 }
 
-/// Returns the run on which something of a time goes in its order: the newest one that is not too new for it.
+/// Returns the segment to which a document of this time can be appended in order: the newest one that is not too new
+/// for it.
 fn fitting(runs: &mut [Run], at: i64) -> Option<&mut Run> {
     runs.iter_mut().filter(|run| run.fits(at)).max_by_key(|run| run.newest)
 }
 
-/// Makes another run; there are always slots left, since only one is being made at a time.
+/// Creates another segment; there are always tables left, since only one is being built at a time.
 fn another(runs: &mut Vec<Run>) -> Ran<&mut Run> {
     let slot = (0..SLOTS as i64).find(|slot| runs.iter().all(|run| run.slot != *slot)).ok_or(EngineError::Index)?;
     runs.push(Run::new(slot));
     runs.last_mut().ok_or(EngineError::Index)
 }
 
-/// Chooses runs that are better put together: the one that is not sorted when it is full, the smallest when there are many.
+/// Chooses runs that are better put together: the one that is not sorted when it is full, the smallest when there are
+/// many.
 fn chosen(runs: &[Run]) -> Vec<Run> {
-    // The run that everything new goes on stays.
+    // The segment to which new documents are appended stays.
     let newest = runs.iter().filter(|run| run.is_sorted()).max_by_key(|run| run.newest).map(|run| run.slot);
     let mut others: Vec<Run> = runs.iter().filter(|run| run.is_sorted() && Some(run.slot) != newest).copied().collect();
     others.sort_unstable_by_key(|run| run.last);
@@ -110,7 +113,7 @@ fn chosen(runs: &[Run]) -> Vec<Run> {
     chosen
 }
 
-/// What a round of making a run came to.
+/// The result of one compaction step.
 pub(in crate::sqlite) enum Making {
     /// Nothing is being made, and nothing waits.
     Nothing,
@@ -127,7 +130,7 @@ impl Index {
         rows(&self.connection, sql, [i64::from(NUMBERS)], |row: &Found<'_>| {
             let (at, arrival, key): (Option<i64>, Option<i64>, Option<i64>) = (row.get(7)?, row.get(8)?, row.get(9)?);
             let newest: i64 = row.get(2)?;
-            // Where the last row is gone, whatever comes may be older than it was.
+            // If the last row was removed, a new row may be older than it was.
             let end =
                 Entry { at: at.unwrap_or(newest), arrival: arrival.unwrap_or(i64::MAX), key: DocKey(key.unwrap_or(0)) };
             Ok(Run {
@@ -158,7 +161,8 @@ impl Index {
         execute(&self.connection, &ADD[run.slot as usize], (run.last, &doc.tokens))
     }
 
-    /// Says of each entry whether it goes on a run in its order. The first of many ever are sorted before.
+    /// Says of each entry whether it can be appended to a segment in order. The entries of the very first batch are
+    /// sorted before.
     pub(in crate::sqlite) fn fit(&self, entries: &[Entry]) -> Ran<Vec<bool>> {
         let mut runs = self.runs()?;
         let is_first = !runs.iter().any(|run| run.is_open() && run.is_sorted());
@@ -166,7 +170,7 @@ impl Index {
         Ok(entries.iter().map(|entry| (is_first && !many) || fitting(&mut runs, entry.at).is_some()).collect())
     }
 
-    /// Adds rows that are not there yet. What is about to be destroyed stays out.
+    /// Adds rows that are not indexed yet, except those that are about to be destroyed.
     pub(in crate::sqlite) fn add(&self, mut docs: Vec<Doc>) -> Ran<()> {
         docs.sort_unstable_by_key(|doc| doc.entry);
         let unsure = self.all_unsure()?;
@@ -207,7 +211,8 @@ impl Index {
         rows(&self.connection, "select place from doc where key = $1", [key.0], |row| row.get(0).map(slot_of))
     }
 
-    /// Begins to make a run out of what waits, if that is much, and returns what comes next of one that is being made.
+    /// Starts to build a segment from the pending documents, if there are enough, and returns the next entries of one
+    /// that is being built.
     pub(in crate::sqlite) fn making(&self, many: i64) -> Ran<Making> {
         let mut runs = self.runs()?;
         let made = match runs.iter().find(|run| run.lot.is_some()).copied() {
@@ -244,7 +249,8 @@ impl Index {
         let unsure = self.all_unsure()?;
         for doc in docs {
             let slots = self.slots_of(doc.entry.key)?;
-            // What comes out of other runs is in one of them, unless it went or changed meanwhile; what is new is in none.
+            // Rows of other segments are in one of them, unless they were removed or changed meanwhile; new rows are in
+            // none.
             let is_wanted = match made.hidden {
                 true => slots.iter().any(|slot| going.contains(slot)),
                 false => slots.is_empty(),
@@ -377,7 +383,7 @@ mod tests {
         index.gather().expect("begun");
         let entries = listed(&index);
         assert_eq!(entries.len() as i64, UNSORTED_MAX);
-        // One goes for good, one comes again as something newer, both after they were read.
+        // One is deleted, one changes and becomes newer, both after they were read.
         let docs: Vec<Doc> = entries.iter().map(|entry| doc(entry.at, entry.key.no())).collect();
         index.forget(&[doc(UNSORTED_MAX - 7, 7)], 1).expect("taken out");
         let changed = doc(i64::MAX / 4 + 1, 8);
@@ -401,7 +407,7 @@ mod tests {
         let Making::Next { entries: first, again: false } = index.making(1_000).expect("readable") else {
             panic!("a run is made of many");
         };
-        // What comes meanwhile is older than what the run holds already.
+        // Documents added meanwhile are older than those in the segment.
         index.put_off(&[doc(0, 0).entry]).expect("listed");
         for entries in [first, entries[1_000..].to_vec()] {
             let docs = entries.iter().map(|entry| doc(entry.at, entry.key.no())).collect();

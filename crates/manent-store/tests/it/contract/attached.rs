@@ -246,7 +246,7 @@ pub async fn what_is_attached_stays_with_what_was_taken_back(store: &dyn Store) 
     sound(store).await;
 }
 
-/// Attaches several of each kind, the large ones with so many kilobytes.
+/// Attaches several records of each kind, the large ones of `kilobytes` each.
 async fn attach_many(store: &dyn Store, kilobytes: usize) -> ConversationId {
     let chat = conversation(store, "a").await;
     let message = say(store, chat, &["one", "two"]).await[1];
@@ -290,7 +290,7 @@ fn size(page: &Attached) -> (usize, usize) {
     (texts.len(), texts.iter().sum())
 }
 
-/// Reads all pages, each with at most so many records.
+/// Reads all pages with at most `limit` records each.
 async fn pages(store: &dyn Store, conversation: ConversationId, limit: u32) -> (Attached, usize) {
     let mut query = AttachedQuery { limit, ..conversation.into() };
     let (mut all, mut pages) = (Attached::default(), 0);

@@ -261,7 +261,7 @@ pub async fn whoever_wrote_nothing_is_erased_as_well(store: &dyn Store) {
     refused(store, Change::Erase { target: Erase::Author("a".to_owned()) }, "not_found").await;
     // One step is not enough for her, and nothing but her memberships is known of her.
     assert_eq!(erase(store, Erase::Author("eva".to_owned())).await.attached, 515);
-    // One who took part once, and one who left nothing but a draft.
+    // One person was a member once, and one left only a draft.
     let many = conversation(store, "many").await;
     patch(store, many, members(vec![author("once")])).await;
     patch(store, many, members(Vec::new())).await;

@@ -1,4 +1,4 @@
-//! What stands beside conversations: documents, memories, scratch, blobs, and where imported things came from.
+//! Objects outside conversations: documents, memories, scratch, blobs, sources and origins.
 
 use crate::kit::*;
 use manent_model::*;

@@ -127,7 +127,7 @@ fn noise(length: usize) -> String {
     (0..length).map(|_| chance.alphanumeric()).collect()
 }
 
-/// One change for every kind of name that stands in an index.
+/// One change for every kind of indexed name.
 fn names(
     conversation: ConversationId,
     message_id: MessageId,

@@ -340,7 +340,7 @@ pub async fn a_page_of_something_unknown_is_refused(store: &dyn Store) {
 pub async fn a_thread_is_what_answers_and_what_is_answered(store: &dyn Store) {
     let conversation = conversation(store, "group").await;
     let mut ids = Vec::new();
-    // Each answers an earlier one by its place; the last answers somebody who never was here.
+    // Each replies to an earlier one by position; the last replies to a message that does not exist.
     for (text, answers) in
         [("a", None), ("b", None), ("a1", Some(0)), ("a2", Some(0)), ("a11", Some(2)), ("b1", Some(1))]
     {

@@ -1,4 +1,4 @@
-//! Erasing a person: what they said goes wherever it stands, what others said stays.
+//! Erasure of a person: their content is deleted everywhere, content of others stays.
 
 use super::erase::{by, erase};
 use crate::kit::*;
@@ -9,7 +9,7 @@ fn person(id: &str) -> Author {
     Author { id: id.to_owned(), name: id.to_uppercase() }
 }
 
-/// Does something as somebody.
+/// Commits a change as a user.
 async fn does(store: &dyn Store, who: &str, change: Change) {
     let transaction = Transaction { actor: Some(person(who)), ..Transaction::of(at(1), change) };
     store.commit(transaction).await.expect("it may");
@@ -119,7 +119,7 @@ pub async fn whoever_erases_next_goes_on_with_what_was_begun(store: &dyn Store) 
     let said = say(store, other, &["hers", "stays"]).await;
     let status = Some(ConversationStatus::Trashed);
     patch(store, purged, ConversationPatch { status, ..ConversationPatch::default() }).await;
-    // Their first step each; whoever sent it does not come back.
+    // The first step of each deletion; its caller does not return.
     commit(store, Change::Erase { target: Erase::Conversation(begun) }).await;
     commit(store, Change::Purge { conversation: purged }).await;
     assert!(sound(store).await.messages > 2);
@@ -144,14 +144,14 @@ pub async fn ten_thousand_messages_of_a_person_go(store: &dyn Store) {
             break;
         }
     }
-    // Each step is small enough that nobody waits for long.
+    // Each step is small enough that no other write waits for long.
     assert!(messages == 10_000 && steps >= 20, "{messages} {steps}");
     let left: Vec<String> = texts(store, shared).await.into_iter().filter(|text| !text.is_empty()).collect();
     assert_eq!(left, ["his"]);
     assert_eq!(sound(store).await.erased, 10_000);
 }
 
-/// Erases somebody step by step; returns how many old values went, and in how many steps.
+/// Erases a person step by step; returns the number of scrubbed before-images, and of steps.
 async fn steps_of(store: &dyn Store, who: &str) -> Result<(i64, usize)> {
     let (mut journal, mut steps) = (0, 0);
     loop {

@@ -209,7 +209,7 @@ fn move_head(rng: &mut Rng, model: &mut Model, conversation: ConversationId) -> 
         _ => {
             let branch = rng.usize(..model.branches.len());
             let message = *rng.choice(&model.branches[branch].1)?;
-            // On the shown path if it lies there, else on its own branch.
+            // On the shown path if the message is on it, else on its own branch.
             let place = |path: &[MessageId]| path.iter().position(|id| *id == message);
             let own = model.texts[&message].2;
             let head = match place(model.path()) {

@@ -24,7 +24,7 @@ pub(super) async fn found(store: &dyn Store, search: Search) -> Found {
     later
 }
 
-/// The words of the hits, in their order; what is found beside messages stands in brackets.
+/// The words of the hits, in order; hits outside messages are in brackets.
 async fn words(store: &dyn Store, text: &str) -> Vec<String> {
     shown(&found(store, search(text)).await)
 }

@@ -1,4 +1,5 @@
-//! Statistics: the sums that the index keeps are the sums of the messages, whatever changed and however far it is behind.
+//! Statistics: the sums that the index keeps are the sums of the messages, whatever changed and however far it is
+//! behind.
 
 use super::projects::project;
 use crate::kit::*;

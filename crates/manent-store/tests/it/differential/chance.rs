@@ -48,7 +48,7 @@ impl Chance {
         Self { rng: Rng::with_seed(seed) }
     }
 
-    /// Happens once in so many times.
+    /// Returns true once in `times` calls on average.
     pub fn once_in(&mut self, times: u32) -> bool {
         self.rng.u32(..times) == 0
     }

@@ -1,14 +1,15 @@
-//! One stream of random operations against SQLite, against PostgreSQL, and against a model: every answer is equal, also
-//! every refusal with its words.
+//! Differential test: one stream of random operations runs on SQLite, PostgreSQL and a model; all answers must be
+//! equal, including the texts of errors.
 //!
 //! `MANENT_OPERATIONS` says how many (20,000), `MANENT_SEED` which ones. They go in rounds of 20,000, each on stores of
-//! its own with the next seed, so a difference in a long run is found again by the seed of its round alone. A single round
-//! has the same seed each time: what is red then is red because of a change. Long runs begin anywhere, and find the rest.
+//! its own with the next seed, so a difference in a long run is found again by the seed of its round alone. A single
+//! round has the same seed each time: what is red then is red because of a change. Long runs begin anywhere, and find
+//! the rest.
 //!
 //! What the model does not predict, so that there only the engines are compared with each other:
 //! - what `verify` counts, and what a purge or an erasure says it removed and in how many steps;
 //! - versions after the erasure of an author that took several steps;
-//! - numbers of branches inside addresses, digests, and the chance that stands for an erased word: these are left out
+//! - numbers of branches inside addresses, digests, and the random word that replaces an erased one: these are left out
 //!   of the comparison altogether.
 //!
 //! The modules, in reading order:
@@ -32,7 +33,7 @@ use std::collections::BTreeMap;
 const ROUND: usize = 20_000;
 /// The operations of a single round.
 const SEED: u64 = 2026;
-/// So many steps finish every purge and erasure of a round.
+/// Maximum number of steps that a purge or an erasure of a round needs.
 const STEPS_MAX: usize = 500;
 /// How many earlier operations on the same conversation are printed.
 const SHOWN: usize = 12;

@@ -167,7 +167,7 @@ async fn append_for_ever(folder: &Path, number: u64) {
         talks.push(talk(&store, format!("talk {name}")).await);
     }
     let of = move |id: MessageId| talks[usize::from(id.as_bytes()[15] % TALKS)];
-    // Whoever got no answer asks again with the same ids.
+    // An append without an answer is retried with the same ids.
     let answered: std::collections::HashSet<MessageId> = earlier.acknowledged.into_iter().collect();
     for id in earlier.begun.into_iter().filter(|id| !answered.contains(id)) {
         send(&store, of(id), id).await;

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 const FILE: &str = "store.db";
 const WORKLOADS: usize = 8;
 const NEWEST: i64 = 10;
-/// Every so many states, and whenever the file is young, the whole store is opened, verified and written to.
+/// The whole store is opened, verified and written to at every n-th state, and at all states of a young file.
 const OPENED_EVERY: usize = 5;
 
 #[test]

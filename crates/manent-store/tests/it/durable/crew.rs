@@ -1,4 +1,5 @@
-//! Many stores on one crew: none loses anything, none keeps another waiting, and together they stay within their bounds.
+//! Many stores on one crew: none loses anything, none keeps another waiting, and together they stay within their
+//! bounds.
 
 use super::{fast_folder, runtime, seed};
 use crate::kit::*;
@@ -72,8 +73,8 @@ fn three_hundred_stores_on_one_crew_lose_nothing_and_stay_within_their_bounds() 
     let options = CrewOptions { writers: 3, readers: 3, connections_max: 40, ..CrewOptions::default() };
     // Beside those that write and read: the keeper, the watcher, the indexer, and one that answers.
     let threads_max = options.writers + options.readers + 4;
-    // A connection has the file, its WAL and the memory that they share; SQLite closes a file for good when the last one
-    // to it is closed.
+    // A connection has the file, its WAL and the memory that they share; SQLite closes a file for good when the last
+    // one to it is closed.
     let files_max = options.connections_max * 4;
     let crew = Crew::start(options).expect("threads can be started");
     let (most_threads, most_files, is_over) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
@@ -154,7 +155,7 @@ async fn hits(store: &dyn Store, text: &str) -> usize {
     store.search(Search { limit: 10, ..Search::new(query, clock.now) }).await.expect("readable").hits.len()
 }
 
-/// Looks how far a store has come at the very moment when somebody else is answered, on the thread that answers.
+/// Reads the position of a store at the moment when another caller is answered, on the thread that answers.
 struct Look {
     position: tokio::sync::watch::Receiver<Position>,
     seen: AtomicI64,
@@ -171,7 +172,7 @@ impl std::task::Wake for Look {
 #[test]
 fn a_store_with_thousands_of_waiting_transactions_keeps_nobody_waiting_for_long() {
     const WAITING: usize = 5_000;
-    /// At most so many transactions are one batch.
+    /// Maximum number of transactions in a batch.
     const BATCH: i64 = 512;
     let folder = fast_folder();
     let crew = hasty(1);
@@ -179,7 +180,7 @@ fn a_store_with_thousands_of_waiting_transactions_keeps_nobody_waiting_for_long(
         let [gate, long, short] = [1, 2, 3].map(|number| Arc::new(open(&crew, folder.path(), number)));
         let (talk, other) = (conversation(&*long, "long").await, conversation(&*short, "short").await);
         let begun = *long.position().borrow();
-        // Nobody is written for while the only thread waits for a lock.
+        // No other store is written while the only thread waits for a lock.
         let lock = rusqlite::Connection::open(folder.path().join("1.db")).expect("opens");
         lock.execute_batch("begin immediate").expect("locked");
         let mut held = Box::pin(unconstrained(conversation(&*gate, "waits")));
@@ -187,7 +188,7 @@ fn a_store_with_thousands_of_waiting_transactions_keeps_nobody_waiting_for_long(
             assert!(asked.poll(&mut Context::from_waker(&waker)).is_pending());
         };
         assert!(held.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-        // All of them wait in the queue after one look each: nobody is told to let others go first.
+        // All of them are in the queue after one poll each: none is told to yield.
         let mut waiting: Vec<_> = (0..WAITING).map(|_| Box::pin(unconstrained(say(&*long, talk, &["one"])))).collect();
         waiting.iter_mut().for_each(|asked| asks(Waker::noop().clone(), asked.as_mut()));
         let (seen, answered) = (AtomicI64::new(-1), tokio::sync::Notify::new());
@@ -227,7 +228,7 @@ fn a_store_whose_readers_are_paused_leaves_the_others_alone() {
         let reading = loop {
             let reader = erased.clone();
             let reading = tokio::spawn(async move { texts(&*reader, talk).await });
-            // Longer than any read takes that nobody keeps waiting.
+            // Longer than any read takes that does not have to wait.
             for _ in 0..70 {
                 say(&*other, elsewhere, &["one"]).await;
                 said += 1;
@@ -254,7 +255,7 @@ fn a_store_that_is_closed_finishes_what_it_accepted_while_others_go_on() {
     let talk = runtime().block_on(async {
         let [closed, other] = [1, 2].map(|number| open(&crew, folder.path(), number));
         let (talk, elsewhere) = (conversation(&closed, "talk").await, conversation(&other, "elsewhere").await);
-        // Nothing of it is written while somebody else has the lock.
+        // Nothing is written while another connection has the lock.
         let lock = rusqlite::Connection::open(folder.path().join("1.db")).expect("opens");
         lock.execute_batch("begin immediate").expect("locked");
         let mut context = Context::from_waker(Waker::noop());

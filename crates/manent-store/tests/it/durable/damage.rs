@@ -1,4 +1,5 @@
-//! One damaged record of each kind: a read fails, and one that skips damage leaves the record out, names it, and returns the rest.
+//! One damaged record of each kind: a read fails, and one that skips damage leaves the record out, names it, and
+//! returns the rest.
 
 use super::columns::{Raw, populate};
 use super::runtime;

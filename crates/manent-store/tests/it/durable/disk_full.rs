@@ -109,7 +109,8 @@ pub async fn refuses_and_recovers(store: &dyn Store, disk: &SmallDisk) {
         let filler = disk.path().join("filler");
         disk.fill(&filler).expect("filled");
         let mut refused = fill_up(store, conversation, &mut stored).await;
-        // It stays full: the answer stays the same, and is quick. The index may give some room back; then it fills up again.
+        // It stays full: the answer stays the same, and is quick. The index may give some room back; then it fills up
+        // again.
         let mut times = 0;
         while times < 5 {
             let started = Instant::now();

@@ -173,7 +173,7 @@ fn gone(store: SqliteStore, folder: &Path) {
     assert!(!finds(folder), "it is in the files: {:?}", places(folder));
 }
 
-/// Names the tables and columns that still hold the word, for whoever reads the failure.
+/// Returns the tables and columns that still contain the word, for the failure message.
 fn places(folder: &Path) -> Vec<String> {
     let connection = rusqlite::Connection::open(folder.join("store.db")).expect("opens");
     let sql = "select s.name, c.name from sqlite_schema s join pragma_table_info(s.name) c where s.type = 'table'";

@@ -1,4 +1,5 @@
-//! Each write, sync and truncate fails in turn, in every way. No answer is ever false, and the store recovers by itself.
+//! Each write, sync and truncate fails in turn, in every way. No answer is ever false, and the store recovers by
+//! itself.
 
 use super::found::{ERASED, Found, Id, streaming};
 use super::{body_of, fast_folder, number, put_older_rows, runtime, seed};
@@ -81,8 +82,8 @@ fn only(operation: Operation) -> &'static [Operation] {
     }
 }
 
-/// Lets the first, second, third operation fail, and so on, until several runs got by without the fault; with a
-/// stride, only every so many of them.
+/// Fault injection: fails the first, second, third operation, and so on, until several runs complete without the fault;
+/// with a stride, only every n-th of them.
 ///
 /// How many operations a run has differs a little, since the keeper works beside the writer. Returns how many faults
 /// fired, and in how many runs.
@@ -145,7 +146,7 @@ impl Template {
         Template { bytes: std::fs::read(path).expect("a file"), talks, messages, streams }
     }
 
-    /// The batches of a run: what stands together in one is sent at the same moment.
+    /// The batches of a run: transactions of one batch are sent at the same moment.
     fn plan(&self, rng: &mut fastrand::Rng) -> Vec<Vec<Plan>> {
         let mut streams = self.streams.iter();
         let mut stream = || *streams.next().expect("enough streams");

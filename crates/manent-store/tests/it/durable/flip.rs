@@ -31,7 +31,7 @@ fn a_flipped_byte_never_shows_as_another_text() {
         }
         places.push((at, bit));
     }
-    // Behind an id in its index stands the number of the row that it leads to.
+    // In an index, an id is followed by the number of its row.
     for talk in &known.talks {
         let id = talk.as_bytes();
         let ends = bytes.windows(id.len()).enumerate().filter(|(_, window)| window == id);
@@ -100,7 +100,7 @@ struct Known {
 /// How much what is read must resemble what was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Shows {
-    /// Texts that somebody wrote: some may be missing, none may be another.
+    /// Texts of messages: some may be missing, none may differ.
     Text,
     /// Texts of many rows: one may show in the wrong place, but then verify must say so. It cannot yet say that one is
     /// missing, since the bit that withdraws such a row is under no seal.

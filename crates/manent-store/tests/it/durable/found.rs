@@ -16,10 +16,10 @@ pub struct Found {
     pub position: i64,
 }
 
-/// What stands for an erased message.
+/// Placeholder of an erased message.
 pub const ERASED: &str = "(erased)";
 
-/// What stands for a message that streams.
+/// Placeholder of a streaming message.
 pub fn streaming(chunks: &str) -> String {
     format!("(streaming) {chunks}")
 }
@@ -33,7 +33,7 @@ impl Found {
     fn look(path: &Path) -> rusqlite::Result<Result<Found, String>> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let connection = Connection::open_with_flags(path, flags)?;
-        // Nobody cuts the power while we look.
+        // No power cut happens during the check.
         connection.pragma_update(None, "synchronous", "off")?;
         connection.busy_timeout(std::time::Duration::from_secs(10))?;
         let integrity: String = connection.query_row("pragma integrity_check", [], |row| row.get(0))?;

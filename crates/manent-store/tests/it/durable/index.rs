@@ -315,7 +315,7 @@ fn a_damaged_page_of_the_index_is_found_out_and_made_again() {
             for word in ["word777", "消息 word1999", "word5", "消息 1"] {
                 assert!(hits(&store, word).await > 0, "round {round}: {word}");
             }
-            // What no search met is told, and mended by whoever asks for it.
+            // Damage that no search has met is reported by verify, and repaired by a reindex.
             if !store.verify().await.expect("verified").problems.is_empty() {
                 store.reindex().await.expect("begun");
             }

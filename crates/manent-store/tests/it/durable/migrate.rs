@@ -71,7 +71,7 @@ fn a_file_of_another_program_is_refused_and_stays_as_it_is() {
         std::fs::write(&path, bytes).expect("a file");
         refused(&path, |error| matches!(error, StoreError::NotOurs { .. }));
     }
-    // A folder of its own: what stands beside the file is compared, and others write into the system's folder.
+    // A folder of its own: the files beside the store are compared, and other programs write into the system's folder.
     let inner = folder.path().join("folder");
     std::fs::create_dir(&inner).expect("a folder");
     refused(&inner, |error| matches!(error, StoreError::NotOurs { .. }));

@@ -1,4 +1,5 @@
-//! Durability: what was answered is there, whatever happens to the machine. The SQLite engine; [`postgres`] is the other.
+//! Durability: what was answered is there, whatever happens to the machine. The SQLite engine; [`postgres`] is the
+//! other.
 //!
 //! Every random choice comes from a seed that is printed. These variables change a run:
 //! - `MANENT_SEED`: the seed, to see a failure again.
@@ -68,8 +69,8 @@ struct OlderRows {
     messages: [MessageId; 2],
 }
 
-/// Puts the rows of a small store, as an older program wrote them, into a file whose tables are empty. This program writes columns
-/// that older schemas do not have.
+/// Puts the rows of a small store, as an older program wrote them, into a file whose tables are empty. This program
+/// writes columns that older schemas do not have.
 fn put_older_rows(connection: &rusqlite::Connection) -> OlderRows {
     connection.execute_batch("pragma synchronous = full; begin immediate").expect("the file takes writes");
     connection
@@ -88,7 +89,7 @@ fn put_older_rows(connection: &rusqlite::Connection) -> OlderRows {
     }
 }
 
-/// A text that is long now and then, and nobody else's.
+/// A unique text that is sometimes long.
 fn text(rng: &mut fastrand::Rng, name: impl std::fmt::Display) -> String {
     let words = match rng.u8(..10) {
         0 => 400 + rng.usize(..1_500),

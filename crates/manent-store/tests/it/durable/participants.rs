@@ -1,4 +1,4 @@
-//! Who takes part, in a file that an older program made, and in one that somebody else has written into.
+//! Participant rows, in a file of an older version, and in a file that another program has altered.
 
 use super::runtime;
 use super::writers::WITHOUT_WRITERS;
@@ -11,19 +11,19 @@ use std::sync::Arc;
 
 const NAMES: [&str; 4] = ["ann", "bob", "cleo\0\u{1}", "erased"];
 
-/// What somebody reaches, in order.
+/// The conversations that a user can see, in order.
 pub(super) async fn reached(store: &Arc<dyn Store>, name: &str) -> Vec<ConversationId> {
     let realm = Realm { user: Some(name.to_owned()), projects: None };
     store.clone().within(realm).conversation_ids(None, 1_000).await.expect("readable")
 }
 
-/// Makes conversations of several people, changes who takes part, takes some back and destroys some; returns what each
-/// reaches then.
+/// Creates conversations of several users, changes their members, undoes some and destroys some; returns what each user
+/// can see then.
 pub(super) async fn people(store: &Arc<dyn Store>) -> Vec<(String, Vec<ConversationId>)> {
     let author = |name: &str| Author { id: name.to_owned(), name: name.to_uppercase() };
     for n in 0..1_100 {
         let (id_, branch) = (id(ConversationId::new), id(BranchId::new));
-        // Most have nobody, so that there is more than one page of them to be looked at.
+        // Most have no creator, so that more than one page of them is scanned.
         let creator = (n % 50 == 0).then(|| author(NAMES[n / 50 % NAMES.len()]));
         let members = match n % 50 {
             0..3 => (0..n % 3).map(|m| author(NAMES[(n + m) % NAMES.len()])).collect(),
@@ -91,7 +91,7 @@ fn a_file_of_an_older_schema_knows_who_takes_part() {
     assert!(path.with_extension("db.before-7").exists(), "the file as it was is kept");
 }
 
-/// One conversation that cannot be read keeps nobody from the others.
+/// One unreadable conversation does not hide the others.
 #[test]
 fn an_older_file_opens_although_a_conversation_was_altered() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -129,7 +129,7 @@ async fn talk(store: &dyn Store, members: &[&str]) -> ConversationId {
     conversation
 }
 
-/// What somebody else can do to these rows.
+/// Alterations of these rows by another program.
 pub(super) const DAMAGE: [(&str, &str); 5] = [
     ("a member is missing", "delete from participant where person = 'ann'"),
     ("the maker is missing", "delete from participant where person = 'maker'"),

@@ -1,4 +1,4 @@
-//! Who wrote what is no message, in a file that an older program made.
+//! Authors of rows other than messages, in a file of an older version.
 
 use super::runtime;
 use crate::kit::*;
@@ -6,7 +6,7 @@ use manent_model::*;
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
 use manent_store::*;
 
-/// As a program left it that did not keep who wrote what.
+/// Brings a file to the schema of a version that did not record authors.
 pub(super) const WITHOUT_WRITERS: &str = "drop index state_actor; alter table state drop column actor_no;
      drop index input_actor; alter table input drop column actor_no;
      drop index memory_actor; alter table memory drop column actor_no; drop table stream;

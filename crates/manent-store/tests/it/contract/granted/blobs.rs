@@ -1,4 +1,5 @@
-//! Blobs: seen by those who reach a message that shows them, or brought them. Their SHA-256 alone shows nothing.
+//! Visibility of blobs: a key sees those that a visible message shows, and those that it uploaded. A SHA-256 alone
+//! gives no access.
 
 use super::*;
 use sha2::{Digest as _, Sha256};
@@ -58,7 +59,7 @@ pub async fn a_blob_is_seen_by_those_who_reach_what_shows_it(whole: &Whole) {
     assert_eq!(of(&granted(whole, projects(&[world.other_project]))).await, (true, true, false));
     assert_eq!(ann.blobs().await.expect("readable"), []);
     assert_eq!(granted(whole, Realm::default()).blobs().await.expect("readable").len(), 3);
-    // Whoever leaves no longer sees it.
+    // A former member no longer sees it.
     set_members(&**whole, world.shared, &["ann"]).await;
     assert_eq!(of(&cleo).await, (false, false, false));
     assert_eq!(of(&ann).await, (false, true, false));
@@ -133,7 +134,7 @@ pub async fn whoever_brings_a_blob_has_all_of_its_bytes(whole: &Whole) {
     refused(&ann, wrong_size, "invalid").await;
     assert!(!seen(&ann, his).await);
     refused(&ann, append(world.own.conversation, vec![showing(his)]), "not_found").await;
-    // Every piece in its order, the last one twice, as whoever does not know what came of it sends it.
+    // Every piece in order, the last one twice, as in a retry after an unknown outcome.
     let all = pieces(his, 4);
     for change in all.iter().take(3) {
         commit(&ann, change.clone()).await;
@@ -174,7 +175,7 @@ pub async fn who_brought_a_blob_is_forgotten_with_it(whole: &Whole) {
     assert_eq!(brought().await, 1);
     commit(&ann, Change::Erase { target: Erase::Message(message) }).await;
     assert_eq!(brought().await, 0);
-    // Somebody else brings the same bytes again: that is his.
+    // Another user uploads the same bytes: the copy is his.
     put(&granted(whole, user("bob")), bytes).await;
     let other = GrantedStore::new(whole.clone(), grant("other", user("ann")));
     assert!(!seen(&other, bytes).await);

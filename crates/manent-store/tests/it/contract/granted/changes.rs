@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A change of one's own that names one thing of somebody.
+/// A change of the caller that references one object of another user.
 type Naming = fn(&Things, &Things) -> Change;
 
 fn after(conversation: ConversationId, at: At) -> Change {

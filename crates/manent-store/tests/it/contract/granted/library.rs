@@ -1,4 +1,4 @@
-//! What stands beside conversations: memories, documents, projects, scratch; and what concerns everything.
+//! Objects outside conversations: memories, documents, projects, scratch; and operations on everything.
 
 use super::*;
 
@@ -53,7 +53,7 @@ pub async fn memories_are_those_of_conversations_and_projects_within(whole: &Who
             assert_eq!(refused.replace(&outside.to_string(), &unknown.to_string()), never, "{realm:?}");
         }
     }
-    // A memory whose conversation was taken back is nobody's until it comes again.
+    // A memory whose conversation was undone has no owner until a redo.
     let gone = talk(whole, "ann", &[], None).await;
     commit(&**whole, Change::PutMemory { memory: memory(Some(gone), None) }).await;
     let count = async || granted(whole, user("ann")).memories(MemoriesQuery::default()).await.expect("readable").len();
@@ -159,7 +159,7 @@ pub async fn scratch_is_ones_own(whole: &Whole) {
     );
     let both = Realm { projects: projects(&[world.other_project]).projects, ..user("ann") };
     assert_eq!(read(both, ScratchQuery::default()).await, [row("current", "page", "ann")]);
-    // What ann puts down as nobody's is hers, and she finds it so.
+    // Scratch that ann stores without an actor is hers, and a read without an actor finds it.
     let ann = granted(whole, user("ann"));
     commit(&ann, put("read", own.clone(), "")).await;
     let nobodys = ScratchQuery { kind: Some("read".to_owned()), actor: Some(String::new()), ..Default::default() };
@@ -180,7 +180,7 @@ pub async fn scratch_is_ones_own(whole: &Whole) {
     let unknown = try_commit(&ann, put("read", never.clone(), "")).await.expect_err("unknown").to_string();
     assert_eq!(outside.replace(&other, &never), unknown);
     refused(&ann, put("upload", "00".to_owned(), ""), "forbidden").await;
-    // Whoever reaches everything could open what it may not read itself to another.
+    // An unrestricted key without `read` could otherwise make data readable for another key.
     let unlimited = granted(whole, Realm::default());
     refused(&unlimited, put("upload", "00".to_owned(), "key"), "forbidden").await;
     let projected = granted(whole, projects(&[world.own_project]));

@@ -1,4 +1,4 @@
-//! Life: who takes part changes, and with it what is reached; what is destroyed is reached by nobody.
+//! Changes of membership and visibility; destroyed objects are visible to no key.
 
 use super::*;
 
@@ -18,7 +18,7 @@ pub async fn a_membership_counts_from_the_moment_it_is_given_to_that_it_is_taken
     assert_eq!(of().await, (true, false));
     set_members(&**whole, conversation, &["bob", "cleo"]).await;
     assert_eq!(of().await, (true, true));
-    // Whoever takes part may leave, and then has left.
+    // A member may leave, and is then no member.
     let bob = granted(whole, user("bob"));
     set_members(&bob, conversation, &["cleo"]).await;
     assert_eq!(of().await, (true, false));
@@ -91,7 +91,7 @@ pub async fn what_is_destroyed_is_reached_by_nobody(whole: &Whole) {
     sound(&**whole).await;
 }
 
-/// What takes many commits is done to its end: after the first, nobody could say any more whose it was.
+/// A deletion that takes many commits runs to its end: after the first one, the row no longer tells the owner.
 pub async fn a_large_conversation_of_ones_own_is_destroyed_in_one_go(whole: &Whole) {
     let ann = granted(whole, user("ann"));
     let outside = talk(whole, "bob", &[], None).await;

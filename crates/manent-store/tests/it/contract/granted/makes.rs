@@ -72,7 +72,7 @@ pub async fn a_name_that_is_taken_outside_is_a_conflict_and_tells_no_more(whole:
     let ann = granted(whole, user("ann"));
     let external = |things: &Things| Some(format!("external {}", things.conversation));
     let draft = |external_id| ConversationDraft { external_id, ..ConversationDraft::default() };
-    // One's own again is a retry; somebody else's is not handed out.
+    // Repeating the own id is a retry; an object of another user is not returned.
     let again = made(&ann, draft(external(&world.own))).await.expect("a retry");
     assert_eq!(again.id, world.own.conversation);
     let error = made(&ann, draft(external(&world.other))).await.expect_err("taken");
@@ -180,7 +180,7 @@ pub async fn a_memory_lies_where_its_key_reaches(whole: &Whole) {
     refused(&own, put(&memory(None, Some(world.other_project))), "not_found").await;
     refused(&own, put(&memory(Some(world.own.conversation), Some(world.other_project))), "not_found").await;
     commit(&ann, put(&memory(Some(world.shared), None))).await;
-    // The id of somebody else's is taken, even where that was removed.
+    // The id of another user's object is taken, even if the object was removed.
     let taken = Memory { id: world.other.memory, ..memory(Some(world.own.conversation), None) };
     refused(&ann, put(&taken), "exists").await;
     commit(&**whole, Change::RemoveMemory { id: world.other.memory }).await;

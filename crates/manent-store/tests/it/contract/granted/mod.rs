@@ -57,7 +57,7 @@ pub async fn project(whole: &Whole, name: &str) -> ProjectId {
     id
 }
 
-/// Makes a conversation of somebody.
+/// Creates a conversation of `creator`.
 pub async fn talk(whole: &Whole, creator: &str, members: &[&str], project: Option<ProjectId>) -> ConversationId {
     let conversation = id(ConversationId::new);
     let draft = ConversationDraft {
@@ -72,7 +72,7 @@ pub async fn talk(whole: &Whole, creator: &str, members: &[&str], project: Optio
     conversation
 }
 
-/// Changes who takes part.
+/// Changes the members.
 pub async fn set_members(store: &dyn Store, conversation: ConversationId, members: &[&str]) {
     let members = Some(members.iter().map(|member| author(member)).collect());
     patch(store, conversation, ConversationPatch { members, ..ConversationPatch::default() }).await;
@@ -121,7 +121,7 @@ impl Things {
         }
     }
 
-    /// Makes all of them, in a conversation of somebody in a project.
+    /// Creates one object of each kind, in a conversation of `creator` in a project.
     pub async fn of(whole: &Whole, creator: &str, project: ProjectId) -> Self {
         let things = Self { project, ..Self::unknown() };
         let Self { conversation, branch, first, second, third, stream, note, fold, input, memory, .. } = things;
@@ -234,7 +234,7 @@ pub struct World {
     pub other: Things,
     /// Of bob, in his project, and ann takes part.
     pub shared: ConversationId,
-    /// Of nobody, in no project.
+    /// Without a creator, in no project.
     pub loose: ConversationId,
 }
 

@@ -58,7 +58,7 @@ impl Mix {
         let _ = try_commit(&*self.whole, change).await;
     }
 
-    /// Everything that is there, as those see it who reach everything.
+    /// All conversations, as an unrestricted key sees them.
     async fn all(&self) -> Vec<Conversation> {
         let mut all = Vec::new();
         for id in self.whole.conversation_ids(None, 1_000).await.expect("readable") {

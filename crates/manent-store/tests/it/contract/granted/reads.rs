@@ -122,7 +122,7 @@ pub async fn a_thread_stops_where_the_realm_does(whole: &Whole) {
     assert_eq!(thread(&store, back).await, [back]);
 }
 
-/// A path may hold messages that another conversation owns; whoever reaches the path sees it whole.
+/// A path may contain messages that another conversation owns; a key that can see the path sees all of it.
 pub async fn a_path_is_whole_for_those_who_reach_it(whole: &Whole) {
     let world = World::new(whole).await;
     let (fork, branch) = (talk(whole, "ann", &[], None).await, id(BranchId::new));

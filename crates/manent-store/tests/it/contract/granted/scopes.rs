@@ -148,7 +148,7 @@ pub async fn every_change_takes_its_scope(whole: &Whole) {
             for (takes, change) in changes() {
                 assert_eq!(change.scope(), takes, "{change:?}");
                 let outcome = try_commit(&store, change.clone()).await;
-                let missing = format!("this key may not do that: it takes the scope {}", takes.word());
+                let missing = format!("insufficient permissions: the scope {} is required", takes.word());
                 let is_refused = outcome.as_ref().is_err_and(|error| error.to_string() == missing);
                 assert_eq!(is_refused, !scopes.holds(takes), "{given:?} {change:?} {outcome:?}");
             }

@@ -134,7 +134,7 @@ pub async fn an_id_that_is_taken_makes_nothing_ones_own(whole: &Whole) {
     assert_eq!(whole.attached(other.conversation.into()).await.expect("readable"), before);
 }
 
-/// One commit may touch several conversations; whoever reaches only some of them cannot take it back.
+/// One commit may touch several conversations; a key that can see only some of them cannot undo it.
 pub async fn a_commit_is_taken_back_only_by_those_who_reach_all_of_it(whole: &Whole) {
     let world = World::new(whole).await;
     let ann = granted(whole, user("ann"));
@@ -185,7 +185,8 @@ pub async fn one_takes_back_and_does_again_what_is_ones_own(whole: &Whole) {
     refused(&ann, Change::Undo { position: 1_000_000_000 }, "cannot_undo").await;
 }
 
-/// A fork shows what was said before it; what is set there afterwards is for those who reach the first one.
+/// A fork shows the messages before it; state that is set there afterwards is visible only to keys that see the first
+/// conversation.
 pub async fn state_that_is_set_after_a_fork_does_not_cross_it(whole: &Whole) {
     let (private, fork) = (talk(whole, "bob", &[], None).await, talk(whole, "bob", &["ann"], None).await);
     let ids = say(&**whole, private, &["one", "two"]).await;
@@ -220,7 +221,7 @@ pub async fn state_that_is_set_after_a_fork_does_not_cross_it(whole: &Whole) {
     }
 }
 
-/// What a key says for somebody is said by them: it is erased with them, and nobody else has said it.
+/// Messages of a key are by its user: erasing the user erases them, and no other author is possible.
 pub async fn what_a_key_says_is_said_by_its_user(whole: &Whole) {
     let shared = talk(whole, "bob", &["ann"], None).await;
     let ann = granted(whole, user("ann"));

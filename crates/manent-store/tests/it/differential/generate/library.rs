@@ -1,4 +1,4 @@
-//! What stands beside conversations.
+//! Changes to objects outside conversations.
 
 use super::message::sha256;
 use super::*;
@@ -33,7 +33,7 @@ impl Generator {
         self.known_or_new(known, SourceId::new)
     }
 
-    /// Files, origins and what nobody could read.
+    /// Sources, origins and quarantined bytes.
     pub(super) fn imported(&mut self, model: &Model) -> Change {
         match self.chance.number(..6) {
             0..2 => {

@@ -29,7 +29,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Says whether it changes something that names a conversation, for people who look for what went wrong.
+    /// Says whether it changes something in a conversation, for tracing a failure.
     pub fn names(&self, conversation: ConversationId) -> bool {
         match self {
             Self::Commit(transaction) | Self::Destroy(transaction) => {

@@ -67,7 +67,7 @@ impl Generator {
                     3 => StatsQuery { tag: Some(self.chance.word()), ..StatsQuery::project(self.project(model)) },
                     _ => StatsQuery::conversation(conversation),
                 };
-                // The clock of the model stands a few days after 1970; imported times lie anywhere.
+                // The clock of the model is a few days after 1970; imported times are arbitrary.
                 let mut day = || self.chance.once_in(3).then(|| Day(self.chance.number(..4) as i64 - 1));
                 let (since, until) = (day(), day());
                 Question::Stats(StatsQuery { since, until, ..query })

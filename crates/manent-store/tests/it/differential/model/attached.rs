@@ -10,7 +10,7 @@ pub struct Fastened<T> {
     pub value: T,
     /// The messages that it was made from.
     pub covers: Vec<MessageId>,
-    /// Who said it.
+    /// Its author.
     pub writer: Option<Author>,
 }
 

@@ -73,7 +73,7 @@ impl Data {
         self.runs(place).concat()
     }
 
-    /// Returns a place at this message: on the shown path if it lies there, else on its own branch.
+    /// Returns a position at this message: on the shown path if the message is on it, else on its own branch.
     pub fn place_at(&self, thread: &Thread, id: MessageId) -> Result<Place> {
         let (owner, kept) = self.message(id)?;
         if self.path(thread.head).contains(&id) {
@@ -231,7 +231,7 @@ impl Tx<'_> {
         Ok(done)
     }
 
-    /// Returns how much of the shown path stands before the cut, and where the kept tail begins.
+    /// Returns the length of the shown path before the cut, and where the kept tail begins.
     fn cut(&self, head: Place, at: &SpliceAt) -> Result<(usize, usize)> {
         let path = self.data.path(head);
         let place = |id: MessageId| path.iter().position(|other| *other == id);

@@ -205,7 +205,7 @@ impl Tx<'_> {
         let nobody = MessageId::new(0, [&[0xFF, 0xFF][..], &number.to_be_bytes()].concat().try_into().expect("ten"));
         let thread = self.data.thread_mut(serial);
         thread.messages.remove(&id);
-        // Its place is kept by something that nobody can name: the id may come again elsewhere.
+        // Its position keeps a placeholder id that no operation names: the id may be used again elsewhere.
         for branch in &mut thread.branches {
             let lists = branch.base.iter_mut().chain(&mut branch.pieces).chain([&mut branch.own]);
             lists.flatten().filter(|other| **other == id).for_each(|other| *other = nobody);
@@ -241,7 +241,7 @@ impl Tx<'_> {
         library.origins.retain(|origin| !of_gone(&origin.value.object));
     }
 
-    /// Removes the content of a message and what hangs on it; its place stays.
+    /// Removes the content of a message and its attachments; its position stays.
     fn empty_message(&mut self, id: MessageId) {
         let (thread, kept) = self.data.message(id).expect("it exists");
         let serial = thread.serial;
@@ -420,7 +420,7 @@ impl Data {
         numbers
     }
 
-    /// Returns what somebody wrote, in the order of branches and slots.
+    /// Returns the messages of an author, in the order of branches and slots.
     fn written_by(&self, author: &Author) -> Vec<MessageId> {
         let kept = self.threads.iter().flat_map(|thread| thread.in_order());
         let mut found: Vec<&Kept> = kept.filter(|kept| kept.content.author.as_ref() == Some(author)).collect();
@@ -428,7 +428,7 @@ impl Data {
         found.iter().map(|kept| kept.id).collect()
     }
 
-    /// Says whether somebody who wrote nothing takes part in something, did once, or left a draft.
+    /// Says whether a person without messages is or was a member, or left a draft.
     fn knows(&self, external_id: &str) -> bool {
         let is_member = |member: &Author| member.id == external_id;
         self.library.scratch.keys().any(|(_, _, actor)| actor == external_id)
@@ -436,7 +436,7 @@ impl Data {
             || self.journal.iter().any(|row| row.olds.iter().any(|old| old.has_member(external_id)))
     }
 
-    /// Returns the conversations that somebody made and that were taken back.
+    /// Returns the conversations whose creation a person undid.
     fn taken_back_by(&self, external_id: &str) -> Vec<Serial> {
         let is_theirs = |author: &Author| author.id == external_id;
         let of = |thread: &&Arc<Thread>| {
@@ -445,7 +445,7 @@ impl Data {
         self.threads.iter().filter(of).map(|thread| thread.serial).collect()
     }
 
-    /// Nobody can be asked for by this id any more; what they did stays without a name.
+    /// The external id no longer names an author; their remaining records have no name.
     fn forget_author(&mut self, external_id: &str) {
         self.authors.retain(|author| author.id != external_id);
         let nameless = |author: &mut Option<Author>| {

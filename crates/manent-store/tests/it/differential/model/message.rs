@@ -206,7 +206,7 @@ impl Tx<'_> {
         Ok(Done::Plain)
     }
 
-    /// Returns the conversations whose shown branch lies behind a message: they are counted anew.
+    /// Returns the conversations whose shown branch is behind a message: their counts are recomputed.
     fn behind(&self, message: MessageId) -> BTreeSet<Serial> {
         let (_, kept) = self.data.message(message).expect("it was just finished");
         let (_, home) = self.data.branch(kept.branch).expect("a message lies on a branch");

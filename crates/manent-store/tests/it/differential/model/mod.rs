@@ -60,7 +60,7 @@ pub struct Data {
     /// Names of states and collections that were ever said and not forgotten.
     pub state_names: BTreeSet<String>,
     pub collections: BTreeSet<String>,
-    /// Everybody who ever said or did something, in order.
+    /// All authors that were ever recorded, in order.
     pub authors: Vec<Author>,
     /// Counts up whenever something needs a number.
     pub last_number: u64,

@@ -21,7 +21,7 @@ pub struct Trailed {
     pub step: ToolStep,
 }
 
-/// A lease; nobody's where there is no owner.
+/// A lease; released if it has no owner.
 #[derive(Debug, Clone)]
 pub struct Held {
     pub owner: Option<String>,

@@ -24,7 +24,7 @@ async fn what_the_database_refuses_of_one_transaction_is_not_what_became_of_the_
     };
     let document =
         Change::PutDocument { kind: "kind".to_owned(), id: "id".to_owned(), project: None, body: Some(json("1")) };
-    // Whoever takes something back for the first time waits, and is told then; afterwards nothing waits.
+    // The first rollback waits for its result; afterwards nothing waits.
     let nothing = Transaction { changes: vec![append(talk, Vec::new()), untold()], ..Transaction::of(at(1), untold()) };
     refused_as(store.commit(nothing).await, "invalid");
     for last in [vec![untold()], vec![untold(), append(talk, Vec::new())]] {

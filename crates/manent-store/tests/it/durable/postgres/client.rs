@@ -19,7 +19,7 @@ pub enum Known {
     Stored,
     /// It was refused in a way that promises that nothing was changed.
     Not,
-    /// Nobody knows.
+    /// The outcome is unknown.
     Perhaps,
 }
 
@@ -98,7 +98,7 @@ impl Client {
                 known = self.try_once(Transaction::of(at(1), change)).await;
                 self.ledger().events.insert(name, known);
             }
-            // Somebody who gives up at once.
+            // A caller that gives up at once.
             4 => {
                 let change = append(self.talk, vec![message("user", &name)]);
                 known = self.try_once(Transaction::of(at(1), change)).await;
@@ -112,7 +112,7 @@ impl Client {
         known
     }
 
-    /// Appends a message, and sometimes once more, as somebody does who did not wait for the answer.
+    /// Appends a message, and sometimes once more, like a client that retries before the answer.
     pub async fn say(&mut self, again: bool) {
         self.sent += 1;
         let name = format!("{} {}", self.name, self.sent);

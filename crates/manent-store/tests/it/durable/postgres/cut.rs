@@ -33,7 +33,7 @@ fn a_reply_that_is_cut_after_the_commit_loses_and_doubles_nothing() {
     }
 }
 
-/// Writes until so many replies were cut; two programs at a time, so that a commit may be of both.
+/// Writes until `cuts` replies were cut; two programs at a time, so that a commit may contain transactions of both.
 async fn write(proxy: Proxy, tenant: i64, cuts: usize) -> (i64, Arc<Mutex<Ledger>>) {
     let ledger = Arc::default();
     let store = open(proxy.url(), tenant, Duration::from_secs(10));

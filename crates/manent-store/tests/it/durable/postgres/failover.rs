@@ -89,7 +89,7 @@ fn nothing_is_acknowledged_that_only_the_leader_has() {
         let said = Transaction::of(at(1), append(talk, vec![message("user", "one")]));
         let (sending, sent) = (store.clone(), said.clone());
         let mut answer = tokio::spawn(async move { sending.commit(sent).await });
-        // The commit is on the leader's disk and waits for a follower; whoever waits there is thrown out.
+        // The commit is on the primary's disk and waits for a standby; the waiting backend is terminated.
         let throw_out = "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'";
         while watching.query(throw_out, &[]).await.expect("it can be asked").is_empty() {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -107,7 +107,7 @@ fn nothing_is_acknowledged_that_only_the_leader_has() {
     });
 }
 
-/// Starts a cluster. Its folder comes first, so that it is dropped last: whoever ends the servers looks there for them.
+/// Starts a cluster. Its folder comes first, so that it is dropped last: stopping the servers needs it.
 fn cluster() -> Option<(TempDir, Cluster)> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     match Cluster::start(folder.path()) {

@@ -13,7 +13,7 @@ use tokio_postgres::Client;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A store behind a wire that writes without asking, and whoever watches it.
+/// A store behind a proxied connection that pipelines its writes, and an observer.
 struct Behind {
     store: Arc<PostgresStore>,
     talk: ConversationId,

@@ -1,6 +1,7 @@
 //! Durability of the PostgreSQL engine: what was answered is there once, whatever happens to the server and the wire.
 //!
-//! Each test has a server of its own, which it may kill. These variables change a run, besides those of the other engine:
+//! Each test has a server of its own, which it may kill. These variables change a run, besides those of the other
+//! engine:
 //! - `MANENT_OUTAGES`: how often the server is killed, emptied or cut off under load (20).
 //! - `MANENT_CUTS`: how many replies to a COMMIT are cut (2,000).
 //! - `MANENT_FAILOVERS`: how often the leader of a cluster is killed (10); only the long runs have a cluster.
@@ -61,13 +62,13 @@ fn open(url: String, tenant: i64, patience: Duration) -> Arc<PostgresStore> {
 async fn owner(url: &str) -> tokio_postgres::Client {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("the server accepts connections");
     tokio::spawn(async move {
-        // Whoever waits for an answer is told.
+        // The waiting caller gets the error.
         let _ = connection.await;
     });
     client
 }
 
-/// Waits until so many connections wait for a lock, and returns their processes, the first to wait first.
+/// Waits until `many` connections wait for a lock, and returns their processes, the first to wait first.
 async fn waiting(raw: &tokio_postgres::Client, many: usize) -> Vec<i32> {
     // Not pg_stat_activity: inside a transaction that says the same until its end.
     let sql = "select pid from pg_locks where not granted order by waitstart";

@@ -1,4 +1,4 @@
-//! Positions are in the order of commits, however slow one of those who commit is.
+//! Positions are in commit order, even if one of the writers is slow.
 
 use super::client::{Client, Ledger, dense};
 use super::{open, owner, server};
@@ -57,7 +57,7 @@ async fn take_a_position_and_wait(raw: &tokio_postgres::Client) {
     raw.batch_execute(sql).await.expect("it waits for its turn");
 }
 
-/// Lets two programs write through each store, each so many requests.
+/// Writes through each store from two programs, the given number of requests each.
 async fn write(stores: Vec<(Arc<impl Store>, usize)>) -> Ledger {
     let ledger: Arc<Mutex<Ledger>> = Arc::default();
     let mut tasks = JoinSet::new();
@@ -72,13 +72,13 @@ async fn write(stores: Vec<(Arc<impl Store>, usize)>) -> Ledger {
         }
     }
     tasks.join_all().await;
-    // Nobody is in the way of anybody: each waits for its turn.
+    // No writer fails because of another: each waits for its turn.
     let answers: Vec<&str> = ledger.lock().expect("no client panics").answers.keys().copied().collect();
     assert_eq!(answers, ["stored"]);
     std::mem::take(&mut *ledger.lock().expect("no client panics"))
 }
 
-/// Somebody who follows the journal by asking again and again.
+/// A follower that polls the journal.
 struct Tail {
     ended: Arc<AtomicBool>,
     store: Arc<dyn Store>,
@@ -92,7 +92,7 @@ impl Tail {
         Self { ended, store, followed }
     }
 
-    /// Checks that it has seen everything: so many commits, and every position of the journal.
+    /// Checks that it has seen everything: the expected number of commits, and every position of the journal.
     async fn ends_at(self, commits: usize) {
         self.ended.store(true, Ordering::Relaxed);
         let (reached, seen) = self.followed.await.expect("nothing was skipped");

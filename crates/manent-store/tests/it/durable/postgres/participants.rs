@@ -1,4 +1,4 @@
-//! Who takes part, on a server whose tenants an older program has filled.
+//! Participant rows, on a server whose tenants an older version has filled.
 
 use super::{owner, server};
 use crate::durable::participants::{DAMAGE, as_before, found_wrong, people, to_be_damaged};

@@ -1,4 +1,4 @@
-//! The server runs, and lets nobody in whom it knew before.
+//! The server runs, but refuses logins that it accepted before.
 
 use super::{open, owner, server};
 use crate::kit::{append, at, conversation, id, message, say, sound, texts};
@@ -50,7 +50,7 @@ async fn a_store_that_the_server_refuses_says_why_and_writes_again_when_it_is_le
     sound(&*store).await;
 }
 
-/// Checks that a call was answered with what the server says, so that whoever reads it knows what to do.
+/// Checks that a call returns the reason that the server gives, so that the operator knows what to do.
 fn tells(answer: Result<()>, why: &str) {
     let error = answer.expect_err(why);
     assert_eq!(error.code(), "engine", "{why}: {error:?}");

@@ -109,7 +109,7 @@ async fn begin(client: &Client, tenant: Option<i64>) {
     run(client, &format!("begin; set local role manent_app{}", tenant.unwrap_or_default())).await;
 }
 
-/// Checks that statements without any condition see and change so many rows, and leave the others.
+/// Checks that statements without any condition see and change this number of rows, and leave the others.
 async fn reaches(client: &Client, table: &str, tenant: Option<i64>, (reached, others): (u64, u64)) {
     begin(client, tenant).await;
     let row = client.query_one(&format!("select count(*) from {table}"), &[]).await.expect("it may read");

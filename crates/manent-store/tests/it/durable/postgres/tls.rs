@@ -1,4 +1,4 @@
-//! The way to the server is encrypted, and who answers is asked, as the address says.
+//! TLS to the server: encryption and certificate verification as the address requires.
 
 use super::{Server, owner, server};
 use manent_store::postgres::{PostgresOptions, PostgresStore};

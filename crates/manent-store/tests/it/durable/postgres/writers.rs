@@ -1,4 +1,4 @@
-//! Who wrote what is no message, on a server whose tenants an older program has filled.
+//! Authors of rows other than messages, on a server whose tenants an older version has filled.
 
 use super::{owner, server};
 use crate::durable::writers::{WITHOUT_WRITERS, only_one_is_left, written};
