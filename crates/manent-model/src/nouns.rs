@@ -349,7 +349,7 @@ pub struct Scratch {
     pub kind: String,
     /// What it is about.
     pub id: String,
-    /// Whose it is; empty for nobody's.
+    /// Its owner; empty if it has none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub actor: String,
     /// The value.

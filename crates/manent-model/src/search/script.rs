@@ -21,7 +21,7 @@ pub(super) enum Class {
     Emoji,
     /// Cannot be seen and changes nothing.
     Ignored,
-    /// Invisible; a word boundary in scripts without spaces, unknown to users who type a query.
+    /// Invisible; a word boundary in scripts without spaces, which users cannot see.
     ZeroWidthSpace,
 }
 
