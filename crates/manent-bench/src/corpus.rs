@@ -1,4 +1,4 @@
-//! Chat messages that look like real ones and are the same on every machine.
+//! Generator of realistic chat messages, deterministic on every machine.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ pub struct Message {
     /// Its place in the conversation, from 0.
     #[serde(skip)]
     pub sequence: u64,
-    /// Who speaks.
+    /// The author.
     pub role: Role,
     /// What is said.
     pub content: String,
@@ -34,7 +34,7 @@ pub struct Message {
     pub tool_calls: Vec<ToolCall>,
 }
 
-/// Who speaks.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -124,7 +124,7 @@ fn tool_call(random: &mut fastrand::Rng, language: Language) -> ToolCall {
 
 /// Writes sentences until they fill about `bytes_min` bytes.
 ///
-/// Chinese messages keep some English words, as people who write about programs do.
+/// Chinese messages contain some English words, as is usual in texts about software.
 fn prose(random: &mut fastrand::Rng, language: Language, bytes_min: usize) -> String {
     let mut text = String::with_capacity(bytes_min + 16);
     let mut words_until_stop = 0;

@@ -1,4 +1,4 @@
-//! Loops that do one kind of work for a while and time each step.
+//! Measurement loops: repeat one operation for a time window and time each step.
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};

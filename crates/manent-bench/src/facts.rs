@@ -1,4 +1,4 @@
-//! What is not a speed: bytes on disk, memory, the time to open. Each stands beside the limit it must keep.
+//! Measurements other than speed, with their limits: bytes on disk, memory, time to open.
 
 use std::path::Path;
 use std::process::Command;

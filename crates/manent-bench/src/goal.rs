@@ -1,4 +1,4 @@
-//! The ratios we hold ourselves to.
+//! Performance goals, as ratios.
 
 use crate::measure::{LENGTHS, Measure};
 use crate::rounds::{Answer, Measured, Results};

@@ -1,4 +1,4 @@
-//! Group commit over the pre-written log: many writers, one sync for all who wait.
+//! Group commit over the preallocated log: many writers share one sync.
 
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard};
@@ -12,7 +12,7 @@ use crate::raw_log::PrewrittenFile;
 pub struct GroupLog {
     state: Mutex<State>,
     queued: Condvar,
-    // Batches alternate between the two, so that waking one batch does not wake those who wait for the next.
+    // Batches alternate between the two, so that waking one batch does not wake the writers of the next.
     written: [Condvar; 2],
 }
 

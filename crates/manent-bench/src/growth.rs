@@ -1,4 +1,4 @@
-//! How the time of a request grows with the store: each request is timed on one store, which is then made ten times as large.
+//! Scaling with the size of the store: requests are timed on one store, which then grows tenfold.
 
 use crate::corpus::{Corpus, SEED};
 use crate::facts::Fact;

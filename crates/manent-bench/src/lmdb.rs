@@ -1,4 +1,4 @@
-//! LMDB as the yardstick of reads: a memory-mapped b-tree that hands out rows almost for free.
+//! LMDB as the baseline of reads: a memory-mapped B-tree with almost no overhead per row.
 
 use std::hint::black_box;
 use std::path::Path;

@@ -1,6 +1,6 @@
-//! A load of HTTP requests: keep-alive connections that each send the next request when the last is answered.
+//! HTTP load generator: keep-alive connections that send the next request when the last is answered.
 //!
-//! One thread drives them all and looks at answers no more than it must, so that the servers get the machine.
+//! A single thread drives all connections and parses responses no more than needed, to leave the CPU to the servers.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ pub fn drive(address: SocketAddr, window: Duration, requests: &[Request]) -> Res
     drive_on(address, window, CONNECTIONS, requests)
 }
 
-/// The same on so many connections.
+/// The same on this many connections.
 pub fn drive_on(address: SocketAddr, window: Duration, many: usize, requests: &[Request]) -> Result<Summary> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = tokio::task::LocalSet::new();

@@ -1,4 +1,4 @@
-//! Where and when the numbers were taken; without that they mean nothing.
+//! Description of the machine and date of the measurement.
 
 use std::fs;
 use std::path::Path;

@@ -1,13 +1,12 @@
-//! Measures Manent, the limit and the peers in one run, side by side.
+//! Benchmarks of Manent, of lower bounds and of peers in one run, side by side.
 //!
-//! Absolute numbers depend on the machine and the minute, so nothing here is compared with a number from another run:
-//! every round measures every subject once, and the table holds ratios between neighbours.
+//! Absolute numbers depend on the machine and the moment, so nothing here is compared with a number from another run:
+//! every round measures every subject once, and the table shows ratios between neighbours.
 //!
-//! In reading order: what is asked ([`measure`]), who answers ([`subject`], then [`raw_log`], [`lmdb`], [`peer`], [`web`],
-//! [`server`], [`select`], [`pgbench`]), what
-//! they are fed ([`corpus`]), how it is timed ([`drive`], [`summary`]), how rounds go ([`rounds`]), what an import of
-//! large files takes ([`formats`]), what a search takes ([`search`]), what many owners
-//! take ([`tenants`]), what grows with the store ([`growth`]), what is expected ([`goal`]) and how it is shown ([`table`], [`machine`]).
+//! In reading order: the operations ([`measure`]), the subjects ([`subject`], then [`raw_log`], [`lmdb`], [`peer`],
+//! [`web`], [`server`], [`select`], [`pgbench`]), their data ([`corpus`]), timing ([`drive`], [`summary`]), rounds
+//! ([`rounds`]), imports of large files ([`formats`]), search ([`search`]), many tenants ([`tenants`]), scaling
+//! ([`growth`]), goals ([`goal`]) and the report ([`table`], [`machine`]).
 
 mod corpus;
 mod drive;

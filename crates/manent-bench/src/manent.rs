@@ -1,4 +1,4 @@
-//! Manent itself, through the library that people embed.
+//! Manent on SQLite, through the embedded library.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The questions a subject may answer.
+//! The measured operations.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ pub enum Measure {
     LastMessages,
     /// The same, as a caller of a library waits for it: the way there and back, checks, decoded parts.
     LastThroughDatabase,
-    /// The [`LAST`] messages at the end of a path of so many branches.
+    /// The [`LAST`] messages at the end of a path of this many branches.
     EndOfBranches(usize),
     /// All messages of a random conversation out of a warm store, as owned bytes.
     WholeConversation,

@@ -1,4 +1,4 @@
-//! What the command line asks for.
+//! Command line options.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,7 +11,7 @@ const USAGE: &str = "usage: manent-bench [--quick] [--formats] [--search] [--ten
 pub struct Options {
     /// Where the report is written as Markdown, besides being printed.
     pub write: Option<PathBuf>,
-    /// The folder whose filesystem is measured.
+    /// A folder on the file system to measure.
     pub directory: PathBuf,
     /// How long and how large the run is.
     pub scale: Scale,
@@ -40,14 +40,15 @@ pub struct Scale {
     pub messages: u64,
     /// How many bytes of each format are imported.
     pub import_bytes: u64,
-    /// How many conversations of 100 messages the smaller store has whose growth is measured; the larger has ten times as many.
+    /// Number of conversations with 100 messages in the smaller store of the scaling benchmark; the larger has ten
+    /// times as many.
     pub growth_conversations: u64,
-    /// Measures whose name does not hold this are left out.
+    /// Only measures whose name contains this text are run.
     pub only: String,
 }
 
 impl Scale {
-    /// The scale whose numbers may be quoted.
+    /// The scale of published numbers.
     pub const FULL: Scale = Scale {
         name: "full",
         rounds: 5,

@@ -1,4 +1,4 @@
-//! What people would pick instead, driven through its own public interface by the scripts in `peers/`.
+//! Alternative libraries, driven through their public interfaces by the scripts in `peers/`.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};

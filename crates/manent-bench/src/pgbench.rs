@@ -1,4 +1,4 @@
-//! PostgreSQL's own benchmark: one row per transaction over TCP, without HTTP and without anything of ours.
+//! PostgreSQL's own benchmark: one row per transaction over TCP, without HTTP and without Manent.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The Python that runs the peers, with packages of its own.
+//! Python virtual environment that runs the peers.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -43,7 +43,7 @@ impl Python {
     /// Returns the command that runs a script.
     pub fn command(&self, script: &Path) -> Command {
         let mut command = Command::new(&self.program);
-        // -B: no compiled files beside the scripts, which lie in the source tree.
+        // -B: no compiled files beside the scripts in the source tree.
         command.arg("-B").arg(script);
         command
     }

@@ -1,7 +1,7 @@
-//! The limit: a log with no index and no metadata, on a file that never grows.
+//! Lower bound of commits: a log without index and metadata, in a preallocated file.
 //!
-//! A growing file, or one that is only allocated, drags the filesystem's journal into every sync. Zeros are therefore
-//! written first, and records go over them; no store that answers after a sync can be faster on the same disk.
+//! A growing file, or one that is only allocated, involves the file system's journal in every sync. So zeros are
+//! written first, and records overwrite them; no store that acknowledges after a sync can be faster on the same disk.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;

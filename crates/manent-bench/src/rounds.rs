@@ -1,4 +1,4 @@
-//! Rounds in which everything is measured once, neighbours right after each other.
+//! Measurement rounds: each measures every subject once, neighbours right after each other.
 
 use crate::measure::Measure;
 use crate::options::Scale;

@@ -1,5 +1,4 @@
-//! The least that PostgreSQL takes to give a page: one prepared select of the same rows, in a transaction that is sent
-//! whole before anything is answered.
+//! Lower bound of a page read on PostgreSQL: one prepared select of the same rows, in a pipelined transaction.
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +30,7 @@ struct Ready {
     end: Statement,
     /// The last address of each conversation.
     heads: Vec<i64>,
-    /// It ends with the last who uses it.
+    /// Dropped with its last user.
     _server: Server,
 }
 

@@ -1,4 +1,4 @@
-//! Manent on PostgreSQL, through the library that people embed.
+//! Manent on PostgreSQL, through the embedded library.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub const NAME: &str = "Manent on PostgreSQL";
 /// A running PostgreSQL that several subjects use, each with tables of its own.
 pub type Server = Arc<Postgres>;
 
-/// So many are loaded; the whole corpus would take longer to load than everything else to measure.
+/// Number of loaded conversations; loading the whole corpus would take longer than all measurements.
 const CONVERSATIONS: u64 = 200;
 
 /// Pages that are timed on the reading thread before it lets others in.
@@ -53,7 +53,7 @@ struct Loaded {
     conversations: Vec<ConversationId>,
     writers: Vec<ConversationId>,
     records: Vec<Message>,
-    /// It ends with the last who uses it.
+    /// Dropped with its last user.
     _server: Server,
 }
 

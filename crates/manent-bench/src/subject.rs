@@ -1,4 +1,4 @@
-//! The seam between the rounds and what is measured in them.
+//! Trait of the measured subjects.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub trait Subject {
     /// The name in the table, by which goals refer to it.
     fn name(&self) -> &str;
 
-    /// On which side of the ratio it stands.
+    /// Its side of the ratio.
     fn side(&self) -> Side;
 
     /// One line on what exactly is measured: version, setting, data.
@@ -27,7 +27,7 @@ pub trait Subject {
     fn measure(&mut self, measure: Measure, window: Duration) -> Option<Result<Summary>>;
 }
 
-/// On which side of a ratio a subject stands.
+/// The sides of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// Held to the goals: one set of rows in the table.

@@ -1,4 +1,4 @@
-//! What remains of many timed operations.
+//! Latency statistics of many timed operations.
 
 use std::time::Duration;
 

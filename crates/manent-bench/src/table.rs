@@ -1,4 +1,4 @@
-//! The report: one table of ratios, then all figures behind it, as Markdown.
+//! Markdown report: one table of ratios, followed by all measurements.
 
 use std::fmt::Write;
 
@@ -61,7 +61,7 @@ fn ratio_rows(results: &Results) -> Vec<Row> {
 }
 
 fn ratio_row(goal: &Goal, ours: Option<&Measured>, results: &Results) -> Row {
-    // Several of ours may stand in one table, so each row says whose it is.
+    // Several subjects of ours may be in one table, so each row names its subject.
     let what = match ours {
         Some(subject) => format!("{}: {}", subject.name, goal.measure),
         None => goal.measure.to_string(),
@@ -227,7 +227,7 @@ mod tests {
         answered(raw_log::NAME, Side::Yardstick, vec![single, group])
     }
 
-    /// Returns the cells of the row of ratios whose first and third cell begin so.
+    /// Returns the cells of the ratio row whose first and third cells begin with these texts.
     fn cells(results: &Results, what: &str, other: &str) -> Vec<String> {
         ratio_rows(results)
             .into_iter()

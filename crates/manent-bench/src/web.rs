@@ -1,4 +1,4 @@
-//! Servers in processes of their own, all under the same load: ours, an empty one, and what people write themselves.
+//! HTTP servers in separate processes under the same load: Manent, an empty one, and hand-written ones.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -31,7 +31,7 @@ pub const SERVE_NOTHING: &str = "--serve-nothing";
 
 const TOKEN: &str = "mnt_bench_6b1f0d94c8e2a57368140f9d2b7ce5a3";
 const FASTAPI_REQUIREMENTS: [&str; 3] = ["fastapi==0.162.4", "uvicorn[standard]==0.54.0", "sqlalchemy==2.1.8"];
-/// Messages of each conversation whose last ones are read.
+/// Number of messages of each conversation whose last messages are read.
 const LENGTH: u64 = 1_000;
 /// Requests that are made before the clock starts; they go around.
 const REQUESTS: usize = 1_024;
@@ -201,7 +201,7 @@ pub fn serve_nothing() -> Result<()> {
 /// A server process that ends with the value.
 pub struct Process {
     child: Child,
-    /// Where it listens.
+    /// Address to connect to.
     pub address: SocketAddr,
 }
 

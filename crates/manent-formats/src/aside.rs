@@ -1,4 +1,4 @@
-//! What no noun holds: counted by record and member, so that a report can name it.
+//! Unmapped fields: counted by record type and field, for the import report.
 
 use crate::item::{Item, Sink};
 use crate::json::Members;

@@ -1,4 +1,4 @@
-//! Reads every store in a tree, of any format and in any folder, and lists the files that belong to none.
+//! Reader of every store in a file tree, of any format and in any folder; lists unrecognised files.
 
 use crate::formats::{Format, readable};
 use crate::item::{Item, Root, Sink};

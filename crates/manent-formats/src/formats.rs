@@ -1,4 +1,4 @@
-//! The table of formats: everything that is known about each in one row.
+//! Registry of formats: one row with all properties of each.
 
 use crate::item::Sink;
 use crate::out::{Library, Loss, Out, WriteError};
@@ -17,10 +17,10 @@ pub struct Format {
     pub generations: &'static [&'static str],
     /// Endings of an output path that ask for one file; with any other the export is a folder.
     pub file_endings: &'static [&'static str],
-    /// Its program tells deleted conversations from others. Where it does not, those in the trash are written only if they are
-    /// asked for by their ids.
+    /// Whether the format marks deleted conversations. If not, conversations in the trash are exported only if they
+    /// are requested by id.
     pub holds_trash: bool,
-    /// Says whether something of it lies in a tree.
+    /// Returns whether a file tree contains this format.
     pub finds: fn(&dyn Tree) -> bool,
     /// Reads all of it.
     pub read: fn(&dyn Tree, &mut dyn Sink) -> Result<(), ReadError>,
@@ -117,14 +117,15 @@ pub fn known_formats() -> String {
     readable().map(|format| format.name).collect::<Vec<_>>().join(", ")
 }
 
-/// Finds out what lies in a tree.
+/// Detects the format of a file tree.
 pub fn sniff(tree: &dyn Tree) -> Option<&'static Format> {
     readable().find(|format| (format.finds)(tree))
 }
 
-/// Finds out what lies in a tree or, where it is one folder only, in that; the tree comes back if nobody knows.
+/// Detects the format of a file tree or, if it consists of a single folder, of that folder; returns the tree if it is
+/// not recognised.
 ///
-/// A format that is asked for is believed, but it too may lie in the one folder.
+/// A requested format is not checked, but the single folder is entered for it too.
 pub fn recognise(
     tree: Box<dyn Tree + Send>,
     asked: Option<&'static Format>,

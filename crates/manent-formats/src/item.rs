@@ -1,8 +1,8 @@
-//! What a reader hands on: the nouns of the model, named as the other program names them.
+//! Items emitted by readers: nouns of the model, with external ids of the other program.
 //!
-//! A root begins; what belongs to no conversation comes first; then each conversation with what is attached to it, up to
-//! its end. Messages of a conversation are counted from 0 in the order they come, and that number is their name until
-//! the store gives them one.
+//! The order is: a root; its records outside conversations; then each conversation with what is attached to it, up to
+//! its end. The messages of a conversation are numbered from 0 in order of emission, and that number identifies them
+//! until the store assigns ids.
 
 use crate::problem::{Problem, ReadError, Repair};
 use manent_model::{
@@ -17,7 +17,7 @@ pub type MessageIndex = u32;
 pub enum Item {
     /// A root begins: a file, or a folder that belongs together.
     Root(Root),
-    /// So many records of a kind stand in what is read now.
+    /// The number of records of one type in the source being read.
     Found {
         /// The word of the program for them.
         record: &'static str,
@@ -72,7 +72,7 @@ pub enum Item {
 }
 
 impl Item {
-    /// The word of its program for the record that it came from; none where it came from no record of its own.
+    /// The other program's record type; `None` if it has no record of its own.
     pub fn record(&self) -> Option<&'static str> {
         let record = match self {
             Self::Project(item) => item.record,
@@ -104,7 +104,7 @@ pub struct Root {
     pub format: &'static str,
     /// The generation that wrote it.
     pub generation: String,
-    /// Where it lay, for people.
+    /// Its path, for people.
     pub path: String,
     /// How it was written, and what stood between the records.
     pub style: Json,
@@ -119,7 +119,7 @@ pub struct ProjectItem {
     pub kind: String,
     /// Its name.
     pub name: String,
-    /// Whatever stands with it.
+    /// Other metadata.
     pub metadata: Option<Json>,
     /// What a writer needs to write it back.
     pub frame: Option<Json>,
@@ -168,15 +168,15 @@ pub struct ConversationItem {
     pub title: String,
     /// What it is for.
     pub kind: ConversationKind,
-    /// Where it is in its life.
+    /// Status.
     pub status: ConversationStatus,
     /// Kept at the top of the list.
     pub pinned: bool,
     /// The project it belongs to, by its id there.
     pub project: Option<String>,
-    /// Who made it.
+    /// The creator.
     pub creator: Option<Author>,
-    /// Whatever stands with it.
+    /// Other metadata.
     pub metadata: Option<Json>,
     /// The conversation of the same root that it goes on from, by its id there; it may come before or later.
     pub continued_from: Option<String>,
@@ -223,7 +223,7 @@ impl ConversationItem {
 /// What a file says about messages that are not in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Extent {
-    /// Nothing: they are kept where they were shown. The messages have ids, or stand for themselves.
+    /// Nothing: stored messages stay where they are shown. The messages have ids, or do not depend on others.
     #[default]
     Open,
     /// Nothing, because some of the list could not be read. Its messages have no ids and are known by their order.
@@ -235,7 +235,7 @@ pub enum Extent {
 /// The note of a tool call that a reader sealed because its file has no result for it.
 pub const SEALED_NOTE: &str = "no result in the file";
 
-/// Where a message stands.
+/// The parent of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Follows {
     /// Behind the one that came before it.
@@ -250,7 +250,7 @@ pub enum Follows {
 pub struct MessageItem {
     /// Its id there; it may repeat or be absent.
     pub external: Option<String>,
-    /// Where it stands.
+    /// The parent.
     pub follows: Follows,
     /// What it says.
     pub content: Content,
@@ -271,11 +271,11 @@ pub struct FoldItem {
     pub after: MessageIndex,
     /// What it does.
     pub kind: FoldKind,
-    /// The first and the last message that it covers; none where nobody knows.
+    /// The first and the last covered message; `None` if unknown.
     pub covers: Option<(MessageIndex, MessageIndex)>,
     /// The summary.
     pub summary: Option<String>,
-    /// Who or what made it.
+    /// Free-form record of the author of the fold.
     pub made_by: Option<Json>,
     /// In force.
     pub active: bool,
@@ -309,7 +309,7 @@ pub struct ToolCallItem {
     pub call_id: String,
     /// The tool.
     pub name: String,
-    /// Where it is.
+    /// Current state.
     pub state: ToolState,
     /// The source record.
     pub body: Json,
@@ -345,7 +345,7 @@ pub struct BookmarkItem {
     pub record: &'static str,
 }
 
-/// Whoever takes what a reader reads.
+/// Receiver of the items of a reader.
 pub trait Sink {
     /// Takes one item; an error ends the reading.
     fn take(&mut self, item: Item) -> Result<(), ReadError>;

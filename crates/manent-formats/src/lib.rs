@@ -1,4 +1,4 @@
-//! Other programs' files: bytes to records, and back without loss.
+//! File formats of other programs: lossless readers and writers.
 
 pub mod json;
 pub mod tree;

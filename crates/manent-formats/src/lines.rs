@@ -1,4 +1,4 @@
-//! JSON lines: found in files of any size, and written back with whatever stood between the records.
+//! JSON lines: streaming reader for files of any size, and lossless writer that keeps the bytes between records.
 
 use crate::json::{Bytes, Span};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ const WINDOW: usize = 256 << 10;
 pub struct Line {
     /// Its number, counted from 1.
     pub number: u64,
-    /// Where it stands, without its end.
+    /// Its span, without the line ending.
     pub span: Span,
     /// How it ends: as on Unix, as on Windows, or with the file.
     pub end: &'static str,
@@ -51,7 +51,7 @@ fn mark(bytes: &(impl Bytes + ?Sized)) -> io::Result<u64> {
 /// What is kept of a file of lines beside its records.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LinesFrame {
-    /// A byte order mark stands before the first line.
+    /// Whether a byte order mark precedes the first line.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_mark: bool,
     /// Lines end as on Windows.
@@ -102,7 +102,7 @@ impl<'a> LinesOut<'a> {
         Ok(Self { frame, target, others: 0, is_open: false })
     }
 
-    /// Writes a record; one with a number is written where it stood, and ends as it did.
+    /// Writes a record; one with a number keeps its original position and line ending.
     pub fn record(&mut self, text: &str, number: Option<u32>) -> io::Result<()> {
         if let Some(number) = number {
             self.others(number)?;
@@ -112,7 +112,7 @@ impl<'a> LinesOut<'a> {
         self.line(text, end)
     }
 
-    /// Writes the lines that stand before a record.
+    /// Writes the other lines before a record.
     pub fn others(&mut self, before: u32) -> io::Result<()> {
         while let Some((_, text)) = self.frame.others.get(self.others).filter(|(number, _)| *number <= before) {
             self.line(text, "")?;
@@ -121,7 +121,7 @@ impl<'a> LinesOut<'a> {
         Ok(())
     }
 
-    /// Writes the first so many of the lines that are no record.
+    /// Writes the first lines that are not records, up to this count.
     pub fn first_others(&mut self, count: u32) -> io::Result<()> {
         while self.others < count as usize {
             let Some((_, text)) = self.frame.others.get(self.others) else { break };
@@ -143,7 +143,7 @@ impl<'a> LinesOut<'a> {
         Ok(())
     }
 
-    /// Writes what stands behind the last record.
+    /// Writes the bytes after the last record.
     pub fn end(mut self) -> io::Result<()> {
         self.others(u32::MAX)
     }

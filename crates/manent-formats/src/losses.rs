@@ -1,4 +1,4 @@
-//! What a target cannot hold, counted so that it is said once.
+//! Losses: content that a target format cannot represent, counted for the report.
 
 use crate::out::{Library, Loss, MessageOut, WriteError};
 use manent_model::ConversationId;

@@ -1,10 +1,9 @@
-//! Pictures that stand in texts: base64 is taken out of a message on its way in, kept as a blob, and put back on its way
-//! out.
+//! Media extraction: base64 data is replaced by a placeholder on import, stored as a blob, and restored on export.
 //!
-//! A commit holds 4 MiB, and a picture stands in a message two or three times. What is taken out is base64 of more than
-//! [`SMALLEST`] characters that is all of a JSON text, or follows `;base64,`, and that comes back the same if its bytes
-//! are written again. A [mark](manent_model::mark) stands in its place. This works on the text and knows no format, so
-//! whatever was taken out of any text comes back into it.
+//! A commit is limited to 4 MiB, and a picture occurs in a message two or three times. Extracted is base64 of more
+//! than [`SMALLEST`] characters that is the whole of a JSON string or follows `;base64,`, and that encodes back to the
+//! same text. A [placeholder](manent_model::mark) replaces it. This works on the text of any format, so data extracted
+//! from any text is restored in it.
 
 mod out;
 mod take;
@@ -13,7 +12,7 @@ pub use out::{Whole, put_back};
 pub(crate) use take::PIECE;
 pub use take::{Bytes, Taking, take_out};
 
-/// Shorter base64 stays where it is.
+/// Shorter base64 is not extracted.
 pub const SMALLEST: usize = 64 << 10;
 
 /// How base64 is written in a JSON text; programs write two of its characters in two ways.

@@ -1,4 +1,4 @@
-//! Times as programs write them: with zone or without, in seconds or milliseconds.
+//! Time formats of other programs: with or without time zone, in seconds or milliseconds.
 
 use manent_model::Micros;
 

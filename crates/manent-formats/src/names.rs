@@ -1,4 +1,4 @@
-//! Names of files that are written: what came from outside is checked before it leads anywhere.
+//! Sanitized file names for exports: names from outside are validated before they are used as paths.
 
 use std::collections::HashSet;
 

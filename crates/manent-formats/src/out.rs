@@ -1,4 +1,4 @@
-//! What a writer writes: conversations as the store holds them, and where the files go.
+//! Input and output of writers: conversations of the store, and the target files.
 
 use manent_model::{
     Bookmark, Content, Conversation, ConversationId, Document, Event, Fold, Json, MessageId, Project, State, ToolCall,
@@ -23,11 +23,11 @@ pub struct Record {
 pub struct ConversationOut {
     /// The conversation.
     pub conversation: Conversation,
-    /// Where it came from, if that was this format.
+    /// Its origin, if it was imported from this format.
     pub record: Option<Record>,
     /// Its project, with where that came from.
     pub project: Option<(Project, Option<Record>)>,
-    /// Its folds, each with where it came from.
+    /// Its folds with their origins.
     pub folds: Vec<(Fold, Option<Record>)>,
     /// Every value that was set.
     pub states: Vec<State>,
@@ -58,7 +58,7 @@ impl ConversationOut {
 pub struct MessageOut {
     /// Its id.
     pub id: MessageId,
-    /// Where it, or the one whose place it took, came from.
+    /// The origin of the message, or of the one it replaced.
     pub record: Option<Record>,
     /// What it says.
     pub content: Content,
@@ -89,7 +89,7 @@ pub trait Library {
     fn path_to(&mut self, place: usize, head: MessageId) -> Result<Vec<MessageOut>, WriteError>;
     /// Returns its events after a cursor, in order; none at the end.
     fn events(&mut self, place: usize, after: i64) -> Result<Vec<Event>, WriteError>;
-    /// Returns the documents of a kind, each with where it came from.
+    /// Returns the documents of a kind with their origins.
     fn documents(&mut self, kind: &str) -> Result<Vec<(Document, Option<Record>)>, WriteError>;
     /// Returns the first piece from a number on of a blob, by its SHA-256, with its number; none behind the last, or if it is
     /// not held.
@@ -129,7 +129,7 @@ impl dyn Library + '_ {
 
 /// Where files go.
 pub trait Out {
-    /// Begins a file below the root; its name is checked by whoever makes it.
+    /// Creates a file below the root; the implementation validates the name.
     fn create<'a>(&'a mut self, name: &str) -> io::Result<Box<dyn Write + 'a>>;
 }
 

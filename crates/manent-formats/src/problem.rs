@@ -1,11 +1,11 @@
-//! What was wrong with a file, and where.
+//! Problems of a file, with their positions.
 
 use std::fmt;
 
 /// A place in what was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The file, as it was called where it lay; for people, never a path.
+    /// The original name of the file, for people; never used as a path.
     pub file: String,
     /// Where in it.
     pub at: At,
@@ -53,7 +53,7 @@ impl Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A name from outside must not move the cursor of whoever reads the report.
+        // Control characters in a foreign name must not affect the terminal of the reader.
         for letter in self.file.chars() {
             match letter.is_control() {
                 true => write!(formatter, "{}", letter.escape_default())?,
@@ -78,7 +78,7 @@ pub struct Problem {
     pub record: &'static str,
     /// Why.
     pub why: String,
-    /// The bytes that nobody could read; empty where the rest of the report says enough.
+    /// The unparsable bytes; empty if the rest of the report is sufficient.
     pub bytes: Vec<u8>,
 }
 
@@ -100,7 +100,7 @@ pub enum Broken {
     ToolCallUnanswered,
     /// A question at the end without an answer.
     TailUnanswered,
-    /// A compaction whose trigger is not there.
+    /// A compaction whose trigger is missing.
     TriggerDangling,
     /// A pointer to a newest or current thing that is not there.
     PointerDangling,
@@ -118,7 +118,7 @@ pub enum Broken {
     WalEmpty,
     /// A log beside a file that was taken in.
     WalApplied,
-    /// Events that stand in a log twice.
+    /// Events that occur twice in a log.
     EventsDoubled,
     /// An id or cursor that is used twice.
     IdRepeated,
@@ -128,7 +128,7 @@ pub enum Broken {
     TextHalved,
     /// A record without an id.
     IdMissing,
-    /// Records that each stand behind the other.
+    /// Records that refer to each other in a cycle.
     PointersLooped,
     /// A record of something that is not there.
     RecordOrphaned,
@@ -209,7 +209,7 @@ pub enum ReadError {
     /// A defect of the reader, such as a panic; the file was not changed.
     #[error("internal error: {0}")]
     Internal(String),
-    /// Whoever takes the items wants no more.
+    /// The receiver of the items has stopped.
     #[error("stopped")]
     Stopped,
 }

@@ -1,4 +1,4 @@
-//! Names that nothing else has.
+//! Unique names.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ pub struct Unique {
 }
 
 impl Unique {
-    /// Takes a name, or one that looks like it where it is taken.
+    /// Reserves a name, or a similar one if it is taken.
     pub fn take(&mut self, wanted: &str) -> String {
         let mut name = wanted.to_owned();
         while !self.taken.insert(name.clone()) {

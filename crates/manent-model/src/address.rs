@@ -1,4 +1,4 @@
-//! Addresses: where a message stands.
+//! Addresses: where a message is stored, as branch number and slot.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -12,7 +12,7 @@ const SLOT_MASK: i64 = (1 << SLOT_BITS) - 1;
 pub struct BranchNo(pub i64);
 
 impl BranchNo {
-    /// Returns the address of a slot of this branch; slot 0 lies before its first message.
+    /// Returns the address of a slot of this branch; slot 0 precedes its first message.
     pub fn slot(self, slot: i64) -> Address {
         assert!((0..=SLOT_MASK).contains(&slot), "a branch has at most {SLOT_MASK} slots");
         Address(self.0 << SLOT_BITS | slot)
@@ -24,7 +24,7 @@ impl BranchNo {
     }
 }
 
-/// A place: branch number and slot in one integer, so that a branch lies together on disk.
+/// An address: branch number and slot packed into one integer, so that the messages of a branch are adjacent on disk.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Address(pub i64);
@@ -35,7 +35,7 @@ impl Address {
     /// How many messages one branch can hold.
     pub const SLOTS_MAX: i64 = SLOT_MASK;
 
-    /// Returns the branch that owns this place.
+    /// Returns the branch that owns this address.
     pub const fn branch(self) -> BranchNo {
         BranchNo(self.0 >> SLOT_BITS)
     }
@@ -73,7 +73,7 @@ impl Range {
         Self::new(address, address)
     }
 
-    /// Says whether an address lies in this run.
+    /// Returns whether the range contains an address.
     pub fn contains(&self, address: Address) -> bool {
         self.from <= address && address <= self.to
     }

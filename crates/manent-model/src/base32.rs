@@ -1,4 +1,4 @@
-//! Crockford's base 32, for texts that people copy.
+//! Crockford's base 32, for ids and keys that people copy.
 
 /// No I, L, O or U, so that a spoken or copied text is not misread.
 pub(crate) const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
@@ -26,7 +26,7 @@ const fn digits() -> [u8; 256] {
     digits
 }
 
-/// Returns the number of a character; what is easily misread counts as what it looks like.
+/// Decodes a character; commonly confused characters (such as `O` and `0`) decode alike.
 pub(crate) fn digit(character: u8) -> Option<u8> {
     Some(DIGITS[usize::from(character)]).filter(|&number| number != NONE)
 }

@@ -1,4 +1,4 @@
-//! [`Content`] in JSON: flat, as a message is shown. Its time is a text, and `time_known` stands beside it.
+//! [`Content`] in JSON: flat, like a message. Its time is a string, with `time_known` in a separate field.
 
 use crate::MessageId;
 use crate::json::Json;
@@ -9,13 +9,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 
-/// What a message says about itself; everything but where it stands.
+/// The content of a message: everything except its address.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Flat<'a> {
-    /// An open word, kept as given: `user`, `assistant`, `bot`, `tool`, `developer`.
+    /// `user`, `assistant`, `bot`, `tool`, `developer`, or a custom role; stored as given.
     role: Cow<'a, str>,
-    /// Who speaks, if known.
+    /// The author, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     author: Option<Cow<'a, Author>>,
     /// When.
@@ -28,7 +28,7 @@ struct Flat<'a> {
     /// Its life.
     #[serde(default, skip_serializing_if = "MessageStatus::is_complete")]
     status: MessageStatus,
-    /// Who sees it.
+    /// Visibility.
     #[serde(default, skip_serializing_if = "Seen::is_default")]
     seen: Seen,
     /// The number of the turn it belongs to.

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// What a conversation is for.
+/// Purpose of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ConversationKind {
@@ -51,9 +51,9 @@ pub struct Conversation {
     pub external_id: Option<String>,
     /// Its name.
     pub title: String,
-    /// What it is for.
+    /// Purpose of the conversation.
     pub kind: ConversationKind,
-    /// Where it is in its life.
+    /// Status.
     pub status: ConversationStatus,
     /// Kept at the top of the list.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -61,10 +61,10 @@ pub struct Conversation {
     /// The project it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<ProjectId>,
-    /// Who made it.
+    /// The creator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub creator: Option<Author>,
-    /// Who takes part.
+    /// The members.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Author>,
     /// Its tags.
@@ -73,7 +73,7 @@ pub struct Conversation {
     /// Whatever the caller wants to keep with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Json>,
-    /// The conversation that this one goes on from.
+    /// The conversation that this one continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continued_from: Option<ConversationId>,
     /// The conversation that this one forked from.
@@ -81,9 +81,9 @@ pub struct Conversation {
     pub forked_from: Option<ConversationId>,
     /// When it was made.
     pub created_at: Micros,
-    /// When something was last said.
+    /// Time of the latest message.
     pub active_at: Micros,
-    /// When it went into the trash.
+    /// When it was moved to the trash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trashed_at: Option<Micros>,
     /// Grows with every change of the conversation; for `If-Match`.
@@ -93,32 +93,32 @@ pub struct Conversation {
     pub head: Option<MessageId>,
     /// Messages on that path.
     pub messages: i64,
-    /// Words on that path.
+    /// Word count of that path.
     pub words: i64,
     /// Tokens on that path, where known.
     pub tokens: i64,
 }
 
-/// What is given when a conversation is made.
+/// Properties of a new conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConversationDraft {
     /// See [`Conversation::external_id`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_id: Option<String>,
-    /// Its name; kept as given.
+    /// Title; stored as given.
     #[serde(default)]
     pub title: String,
-    /// What it is for.
+    /// Purpose of the conversation.
     #[serde(default)]
     pub kind: ConversationKind,
     /// The project it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<ProjectId>,
-    /// Who made it.
+    /// The creator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub creator: Option<Author>,
-    /// Who takes part.
+    /// The members.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Author>,
     /// Its tags.
@@ -127,7 +127,7 @@ pub struct ConversationDraft {
     /// Whatever the caller wants to keep with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Json>,
-    /// The conversation that this one goes on from.
+    /// The conversation that this one continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continued_from: Option<ConversationId>,
     /// The conversation that this one forked from.
@@ -135,11 +135,11 @@ pub struct ConversationDraft {
     pub forked_from: Option<ConversationId>,
 }
 
-/// What to change of a conversation; what is `None` stays.
+/// Changes to a conversation; fields that are `None` stay unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConversationPatch {
-    /// A new name, kept as given; people's renames are checked before.
+    /// A new title, stored as given; user-entered titles are validated before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// A new life.
@@ -168,15 +168,15 @@ pub struct ConversationPatch {
     pub times: Option<ConversationTimes>,
 }
 
-/// The times of a conversation that comes from elsewhere.
+/// Times of an imported conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConversationTimes {
     /// When it was made.
     pub created_at: Micros,
-    /// When something was last said.
+    /// Time of the latest message.
     pub active_at: Micros,
-    /// When it went into the trash.
+    /// When it was moved to the trash.
     pub trashed_at: Option<Micros>,
 }
 

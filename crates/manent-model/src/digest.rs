@@ -1,7 +1,7 @@
-//! Keyed digests: how the store knows that what it reads is what it wrote.
+//! Keyed digests (BLAKE3): detect that stored content was altered.
 //!
-//! The key lives in the store. Without it nobody can guess an erased text by trying texts against the digest that
-//! erase leaves behind.
+//! The key is stored in the database. Without it, an erased text cannot be recovered by guessing texts and comparing
+//! them with the digest that an erasure leaves.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Bytes as hexadecimal text.
+//! Hexadecimal encoding of bytes.
 
 /// Writes bytes as lower-case hexadecimal.
 pub fn encode(bytes: &[u8]) -> String {

@@ -1,7 +1,8 @@
-//! Ids: 128 bits, ordered by the time they were made.
+//! ULIDs with type prefixes: 128-bit ids, ordered by creation time.
 //!
-//! Outside they wear a prefix and 26 base-32 characters (`conv_01K7H1RY3BNE1D3YX3C01SM0R1`), so that an id in a log
-//! says what it names. Making one needs a clock and chance, which the model does not have: the caller brings both.
+//! As text they have a prefix and 26 base-32 characters (`conv_01K7H1RY3BNE1D3YX3C01SM0R1`), so that an id in a log
+//! shows its type. Generating one needs a clock and randomness, which this crate does not have: the caller supplies
+//! both.
 
 use crate::base32::{ALPHABET, digit};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -41,7 +42,7 @@ fn decode(text: &str) -> Option<[u8; 16]> {
     }
 }
 
-/// Returns the first and the last 16 bytes whose text begins with these characters.
+/// Returns the first and last 16-byte values whose text begins with these characters.
 fn span(text: &str) -> Option<([u8; 16], [u8; 16])> {
     let missing = 26usize.checked_sub(text.len()).filter(|missing| *missing < 26)?;
     let first = digits(text)? << (5 * missing);
@@ -90,13 +91,14 @@ macro_rules! ids {
                 Self(compose(milliseconds, chance))
             }
 
-            /// Returns the ids whose text begins like this one, with or without its prefix, in either case.
+            /// Returns the range of ids whose text begins with this prefix, with or without the type prefix, in either
+            /// case.
             pub fn span(text: &str) -> Result<RangeInclusive<Self>, IdProblem> {
                 let (first, last) = span(Self::characters(text)).ok_or(IdProblem::Characters)?;
                 Ok(Self(first)..=Self(last))
             }
 
-            /// Returns what stands behind the prefix that this kind of id wears, if the text wears it.
+            /// Returns the text without the type prefix of this kind of id.
             pub fn characters(text: &str) -> &str {
                 match text.split_at_checked($prefix.len()) {
                     Some((prefix, rest)) if prefix.eq_ignore_ascii_case($prefix) => rest,

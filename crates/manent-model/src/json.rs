@@ -1,7 +1,7 @@
-//! JSON kept as its source text.
+//! JSON values stored as their source text.
 //!
-//! What other programs put into tool inputs, results and metadata must come back as they wrote it: number text,
-//! key order, repeated keys, absent versus null. So the text is checked once and never written anew.
+//! Tool inputs, results and metadata of other programs must be returned as they were written: number format, key
+//! order, repeated keys, absent versus null. So the text is validated once and never serialized again.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -18,7 +18,7 @@ pub const DEPTH_MAX: usize = 128;
 pub struct JsonProblem {
     /// Where in the text, counted in bytes from 0.
     pub at: usize,
-    /// What is wrong there.
+    /// The reason.
     pub why: String,
 }
 

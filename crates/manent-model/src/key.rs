@@ -1,7 +1,7 @@
-//! Keys: what a program shows to come in.
+//! API keys: credentials of programs.
 //!
-//! Outside, a key is one word: `manent_`, 26 characters that name it, 52 that are its secret, 7 that are a checksum. So a
-//! scanner of texts finds it, a slip of the hand is told from a wrong key, and the store keeps a digest alone.
+//! As text, a key is one word: `manent_`, 26 characters of id, 52 characters of secret, 7 characters of checksum. So
+//! secret scanners can find it, a typing error can be told from a wrong key, and the store keeps only a digest.
 
 use crate::id::{KeyId, ProjectId, TenantId};
 use crate::realm::KeyScopes;
@@ -50,7 +50,8 @@ impl KeyWord {
         [PREFIX, &named, &checksum_of(&named)].concat()
     }
 
-    /// Returns what the store keeps of it. 256 bits of chance cannot be guessed, so one round is enough.
+    /// Returns the digest that the store keeps. A secret of 256 random bits cannot be guessed, so one hash round is
+    /// enough.
     pub fn digest(&self) -> KeyDigest {
         let mut hasher = blake3::Hasher::new_derive_key("manent 2026 key digest");
         hasher.update(self.id.as_bytes());
@@ -75,35 +76,35 @@ fn checksum_of(named: &str) -> String {
 pub struct KeyDigest(blake3::Hash);
 
 impl KeyDigest {
-    /// Wraps what the store keeps.
+    /// Wraps a stored digest.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(blake3::Hash::from_bytes(bytes))
     }
 
-    /// Returns what the store keeps.
+    /// Returns the bytes of the digest.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         self.0.as_bytes()
     }
 }
 
-/// What is known of a key; never its secret.
+/// An API key without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Key {
     /// Its id, which is a part of the key itself.
     pub id: KeyId,
-    /// Whose it is.
+    /// Its tenant.
     pub tenant: TenantId,
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
-    /// What it may do.
+    /// Its scopes.
     pub scopes: KeyScopes,
-    /// The user it acts for; it then reaches only what that user created or belongs to.
+    /// The user it acts for; it can then access only conversations that the user created or is a member of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// The projects it is limited to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub projects: Option<BTreeSet<ProjectId>>,
-    /// Requests a second, where it is another limit than the server's.
+    /// Rate limit in requests per second, if it differs from the server's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<u32>,
     /// When it was made.
@@ -125,19 +126,19 @@ impl Key {
         Realm { user: self.user.clone(), projects: self.projects.clone() }
     }
 
-    /// Says whether it lets anybody in at a moment.
+    /// Returns whether the key is valid at a given time.
     pub fn is_good_at(&self, now: Micros) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
     }
 }
 
-/// What is given when a key is made.
+/// Properties of a new API key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KeyDraft {
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
-    /// What it may do.
+    /// Its scopes.
     pub scopes: KeyScopes,
     /// The user it acts for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,7 +146,7 @@ pub struct KeyDraft {
     /// The projects it is limited to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub projects: Option<BTreeSet<ProjectId>>,
-    /// Requests a second, where it is another limit than the server's.
+    /// Rate limit in requests per second, if it differs from the server's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<u32>,
     /// When it ends by itself.

@@ -1,8 +1,8 @@
-//! The nouns of Manent and their pure rules: no I/O, no SQL, no async.
+//! The data model of Manent and its pure rules: no I/O, no SQL, no async.
 //!
-//! Read in this order: a [`conversation`] has branches; a branch is a run of [`message`]s at [`address`]es; a head and
-//! the branches make a [`path`]; a message has [`part`]s. The rest is said about these or kept beside them, and
-//! [`search`] finds words in them.
+//! Read in this order: a [`conversation`] has branches; a branch is a sequence of [`message`]s at [`address`]es; the
+//! branches and a head make a [`path`]; a message has [`part`]s. The other types are attached to these or stored
+//! beside them, and [`search`] finds text in them.
 
 mod base32;
 pub mod id;

@@ -1,50 +1,50 @@
-//! Marks: what stands in the text of an imported message where bytes were taken out of it and are kept as a blob.
+//! Blob placeholders in the text of an imported message, where base64 data was extracted into a blob.
 //!
-//! A mark is `manent-blob/`, a letter for how the bytes were written, the SHA-256 of the blob, and a full stop. Whoever
-//! takes bytes out writes [`LITERAL`] behind the word where the text itself looks like one, so no text is taken for a mark.
+//! A placeholder is `manent-blob/`, a letter for the base64 variant, the SHA-256 of the blob, and a full stop. Text
+//! that already looks like a placeholder is escaped with [`LITERAL`], so it is not taken for one.
 
 use crate::hex;
 use std::borrow::Cow;
 
-/// How every mark begins.
+/// Keyword at the start of every placeholder.
 pub const WORD: &str = "manent-blob/";
-/// Follows the word, once more than it did, where a text looks like a mark and is none.
+/// Escape character: inserted after the keyword in text that only looks like a placeholder.
 pub const LITERAL: char = '_';
 
 const DIGITS: usize = 64;
 
-/// Stands for bytes that were taken out.
+/// A placeholder for extracted bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
-    /// How the bytes were written, as a small letter.
+    /// The base64 variant, as a small letter.
     pub form: u8,
-    /// Where they are.
+    /// The blob with the bytes.
     pub sha256: [u8; 32],
 }
 
 impl Mark {
-    /// How long every mark is.
+    /// Length of every placeholder.
     pub const LENGTH: usize = WORD.len() + 1 + DIGITS + 1;
 
-    /// Returns what stands in the text.
+    /// Returns the text of the placeholder.
     pub fn text(&self) -> String {
         format!("{WORD}{}{}.", char::from(self.form), hex::encode(&self.sha256))
     }
 
-    /// Reads the mark that a text begins with.
+    /// Parses the placeholder that a text begins with.
     pub fn at(text: &str) -> Option<Self> {
         body(text.strip_prefix(WORD)?)
     }
 }
 
-/// Says of a text that begins with the word whether it looks like a mark, or was kept from looking like one.
+/// Returns whether a text that begins with the keyword looks like a placeholder, or like an escaped one.
 pub fn looks_like_one(text: &str) -> bool {
     let Some(rest) = text.strip_prefix(WORD) else { return false };
     let rest = &text[text.len() - rest.trim_start_matches(LITERAL).len()..];
     body(rest).is_some()
 }
 
-/// Returns a text in which nothing is taken for a mark but what is known as one.
+/// Returns a text in which everything that looks like a placeholder is escaped, except known ones.
 pub fn literal(text: &str, is_known: impl Fn([u8; 32]) -> bool) -> Cow<'_, str> {
     let (mut out, mut from) = (String::new(), 0);
     for (place, _) in text.match_indices(WORD) {
@@ -61,7 +61,7 @@ pub fn literal(text: &str, is_known: impl Fn([u8; 32]) -> bool) -> Cow<'_, str> 
     }
 }
 
-/// Reads what follows the word.
+/// Parses what follows the keyword.
 fn body(rest: &str) -> Option<Mark> {
     let form = rest.bytes().next().filter(u8::is_ascii_lowercase)?;
     let digits = rest.get(1..1 + DIGITS)?;
@@ -70,7 +70,7 @@ fn body(rest: &str) -> Option<Mark> {
     Some(Mark { form, sha256 })
 }
 
-/// Returns the blobs that the marks of a text stand for, in their order.
+/// Returns the blobs that the placeholders of a text refer to, in order.
 pub fn blobs_in(text: &str) -> impl Iterator<Item = [u8; 32]> + '_ {
     text.match_indices(WORD).filter_map(|(place, _)| Mark::at(&text[place..])).map(|mark| mark.sha256)
 }

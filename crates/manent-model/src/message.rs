@@ -1,4 +1,4 @@
-//! Messages: one utterance of a person, a model or a tool.
+//! Messages: a role and parts, written by a person, a model or a tool.
 
 use crate::address::Address;
 use crate::digest::{Digest, DigestKey};
@@ -12,7 +12,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 
-/// Who speaks: an external id that stays, and a name for people that may change.
+/// An author: a stable external id, and a display name that may change.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Author {
@@ -32,13 +32,13 @@ pub enum MessageStatus {
     Complete,
     /// Still being written; its text grows in chunks.
     Streaming,
-    /// Ended early; what came is kept.
+    /// Ended early; partial content is kept.
     Incomplete,
     /// Could not be sent; not counted.
     Failed,
 }
 
-/// Who sees a message from the start. Hiding it later is a fold or a splice.
+/// Initial visibility of a message. It can be hidden later by a fold or a splice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Seen {
@@ -66,18 +66,18 @@ impl MessageStatus {
     }
 }
 
-/// What a message says about itself; everything but where it stands.
+/// The content of a message: everything except its address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
-    /// An open word, kept as given: `user`, `assistant`, `bot`, `tool`, `developer`.
+    /// `user`, `assistant`, `bot`, `tool`, `developer`, or a custom role; stored as given.
     pub role: String,
-    /// Who speaks, if known.
+    /// The author, if known.
     pub author: Option<Author>,
     /// When.
     pub time: Time,
     /// Its life.
     pub status: MessageStatus,
-    /// Who sees it.
+    /// Visibility.
     pub seen: Seen,
     /// The number of the turn it belongs to.
     pub turn: Option<u32>,
@@ -114,12 +114,12 @@ impl Content {
         }
     }
 
-    /// Says whether it counts as a message of its conversation.
+    /// Returns whether it counts as a message of its conversation.
     pub fn is_counted(&self) -> bool {
         self.seen.by_reader && self.status != MessageStatus::Failed
     }
 
-    /// Returns what this message adds to the sums of its path. The words and tokens of a stream count when it ends.
+    /// Returns what this message adds to the totals of its path. Words and tokens of a stream count when it ends.
     pub fn sums(&self) -> Sums {
         let visible = self.is_counted();
         let counted = visible && self.status != MessageStatus::Streaming;
@@ -169,13 +169,13 @@ impl Content {
     }
 }
 
-/// A message that somebody wants to add.
+/// A message to store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewMessage {
     /// Made by the caller; sending the same one again is a retry.
     pub id: MessageId,
-    /// What it says.
+    /// Its content.
     pub content: Content,
 }
 
@@ -184,24 +184,24 @@ pub struct NewMessage {
 pub struct Message {
     /// Its id.
     pub id: MessageId,
-    /// Where it stands.
+    /// Its address.
     pub address: Address,
     /// Its position in the journal.
     pub arrival: i64,
-    /// Its content was erased; what is left is its place.
+    /// Whether its content was erased; only its address remains.
     pub erased: bool,
-    /// What it says.
+    /// Its content.
     pub content: Content,
 }
 
-/// A message in JSON: flat, in the words of people. Where it stands is said by its place in the answer.
+/// A message in JSON: flat, without its address, which the order of the response implies.
 #[derive(Serialize, JsonSchema)]
 struct Flat<'a> {
     /// Its id.
     id: MessageId,
-    /// An open word: `user`, `assistant`, `tool`.
+    /// `user`, `assistant`, `tool`, or a custom role.
     role: &'a str,
-    /// Who speaks, if known.
+    /// The author, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     author: Option<&'a Author>,
     /// When.
@@ -211,7 +211,7 @@ struct Flat<'a> {
     time_known: Option<Known>,
     /// Its life.
     status: MessageStatus,
-    /// Who sees it, unless everybody.
+    /// Visibility; everybody by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     seen: Option<Seen>,
     /// The number of the turn it belongs to.

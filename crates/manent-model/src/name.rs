@@ -1,6 +1,6 @@
-//! The name check for people who rename a conversation.
+//! Validation of conversation titles entered by users.
 //!
-//! Only interactive renames pass through here. Imported titles are never touched, whatever they hold.
+//! Only interactive renames are validated. Imported titles are never changed, whatever they contain.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -34,7 +34,7 @@ impl NameProblem {
         }
     }
 
-    /// Returns the words that the design shows to a Chinese reader.
+    /// Returns the Chinese message of the design.
     pub const fn chinese(self) -> &'static str {
         match self {
             Self::Empty => "会话名称不能为空",
@@ -52,10 +52,10 @@ fn shown(character: char) -> String {
     }
 }
 
-/// Checks the name that a person gives to a conversation, and returns it without the white space around it.
+/// Validates a user-entered title and returns it trimmed.
 ///
-/// Only what the person changed is checked for characters: those that the current name already has may stay. Default and
-/// imported names may hold a colon.
+/// Forbidden characters that the present title already contains are accepted, because default and imported titles may
+/// contain a colon.
 pub fn check_name<'a>(name: &'a str, current: &str) -> Result<&'a str, NameProblem> {
     let trimmed = name.trim();
     if trimmed.is_empty() {

@@ -1,4 +1,4 @@
-//! The smaller nouns: what is said about messages and kept beside conversations.
+//! The smaller nouns: attached to messages or stored beside conversations.
 
 use crate::id::{CallId, ConversationId, FoldId, InputId, MemoryId, MessageId, NoteId, ProjectId, SourceId};
 use crate::json::Json;
@@ -8,20 +8,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What several conversations share.
+/// A project: settings shared by several conversations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Project {
     /// Its id.
     pub id: ProjectId,
-    /// What it is: `project`, or `instance` for a role-play.
+    /// `project`, or `instance` for a role-play.
     pub kind: String,
     /// Its name.
     pub name: String,
-    /// What every conversation in it begins with.
+    /// Instructions that every conversation of the project begins with.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instructions: String,
-    /// What is known across its conversations.
+    /// Facts shared by its conversations.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, String>,
     /// Whatever the caller wants to keep with it.
@@ -31,7 +31,7 @@ pub struct Project {
     pub version: i64,
 }
 
-/// What to change of a project; what is `None` stays.
+/// Changes to a project; fields that are `None` stay unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProjectPatch {
@@ -49,25 +49,25 @@ pub struct ProjectPatch {
     pub metadata: Option<Option<Json>>,
 }
 
-/// Something said about a message: a rating, a pin, a label.
+/// A note on a message: a rating, a pin, a label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
     /// Its id.
     pub id: NoteId,
     /// The message.
     pub message: MessageId,
-    /// What it is: `rating`, `pin`, `label`, or a word of the caller.
+    /// `rating`, `pin`, `label`, or a custom kind.
     pub kind: String,
-    /// Who said it.
+    /// The author of the note.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<Author>,
-    /// What was said.
+    /// The value of the note.
     pub value: Json,
     /// When.
     pub at: Micros,
 }
 
-/// A named place in a conversation: a snapshot, a second head.
+/// A named position in a conversation: a snapshot, a second head.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bookmark {
     /// Its name inside the conversation.
@@ -88,17 +88,17 @@ pub struct State {
     pub name: String,
     /// The message after which it was set; none for the start.
     pub after: Option<MessageId>,
-    /// The value; none where it was unset.
+    /// The value; absent if it was unset.
     pub value: Option<Json>,
     /// When.
     pub at: Micros,
 }
 
-/// What a fold does to the messages it covers.
+/// Effect of a fold on the messages it covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FoldKind {
-    /// A summary stands for them.
+    /// The model sees a summary in their place.
     Summary,
     /// Tool results are left out.
     ToolClear,
@@ -108,14 +108,14 @@ pub enum FoldKind {
     Drop,
 }
 
-/// A compaction: which messages of a path are folded, and what stands for them.
+/// A compaction: the folded messages of a path, and what the model sees in their place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fold {
     /// Its id.
     pub id: FoldId,
     /// The message after which it holds; paths that fork before do not see it.
     pub after: MessageId,
-    /// What it does.
+    /// Kind of the fold.
     pub kind: FoldKind,
     /// The messages it covers.
     pub covers: Vec<Stretch>,
@@ -125,7 +125,7 @@ pub struct Fold {
     /// The fold that this one grew from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<FoldId>,
-    /// Who or what made it: model, prompt, usage, cost.
+    /// Free-form record of how it was made: model, prompt, usage, cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_by: Option<Json>,
     /// In force.
@@ -152,7 +152,7 @@ pub enum CallOutcome {
     Answered,
     /// The provider or the way to it failed.
     Failed,
-    /// Stopped by somebody.
+    /// Stopped by a user.
     Stopped,
 }
 
@@ -178,7 +178,7 @@ pub struct Call {
     /// Cost in millionths of the caller's currency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micros: Option<i64>,
-    /// What was sent.
+    /// The messages that were sent.
     pub sent: Vec<Stretch>,
     /// The manifest and the rest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -192,11 +192,11 @@ pub struct Call {
 pub struct Event {
     /// Its number in the conversation, counted from 1.
     pub cursor: i64,
-    /// `progress`, `control`, `monitor`, or a word of the caller.
+    /// `progress`, `control`, `monitor`, or a custom channel.
     pub channel: String,
     /// When.
     pub at: Micros,
-    /// What happened.
+    /// Content of the event.
     pub body: Json,
 }
 
@@ -205,15 +205,15 @@ pub struct Event {
 pub struct Input {
     /// Its id.
     pub id: InputId,
-    /// When it came.
+    /// When it was queued.
     pub at: Micros,
-    /// What it is.
+    /// Content of the input.
     pub body: Json,
     /// A run has taken it.
     pub taken: bool,
 }
 
-/// Who owns a run, until when, with the token that fences off an earlier owner.
+/// The lease of a run: owner, expiry and fencing token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lease {
     /// The owner.
@@ -224,10 +224,10 @@ pub struct Lease {
     pub until: Micros,
 }
 
-/// A small versioned thing by kind and id: a character, a background, a template, settings.
+/// A small versioned JSON value by kind and id: a character, a background, a template, settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Document {
-    /// What it is.
+    /// Kind of the document.
     pub kind: String,
     /// Its id inside the kind.
     pub id: String,
@@ -236,27 +236,27 @@ pub struct Document {
     pub project: Option<ProjectId>,
     /// Counts from 1.
     pub version: i64,
-    /// The value; none where it was deleted.
+    /// The value; absent if it was removed.
     pub body: Option<Json>,
     /// When.
     pub at: Micros,
 }
 
-/// A text to be remembered, tied to where it came from.
+/// A text to remember, with its origin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
     /// Its id.
     pub id: MemoryId,
-    /// The collection it lies in.
+    /// The collection it belongs to.
     pub collection: String,
     /// The project it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<ProjectId>,
-    /// The conversation it came from.
+    /// The conversation it was taken from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
-    /// The message it came from.
+    /// The message it was taken from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageId>,
     /// The id that another program gave it.
@@ -279,35 +279,35 @@ pub struct Source {
     pub format: String,
     /// The generation of the format.
     pub generation: String,
-    /// Where it lay, for people; never used as a path.
+    /// Path of the file, for people; never opened.
     pub path: String,
     /// The SHA-256 of its bytes, in hexadecimal.
     pub sha256: String,
-    /// How it was written: indentation, line ends, what stood between the records.
+    /// Layout of the file: indentation, line endings, and the bytes between the records.
     pub style: Json,
     /// When it was read.
     pub at: Micros,
 }
 
-/// What an imported object was in its own program.
+/// The origin of an imported object in its own program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
-    /// What the object is and its id here, such as `conversation` and `conv_…`.
+    /// Kind and id of the object in this store, such as `conversation` and `conv_…`.
     pub object: OriginObject,
-    /// The file it came from.
+    /// The imported file.
     pub source: SourceId,
-    /// Its place in the file.
+    /// Index of its record in the file.
     pub ordinal: i64,
     /// Its id there; it may repeat or be absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external: Option<String>,
-    /// What did not map, as its source text.
+    /// Unmapped fields, as source text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
 }
 
-/// What an origin belongs to.
+/// The object that an origin belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind", content = "id")]
 pub enum OriginObject {
@@ -325,7 +325,7 @@ pub enum OriginObject {
     Document(String),
 }
 
-/// Bytes of a source that nobody could read.
+/// Unparsable bytes of a source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Quarantined {
@@ -349,7 +349,7 @@ pub struct Scratch {
     pub kind: String,
     /// What it is about.
     pub id: String,
-    /// Whose it is; empty for nobody's.
+    /// Its owner; empty if it has none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub actor: String,
     /// The value.

@@ -37,16 +37,16 @@ pub enum Part {
         name: String,
         /// The arguments as they were written.
         input: Json,
-        /// What else stood in the part.
+        /// Other fields of the part.
         extra: Extra,
     },
-    /// What a tool answered.
+    /// The result of a tool call.
     ToolResult {
         /// The id of the call that is answered.
         call: String,
         /// The answer as it was written.
         content: Json,
-        /// What else stood in the part.
+        /// Other fields of the part.
         extra: Extra,
     },
     /// A picture, sound, film or file.
@@ -55,28 +55,28 @@ pub enum Part {
         mime: String,
         /// The SHA-256 of the blob that holds it, if we hold it.
         blob: Option<String>,
-        /// What else stood in the part: a URL, a name, a provider's file id.
+        /// Other fields of the part: a URL, a name, a provider's file id.
         extra: Extra,
     },
-    /// Where something in the message comes from.
+    /// A source that the message cites.
     Source {
         /// A title for people.
         title: String,
-        /// What else stood in the part: a URL, a quotation, a score.
+        /// Other fields of the part: a URL, a quotation, a score.
         extra: Extra,
     },
-    /// A summary that stands for earlier messages.
+    /// A summary in place of earlier messages.
     Summary {
         /// The summary.
         text: String,
-        /// What else stood in the part.
+        /// Other fields of the part.
         extra: Extra,
     },
-    /// What went wrong, for the reader.
+    /// An error, for the reader.
     Error {
-        /// What went wrong.
+        /// The error message.
         text: String,
-        /// What else stood in the part.
+        /// Other fields of the part.
         extra: Extra,
     },
     /// A part that only its own program understands.
@@ -89,7 +89,7 @@ impl Part {
         Self::Text { text: text.into(), extra: Extra::new() }
     }
 
-    /// Returns the words that a reader sees in this part, if it has any.
+    /// Returns the text that a reader sees in this part, if it has any.
     pub fn words(&self) -> Option<&str> {
         match self {
             Self::Text { text, .. } | Self::Summary { text, .. } | Self::Error { text, .. } => Some(text),
@@ -98,7 +98,7 @@ impl Part {
     }
 }
 
-/// A part as it lies in a body: nothing is copied but strings with escapes.
+/// A part borrowed from a body: only strings with escapes are copied.
 #[derive(Debug)]
 pub(crate) enum PartRef<'a> {
     Text { text: Cow<'a, str>, extra: Members<'a> },
@@ -151,7 +151,7 @@ impl<'a> PartRef<'a> {
         Some(part)
     }
 
-    /// Returns the words that a reader sees in this part, if it has any.
+    /// Returns the text that a reader sees in this part, if it has any.
     pub(crate) fn words(&self) -> Option<&str> {
         match self {
             Self::Text { text, .. } | Self::Summary { text, .. } | Self::Error { text, .. } => Some(text),
@@ -204,8 +204,8 @@ impl<'a> Members<'a> {
         raw::string(self.take(name)?)
     }
 
-    /// Returns the members that the type does not name. A repeated key has no second home in a typed part; the whole
-    /// part is then kept as it is.
+    /// Returns the fields that the type does not name. A typed part has no field for a repeated key; such a part is
+    /// kept verbatim.
     fn rest(self, named: &[&str]) -> Option<Self> {
         let repeated = self.0.iter().enumerate().any(|(place, (key, _))| {
             key == "type" || named.contains(&&**key) || self.0[..place].iter().any(|(other, _)| other == key)
@@ -297,7 +297,7 @@ impl Body {
         Self(text.into())
     }
 
-    /// Returns the body with more words at its end: in its last part if that is text, else in a part of their own.
+    /// Returns the body with text appended: to its last part if that is text, else as a new part.
     pub fn with_text(self, more: &str) -> Self {
         if more.is_empty() {
             return self;
@@ -320,24 +320,24 @@ impl Body {
         self.borrowed().map(PartRef::into_part).collect()
     }
 
-    /// Reads the parts as they lie, one after another.
+    /// Iterates over the parts without copying.
     pub(crate) fn borrowed(&self) -> impl Iterator<Item = PartRef<'_>> {
         raw::elements(&self.0).map(PartRef::of)
     }
 
-    /// Says whether there is nothing in it: no part, or only text parts of white space.
+    /// Returns whether it is empty: no part, or only text parts of white space.
     pub fn is_blank(&self) -> bool {
         self.borrowed()
             .all(|part| matches!(part, PartRef::Text { text, extra } if text.trim().is_empty() && extra.0.is_empty()))
     }
 
-    /// Says whether there may be calls of tools or their results; most messages have none, and looking is cheaper than
-    /// taking them apart.
+    /// Returns whether it may contain tool calls or results. Most messages have none, and this scan is cheaper than
+    /// parsing.
     pub fn may_have_tools(&self) -> bool {
         self.text().contains("\"tool_")
     }
 
-    /// Returns the words that a reader sees, one paragraph per part.
+    /// Returns the text that a reader sees, one paragraph per part.
     pub fn words(&self) -> String {
         let mut all = String::new();
         let mut is_first = true;
@@ -351,14 +351,14 @@ impl Body {
         all
     }
 
-    /// Returns the first of the words that a reader sees, with one space between them: so many characters, and a sign
-    /// where there are more.
+    /// Returns the beginning of the text that a reader sees, with collapsed white space: at most this many characters,
+    /// with an ellipsis if there are more.
     pub fn first_words(&self, characters: usize) -> String {
         let mut text = String::new();
         let mut left = characters;
         for part in self.borrowed() {
             for word in part.words().unwrap_or_default().split_whitespace() {
-                // A long word is not counted to its end.
+                // A long word is counted only up to the limit.
                 let length = word.chars().take(left + 1).count() + usize::from(!text.is_empty());
                 if !text.is_empty() {
                     text.push(' ');

@@ -8,14 +8,14 @@ use crate::address::{Address, BranchNo, Range};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Sums over the messages of a path, kept so that counting never walks it.
+/// Totals over the messages of a path, maintained incrementally so that reading them never scans the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Sums {
     /// All messages.
     pub depth: i64,
     /// Messages that a reader sees.
     pub visible: i64,
-    /// Their words.
+    /// Word count.
     pub words: i64,
     /// Their tokens, where known.
     pub tokens: i64,
@@ -57,7 +57,7 @@ pub struct Piece {
 /// Where a branch leaves its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Base {
-    /// The branch whose path is followed.
+    /// The branch whose path it continues.
     pub parent: BranchNo,
     /// The last message of it that is taken; `Address::START` takes none.
     pub fork: Address,
@@ -68,11 +68,11 @@ pub struct Base {
 pub struct Branch {
     /// Its number.
     pub no: BranchNo,
-    /// Where it leaves its parent; the first branch of a conversation has no parent.
+    /// Where it forks from its parent; the first branch of a conversation has no parent.
     pub base: Option<Base>,
     /// Runs taken by reference after the base; empty for a plain branch.
     pub pieces: Vec<Piece>,
-    /// The first slot that is open for appending; slots below it stand in `pieces`.
+    /// The first slot that is open for appending; lower slots are in `pieces`.
     pub open_from: i64,
     /// Sums of base and pieces together.
     pub before_open: Sums,
@@ -93,9 +93,9 @@ impl Branch {
         }
     }
 
-    /// Says whether appending at a head goes on in this branch; elsewhere it opens a new one.
+    /// Returns whether an append at a head continues this branch; otherwise it opens a new one.
     ///
-    /// `last_own` is the last own slot that is taken, 0 if none is.
+    /// `last_own` is the last used own slot, 0 if there is none.
     pub fn ends_at(&self, head: Address, last_own: i64) -> bool {
         match last_own >= self.open_from {
             true => head == self.no.slot(last_own),
@@ -121,7 +121,7 @@ pub struct Head {
 
 /// Finds branches by number; an engine reads and caches them.
 pub trait Branches {
-    /// What can go wrong when a branch is read.
+    /// Error of reading a branch.
     type Error;
     /// Returns a branch that is known to exist.
     fn branch(&mut self, no: BranchNo) -> Result<Arc<Branch>, Self::Error>;
@@ -195,9 +195,9 @@ pub fn ranges<B: Branches>(branches: &mut B, head: Head) -> Result<Vec<Range>, B
     Ok(found)
 }
 
-/// Finds where an address stands on a path: the ranges from that message to the head, the first one cut to begin there.
+/// Finds an address on a path: the ranges from that message to the head, the first one trimmed to begin there.
 ///
-/// Returns `None` if the path does not reach the address.
+/// Returns `None` if the path does not contain the address.
 pub fn ranges_from<B: Branches>(
     branches: &mut B,
     head: Head,
@@ -216,12 +216,12 @@ pub fn ranges_from<B: Branches>(
     Ok(None)
 }
 
-/// Says whether a path reaches an address.
+/// Returns whether a path contains an address.
 pub fn reaches<B: Branches>(branches: &mut B, head: Head, address: Address) -> Result<bool, B::Error> {
     Ok(address == Address::START || ranges_from(branches, head, address)?.is_some())
 }
 
-/// Returns the message that stands before another one on a path, or `START`; `None` if the path does not reach it.
+/// Returns the message before another one on a path, or `START`; `None` if the path does not contain it.
 pub fn before<B: Branches>(branches: &mut B, head: Head, address: Address) -> Result<Option<Address>, B::Error> {
     let mut walk = Backward::from(head);
     while let Some(range) = walk.next(branches)? {
@@ -235,7 +235,7 @@ pub fn before<B: Branches>(branches: &mut B, head: Head, address: Address) -> Re
     Ok(None)
 }
 
-/// What a splice takes out of a path and where it puts something in.
+/// A splice: the range that is removed from a path, and the position of the insertion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
     /// The message after which the splice begins, or `START`.
@@ -244,9 +244,9 @@ pub struct Cut {
     pub tail: Option<Address>,
 }
 
-/// Plans a spliced branch: the pieces that follow its base when `inserted` own slots stand at the cut.
+/// Plans a spliced branch: the pieces after its base when `inserted` own slots are at the cut.
 ///
-/// Sums are left to the caller, who knows the messages.
+/// Totals are computed by the caller, which has the messages.
 pub fn splice<B: Branches>(
     branches: &mut B,
     head: Head,

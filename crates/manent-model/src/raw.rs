@@ -1,6 +1,6 @@
-//! JSON that was checked before, read as it lies: what an array and an object hold, and where a value ends.
+//! Zero-copy reader of validated JSON: members, elements, and the end of a value.
 //!
-//! Nothing is copied but strings with escapes. What was not checked gives nonsense, but no panic.
+//! Only strings with escapes are copied. Invalid JSON gives wrong results, but no panic.
 
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
@@ -57,13 +57,13 @@ pub(crate) fn string(value: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Returns the place of the first byte from here on that is no white space.
+/// Returns the index of the next byte that is not white space.
 pub(crate) fn skip_space(bytes: &[u8], from: usize) -> usize {
     let rest = bytes.get(from..).unwrap_or_default();
     from + rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
 }
 
-/// Returns the place behind the closing quote of the string that opens here.
+/// Returns the index after the closing quote of the string that opens here.
 pub(crate) fn string_end(bytes: &[u8], open: usize) -> usize {
     let mut at = open + 1;
     while let Some(found) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
@@ -75,7 +75,7 @@ pub(crate) fn string_end(bytes: &[u8], open: usize) -> usize {
     bytes.len()
 }
 
-/// Returns the place behind the value that begins here, after white space.
+/// Returns the index after the value that begins here, after white space.
 pub(crate) fn value_end(bytes: &[u8], from: usize) -> usize {
     let mut at = skip_space(bytes, from);
     let mut depth = 0usize;

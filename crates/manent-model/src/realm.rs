@@ -1,4 +1,4 @@
-//! Realms: what the holder of a key may do, and which conversations it reaches.
+//! Access scopes: the permissions of a key, and the conversations it can access.
 
 use crate::conversation::Conversation;
 use crate::id::ProjectId;
@@ -6,13 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// What somebody may do.
+/// A permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyScope {
-    /// See what is there.
+    /// Read.
     Read,
-    /// Add to it; what is there stays as it is.
+    /// Append; existing content cannot be changed.
     Append,
     /// Change it in ways that can be undone.
     Manage,
@@ -21,7 +21,7 @@ pub enum KeyScope {
 }
 
 impl KeyScope {
-    /// Returns the word for it.
+    /// Returns its name.
     pub fn word(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -31,34 +31,34 @@ impl KeyScope {
         }
     }
 
-    /// Says whether whoever was given this one may also do the other.
+    /// Returns whether this permission includes the other.
     fn includes(self, other: Self) -> bool {
         match self {
             Self::Admin => true,
             Self::Manage => other != Self::Admin,
-            // Whoever only adds, such as a program that records, need not see what others have said.
+            // A program that only appends, such as a recorder, must not be able to read.
             Self::Append | Self::Read => self == other,
         }
     }
 }
 
-/// The scopes that somebody was given; a list of words in JSON.
+/// A set of permissions; a list of names in JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct KeyScopes(BTreeSet<KeyScope>);
 
 impl KeyScopes {
-    /// Says whether something may be done: by its own scope, or by one that includes it.
+    /// Returns whether a permission is granted, directly or through one that includes it.
     pub fn holds(&self, scope: KeyScope) -> bool {
         self.0.iter().any(|given| given.includes(scope))
     }
 
-    /// Says whether nothing was given.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns what was given, without what that includes.
+    /// Returns the granted permissions, without those they include.
     pub fn iter(&self) -> impl Iterator<Item = KeyScope> + '_ {
         self.0.iter().copied()
     }
@@ -70,7 +70,7 @@ impl FromIterator<KeyScope> for KeyScopes {
     }
 }
 
-/// Which conversations of a tenant somebody reaches; the default is all of them.
+/// The conversations of a tenant that a key can access; the default is all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Realm {
@@ -83,12 +83,12 @@ pub struct Realm {
 }
 
 impl Realm {
-    /// Says whether it leaves something out.
+    /// Returns whether it excludes anything.
     pub fn is_limited(&self) -> bool {
         self.user.is_some() || self.projects.is_some()
     }
 
-    /// Says whether a conversation lies within.
+    /// Returns whether it includes a conversation.
     pub fn holds(&self, conversation: &Conversation) -> bool {
         let of_user = self.user.as_ref().is_none_or(|user| {
             conversation.creator.iter().chain(&conversation.members).any(|person| person.id == *user)
@@ -96,19 +96,19 @@ impl Realm {
         of_user && (self.projects.is_none() || conversation.project.is_some_and(|project| self.lists(project)))
     }
 
-    /// Says whether a project is one of those that it names; a realm that names none lists none.
+    /// Returns whether a project is one of those that it names; a scope that names none lists none.
     pub fn lists(&self, project: ProjectId) -> bool {
         self.projects.as_ref().is_some_and(|projects| projects.contains(&project))
     }
 
-    /// Returns what lies within both.
+    /// Returns the intersection.
     pub fn and(&self, other: &Self) -> Self {
         let projects = match (&self.projects, &other.projects) {
             (Some(own), Some(others)) => Some(own & others),
             (own, others) => own.as_ref().or(others.as_ref()).cloned(),
         };
         match (&self.user, &other.user) {
-            // Two people at once are nobody: nothing is asked to be of both, so nothing is left.
+            // A conversation cannot be limited to two different users at once: the intersection is empty.
             (Some(own), Some(others)) if own != others => {
                 Self { user: Some(own.clone()), projects: Some(BTreeSet::new()) }
             }

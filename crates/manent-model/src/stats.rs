@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 pub struct Tally {
     /// Messages.
     pub messages: i64,
-    /// Words.
+    /// Word count.
     pub words: i64,
     /// Tokens, where known.
     pub tokens: i64,
-    /// Answers whose response time is known.
+    /// Answers with a known response time.
     pub timed: i64,
     /// The sum of their response times.
     pub response_micros: i64,
@@ -77,7 +77,7 @@ mod dates {
     }
 }
 
-/// What statistics need to know of one message.
+/// The properties of one message that statistics need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counted {
     /// Its role.
@@ -88,14 +88,14 @@ pub struct Counted {
     pub at: Option<Micros>,
     /// The day it belongs to.
     pub day: i64,
-    /// Its words.
+    /// Word count.
     pub words: i64,
     /// Its tokens.
     pub tokens: i64,
 }
 
 impl Counted {
-    /// Takes what statistics need from a message; `None` if it is not counted.
+    /// Extracts these properties from a message; `None` if it is not counted.
     pub fn of(content: &Content) -> Option<Self> {
         let sums = content.sums();
         (sums.visible > 0).then(|| Self {
@@ -146,7 +146,7 @@ impl Counter {
         stats.add(message.day, &message.role, message.model.as_deref(), &tally);
     }
 
-    /// Returns the tally of the next message of the path. `at` is its time, if that is known exactly.
+    /// Returns the tally of the next message of the path. `at` is its time, if known exactly.
     pub fn tally(&mut self, role: &str, at: Option<Micros>, words: i64, tokens: i64) -> Tally {
         let mut tally = Tally { messages: 1, words, tokens, ..Tally::default() };
         match role {

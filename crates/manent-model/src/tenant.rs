@@ -17,56 +17,56 @@ pub enum TenantStatus {
     Making,
     /// In use.
     Active,
-    /// Nobody is let in; everything is kept.
+    /// Suspended: its keys are refused, all data is kept.
     Suspended,
     /// Everything is being destroyed.
     Erasing,
-    /// Everything is gone; what was removed is on its receipt.
+    /// Erased: all data was deleted; its receipt lists what was removed.
     Erased,
 }
 
-/// One owner among many on a server: nobody sees another's words.
+/// A tenant: an isolated store on a shared server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tenant {
     /// Its id.
     pub id: TenantId,
     /// Its name; empty once it is erased.
     pub name: String,
-    /// Where it is in its life.
+    /// Status.
     pub status: TenantStatus,
     /// When it was made.
     pub created_at: Micros,
 }
 
 impl Tenant {
-    /// Says whether it has a store.
+    /// Returns whether it has a store.
     pub fn is_in_use(&self) -> bool {
         matches!(self.status, TenantStatus::Active | TenantStatus::Suspended)
     }
 }
 
-/// Somebody within a tenant: conversations have creators and members, and keys may act for one.
+/// A user of a tenant: conversations have creators and members, and keys may act for a user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct User {
     /// The id that the tenant's own system gave them; it is the external id of authors.
     pub id: String,
-    /// What they are called.
+    /// Display name.
     pub name: String,
     /// When they were made known.
     pub created_at: Micros,
 }
 
-/// Who did something that the audit log tells of.
+/// The actor of an audit log entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AuditActor {
-    /// Whoever runs commands on the machine of the store.
+    /// A command on the machine of the store.
     Operator,
-    /// Whoever has the token of the server.
+    /// The holder of the server token.
     Token,
     /// A key.
     Key(KeyId),
-    /// Somebody who was not let in.
+    /// An unauthenticated caller.
     Stranger,
     /// The server by itself.
     Server,
@@ -79,12 +79,12 @@ pub struct AuditEntry {
     pub no: i64,
     /// When.
     pub at: Micros,
-    /// What was done, such as `key.create`.
+    /// The action, such as `key.create`.
     pub action: String,
     /// The tenant it was done to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<TenantId>,
-    /// Who did it.
+    /// The actor.
     pub actor: AuditActor,
     /// The particulars: users, addresses, ids; none once they were erased.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! Time: when something happened, and how that is known.
+//! Timestamps, and how precisely they are known.
 
 use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -18,14 +18,15 @@ pub enum Known {
     Inherited,
     /// Taken from the file that held it.
     File,
-    /// Nobody knows; the value is a place holder.
+    /// Unknown; the value is a placeholder.
     Unknown,
 }
 
-/// A moment: microseconds since 1970 in UTC.
+/// A timestamp: microseconds since 1970 in UTC.
 ///
-/// In JSON it is RFC 3339 text in UTC, with a fraction only where it has one: `2026-11-16T08:00:00.25Z`. Years that RFC 3339
-/// cannot name have a sign and six digits, as in ISO 8601: `+012026-11-16T08:00:00Z`. A number of microseconds is read as well.
+/// In JSON it is RFC 3339 text in UTC, with a fraction only if needed: `2026-11-16T08:00:00.25Z`. Years outside RFC
+/// 3339 have a sign and six digits, as in ISO 8601: `+012026-11-16T08:00:00Z`. A number of microseconds is accepted as
+/// well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Micros(pub i64);
 
@@ -59,7 +60,7 @@ fn far(micros: i64, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
     formatter.write_str("Z")
 }
 
-/// Reads what [`far`] wrote, and nothing else.
+/// Parses the output of [`far`] only.
 fn read_far(text: &str) -> Option<Micros> {
     let (day, time) = text.strip_suffix('Z')?.split_once('T')?;
     let Day(day) = day.parse().ok()?;

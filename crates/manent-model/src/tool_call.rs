@@ -42,12 +42,12 @@ impl ToolState {
         Self::Sealed,
     ];
 
-    /// Says whether nothing can follow.
+    /// Returns whether the state is final.
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Denied | Self::Sealed)
     }
 
-    /// Says whether a call may go from this state to another.
+    /// Returns whether a transition to another state is allowed.
     pub const fn may_become(self, next: Self) -> bool {
         use ToolState::{ApprovalRequired, Approved, Completed, Denied, Executing, Failed, Pending, Sealed};
         match (self, next) {
@@ -67,13 +67,13 @@ impl ToolState {
 pub struct ToolCall {
     /// The message that asked.
     pub message: MessageId,
-    /// The place of the part in the message, counted from 0.
+    /// Zero-based index of the part in the message.
     pub part: u32,
     /// The provider's id.
     pub call_id: String,
     /// The tool.
     pub name: String,
-    /// Where it is.
+    /// Current state.
     pub state: ToolState,
     /// Input, approval, result, error and times, as the run keeps them.
     pub record: Json,
@@ -87,7 +87,7 @@ pub struct ToolStep {
     pub state: ToolState,
     /// When.
     pub at: Micros,
-    /// Who.
+    /// The actor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<Author>,
     /// Why.

@@ -4,7 +4,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// Counts the words of a text.
 pub fn count_words(text: &str) -> u32 {
-    // Most text is ASCII, where word borders need no tables.
+    // Most text is ASCII, where word boundaries need no tables.
     if text.is_ascii() {
         return count_ascii(text);
     }
@@ -21,7 +21,7 @@ fn count_any(text: &str) -> u32 {
         .sum()
 }
 
-/// Counts a text of Chinese characters, ASCII and punctuation between them; none where it takes the tables to know.
+/// Counts a text of Chinese characters, ASCII and punctuation; `None` if it needs the Unicode tables.
 fn count_han(text: &str) -> Option<u32> {
     let (mut count, mut inside) = (0, false);
     // A mark that joins two letters or digits, if it is followed by another one.
@@ -63,7 +63,7 @@ fn count_ascii(text: &str) -> u32 {
     count
 }
 
-/// Says whether a character belongs to a script that writes without spaces between words and is counted one by one.
+/// Returns whether a character belongs to a script without spaces and is counted as one word.
 pub fn is_cjk(character: char) -> bool {
     matches!(character as u32,
         0x3040..=0x30FF | 0x3105..=0x312F | 0x3131..=0x318E | 0x31F0..=0x31FF | 0x3400..=0x4DBF | 0x4E00..=0x9FFF

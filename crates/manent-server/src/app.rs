@@ -1,4 +1,4 @@
-//! What every handler can reach.
+//! Shared state of all handlers.
 
 use crate::auth::Auth;
 use crate::budget::Budget;
@@ -19,57 +19,57 @@ use tokio::sync::watch;
 
 /// The state of a running server; cloning it is cheap.
 ///
-/// No database is here: a handler has the one of whoever asks, as far as they reach.
+/// It has no database: a handler gets the one of the authenticated caller, with that caller's access scope.
 #[derive(Clone)]
 pub struct App {
-    /// Whose stores these are, and who may come in.
+    /// Tenants with their stores and keys.
     pub tenants: Tenants,
-    /// The token and the sessions.
+    /// Authentication: the server token and the sessions.
     pub auth: Arc<Auth>,
-    /// Tells the audit log.
+    /// Request rate limits and the audit log.
     pub witness: Arc<Witness>,
-    /// How much is too much.
+    /// Limits on sizes, times and rates.
     pub limits: Limits,
-    /// What each route needs.
+    /// Access rules by route.
     pub rules: Arc<Rules>,
-    /// Where backups go, if anywhere.
+    /// Backup schedule, if enabled.
     pub backups: Option<Arc<BackupPlan>>,
-    /// The description of the API, as JSON text.
+    /// The OpenAPI description, as JSON text.
     pub description: Arc<str>,
-    /// The reference page.
+    /// The HTML reference page.
     pub reference: Arc<str>,
-    /// What happened.
+    /// Prometheus counters.
     pub metrics: Arc<Metrics>,
-    /// Writes under way, by their idempotency keys.
+    /// Writes in progress, by idempotency key.
     pub in_flight: Arc<InFlight>,
-    /// Places for requests.
+    /// Concurrency limit of requests.
     pub requests: Arc<Places>,
-    /// Lines before the handlers.
+    /// Fair queues of requests.
     pub lines: Arc<Lines>,
-    /// Lines before the handlers whose answers may be large.
+    /// Fair queues of requests with large responses.
     pub large_reads: Arc<Lines>,
-    /// What the bodies of requests and answers hold.
+    /// Byte budget of request and response bodies.
     pub budget: Arc<Budget>,
-    /// The folder in which uploads lie until they are stored.
+    /// Folder for uploads until they are stored.
     pub spool: PathBuf,
-    /// Places for imports and exports, which take a thread each until their last byte.
+    /// Concurrency limit of imports and exports, which occupy a thread each until their last byte.
     pub transfers: Arc<Places>,
-    /// Places for live tails.
+    /// Concurrency limit of live tails.
     pub tails: Arc<Places>,
-    /// Turns true when the server is to stop: tails end, what was accepted is finished.
+    /// Becomes true on shutdown: tails end, accepted requests are finished.
     pub stopping: watch::Receiver<bool>,
 }
 
 impl App {
-    /// Takes a place for an import or an export; it is to be held until the last byte.
+    /// Acquires a permit for an import or export, to be held until the last byte.
     pub fn transfer(&self, tenant: TenantId) -> Answer<Place> {
         self.transfers.take(Some(tenant), self.share()).ok_or_else(|| {
-            let why = "too many imports and exports at a time";
+            let why = "too many concurrent imports and exports";
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", why)
         })
     }
 
-    /// Returns how many places one tenant may hold.
+    /// Returns the share of a concurrency limit that one tenant may hold.
     pub fn share(&self) -> Share {
         match self.tenants.are_several() {
             true => Share::Half,

@@ -1,4 +1,4 @@
-//! Authentication: the token, a key, or a session of the page that was begun with one of them.
+//! Authentication by server token, API key, or a browser session that was started with one of them.
 //!
 //! A session has two secrets. A cookie carries one; the page keeps the other in the storage of its origin and sends it as a
 //! header. The cookie alone is not enough, because a browser sends it to every port of the host.
@@ -17,40 +17,40 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 
-/// How long a session of the page lasts behind its last renewal.
+/// Lifetime of a session after its last renewal.
 pub const SESSION: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A session is renewed when the page asks for it and so much of its time is over.
+/// A session is renewed when the page asks for it and at least this much of its lifetime has passed.
 const RENEWAL: Duration = Duration::from_secs(60 * 60);
 
-/// Carries the secret that the page keeps.
+/// Header with the session secret that the page stores.
 pub const SESSION_HEADER: HeaderName = HeaderName::from_static("manent-session");
 
 const TOKEN_FILE: &str = "token";
 const SESSIONS_FILE: &str = "sessions.json";
 
-/// So many sessions are begun with one key, or with the token; the oldest ends for one more.
+/// Maximum number of sessions per key, or of the server token; a new one ends the oldest.
 const SESSIONS_MAX: usize = 64;
 
-/// The token and the sessions of a server.
+/// The server token and the sessions.
 pub struct Auth {
     token: blake3::Hash,
     sessions_file: PathBuf,
     sessions: Mutex<Sessions>,
-    /// Wakes those who wait for the end of a session whenever one has ended.
+    /// Wakes all waiters whenever a session ends; each checks whether it was its own.
     ended: watch::Sender<()>,
-    /// Sessions of several servers on one machine meet in one jar, because cookies do not know ports.
+    /// Name of the cookie. It contains the port, because browsers share cookies between all ports of a host.
     cookie: String,
 }
 
-/// What a request has shown.
+/// An authenticated caller.
 pub struct Admitted {
     pub who: Who,
-    /// The session that it came with, by the digest of its cookie.
+    /// The session of the request, as the digest of its cookie.
     pub session: Option<String>,
 }
 
-/// A session that has begun: what the browser keeps.
+/// A started session, for the browser.
 pub struct Begun {
     pub cookie: String,
     /// For the page, which sends it with every request.
@@ -61,22 +61,22 @@ pub struct Begun {
 #[derive(Default, Serialize, Deserialize)]
 struct Sessions(BTreeMap<String, Session>);
 
-/// A session: when it ends, in seconds since 1970, and the key that it was begun with, if not the token.
+/// A session: its expiry in seconds since 1970, and the key that started it, if it was not the server token.
 #[derive(Clone, Serialize, Deserialize)]
 struct Session {
     end: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<KeyId>,
-    /// The digest of the token, if it was begun with that: it ends when there is another.
+    /// Digest of the server token, if that started the session: the session ends when the token changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     token: Option<String>,
-    /// The digest of the secret that the page keeps. A session without one is refused.
+    /// Digest of the secret that the page stores. A session without one is refused.
     #[serde(default)]
     page: String,
 }
 
 impl Sessions {
-    /// Ends the oldest session of a key that has too many; nobody is sent out by another's.
+    /// Ends the oldest session of a key that has too many; sessions of other keys are not affected.
     fn make_room(&mut self, key: Option<KeyId>) {
         let mut own: Vec<(u64, String)> = self
             .0
@@ -92,11 +92,11 @@ impl Sessions {
 }
 
 impl Auth {
-    /// Reads the sessions beside the token.
+    /// Loads the sessions from the folder of the token.
     pub fn open(home: &Path, token: &Secret, port: u16) -> io::Result<Self> {
         let sessions_file = home.join(SESSIONS_FILE);
         let sessions = match std::fs::read(&sessions_file) {
-            // A file that cannot be read ends the sessions; it must not keep the server from starting.
+            // An unreadable file ends all sessions; it must not keep the server from starting.
             Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_default(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Sessions::default(),
             Err(error) => return Err(error),
@@ -106,7 +106,7 @@ impl Auth {
         Ok(Self { token: token.digest(), sessions_file, sessions: Mutex::new(sessions), ended, cookie })
     }
 
-    /// Finds out who sent a request. This is the only place that looks at what they show.
+    /// Authenticates a request. This is the only place that reads credentials.
     pub fn admit(&self, tenants: &Tenants, headers: &HeaderMap) -> Result<Admitted, Refused> {
         if let Some(value) = headers.get(header::AUTHORIZATION) {
             let shown = value.to_str().ok().and_then(|text| text.split_once(' '));
@@ -128,7 +128,7 @@ impl Auth {
         Ok(Admitted { who, session: Some(digest) })
     }
 
-    /// Finds out whose token or key this is.
+    /// Resolves a server token or an API key.
     pub fn know(&self, tenants: &Tenants, shown: &str) -> Result<Who, Refused> {
         if Secret::given(shown).digest() == self.token {
             return Ok(Who::Token);
@@ -140,7 +140,7 @@ impl Auth {
         }
     }
 
-    /// Begins a session. Where it cannot be kept, on a full disk, it lasts until the server stops.
+    /// Starts a session. If it cannot be saved, for example on a full disk, it lasts until the server stops.
     pub fn begin(&self, who: &Who) -> Begun {
         let (session, page) = (Secret::random(""), Secret::random(""));
         let now = seconds();
@@ -162,7 +162,7 @@ impl Auth {
         Begun { cookie: self.cookie(session.reveal(), SESSION), secret: page }
     }
 
-    /// Lengthens the session of a request, and returns the cookie that says so, if that is worth it.
+    /// Renews the session of a request and returns its new cookie, if a renewal is due.
     pub fn renew(&self, headers: &HeaderMap) -> Option<String> {
         let (digest, session) = self.session_of(headers)?;
         let end = seconds() + SESSION.as_secs();
@@ -171,17 +171,18 @@ impl Auth {
         }
         let mut sessions = self.lock();
         sessions.0.get_mut(&digest)?.end = end;
-        // One that could not be kept ends when it would have ended.
+        // A renewal that could not be saved is not announced: the session ends at its old expiry.
         self.save(&sessions).ok()?;
         Some(self.cookie(self.cookie_of(headers)?.reveal(), SESSION))
     }
 
-    /// Ends the session of a request, cuts the answers that go on in it, and returns the cookie that forgets it.
+    /// Ends the session of a request, aborts its running responses, and returns the cookie that deletes it.
     pub fn end(&self, headers: &HeaderMap) -> io::Result<String> {
         if let Some((digest, _)) = self.session_of(headers) {
             let mut sessions = self.lock();
             sessions.0.remove(&digest);
-            // On a full disk the file can only be removed. That ends all sessions with the server, but none goes on.
+            // On a full disk the file can only be removed. All sessions then end with the server, but the ended one
+            // cannot come back.
             let saved = self.save(&sessions).or_else(|_| self.forget_all());
             drop(sessions);
             self.ended.send_replace(());
@@ -190,7 +191,7 @@ impl Auth {
         Ok(self.cookie("", Duration::ZERO))
     }
 
-    /// Waits until a session is over: it was ended, gave way to a newer one, or its time has come.
+    /// Waits until a session ends: by logout, replacement by a newer one, or expiry.
     pub async fn ended(&self, session: &str) {
         let mut ended = self.ended.subscribe();
         loop {
@@ -208,12 +209,12 @@ impl Auth {
         format!("{}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}", self.cookie, age.as_secs())
     }
 
-    /// Tells this token from another in the file of the sessions, and says nothing else of it.
+    /// Derives an identifier of the token for the session file, which does not reveal the token.
     fn mark(&self) -> String {
         manent::model::hex::encode(&blake3::derive_key("manent 2026 session of a token", self.token.as_bytes()))
     }
 
-    /// Finds the session of a request by both of its secrets.
+    /// Finds the session of a request; both of its secrets must match.
     fn session_of(&self, headers: &HeaderMap) -> Option<(String, Session)> {
         let digest = self.cookie_of(headers)?.digest().to_string();
         let session = self.lock().0.get(&digest).cloned()?;
@@ -235,7 +236,7 @@ impl Auth {
         write_private(&self.sessions_file, &serde_json::to_string(sessions)?)
     }
 
-    /// Removes the file of the sessions; those of a running server go on.
+    /// Removes the session file; sessions of the running server continue.
     fn forget_all(&self) -> io::Result<()> {
         match std::fs::remove_file(&self.sessions_file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -244,12 +245,12 @@ impl Auth {
     }
 
     fn lock(&self) -> MutexGuard<'_, Sessions> {
-        // A panic between two lines leaves at most one session more or less.
+        // A panic between two statements leaves at most one session more or less.
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Returns the token that was made at the first start; makes it if there is none.
+/// Returns the token generated at the first start; generates it if there is none.
 pub fn token(home: &Path) -> io::Result<Secret> {
     let path = home.join(TOKEN_FILE);
     if let Some(token) = kept_token(&path)? {
@@ -258,14 +259,15 @@ pub fn token(home: &Path) -> io::Result<Secret> {
     let token = Secret::random("mnt_");
     let own = home.join(format!("{TOKEN_FILE}.{}", std::process::id()));
     write_private(&own, token.reveal())?;
-    // Two programs may start for the first time at once. A link is made once, and both then use the same token.
+    // Two processes may start for the first time at once. The hard link succeeds only once, and both then use the same
+    // token.
     let made = std::fs::hard_link(&own, &path);
     std::fs::remove_file(&own)?;
     match made {
         Ok(()) => Ok(token),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match kept_token(&path)? {
             Some(token) => Ok(token),
-            // An empty file holds nobody's token.
+            // An empty file contains no token.
             None => write_private(&path, token.reveal()).map(|()| token),
         },
         Err(error) => Err(error),
@@ -280,22 +282,24 @@ fn kept_token(path: &Path) -> io::Result<Option<Secret>> {
     }
 }
 
-/// Why somebody was not let in.
+/// Why authentication failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// They showed nothing, or a session that is over.
+    /// No credentials, or an expired session.
     Nothing,
-    /// They showed something that is not known here.
+    /// An unknown token, key or session.
     Unknown,
-    /// They showed a key that lets nobody in any more.
+    /// A key that is revoked, expired or otherwise no longer valid.
     Key(Refusal, Option<KeyId>),
 }
 
 impl From<Refused> for Problem {
     fn from(refused: Refused) -> Self {
         let (code, why) = match refused {
-            Refused::Nothing => ("unauthorized", "a token, a key or a session is needed".to_owned()),
-            Refused::Unknown => ("unauthorized", "neither the token nor a key of this server".to_owned()),
+            Refused::Nothing => {
+                ("unauthorized", "authentication required: send the server token or an API key".to_owned())
+            }
+            Refused::Unknown => ("unauthorized", "invalid token or API key".to_owned()),
             Refused::Key(why, _) => (why.code(), why.to_string()),
         };
         Self::new(StatusCode::UNAUTHORIZED, code, why)

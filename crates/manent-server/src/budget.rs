@@ -1,4 +1,4 @@
-//! Byte budget: how much memory the bodies of requests and answers may hold, over all tenants and for one of them.
+//! Byte budget: limits the memory that request and response bodies hold, in total and per tenant.
 
 use crate::places::Share;
 use crate::problem::{Answer, Problem};
@@ -8,7 +8,7 @@ use manent::model::TenantId;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A number of bytes, and who has reserved how many of them.
+/// A byte budget with its current reservations.
 pub struct Budget {
     all: usize,
     held: Mutex<Held>,
@@ -17,11 +17,11 @@ pub struct Budget {
 #[derive(Default)]
 struct Held {
     sum: usize,
-    /// `None` are those who are not known.
+    /// `None` counts unauthenticated callers.
     by_tenant: HashMap<Option<TenantId>, usize>,
 }
 
-/// Bytes that are reserved; they are free again when this is dropped.
+/// Reserved bytes, released on drop.
 pub struct Reservation {
     budget: Arc<Budget>,
     tenant: Option<TenantId>,
@@ -34,12 +34,12 @@ impl Budget {
         Arc::new(Self { all, held: Mutex::default() })
     }
 
-    /// Begins a reservation for a tenant, of no bytes yet.
+    /// Starts an empty reservation for a tenant.
     pub fn begin(self: &Arc<Self>, tenant: Option<TenantId>, share: Share) -> Reservation {
         Reservation { budget: self.clone(), tenant, share, bytes: 0 }
     }
 
-    /// Returns how many bytes are reserved.
+    /// Returns the number of reserved bytes.
     pub fn held(&self) -> usize {
         self.lock().sum
     }
@@ -50,7 +50,7 @@ impl Budget {
 }
 
 impl Reservation {
-    /// Reserves more bytes, or refuses: 429 if the tenant holds its share, 503 if the server has no more.
+    /// Reserves more bytes. Fails with 429 if the tenant has used up its share, with 503 if the server has no more.
     pub fn grow(&mut self, bytes: usize) -> Answer<()> {
         let mut held = self.budget.lock();
         let own = held.by_tenant.get(&self.tenant).copied().unwrap_or(0);
@@ -68,7 +68,8 @@ impl Reservation {
         Ok(())
     }
 
-    /// Ties the reservation to bytes: it ends when the last copy of them is gone, be it in the buffer of a connection.
+    /// Ties the reservation to bytes: it is released with the last copy of them, even one in a connection's send
+    /// buffer.
     pub fn tie(self, bytes: Bytes) -> Bytes {
         struct Tied(Bytes, #[expect(dead_code, reason = "it is dropped with the bytes")] Reservation);
         impl AsRef<[u8]> for Tied {
@@ -108,7 +109,7 @@ mod tests {
         other.grow(50).expect("its share");
         let third = budget.begin(tenant(3), Share::Half).grow(1);
         assert_eq!(third.expect_err("nothing is left").status, 503);
-        // The bytes are held as long as anybody has them.
+        // The reservation is held as long as a copy exists.
         let bytes = other.tie(Bytes::from_static(b"answer"));
         let copy = bytes.clone();
         drop((bytes, one));

@@ -1,4 +1,4 @@
-//! Connections: accepted, bounded in number and patience, finished before the end.
+//! HTTP connection loop: accept with a connection limit, header timeout, graceful shutdown.
 
 use axum::Router;
 use axum::body::Body;
@@ -14,20 +14,20 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tower::Service;
 
-/// Connections at a time; more wait to be accepted.
+/// Maximum number of connections; further ones wait in the accept queue.
 const CONNECTIONS: usize = 4_096;
-/// What one connection reads ahead, and so the most that the headers of a request may take.
+/// Read buffer per connection, and therefore the maximum size of the request headers.
 const BUFFER_BYTES: usize = 64 << 10;
-/// How long a caller may take to say what it wants.
+/// Timeout for receiving the request headers.
 const HEADERS: Duration = Duration::from_secs(15);
-/// How long the last requests may take once the server is to stop.
+/// Grace period for running requests after the shutdown begins.
 const FAREWELL: Duration = Duration::from_secs(30);
 
-/// Where a request came from.
+/// IP address of the client.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer(pub IpAddr);
 
-/// Answers with a router until `end` comes, then until the last request is answered.
+/// Serves a router until `end` resolves, then until the last request is finished.
 pub async fn serve(listener: TcpListener, router: Router, end: impl Future<Output = ()>) {
     let graceful = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(CONNECTIONS));
@@ -39,7 +39,7 @@ pub async fn serve(listener: TcpListener, router: Router, end: impl Future<Outpu
             accepted = listener.accept() => match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    // Too many open files, mostly; others will close theirs.
+                    // Usually too many open files; closing connections will free some.
                     tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
@@ -60,7 +60,7 @@ pub async fn serve(listener: TcpListener, router: Router, end: impl Future<Outpu
             .serve_connection(TokioIo::new(stream), service);
         let watched = graceful.watch(connection);
         tokio::spawn(async move {
-            // A caller that hangs up or sends rubbish concerns only itself.
+            // A disconnect or malformed request affects only its own connection.
             let _ = watched.await;
             drop(place);
         });

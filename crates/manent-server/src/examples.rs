@@ -1,4 +1,4 @@
-//! Examples of requests and answers in the OpenAPI description.
+//! Request and response examples for the OpenAPI description.
 //!
 //! They are recorded by the test that calls every operation (`tests/it/operations.rs`), with ids and times that do not change;
 //! the same test compares them, so they show what the server does.
@@ -7,25 +7,25 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// One call of an operation.
+/// A recorded call of an operation.
 #[derive(Debug, Default, Deserialize)]
 pub struct Example {
-    /// The values between braces in the path, and behind the question mark, by name.
+    /// Path and query parameters by name.
     #[serde(default)]
     parameters: BTreeMap<String, String>,
-    /// The JSON body that was sent.
+    /// The JSON request body.
     request: Option<Value>,
-    /// The JSON body that was answered.
+    /// The JSON response body.
     response: Option<Value>,
 }
 
-/// Reads the recorded examples, by the ids of the operations.
+/// Loads the recorded examples, by operation id.
 pub fn examples() -> BTreeMap<String, Example> {
     serde_json::from_str(include_str!("examples.json")).expect("a test writes this file")
 }
 
 impl Example {
-    /// Puts the example into the description of its operation.
+    /// Adds the example to the description of its operation.
     pub fn describe(&self, operation: &mut Value) {
         for parameter in operation["parameters"].as_array_mut().into_iter().flatten() {
             let value = parameter["name"].as_str().and_then(|name| self.parameters.get(name));
@@ -46,7 +46,7 @@ impl Example {
     }
 }
 
-/// Returns a parameter as what its schema says it is.
+/// Converts a parameter to the type that its schema declares.
 fn typed(text: &str, schema: &Value) -> Value {
     let is = |name: &str| match &schema["type"] {
         Value::String(one) => one == name,

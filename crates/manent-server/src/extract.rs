@@ -1,4 +1,4 @@
-//! What handlers read from a request. Whatever does not fit is a problem that says what and where.
+//! Axum extractors. Input that does not match becomes a problem that names the field and the reason.
 
 use crate::app::App;
 use crate::budget::Reservation;
@@ -24,17 +24,21 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &App) -> Answer<Self> {
-        // The guard has read it within its limit and within the byte budget.
+        // The guard has already read it, within the size limit and the byte budget.
         let bytes = request.into_body().collect().await.map_err(|_| ended_early())?.to_bytes();
-        // A list would be read as the members of an object in their order.
+        // Serde would read a list as the fields of an object in order.
         if bytes.trim_ascii_start().starts_with(b"[") {
-            return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_body", "the body is an object"));
+            return Err(Problem::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "invalid_body",
+                "the request body must be a JSON object",
+            ));
         }
         read_json(&bytes).map(Self)
     }
 }
 
-/// Reads JSON and says where it does not fit.
+/// Parses JSON; the error names the path of the field that does not match.
 pub(crate) fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Answer<T> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
@@ -49,11 +53,11 @@ pub(crate) fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Answer<T> {
     Ok(value)
 }
 
-/// How much memory a JSON body takes while its request is worked on: its text, what is read from it, and what is stored.
+/// Memory factor of a JSON body while its request is processed: the text, the parsed value, and what is stored.
 const BODY_COST: usize = 4;
 
-/// Reads a body up to a limit, and reserves the memory that it takes as it arrives. What says beforehand that it is larger
-/// is refused unread.
+/// Reads a body up to a limit and reserves its memory as it arrives. A larger `Content-Length` is refused without
+/// reading.
 pub(crate) async fn read_body(mut body: Body, limit: usize, reservation: &mut Reservation) -> Answer<Bytes> {
     let too_large = || {
         let why = format!("the body is larger than {limit} bytes");
@@ -78,7 +82,7 @@ fn ended_early() -> Problem {
     Problem::invalid("the body ended early")
 }
 
-/// Reads the parameters after the question mark.
+/// Query parameters.
 pub struct Asked<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequestParts<App> for Asked<T> {
@@ -90,10 +94,10 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Asked<T> {
     }
 }
 
-/// An id in the path, by the name it has there. An id of another kind names nothing.
+/// An id path parameter. An id of the wrong type is not found.
 pub struct Id<T>(pub T);
 
-/// The name that an id has in paths.
+/// The name of an id's path parameter.
 pub trait InPath: FromStr {
     /// The name between the braces.
     const NAME: &'static str;
@@ -129,14 +133,14 @@ impl<T: InPath> FromRequestParts<App> for Id<T> {
     }
 }
 
-/// A word in the path.
+/// Reads a path parameter.
 pub async fn in_path(parts: &mut Parts, app: &App, name: &'static str) -> Answer<String> {
     let found = Path::<HashMap<String, String>>::from_request_parts(parts, app).await;
-    let Path(mut found) = found.map_err(|_| Problem::invalid("the path is not text"))?;
+    let Path(mut found) = found.map_err(|_| Problem::invalid("the path is not valid UTF-8"))?;
     found.remove(name).ok_or_else(|| Problem::not_found(name, ""))
 }
 
-/// A name in the path.
+/// A name path parameter.
 pub struct Word(pub String);
 
 impl FromRequestParts<App> for Word {
@@ -147,7 +151,7 @@ impl FromRequestParts<App> for Word {
     }
 }
 
-/// The id of a user in the path.
+/// A user id path parameter.
 pub struct UserName(pub String);
 
 impl FromRequestParts<App> for UserName {
@@ -158,7 +162,7 @@ impl FromRequestParts<App> for UserName {
     }
 }
 
-/// The kind of a document in the path.
+/// A document kind path parameter.
 pub struct Kind(pub String);
 
 impl FromRequestParts<App> for Kind {
@@ -169,7 +173,7 @@ impl FromRequestParts<App> for Kind {
     }
 }
 
-/// The database of whoever asks, as far as they reach. There is no other way to one.
+/// The caller's database, limited to the caller's access scope. Handlers get a database only through this extractor.
 pub struct Here(pub Database);
 
 impl FromRequestParts<App> for Here {
@@ -180,7 +184,7 @@ impl FromRequestParts<App> for Here {
     }
 }
 
-/// Whoever asks.
+/// The authenticated caller.
 pub struct Asker(pub Principal);
 
 impl FromRequestParts<App> for Asker {
@@ -192,12 +196,18 @@ impl FromRequestParts<App> for Asker {
 }
 
 fn principal(parts: &Parts) -> Answer<&Principal> {
-    // A route that needs nobody to be known has no business with anybody's store.
-    let unknown = || Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", "a token, a key or a session is needed");
+    // A route without authentication must not access any store.
+    let unknown = || {
+        Problem::new(
+            StatusCode::UNAUTHORIZED,
+            "unauthorized",
+            "authentication required: send the server token or an API key",
+        )
+    };
     parts.extensions.get::<Principal>().ok_or_else(unknown)
 }
 
-/// The database, for a change: with the key of the request and the version that the caller has read.
+/// The database for a write: carries the idempotency key of the request and the expected version.
 pub struct Write(pub Database);
 
 impl FromRequestParts<App> for Write {
@@ -217,7 +227,7 @@ impl FromRequestParts<App> for Write {
     }
 }
 
-/// Reads `If-Match`. `*` asks for nothing: an operation on what does not exist fails anyway.
+/// Parses `If-Match`. `*` adds no condition: operations on missing objects fail anyway.
 fn expected_version(parts: &Parts) -> Answer<Option<i64>> {
     let Some(value) = parts.headers.get(header::IF_MATCH) else { return Ok(None) };
     let text = value.to_str().unwrap_or_default().trim();

@@ -1,4 +1,5 @@
-//! What stands before every handler: names, origins, keys, limits, and what is said about each request in the log.
+//! Middleware before every handler: host and origin checks, authentication, idempotency keys, limits, timeouts,
+//! request log.
 
 use crate::app::App;
 use crate::auth::{Admitted, Refused};
@@ -23,25 +24,26 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Names this request in the log and in the answer.
+/// Identifies the request in the log and in the response.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// See the description of the API.
+/// Documented in the API description.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 const KEY_MAX: usize = 200;
 
-/// The largest body of a caller that is not known yet.
+/// Maximum body size of unauthenticated requests.
 const STRANGER_BYTES: usize = 4 << 10;
 
-/// How long a request of somebody may take who is not known yet.
+/// Timeout of unauthenticated requests.
 const STRANGER: Duration = Duration::from_secs(10);
 
-/// Scripts, styles and requests only from here; nothing embeds us, and no form leaves.
+/// Content security policy: scripts, styles and requests only from this origin; no embedding, no form targets
+/// elsewhere.
 const CONTENT_SECURITY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
      font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; \
      frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types manent svelte-trusted-html";
 
-/// By which names the server may be called.
+/// Allowed `Host` names.
 #[derive(Debug, Clone)]
 pub struct Hosts {
     names: Vec<String>,
@@ -49,7 +51,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Allows the loopback and some more names.
+    /// Allows loopback names and the given additional ones.
     pub fn new(more: &[String], port: u16) -> Self {
         let loopback = ["127.0.0.1", "localhost", "[::1]"].map(str::to_owned);
         let names = loopback.into_iter().chain(more.iter().map(|name| name.to_ascii_lowercase())).collect();
@@ -61,7 +63,7 @@ impl Hosts {
             return false;
         };
         let known = self.names.iter().any(|name| name.eq_ignore_ascii_case(authority.host()));
-        // A name that was allowed by hand may stand behind a proxy with a port of its own.
+        // An allowed name may be served by a proxy on a port of its own.
         let own_port = authority.port_u16().is_none_or(|port| port == self.port);
         known && (own_port || !is_loopback(authority.host()))
     }
@@ -75,11 +77,11 @@ fn is_loopback(host: &str) -> bool {
 #[derive(Debug, Clone)]
 pub struct Key {
     pub text: String,
-    /// The caller sent it, so the same request may arrive again; otherwise it was made here.
+    /// Whether the client sent it, so that the request may be retried; otherwise the server generated it.
     pub is_given: bool,
 }
 
-/// Lets in what may come in, and answers for what breaks behind it.
+/// Admits or refuses a request, and turns a panic of its handler into a 500.
 pub async fn guard(State((app, hosts)): State<(App, Arc<Hosts>)>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let id = crate::secret::Secret::random("").reveal()[..16].to_owned();
@@ -87,7 +89,7 @@ pub async fn guard(State((app, hosts)): State<(App, Arc<Hosts>)>, mut request: R
     let is_write = !matches!(method, Method::GET | Method::HEAD);
     let rule = app.rules.get(&method, &path);
     let entering = enter(&app, rule, shown(&app, &hosts, rule, &request));
-    // A store that takes long to open, or a log that cannot be written, is told and not waited for.
+    // The request timeout also covers opening a slow store and writing the audit log.
     let entered = tokio::time::timeout(app.limits.request, entering).await.unwrap_or_else(|_| Err(took_too_long()));
     let (entered, outcome) = match entered {
         Err(problem) => (None, problem.into_response()),
@@ -113,7 +115,7 @@ pub async fn guard(State((app, hosts)): State<(App, Arc<Hosts>)>, mut request: R
     }
     let milliseconds = took.as_millis() as u64;
     let code = response.extensions().get::<Code>().map(|code| code.0.as_str());
-    // What went well is not news; MANENT_LOG=manent_server=debug shows it.
+    // Successful requests are logged at debug level; MANENT_LOG=manent_server=debug shows them.
     match status {
         500.. => tracing::error!(request = id, %method, path, status, code, milliseconds, "answered"),
         400.. => tracing::info!(request = id, %method, path, status, code, milliseconds, "answered"),
@@ -122,17 +124,17 @@ pub async fn guard(State((app, hosts)): State<(App, Arc<Hosts>)>, mut request: R
     response
 }
 
-/// Never the query, and never the path as it was sent: both may hold what people wrote.
+/// The route pattern, for the log. Never the query or the raw path: both may contain user content.
 fn path_of(request: &Request) -> String {
     request.extensions().get::<MatchedPath>().map_or("-", MatchedPath::as_str).to_owned()
 }
 
-/// What a request shows before anybody looks into it.
+/// What authentication needs of a request.
 struct Shown {
-    /// As it was sent; it may hold what people wrote.
+    /// The raw path and query; it may contain user content.
     path: String,
     address: Option<IpAddr>,
-    /// None where nobody needs to be known.
+    /// `None` for routes without authentication.
     who: Option<Result<Admitted, Refused>>,
     need: Need,
 }
@@ -140,7 +142,7 @@ struct Shown {
 fn shown(app: &App, hosts: &Hosts, rule: Option<Rule>, request: &Request) -> Answer<Shown> {
     check(hosts, request)?;
     let path = request.uri().path_and_query().map_or("", PathAndQuery::as_str).to_owned();
-    // What is not there is for those who are in as well: whoever is not learns nothing of routes.
+    // Unknown routes require authentication too, so that unauthenticated callers cannot probe for routes.
     let need = match rule {
         Some(rule) => rule.need,
         None if path.starts_with(crate::operation::BASE) => Need::Entry,
@@ -151,7 +153,7 @@ fn shown(app: &App, hosts: &Hosts, rule: Option<Rule>, request: &Request) -> Ans
     Ok(Shown { path, address, who, need })
 }
 
-/// Finds out whether whoever sent a request may send it; nobody where nobody needs to be known.
+/// Authenticates and authorizes a request; `None` for routes without authentication.
 async fn enter(app: &App, rule: Option<Rule>, shown: Answer<Shown>) -> Answer<Option<Principal>> {
     let Shown { path, address, who, need } = shown?;
     let Admitted { who, session } = match who {
@@ -173,7 +175,7 @@ async fn enter(app: &App, rule: Option<Rule>, shown: Answer<Shown>) -> Answer<Op
     Ok(Some(principal))
 }
 
-/// Finds the store of whoever came in.
+/// Opens the store of the caller.
 async fn principal(app: &App, who: Who, address: Option<IpAddr>) -> Answer<Principal> {
     let (by, tenant) = (who.by(address), who.tenant());
     let database = match &who {
@@ -183,7 +185,7 @@ async fn principal(app: &App, who: Who, address: Option<IpAddr>) -> Answer<Princ
     Ok(Principal { who, tenant, database, by, session: None })
 }
 
-/// Reads the key of a change, and refuses what a form of another site could send.
+/// Checks headers and reads the idempotency key of a write; refuses what a cross-site form could send.
 fn admitted(is_write: bool, request: &Request) -> Answer<Option<Key>> {
     let has_body = matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH);
     if has_body && !text(request.headers(), header::CONTENT_TYPE).is_some_and(is_accepted) {
@@ -200,31 +202,31 @@ fn admitted(is_write: bool, request: &Request) -> Answer<Option<Key>> {
 fn check(hosts: &Hosts, request: &Request) -> Answer<()> {
     let headers = request.headers();
     let refused = |code, why: &str| Problem::new(StatusCode::FORBIDDEN, code, why);
-    // A proxy may have looked at another one of several.
+    // With several `Host` headers, a proxy may have checked a different one.
     if headers.get_all(header::HOST).iter().count() > 1 {
-        return Err(Problem::invalid("a request has one Host header"));
+        return Err(Problem::invalid("more than one `Host` header; send exactly one"));
     }
     let host = request.uri().authority().map(Authority::as_str).or_else(|| text(headers, header::HOST));
     let Some(host) = host.filter(|host| hosts.allows(host)) else {
-        return Err(refused("host", "this server does not answer to that name; allow it with --allow-host"));
+        return Err(refused("host", "`Host` header not allowed; add it with --allow-host"));
     };
     if let Some(origin) = headers.get(header::ORIGIN) {
         let same =
             origin.to_str().ok().and_then(|origin| origin.split_once("://")).is_some_and(|(_, from)| from == host);
         if !same {
-            return Err(refused("origin", "requests from other sites are refused"));
+            return Err(refused("origin", "cross-origin request refused"));
         }
     }
     let foreign = text(headers, HeaderName::from_static("sec-fetch-site"))
         .is_some_and(|site| !matches!(site, "same-origin" | "none"));
     let navigates = text(headers, HeaderName::from_static("sec-fetch-mode")) == Some("navigate");
     if foreign && !(navigates && request.method() == Method::GET) {
-        return Err(refused("origin", "requests from other sites are refused"));
+        return Err(refused("origin", "cross-origin request refused"));
     }
     Ok(())
 }
 
-/// None of these can be sent by a form of another site.
+/// Content types that a cross-site form cannot send.
 fn is_accepted(content_type: &str) -> bool {
     let essence = content_type.split(';').next().unwrap_or_default().trim();
     ["application/json", "application/octet-stream", "application/x-ndjson"]
@@ -244,7 +246,7 @@ fn key_of(headers: &HeaderMap) -> Result<Key, Problem> {
     }
 }
 
-/// Runs a handler within its time and while whoever asked may, and survives it.
+/// Runs a handler with a timeout, while the caller stays authorized, and catches panics.
 async fn run(
     app: &App,
     rule: Option<Rule>,
@@ -253,15 +255,15 @@ async fn run(
     next: Next,
 ) -> Response {
     let tenant = principal.as_ref().map(|principal| principal.tenant);
-    // Strangers leave room for those who are known.
+    // Unauthenticated callers leave room for authenticated ones.
     let share = if tenant.is_some() { app.share() } else { Share::Half };
-    // The page and the signs of life read no body and wait for nothing, so they need none.
+    // Page assets and health checks read no body and wait for nothing, so they need no permit.
     let place = app.requests.take(tenant, share);
     if place.is_none() && rule.is_some() {
-        let why = "too many requests at a time";
+        let why = "too many concurrent requests";
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", why).into_response();
     }
-    // It is held until the handler has answered.
+    // Held until the handler has responded.
     let mut reservation = app.budget.begin(tenant, share);
     let ended = {
         let who = principal.as_ref().map(|principal| principal.who.clone());
@@ -295,7 +297,7 @@ async fn run(
         }
     };
     tokio::select! {
-        // The request that ends its own session is answered.
+        // The logout request itself gets its response although it ends its own session.
         biased;
         response = answered => until(response, ended),
         () = ended.clone()() => {
@@ -304,9 +306,9 @@ async fn run(
     }
 }
 
-/// Says that whoever asked is no longer let in.
+/// Problem for a caller whose key was revoked or expired during the request.
 pub fn key_ended() -> Problem {
-    let why = "the key has ended meanwhile; what was stored before stays";
+    let why = "the key was revoked or has expired during the request; earlier writes are kept";
     Problem::new(StatusCode::UNAUTHORIZED, "key_ended", why)
 }
 
@@ -314,7 +316,7 @@ fn took_too_long() -> Problem {
     Problem::new(StatusCode::REQUEST_TIMEOUT, "time_out", "the request took too long")
 }
 
-/// Cuts an answer that goes on when whoever asked for it is no longer let in.
+/// Aborts a streaming response when its caller is no longer authorized.
 fn until<Ended>(response: Response, ended: impl FnOnce() -> Ended) -> Response
 where
     Ended: Future<Output = ()> + Send + 'static,
@@ -327,7 +329,7 @@ where
     let pieces = futures_util::stream::unfold(state, |state| async move {
         let (mut pieces, mut ended) = state?;
         tokio::select! {
-            // Half must not be taken for the whole, so it is cut and not ended.
+            // A partial body must not be taken for the whole, so it is aborted and not ended.
             () = &mut ended => Some((Err(axum::Error::new(std::io::Error::other("the key has ended"))), None)),
             piece = pieces.next() => Some((piece?, Some((pieces, ended)))),
         }
@@ -356,8 +358,8 @@ async fn within_time(
     }
 }
 
-/// Runs a handler within the byte budget: JSON bodies are reserved as they arrive, large reads run a few at a time, and
-/// their answers are reserved until they are sent.
+/// Runs a handler within the byte budget: JSON bodies are reserved as they arrive, large reads have a concurrency
+/// limit, and their responses stay reserved until they are sent.
 async fn answered(
     app: &App,
     rule: Option<Rule>,
@@ -386,7 +388,7 @@ async fn answered(
     }
 }
 
-/// Reserves the bytes of an answer until the last of them is sent; an answer in pieces is small at any time.
+/// Reserves the bytes of a response until the last of them is sent; a streamed response is always small.
 async fn within_budget(app: &App, tenant: Option<TenantId>, response: Response) -> Response {
     let Some(size) = http_body::Body::size_hint(response.body()).exact() else { return response };
     let share = if tenant.is_some() { app.share() } else { Share::Half };

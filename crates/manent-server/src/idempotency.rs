@@ -1,9 +1,9 @@
-//! Retries of a write that is still under way: they wait for the first request with their idempotency key and get its
-//! answer.
+//! Idempotency keys of writes in progress, as a keyed mutex: a retry waits for the first request with its key and gets
+//! its response.
 //!
-//! Within one process a lock per key makes the retry wait. Two processes on one store may still both begin before either
-//! has committed; then the store refuses the second one, whose ids and time differ, and running the handler once more
-//! reads the time of the first and builds its transaction.
+//! Within one process a lock per key makes the retry wait. Two processes on one store may still both begin before
+//! either has committed; then the store refuses the second one, whose ids and time differ, and running the handler
+//! once more reads the time of the first and builds its transaction.
 
 use crate::app::App;
 use crate::guard::Key;
@@ -19,18 +19,18 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::OwnedMutexGuard;
 
-/// Whose key it is: two keys of one tenant may use the same text for two requests.
+/// Tenant, API key and idempotency key: two API keys of one tenant may use the same text for two requests.
 type Name = (TenantId, Option<KeyId>, String);
 
 type Lock = Arc<tokio::sync::Mutex<()>>;
 
-/// A lock for each idempotency key that is in use.
+/// Keyed mutex: one lock for each idempotency key in use.
 #[derive(Default)]
 pub struct InFlight {
     locks: Mutex<HashMap<Name, Lock>>,
 }
 
-/// The right to run a request with a key; the next one with the same key runs when this is dropped.
+/// A held lock; the next request with the same key runs when this is dropped.
 struct Turn {
     in_flight: Arc<InFlight>,
     name: Name,
@@ -41,7 +41,7 @@ struct Turn {
 impl InFlight {
     async fn turn(self: &Arc<Self>, name: Name) -> Turn {
         let lock = self.locks().entry(name.clone()).or_default().clone();
-        // It exists before it waits, so that a caller that leaves meanwhile takes the lock out of the table as well.
+        // Created before waiting, so that a client that disconnects while waiting also removes the lock from the map.
         let mut turn = Turn { in_flight: self.clone(), name, lock: lock.clone(), held: None };
         turn.held = Some(lock.lock_owned().await);
         turn
@@ -56,14 +56,14 @@ impl Drop for Turn {
     fn drop(&mut self) {
         self.held = None;
         let mut locks = self.in_flight.locks();
-        // Two references, in the table and here: no other request waits for this key.
+        // Two references, in the map and here: no other request waits for this key.
         if Arc::strong_count(&self.lock) <= 2 {
             locks.remove(&self.name);
         }
     }
 }
 
-/// Runs a handler; a request that may be a retry is run when no other with its key is, and once more if the store says
+/// Runs a handler. A possible retry runs when no other request with its key does, and once more if the store reports
 /// that another process was first.
 pub async fn run(app: &App, parts: Parts, body: Bytes, next: Next) -> Response {
     let key = parts.extensions.get::<Key>().filter(|key| key.is_given).map(|key| key.text.clone());
@@ -83,7 +83,7 @@ pub async fn run(app: &App, parts: Parts, body: Bytes, next: Next) -> Response {
     }
     match principal.database.store().request_at(key.into_bytes()).await {
         Ok(Some(_)) => next.clone().run(request()).await,
-        // What the first run says is as good when the store cannot be asked.
+        // If the store cannot be asked, the response of the first run is returned.
         Ok(None) | Err(_) => response,
     }
 }
@@ -102,7 +102,7 @@ mod tests {
         let mut second = Box::pin(in_flight.turn(name("a")));
         assert!((&mut second).now_or_never().is_none());
         assert!(in_flight.turn(name("b")).now_or_never().is_some());
-        // One that leaves while it waits does not let a third one in beside the first.
+        // A request that is dropped while it waits does not admit a third one beside the first.
         let third = Box::pin(in_flight.turn(name("a")));
         drop(third);
         drop(first);

@@ -1,4 +1,5 @@
-//! Manent as a server: the native API, its description, and the page. Handlers parse, call one method, answer.
+//! HTTP server of Manent: the native API, its OpenAPI description, and the web page. Handlers parse, call one method,
+//! respond.
 
 mod problem;
 mod options;

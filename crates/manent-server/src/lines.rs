@@ -1,5 +1,5 @@
-//! Fair queues before the handlers, one for each tenant: a few requests of each are at work at a time, and its others wait
-//! in its own queue. So no tenant waits behind all that another asks. [`Plan`] says how many.
+//! Fair queue per tenant: a few requests of each tenant run concurrently, its others wait in its own queue. So no
+//! tenant waits behind the backlog of another. [`Plan`] sets the limits.
 
 use manent::model::TenantId;
 use std::collections::{HashMap, VecDeque};
@@ -7,39 +7,39 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// How many requests are at work at a time.
+/// Concurrency limits of the queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
-    /// Shared by the tenants that were there lately.
+    /// Shared by the recently active tenants.
     at_work: usize,
-    /// A tenant has at least so many of them, however many tenants there are.
+    /// Minimum per tenant, however many tenants are active.
     at_least: usize,
-    /// A tenant that is served alone has so many.
+    /// Maximum for a tenant that is the only active one.
     alone: usize,
-    /// Over all tenants, whatever the share of each.
+    /// Maximum over all tenants.
     in_all: usize,
-    /// A request that takes longer waits for something, and keeps no other of its tenant from being worked on.
+    /// A request that runs longer is assumed to wait for something, and stops counting against its tenant.
     long: Option<Duration>,
 }
 
 impl Plan {
-    /// Any request: a tenant that is alone waits for nothing.
+    /// For all requests: a tenant that is the only active one is not limited.
     pub const REQUESTS: Self =
         Self { at_work: 8, at_least: 2, alone: usize::MAX, in_all: usize::MAX, long: Some(LONG) };
 
-    /// Reads whose answers may be as large as a page: what they hold while they are made is bounded by their number.
+    /// For reads with responses as large as a page: limiting their number bounds the memory they hold.
     pub const LARGE_READS: Self = Self { at_work: 8, at_least: 1, alone: 8, in_all: 8, long: None };
 }
 
-/// Who was not there for so long counts no more.
+/// A tenant counts as active for this long after its last request.
 const LATELY: Duration = Duration::from_secs(1);
 
-/// How often those who count no more are looked for.
+/// Interval of the sweep for inactive tenants.
 const LOOK: Duration = Duration::from_millis(100);
 
 const LONG: Duration = Duration::from_millis(50);
 
-/// The lines of all tenants.
+/// The queues of all tenants.
 pub struct Lines {
     plan: Plan,
     state: Mutex<State>,
@@ -50,14 +50,14 @@ struct State {
     looked: Instant,
 }
 
-/// The line of one tenant.
+/// The queue of one tenant.
 struct Line {
     at_work: usize,
     waiting: VecDeque<oneshot::Sender<Turn>>,
     last: Instant,
 }
 
-/// A request at work; the next of its line comes when this is dropped.
+/// Permit of a running request; the next request of its queue runs when this is dropped.
 struct Turn {
     lines: Arc<Lines>,
     tenant: TenantId,
@@ -74,7 +74,7 @@ impl Line {
 }
 
 impl State {
-    /// How many requests of one tenant may be at work.
+    /// Concurrency limit of one tenant.
     fn most(&self, plan: &Plan) -> usize {
         match self.lines.len() {
             0 | 1 => plan.alone,
@@ -95,12 +95,12 @@ impl State {
 }
 
 impl Lines {
-    /// Makes lines in which nobody waits.
+    /// Creates empty queues.
     pub fn new(plan: Plan) -> Arc<Self> {
         Arc::new(Self { plan, state: Mutex::new(State { lines: HashMap::new(), looked: Instant::now() }) })
     }
 
-    /// Does a piece of work when it is its tenant's turn.
+    /// Runs a request when it is its tenant's turn.
     pub async fn work<T>(self: &Arc<Self>, tenant: TenantId, work: impl Future<Output = T>) -> T {
         let turn = self.turn(tenant).await;
         let Some(long) = self.plan.long else { return work.await };
@@ -114,7 +114,7 @@ impl Lines {
         work.await
     }
 
-    /// Waits until there is room for one more of this tenant.
+    /// Waits until one more request of this tenant may run.
     async fn turn(self: &Arc<Self>, tenant: TenantId) -> Turn {
         let waiting = {
             let mut state = self.lock();
@@ -126,14 +126,14 @@ impl Lines {
             waiting
         };
         self.call(tenant);
-        // Who is taken out of a line is given a turn, and nobody is taken out otherwise.
+        // A request leaves the queue only by getting its permit.
         waiting.await.expect("whoever waits in a line gets a turn")
     }
 
-    /// Gives turns to the first of a line, while there is room.
+    /// Hands permits to the first requests of a queue, up to the limits.
     fn call(self: &Arc<Self>, tenant: TenantId) {
         while let Some(next) = self.next(tenant) {
-            // Who went away meanwhile gives it back at once.
+            // A request that was cancelled meanwhile returns its permit at once.
             drop(next.send(Turn { lines: self.clone(), tenant }));
         }
     }
@@ -163,7 +163,7 @@ impl Drop for Turn {
         }
         self.lines.call(self.tenant);
         if self.lines.plan.in_all != usize::MAX {
-            // The first of another line may have waited for one of all.
+            // The first request of another queue may have waited for the total limit.
             let others: Vec<TenantId> = self.lines.lock().lines.keys().copied().collect();
             others.into_iter().for_each(|tenant| self.lines.call(tenant));
         }
@@ -181,7 +181,7 @@ mod tests {
         TenantId::new(1, [number; 10])
     }
 
-    /// So many of a tenant come; returns those that have a turn, and those that wait.
+    /// Enqueues requests of a tenant; returns the permits that were granted and the requests that wait.
     fn come(lines: &Arc<Lines>, tenant: TenantId, many: usize) -> (Vec<Turn>, Vec<impl Future<Output = Turn> + Unpin>) {
         let (mut served, mut waiting) = (Vec::new(), Vec::new());
         for _ in 0..many {
@@ -222,7 +222,7 @@ mod tests {
         let lines = Lines::new(Plan::REQUESTS);
         let (_one, _) = come(&lines, tenant(1), 1);
         let (mut busy, mut waiting) = come(&lines, tenant(2), AT_WORK / 2 + 3);
-        // The first is gone before its turn, the second after it was given one.
+        // The first is dropped before it gets its permit, the second after.
         drop(waiting.remove(0));
         drop(busy.pop());
         drop(waiting.remove(0));

@@ -1,4 +1,4 @@
-//! Numbers for whoever watches the server, in the text format of Prometheus: by tenant, never by what people wrote.
+//! Metrics in the Prometheus text format: labelled by tenant, never by user content.
 
 use crate::app::App;
 use crate::principal::{Principal, Who};
@@ -12,27 +12,27 @@ use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Up to how many seconds a request took, and one more for those that took longer.
+/// Upper bounds of the latency histogram in seconds; one more bucket takes the rest.
 const BOUNDS: [f64; 9] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
 
-/// What happened, by tenant.
+/// Counters by tenant.
 #[derive(Default)]
 pub struct Metrics {
     tenants: Mutex<BTreeMap<TenantId, Counted>>,
 }
 
-/// What happened in a tenant.
+/// Counters of one tenant.
 #[derive(Default, Clone)]
 struct Counted {
-    /// Answers by the first digit of their status.
+    /// Responses by the first digit of their status.
     answers: BTreeMap<u16, u64>,
-    /// Requests by how long they took.
+    /// Latency histogram.
     took: [u64; BOUNDS.len() + 1],
     seconds: f64,
 }
 
 impl Metrics {
-    /// Counts an answer.
+    /// Counts a response.
     pub fn count(&self, tenant: TenantId, status: u16, took: Duration) {
         let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
         let counted = tenants.entry(tenant).or_default();
@@ -49,7 +49,7 @@ impl Metrics {
     }
 }
 
-/// Answers with the numbers: of all tenants to the token, of their own to the others.
+/// Handler of the metrics endpoint: all tenants for the server token, the own tenant for a key.
 pub async fn metrics(State(app): State<App>, Extension(principal): Extension<Principal>) -> Response {
     let only = match principal.who {
         Who::Token => None,
@@ -64,7 +64,7 @@ pub async fn metrics(State(app): State<App>, Extension(principal): Extension<Pri
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }
 
-/// Names what comes; writing to a text cannot fail.
+/// Writes the header of a metric; writing to a string cannot fail.
 fn head(text: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
@@ -103,7 +103,7 @@ fn gauge(
     }
 }
 
-/// How far the stores that are open have come.
+/// Writes the gauges of the open stores.
 fn stores(text: &mut String, app: &App, only: Option<TenantId>) {
     let open: Vec<_> =
         app.tenants.open_stores().into_iter().filter(|(id, _)| only.is_none_or(|only| only == *id)).collect();

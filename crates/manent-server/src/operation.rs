@@ -1,4 +1,5 @@
-//! One operation of the API: its route, its handler and its description stand together, so that none can be forgotten.
+//! API operations: route, handler and OpenAPI description of each are declared together, so that none can be
+//! forgotten.
 
 use crate::app::App;
 use axum::Router;
@@ -11,23 +12,23 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeSet, HashMap};
 
-/// Where the API lives.
+/// Base path of the API.
 pub const BASE: &str = "/api/v1";
 
 type Describe = Box<dyn Fn(&mut Schemas) -> Value + Send + Sync>;
 
-/// What somebody must have to call an operation.
+/// Authorization that an operation requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// Nothing: this is how one gets in.
+    /// None: login and public information.
     Nothing,
-    /// To be in, with whatever key.
+    /// Any valid key, or the server token.
     Entry,
-    /// A key with this scope, or the token.
+    /// A key with this scope, or the server token.
     Scope(KeyScope),
-    /// A key with every scope and no limits, or the token: it concerns the whole tenant.
+    /// A key with every scope and no limits, or the server token: the operation concerns the whole tenant.
     Tenant,
-    /// The token: it concerns all tenants.
+    /// The server token: the operation concerns all tenants.
     Token,
 }
 
@@ -38,7 +39,7 @@ impl From<KeyScope> for Need {
 }
 
 impl Need {
-    /// Returns the word for it in the description.
+    /// Returns its name in the OpenAPI description.
     pub fn word(self) -> &'static str {
         match self {
             Self::Nothing => "public",
@@ -50,27 +51,27 @@ impl Need {
     }
 }
 
-/// An operation: what is called, with what, and what it answers.
+/// An API operation: its request, its handler and its responses.
 pub struct Operation {
     /// The HTTP method.
     pub method: Method,
     /// The path below [`BASE`].
     pub path: &'static str,
-    /// Its name in the description.
+    /// The `operationId`.
     pub id: &'static str,
-    /// What it does, in one sentence.
+    /// Summary, in one sentence.
     pub says: &'static str,
-    /// The library operations that it makes reachable.
+    /// The library operations that it exposes.
     pub library: Vec<&'static str>,
-    /// It is not held to the time that other requests have.
+    /// Whether it is exempt from the request timeout.
     pub long: bool,
-    /// Its answer may be as large as a page; a few of these run at a time.
+    /// Whether its response may be as large as a page; such requests have a concurrency limit.
     pub is_large: bool,
-    /// What its events are, where it answers `Accept: text/event-stream`.
+    /// Description of its events, if it responds to `Accept: text/event-stream`.
     pub events: Option<&'static str>,
-    /// What somebody must have to call it.
+    /// Required authorization.
     pub need: Need,
-    /// What the audit log says when it is called, if anything.
+    /// Name of its audit log entry, if it is audited.
     pub audited: Option<&'static str>,
     group: &'static str,
     query: Option<Describe>,
@@ -80,14 +81,14 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// Begins an operation.
+    /// Creates an operation.
     pub fn new<H, T>(method: Method, path: &'static str, id: &'static str, handler: H) -> Self
     where
         H: Handler<T, App>,
         T: 'static,
     {
         let filter = MethodFilter::try_from(method.clone()).expect("one of the usual methods");
-        // Whoever forgets to say what a change needs gets the most.
+        // Secure default: a write without a declared requirement needs the server token.
         let need = if method == Method::GET { KeyScope::Read.into() } else { Need::Token };
         Self {
             method,
@@ -108,79 +109,79 @@ impl Operation {
         }
     }
 
-    /// Says what it does.
+    /// Sets the summary.
     pub fn says(mut self, says: &'static str) -> Self {
         self.says = says;
         self
     }
 
-    /// Says which operation of the library it makes reachable.
+    /// Adds a library operation that this one exposes.
     pub fn library(mut self, name: &'static str) -> Self {
         self.library.push(name);
         self
     }
 
-    /// Takes these parameters after the question mark.
+    /// Declares the query parameters.
     pub fn query<T: JsonSchema>(mut self) -> Self {
         self.query = Some(Box::new(|schemas| schemas.input::<T>()));
         self
     }
 
-    /// Takes a JSON body.
+    /// Declares a JSON request body.
     pub fn body<T: JsonSchema>(mut self) -> Self {
         self.body = Some(("application/json", Box::new(|schemas| schemas.input::<T>())));
         self
     }
 
-    /// Takes a body of another kind.
+    /// Declares a request body of another media type.
     pub fn body_of(mut self, media_type: &'static str) -> Self {
         self.body = Some((media_type, Box::new(|_| json!({}))));
         self
     }
 
-    /// Answers JSON.
+    /// Declares a JSON response.
     pub fn answers<T: JsonSchema>(mut self, status: u16) -> Self {
         self.answer = (status, Some(("application/json", Box::new(|schemas| schemas.output::<T>()))));
         self
     }
 
-    /// Answers bytes or lines of another kind.
+    /// Declares a response of another media type.
     pub fn answers_with(mut self, media_type: &'static str) -> Self {
         self.answer = (200, Some((media_type, Box::new(|_| json!({})))));
         self
     }
 
-    /// Answers with events as well, and says what they are.
+    /// Declares that it also responds with an event stream, and describes the events.
     pub fn streams(mut self, events: &'static str) -> Self {
         self.events = Some(events);
         self
     }
 
-    /// Says that it may take as long as it takes.
+    /// Exempts it from the request timeout.
     pub fn may_take_long(mut self) -> Self {
         self.long = true;
         self
     }
 
-    /// Says that its answer may be as large as a page.
+    /// Declares that its response may be as large as a page.
     pub fn reads_much(mut self) -> Self {
         self.is_large = true;
         self
     }
 
-    /// Says what somebody must have to call it; to read, where nothing is said of a question.
+    /// Sets the required authorization; the default for a `GET` is the scope `read`.
     pub fn needs(mut self, need: impl Into<Need>) -> Self {
         self.need = need.into();
         self
     }
 
-    /// Has the audit log tell of it.
+    /// Has it recorded in the audit log.
     pub fn audited(mut self, action: &'static str) -> Self {
         self.audited = Some(action);
         self
     }
 
-    /// Says whether it changes something.
+    /// Returns whether it is a write.
     pub fn writes(&self) -> bool {
         self.method != Method::GET
     }
@@ -225,29 +226,29 @@ impl Operation {
     }
 }
 
-/// What is to be known of a route before its handler runs.
+/// Properties of a route that are needed before its handler runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
-    /// The name of the operation.
+    /// The `operationId`.
     pub id: &'static str,
-    /// What somebody must have to call it.
+    /// Required authorization.
     pub need: Need,
-    /// What the audit log says.
+    /// Name of its audit log entry.
     pub audited: Option<&'static str>,
-    /// It may take as long as it takes.
+    /// Whether it is exempt from the request timeout.
     pub long: bool,
-    /// Its body is JSON, or it has none.
+    /// Whether its body is JSON or absent.
     pub takes_json: bool,
-    /// Its answer may be as large as a page.
+    /// Whether its response may be as large as a page.
     pub is_large: bool,
 }
 
-/// What each route needs, by method and path.
+/// Rules by method and path.
 #[derive(Debug, Default)]
 pub struct Rules(HashMap<(Method, String), Rule>);
 
 impl Rules {
-    /// Reads them off the operations.
+    /// Derives the rules from the operations.
     pub fn of(operations: &[Operation]) -> Self {
         let rule = |operation: &Operation| {
             let Operation { id, need, audited, long, is_large, .. } = *operation;
@@ -258,32 +259,32 @@ impl Rules {
         Self(operations.iter().map(rule).collect())
     }
 
-    /// Adds a route that is no operation.
+    /// Adds a route that is not an operation.
     pub fn and(mut self, path: &str, rule: Rule) -> Self {
         self.0.insert((Method::GET, path.to_owned()), rule);
         self
     }
 
-    /// Returns what a route needs; none if there is no such route.
+    /// Returns the rule of a route; `None` if there is no such route.
     pub fn get(&self, method: &Method, path: &str) -> Option<Rule> {
         let method = if *method == Method::HEAD { Method::GET } else { method.clone() };
         self.0.get(&(method, path.to_owned())).copied()
     }
 }
 
-/// Operations about one noun.
+/// Sets the tag of a group of operations.
 pub fn group(name: &'static str, operations: Vec<Operation>) -> Vec<Operation> {
     operations.into_iter().map(|operation| Operation { group: name, ..operation }).collect()
 }
 
-/// Returns the routes of all operations, below [`BASE`].
+/// Builds the router of all operations, below [`BASE`].
 pub fn routes(operations: Vec<Operation>) -> Router<App> {
     let routes =
         operations.into_iter().fold(Router::new(), |router, operation| router.route(operation.path, operation.handler));
     Router::new().nest(BASE, routes)
 }
 
-/// Returns the OpenAPI description of all operations.
+/// Builds the OpenAPI description of all operations.
 pub fn description(operations: &[Operation]) -> Value {
     let mut schemas = Schemas::new();
     let mut paths = Map::new();
@@ -349,7 +350,7 @@ pub fn description(operations: &[Operation]) -> Value {
     })
 }
 
-/// Says what an answer of a kind is.
+/// Describes a response by its media type.
 fn described_answer(media_type: &str) -> &'static str {
     match media_type {
         "application/x-ndjson" => "JSON lines: one value a line, `{\"type\", \"conversation\", \"value\"}`.",
@@ -358,7 +359,7 @@ fn described_answer(media_type: &str) -> &'static str {
     }
 }
 
-/// Returns the names between braces in a path.
+/// Returns the names of the path parameters.
 pub fn names_in(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
 }
@@ -379,7 +380,7 @@ fn path_parameter(schemas: &mut Schemas, name: &str) -> Value {
     json!({ "name": name, "in": "path", "required": true, "schema": schema })
 }
 
-/// The schemas of what is read and of what is answered; both end up in one list.
+/// JSON schemas of requests and responses, gathered into one list.
 struct Schemas {
     input: SchemaGenerator,
     output: SchemaGenerator,
@@ -407,7 +408,7 @@ impl Schemas {
         self.output.subschema_for::<T>().into()
     }
 
-    /// Turns the members of a type into parameters.
+    /// Converts the fields of a type into query parameters.
     fn query_parameters(&mut self, describe: &Describe) -> Vec<Value> {
         let reference = describe(self);
         let name = reference["$ref"].as_str().and_then(|path| path.rsplit('/').next()).map(str::to_owned);
@@ -428,7 +429,7 @@ impl Schemas {
             .collect()
     }
 
-    /// Returns the schemas, and the names that are read in another form than they are answered.
+    /// Returns the schemas, and the names whose request form differs from their response form.
     fn components(mut self) -> (Map<String, Value>, BTreeSet<String>) {
         let mut all = self.output.take_definitions(true);
         let read = self.input.take_definitions(true);
@@ -437,7 +438,7 @@ impl Schemas {
             .filter(|(name, schema)| all.get(*name).is_some_and(|known| known != *schema))
             .map(|(name, _)| name.clone())
             .collect();
-        // What holds such a thing is itself read in another form.
+        // A type that contains such a type differs itself.
         loop {
             let holds = |schema: &Value| references(schema).iter().any(|name| apart.contains(name));
             let more: Vec<String> = read
@@ -460,7 +461,7 @@ impl Schemas {
 
 const SCHEMAS: &str = "#/components/schemas/";
 
-/// The name of a schema for what is read, where that is another form than what is answered.
+/// The schema name of a request type, where it differs from the response type.
 fn as_read(name: &str, apart: &BTreeSet<String>) -> String {
     match apart.contains(name) {
         true => format!("{name}Input"),
@@ -482,7 +483,7 @@ fn references(schema: &Value) -> Vec<String> {
     }
 }
 
-/// Points references at the forms that are read.
+/// Rewrites references to the request forms.
 fn rename(schema: &mut Value, apart: &BTreeSet<String>) {
     match schema {
         Value::Object(members) => {

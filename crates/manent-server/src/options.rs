@@ -1,4 +1,4 @@
-//! How a server is run. The defaults need no configuration.
+//! Server options. The defaults need no configuration.
 
 use crate::rates::Rate;
 use manent::BackupPlan;
@@ -6,47 +6,47 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How a server is run.
+/// Server options.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
-    /// Where it listens.
+    /// Address to listen on.
     pub listen: SocketAddr,
-    /// Host names by which it may be called, beside those of the loopback.
+    /// Allowed `Host` names, in addition to the loopback names.
     pub hosts: Vec<String>,
-    /// The folder of the token and the sessions.
+    /// Folder of the token and the sessions.
     pub home: PathBuf,
-    /// Scheduled backups; none if they are switched off.
+    /// Scheduled backups; `None` if they are disabled.
     pub backups: Option<BackupPlan>,
-    /// How much is too much.
+    /// Limits on sizes, times and rates.
     pub limits: Limits,
 }
 
-/// How much is too much.
+/// Limits on sizes, times and rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of a JSON body.
+    /// Maximum size of a JSON body.
     pub body_bytes: usize,
-    /// Bytes of a blob.
+    /// Maximum size of a blob.
     pub blob_bytes: usize,
-    /// Bytes of an import.
+    /// Maximum size of an import.
     pub import_bytes: usize,
-    /// Bytes of memory that the bodies of requests and answers may hold together.
+    /// Byte budget of request and response bodies.
     pub held_bytes: usize,
-    /// How long a request may take, streams excepted.
+    /// Request timeout, streams excepted.
     pub request: Duration,
-    /// How long a stream of a message stays open without a chunk.
+    /// Idle timeout of a streaming message: the time without a chunk after which it ends.
     pub stream_idle: Duration,
-    /// Live tails at a time.
+    /// Maximum number of concurrent live tails.
     pub tails: usize,
-    /// Imports and exports at a time.
+    /// Maximum number of concurrent imports and exports.
     pub transfers: usize,
-    /// Requests at a time.
+    /// Maximum number of concurrent requests.
     pub requests: usize,
-    /// How often a key may ask, where the key does not say.
+    /// Default rate limit of a key.
     pub key: Rate,
-    /// How often an address may ask with keys.
+    /// Rate limit of an address for requests with keys.
     pub address: Rate,
-    /// How often an address may be refused.
+    /// Rate limit of an address for refused requests.
     pub refusals: Rate,
 }
 

@@ -1,4 +1,4 @@
-//! The page, as it was built and compressed before this program was.
+//! Static assets of the web page, embedded at build time and compressed.
 
 use crate::operation::BASE;
 use crate::problem::Problem;
@@ -6,7 +6,7 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-/// A file of the page.
+/// An embedded asset.
 struct Asset {
     path: &'static str,
     media_type: &'static str,
@@ -19,7 +19,7 @@ include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
 const WITHOUT_PAGE: &str = "This program was built without its page. Build it with `make serve`.\n";
 
-/// Answers with a file of the page. Routes of the page itself are all answered by its index.
+/// Serves an asset. All client-side routes serve the index.
 pub async fn page(request: Request) -> Response {
     let path = request.uri().path();
     if path.starts_with(BASE) || path.starts_with("/api/") {
@@ -38,7 +38,7 @@ pub async fn page(request: Request) -> Response {
     }
 }
 
-/// Answers a method that a route does not know.
+/// Responds 405 to a method that the route does not have.
 pub async fn wrong_method() -> Response {
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method", "this route does not know that method").into_response()
 }
@@ -51,7 +51,7 @@ fn send(asset: &Asset, headers: &HeaderMap) -> Response {
         (_, Some(bytes)) if accepts("gzip") => (bytes, Some("gzip")),
         _ => (asset.plain, None),
     };
-    // Built files carry a digest in their names; the index names them, so it is asked for anew.
+    // Asset names contain a digest and can be cached forever; the index refers to them, so it must be revalidated.
     let caching = match asset.path.starts_with("assets/") {
         true => "public, max-age=31536000, immutable",
         false => "no-cache",

@@ -1,4 +1,4 @@
-//! Between bodies, which are read and written without waiting, and the library's readers and writers, which wait.
+//! Bridge between async bodies and the blocking readers and writers of the library.
 
 use crate::problem::{Answer, Problem};
 use axum::body::Body;
@@ -13,14 +13,14 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// How much waits between the two sides.
+/// Capacity of the channel between the two sides, in chunks.
 const PIECES: usize = 8;
 const PIECE: usize = 1 << 16;
 
-/// A side that does nothing for so long has left, and keeps the other no longer.
+/// Stall timeout: a side that makes no progress for this long is treated as disconnected.
 const STANDSTILL: Duration = Duration::from_secs(60);
 
-/// Waits on a thread that may wait, but not for ever. A thread of its own is not needed for the other side.
+/// Blocks the current thread on a future, with the stall timeout. The other side needs no thread of its own.
 fn wait<T>(work: impl Future<Output = T>) -> io::Result<T> {
     struct Unpark(Thread);
     impl Wake for Unpark {
@@ -29,7 +29,8 @@ fn wait<T>(work: impl Future<Output = T>) -> io::Result<T> {
         }
     }
     let (waker, started) = (Waker::from(Arc::new(Unpark(thread::current()))), Instant::now());
-    // It may be polled inside a task that is long at work; waiting here is not what the runtime would hold against it.
+    // The caller may be inside a task that has used up its cooperative budget; without `unconstrained` it would never
+    // be ready.
     let mut work = pin!(tokio::task::unconstrained(work));
     loop {
         if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
@@ -43,25 +44,25 @@ fn wait<T>(work: impl Future<Output = T>) -> io::Result<T> {
     }
 }
 
-/// A writer whose bytes come out of a stream.
+/// Blocking writer whose bytes become a stream.
 pub struct Out {
     sender: Sender<io::Result<Bytes>>,
     buffer: Vec<u8>,
 }
 
-/// Cuts a stream so that its reader notices.
+/// Aborts a stream so that its reader sees an error.
 pub struct Breaker(Sender<io::Result<Bytes>>);
 
 impl Breaker {
-    /// Cuts it.
+    /// Aborts the stream.
     pub fn send(self) {
-        // Nobody reads any more: then nobody is misled either.
+        // If the reader is gone, no abort is needed.
         let _ = wait(self.0.send(Err(io::Error::other("cut"))));
     }
 }
 
 impl Out {
-    /// Returns what cuts the stream later.
+    /// Returns a handle that can abort the stream later.
     pub fn breaker(&self) -> Breaker {
         Breaker(self.sender.clone())
     }
@@ -87,12 +88,12 @@ impl Write for Out {
 
 impl Drop for Out {
     fn drop(&mut self) {
-        // A reader that left is no error of the writer.
+        // A disconnected reader is not an error of the writer.
         let _ = self.flush();
     }
 }
 
-/// Returns a writer for a thread that may wait, and the stream of what it writes.
+/// Creates a writer for a blocking thread, and the stream of its output.
 pub fn out() -> (Out, impl Stream<Item = io::Result<Bytes>>) {
     let (sender, receiver) = channel(PIECES);
     let pieces = stream::unfold(receiver, |mut receiver: Receiver<io::Result<Bytes>>| async move {
@@ -101,7 +102,7 @@ pub fn out() -> (Out, impl Stream<Item = io::Result<Bytes>>) {
     (Out { sender, buffer: Vec::with_capacity(PIECE) }, pieces)
 }
 
-/// A reader of what a body brings.
+/// Blocking reader of a body.
 pub struct In {
     receiver: Receiver<io::Result<Bytes>>,
     piece: Bytes,
@@ -121,7 +122,7 @@ impl Read for In {
     }
 }
 
-/// Returns the work of feeding a body to a thread that may wait, and the reader for that thread.
+/// Returns a future that feeds a body to a blocking thread, and the reader for that thread.
 pub fn into(body: Body, limit: usize) -> (impl Future<Output = Answer<()>>, In) {
     let (sender, receiver) = channel(PIECES);
     let feed = async move {
@@ -148,7 +149,7 @@ pub fn into(body: Body, limit: usize) -> (impl Future<Output = Answer<()>>, In) 
                 return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", why));
             }
             if !pass(&sender, Ok(piece)).await {
-                // The reader has stopped and says why.
+                // The reader has stopped and reports the reason itself.
                 return Ok(());
             }
         }

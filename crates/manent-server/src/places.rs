@@ -1,32 +1,32 @@
-//! Places for those who are served at a time; no tenant gets so many that nothing is left for others.
+//! Concurrency limiter with a maximum share per tenant.
 
 use manent::model::TenantId;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Places, and who holds them.
+/// The limiter: its permits and their holders.
 pub struct Places {
     all: usize,
     held: Mutex<HashMap<Option<TenantId>, usize>>,
 }
 
-/// A place; it is free again when this is dropped.
+/// A permit, released on drop.
 pub struct Place {
     places: Arc<Places>,
     tenant: Option<TenantId>,
 }
 
-/// How many places one tenant may hold.
+/// The share of the permits that one tenant may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Share {
-    /// All of them: there is nobody else.
+    /// All of them: there is no other tenant.
     All,
     /// Half of them.
     Half,
 }
 
 impl Share {
-    /// Returns how many of all that is.
+    /// Returns the share as a number.
     pub fn of(self, all: usize) -> usize {
         match self {
             Self::All => all,
@@ -36,12 +36,12 @@ impl Share {
 }
 
 impl Places {
-    /// Makes so many.
+    /// Creates a limiter.
     pub fn new(all: usize) -> Arc<Self> {
         Arc::new(Self { all, held: Mutex::default() })
     }
 
-    /// Takes a place; none if all are held, or this tenant holds its share.
+    /// Acquires a permit; `None` if all are held, or this tenant holds its share.
     pub fn take(self: &Arc<Self>, tenant: Option<TenantId>, share: Share) -> Option<Place> {
         let mut held = self.lock();
         let most = share.of(self.all);
@@ -54,7 +54,7 @@ impl Places {
         Some(Place { places: self.clone(), tenant })
     }
 
-    /// Returns how many places each holds.
+    /// Returns the number of held permits by tenant.
     pub fn held(&self) -> Vec<(Option<TenantId>, usize)> {
         self.lock().iter().map(|(tenant, count)| (*tenant, *count)).collect()
     }

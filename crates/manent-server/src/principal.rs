@@ -1,4 +1,4 @@
-//! Who sent a request, and what it may reach.
+//! The authenticated caller of a request, and its access scope.
 
 use crate::operation::Need;
 use crate::problem::{Answer, Problem};
@@ -11,17 +11,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What somebody showed.
+/// The credential of a caller.
 #[derive(Clone)]
 pub enum Who {
-    /// The token of the server.
+    /// The server token.
     Token,
-    /// A key.
+    /// An API key.
     Key(Pass),
 }
 
 impl Who {
-    /// Says it to the audit log.
+    /// Returns the actor for the audit log.
     pub fn by(&self, address: Option<IpAddr>) -> By {
         let (actor, user) = match self {
             Self::Token => (AuditActor::Token, None),
@@ -30,7 +30,7 @@ impl Who {
         By { actor, user, address: address.map(|address| address.to_string()) }
     }
 
-    /// Whose store it opens.
+    /// Returns the tenant it gives access to.
     pub fn tenant(&self) -> TenantId {
         match self {
             Self::Token => DEFAULT_TENANT,
@@ -38,7 +38,7 @@ impl Who {
         }
     }
 
-    /// Says whether it may do what an operation needs.
+    /// Checks whether it is authorized for an operation.
     pub fn may(&self, need: Need) -> Answer<()> {
         let refused = |why: String| Err(Problem::new(StatusCode::FORBIDDEN, "forbidden", why));
         match (need, self) {
@@ -46,25 +46,27 @@ impl Who {
             (Need::Scope(scope), Self::Key(pass)) if pass.key.scopes.holds(scope) => Ok(()),
             (Need::Tenant, Self::Key(_)) if self.is_admin() => Ok(()),
             (Need::Tenant, Self::Key(_)) => {
-                refused("this needs a key with the scope admin and without limits".to_owned())
+                refused("insufficient permissions: an unlimited key with scope admin is required".to_owned())
             }
-            (Need::Scope(scope), Self::Key(_)) => refused(format!("this needs a key with the scope {}", scope.word())),
-            (Need::Token, Self::Key(_)) => refused("this needs the token of the server".to_owned()),
+            (Need::Scope(scope), Self::Key(_)) => {
+                refused(format!("insufficient permissions: scope {} is required", scope.word()))
+            }
+            (Need::Token, Self::Key(_)) => refused("insufficient permissions: the server token is required".to_owned()),
         }
     }
 
-    /// Refuses what takes everything to a key that reaches a part.
+    /// Refuses operations on the whole tenant to a key with limits.
     pub fn reaches_everything(&self) -> Answer<()> {
         match self {
             Self::Key(pass) if pass.key.realm().is_limited() => {
-                let why = "this needs a key without limits";
+                let why = "insufficient permissions: a key without limits is required";
                 Err(Problem::new(StatusCode::FORBIDDEN, "forbidden", why))
             }
             Self::Token | Self::Key(_) => Ok(()),
         }
     }
 
-    /// Says whether it may look at what belongs to people without being one of them.
+    /// Returns whether it may read the data of users without acting for one of them.
     pub fn is_admin(&self) -> bool {
         match self {
             Self::Token => true,
@@ -72,7 +74,7 @@ impl Who {
         }
     }
 
-    /// Waits until it lets nobody in any more.
+    /// Waits until the credential is revoked or expires.
     pub async fn ended(self) {
         let Self::Key(pass) = self else { return std::future::pending().await };
         let expires = pass.key.expires_at;
@@ -95,23 +97,23 @@ fn until(end: Micros) -> Duration {
     Duration::from_micros(u64::try_from(left.max(0)).unwrap_or(u64::MAX))
 }
 
-/// Who sent a request, and the part of the store that is theirs.
+/// The authenticated caller of a request, with its access scope.
 #[derive(Clone)]
 pub struct Principal {
-    /// What they showed.
+    /// Its credential.
     pub who: Who,
-    /// Whose store it is.
+    /// Its tenant.
     pub tenant: TenantId,
-    /// The store, as far as they reach.
+    /// The store, limited to its access scope.
     pub database: Database,
-    /// How the audit log names them.
+    /// Its actor in the audit log.
     pub by: By,
-    /// The session of the page that they came with.
+    /// Its browser session.
     pub session: Option<Arc<str>>,
 }
 
 impl Principal {
-    /// Returns a path of the server as they may see it: where files lie is for whoever has the token.
+    /// Returns a path on the server as the caller may see it: only the server token sees the folder.
     pub fn shown_path(&self, path: &str) -> String {
         let name = || Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
         match self.who {
@@ -120,7 +122,7 @@ impl Principal {
         }
     }
 
-    /// Returns the user that they act for.
+    /// Returns the user that the caller acts for.
     pub fn user(&self) -> Option<&str> {
         self.by.user.as_deref()
     }

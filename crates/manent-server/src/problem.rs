@@ -1,4 +1,4 @@
-//! What went wrong, as RFC 9457 problem JSON with a code that programs may match on.
+//! Error responses as RFC 9457 problem JSON, with a stable code for programs.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -9,30 +9,30 @@ use serde::{Deserialize, Serialize};
 /// The result of a handler.
 pub type Answer<T> = Result<T, Problem>;
 
-/// A problem as it is sent.
+/// An error response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
-    /// Names the kind of problem; `about:blank` followed by the code would say no more than the code.
+    /// The problem type: a URN that ends with the code.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The kind of problem, for people.
+    /// The problem type, for people.
     pub title: String,
     /// The HTTP status.
     pub status: u16,
-    /// What went wrong this time.
+    /// Description of this occurrence.
     pub detail: String,
     /// A stable code for programs.
     pub code: String,
-    /// Where in a query it went wrong, in characters from 0.
+    /// Character offset in the search query at which the problem occurred, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<usize>,
-    /// In how many seconds it is worth another try.
+    /// Seconds until a retry is worthwhile (`Retry-After`).
     #[serde(skip)]
     pub(crate) wait: u16,
 }
 
 impl Problem {
-    /// Says what went wrong.
+    /// Creates a problem.
     pub fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
         Self {
             kind: format!("urn:manent:problem:{code}"),
@@ -45,18 +45,18 @@ impl Problem {
         }
     }
 
-    /// The request makes no sense.
+    /// Invalid request (400).
     pub fn invalid(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid", detail)
     }
 
-    /// A defect of the server; the log has the details under the request id.
+    /// A defect of the server (500); the log has the details under the request id.
     pub fn internal() -> Self {
         let why = "internal server error; the server log has the details under this request id";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", why)
     }
 
-    /// There is no such thing.
+    /// Missing object (404).
     pub fn not_found(what: &str, id: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", format!("no {what} {id}"))
     }
@@ -76,13 +76,13 @@ impl IntoResponse for Problem {
         if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(self.wait));
         }
-        // The log layer names the code; the detail may quote what was sent, so it stays out of the log.
+        // The log layer records the code; the detail may quote the request, so it is not logged.
         response.extensions_mut().insert(Code(self.code));
         response
     }
 }
 
-/// The code of a problem, for the log.
+/// The code of a problem, for the log layer.
 #[derive(Debug, Clone)]
 pub(crate) struct Code(pub String);
 
@@ -143,7 +143,7 @@ impl From<manent::Error> for Problem {
                 tracing::error!(why, "internal error");
                 Self::internal()
             }
-            // What was sent is of no use; why is in the cause, and names only what was sent.
+            // The input is unusable; the reason is in the source and quotes only the input.
             manent::Error::Unreadable { ref source } => {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.code(), with_causes(source))
             }
@@ -153,7 +153,7 @@ impl From<manent::Error> for Problem {
             manent::Error::File { ref source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
                 StoreError::DiskFull.into()
             }
-            // Where files lie on the server is not for everybody who asks; the log has it.
+            // Server paths are not shown to clients; the log has them.
             manent::Error::File { doing, ref path, ref source } => {
                 tracing::error!(doing, path, %source, "a file failed");
                 let why = format!("{doing} a file of the server failed; its log says which");

@@ -1,25 +1,25 @@
-//! How often somebody may ask: so many a second, with a store of some that were not used.
+//! Keyed token-bucket rate limiter (GCRA).
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So many are remembered before those that have rested are forgotten.
+/// Number of remembered callers above which idle ones are forgotten.
 const REMEMBERED: usize = 10_000;
 
-/// How often somebody may ask.
+/// A rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
-    /// So many a second.
+    /// Sustained requests per second.
     pub per_second: u32,
-    /// So many at once.
+    /// Burst size: requests at once.
     pub burst: u32,
 }
 
-/// Who asked how often.
+/// The rate limiter, keyed by caller.
 pub struct Rates<Asker> {
-    /// When each of them will have rested.
+    /// Per caller, the time at which its bucket is full again (GCRA's theoretical arrival time).
     rested: Mutex<HashMap<Asker, Instant>>,
 }
 
@@ -30,7 +30,7 @@ impl<Asker> Default for Rates<Asker> {
 }
 
 impl<Asker: Hash + Eq> Rates<Asker> {
-    /// Counts a request; says how long to wait if it is one too many.
+    /// Counts a request; fails with the time to wait if it exceeds the rate.
     pub fn count(&self, asker: Asker, rate: Rate, now: Instant) -> Result<(), Duration> {
         let each = Duration::from_secs(1) / rate.per_second.max(1);
         let most = each * rate.burst.max(1);

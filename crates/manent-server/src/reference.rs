@@ -1,12 +1,12 @@
-//! The reference page: the description of the API as a page for people, without scripts.
+//! HTML reference page, rendered from the OpenAPI description, without scripts.
 
 use serde_json::Value;
 use std::fmt::{self, Write};
 
-/// The style of the page; the policy of the server allows no other than a file of its own.
+/// Style sheet of the page; the content security policy allows only files of this origin.
 pub const STYLE: &str = include_str!("reference.css");
 
-/// Writes the page.
+/// Renders the page.
 pub fn page(description: &Value) -> String {
     let mut html = String::new();
     write_page(&mut html, description).expect("a string grows");
@@ -139,7 +139,7 @@ fn write_example(html: &mut String, example: &Value) -> fmt::Result {
     writeln!(html, "<details><summary>Example</summary><pre>{}</pre></details>", escape(&shown))
 }
 
-/// Shows what a schema is, with a link where it has a name.
+/// Renders the type of a schema, with a link if it has a name.
 fn kind(schema: &Value) -> String {
     if let Some(name) = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
         return format!("<a href=\"#schema-{0}\">{0}</a>", escape(name));

@@ -1,32 +1,32 @@
-//! Secrets: made of chance, kept in files that only their owner reads, never printed.
+//! Secrets: random, stored in files that only their owner can read, never printed.
 
 use std::fmt;
 use std::io::Write;
 use std::path::Path;
 
-/// A text that must not appear in a log.
+/// A string that must not appear in a log.
 #[derive(Clone)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Makes one of 256 random bits, with a prefix that says what it is.
+    /// Generates a secret of 256 random bits with the given prefix.
     pub fn random(prefix: &str) -> Self {
         let mut bytes = [0u8; 32];
         getrandom::fill(&mut bytes).expect("the system has random numbers");
         Self(format!("{prefix}{}", manent::model::hex::encode(&bytes)))
     }
 
-    /// Wraps one that somebody gave.
+    /// Wraps an existing secret.
     pub fn given(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// Shows it, to be sent to its owner.
+    /// Returns the plain text, to be sent to its owner.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Returns what may be kept and compared. Comparing digests takes the same time wherever they differ.
+    /// Returns a digest to store and compare. Comparing digests takes constant time.
     pub fn digest(&self) -> blake3::Hash {
         blake3::hash(self.0.as_bytes())
     }
@@ -38,7 +38,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Writes a file that only its owner reads, whole or not at all.
+/// Writes a file with owner-only permissions, atomically.
 pub fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     make_private_folder(folder)?;
@@ -54,7 +54,7 @@ pub fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     std::fs::rename(&partial, path)
 }
 
-/// Makes a folder that only its owner enters, unless it is there.
+/// Creates a folder with owner-only permissions, unless it exists.
 pub fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);

@@ -1,4 +1,4 @@
-//! A server from its start to its end.
+//! Server lifecycle: bind, run, background jobs, shutdown.
 
 use crate::app::App;
 use crate::auth::{self, Auth};
@@ -26,17 +26,17 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-/// How often it is looked whether a backup is due.
+/// Interval of the check for due backups.
 const BACKUP_LOOK: Duration = Duration::from_secs(15 * 60);
 
-/// The shortest time between two rounds that end idle streams.
+/// Minimum interval of the job that ends idle streams.
 const STREAM_ROUND_MIN: Duration = Duration::from_millis(50);
 
-/// Where the numbers for whoever watches the server are.
+/// Path of the metrics endpoint.
 const METRICS: &str = "/metrics";
 
-/// The shortest token that somebody may choose, and how many of its characters differ at least. It opens everything, and one
-/// that people remember is guessed.
+/// Minimum length of a user-chosen token, and of its distinct characters. The token grants full access, and memorable
+/// ones can be guessed.
 const TOKEN_LENGTH: usize = 20;
 const TOKEN_DIFFERENT: usize = 8;
 
@@ -45,33 +45,33 @@ fn is_weak(token: &Secret) -> bool {
     token.reveal().chars().count() < TOKEN_LENGTH || different.len() < TOKEN_DIFFERENT
 }
 
-/// Why a server does not start.
+/// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartProblem {
-    /// The token or the sessions cannot be read or written.
+    /// The token or the sessions could not be read or written.
     #[error("the token in {folder} cannot be used")]
     Token {
         /// The folder.
         folder: String,
-        /// What the system says.
+        /// The I/O error.
         #[source]
         source: io::Error,
     },
-    /// Others could reach it, and nobody said that they may.
+    /// The address is reachable from other machines, and this was not allowed explicitly.
     #[error("listening on {listen} lets other machines in; give them a token of your own with MANENT_TOKEN")]
     Exposed {
-        /// Where it was to listen.
+        /// The address.
         listen: SocketAddr,
     },
-    /// Somebody chose a token that can be guessed.
+    /// The user-chosen token is too easy to guess.
     #[error(
         "MANENT_TOKEN is too easy to guess: take at least {TOKEN_LENGTH} characters, {TOKEN_DIFFERENT} of them different"
     )]
     WeakToken,
-    /// The tenants cannot be read.
+    /// The tenants could not be loaded.
     #[error("the tenants cannot be read")]
     Tenants(#[source] manent::Error),
-    /// The address cannot be had.
+    /// The address could not be bound.
     #[error("cannot listen on {listen}{}", if source.kind() == io::ErrorKind::AddrInUse {
         "; a server may run there already (open its page, or choose another address with --listen)"
     } else {
@@ -80,13 +80,13 @@ pub enum StartProblem {
     Listen {
         /// The address.
         listen: SocketAddr,
-        /// What the system says.
+        /// The I/O error.
         #[source]
         source: io::Error,
     },
 }
 
-/// A server that listens, and answers once it is run.
+/// A server that is bound, and serves requests once it is run.
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
@@ -97,7 +97,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens. `token` is one that somebody chose; without it, the one that was made at the first start counts.
+    /// Binds the address. `token` is a user-chosen token; without it, the one generated at the first start is used.
     pub async fn bind(tenants: Tenants, options: ServeOptions, token: Option<Secret>) -> Result<Self, StartProblem> {
         let listen = options.listen;
         if token.as_ref().is_some_and(is_weak) {
@@ -153,17 +153,17 @@ impl Server {
         Ok(Self { listener, address, token, app, stop, router })
     }
 
-    /// Returns where it listens.
+    /// Returns the bound address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns the link that lets its owner in. The token stands behind the `#`, which browsers do not send.
+    /// Returns the login link. The token is in the fragment, which browsers do not send to servers.
     pub fn login_link(&self) -> String {
         format!("http://{}/#token={}", self.address, self.token.reveal())
     }
 
-    /// Answers until `end` comes, then finishes what was accepted and closes the database.
+    /// Serves requests until `end` resolves, then finishes accepted requests and closes the database.
     pub async fn run(self, end: impl Future<Output = ()>) -> manent::Result<()> {
         let backups = tokio::spawn(keep_backups(self.app.clone()));
         let streams = tokio::spawn(end_idle_streams(self.app.clone()));
@@ -195,7 +195,7 @@ async fn reference_style() -> Response {
     ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], reference::STYLE).into_response()
 }
 
-/// Ready means that the store answers.
+/// Readiness check: succeeds if the store responds.
 async fn ready(State(app): State<App>) -> Response {
     match app.tenants.home().store().conversation_ids(None, 1).await {
         Ok(_) => "ready\n".into_response(),
@@ -203,7 +203,7 @@ async fn ready(State(app): State<App>) -> Response {
     }
 }
 
-/// Ends the streams of open stores whose writers have gone. Stores that are opened later are reached in the next round.
+/// Ends abandoned streams of open stores. Stores that are opened later are covered by the next round.
 async fn end_idle_streams(app: App) {
     let idle = app.limits.stream_idle;
     loop {
@@ -238,12 +238,12 @@ async fn keep_backups(app: App) {
     }
 }
 
-/// Backs up one tenant, if that is due.
+/// Backs up one tenant if a backup is due.
 async fn keep_backup(tenants: &Tenants, tenant: TenantId, plan: &BackupPlan) {
     let folder = tenants.backups_of(tenant).unwrap_or_else(|| plan.folder.clone());
     let plan = BackupPlan { folder, ..plan.clone() };
     let taken = async {
-        // A store is not opened for nothing.
+        // Checked first, so that a store is not opened without need.
         match plan.is_due()? {
             true => tenants.database(tenant).await?.backup_if_due(&plan).await,
             false => Ok(None),

@@ -1,14 +1,14 @@
-//! Schemas of enums in the form that generators of clients understand: variants with names, and words as one list.
+//! Rewrites enum schemas for client generators: named variants, and plain words as one `enum` list.
 
 use serde_json::{Map, Value, json};
 
 const SCHEMAS: &str = "#/components/schemas/";
 
-/// Members whose only value tells a variant from the others.
+/// Fields whose constant value identifies a variant.
 const TAGS: [&str; 3] = ["type", "problem", "kind"];
 
-/// Moves every variant that is an object, and what it wraps, into a schema of its own, named after its enum and its tag:
-/// `Change` with the member `append_messages` becomes `ChangeAppendMessages`.
+/// Moves every object variant, and what it wraps, into a schema of its own, named after its enum and its tag: `Change`
+/// with the field `append_messages` becomes `ChangeAppendMessages`.
 pub fn name_variants(schemas: &mut Map<String, Value>) {
     let owners: Vec<String> = schemas.keys().cloned().collect();
     for owner in owners {
@@ -38,7 +38,7 @@ pub fn name_variants(schemas: &mut Map<String, Value>) {
     }
 }
 
-/// Puts variants that are one word each into one list of words; what each of them says becomes a line of the description.
+/// Merges single-word variants into one `enum` list; their descriptions become lines of its description.
 fn join_words(variants: &mut Vec<Value>) {
     let (mut words, mut lines) = (Vec::new(), Vec::new());
     variants.retain(|variant| {
@@ -53,7 +53,7 @@ fn join_words(variants: &mut Vec<Value>) {
     }
 }
 
-/// Gives the object that the only member of a variant holds a schema of its own as well.
+/// Also gives the object inside a single-field variant a schema of its own.
 fn wrapped(name: &str, variant: &mut Value, schemas: &mut Map<String, Value>) {
     let members = variant["properties"].as_object_mut().into_iter().flatten();
     for (_, member) in members {

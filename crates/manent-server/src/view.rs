@@ -1,4 +1,4 @@
-//! What is sent where the library's own types are not it.
+//! Request and response types that differ from the library's own types.
 
 use crate::problem::{Answer, Problem};
 use manent::model::{Known, Micros, Seen};
@@ -7,42 +7,42 @@ use manent::{Author, Body, Json, MessageDraft, MessageId, MessageStatus, Part, T
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// A message that is to be added. Give `text`, or `parts` for anything else than words.
+/// A message to add. Give `text`, or `parts` for other content.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MessageInput {
-    /// Its id, made by the caller; sending the same one again is a retry.
+    /// Client-generated id; sending the same one again is a retry.
     pub id: Option<MessageId>,
-    /// An open word, kept as given: `user`, `assistant`, `tool`.
+    /// `user`, `assistant`, `tool`, or a custom role; stored as given.
     pub role: String,
-    /// What it says, in words.
+    /// Content as plain text.
     pub text: Option<String>,
-    /// What it says, in parts.
+    /// Content as parts.
     pub parts: Option<Body>,
-    /// Who speaks.
+    /// The author.
     pub author: Option<Author>,
-    /// When; now if it is not given.
+    /// Time of the message; defaults to now.
     pub time: Option<Micros>,
-    /// Where it is in its life.
+    /// Status of the message.
     pub status: Option<MessageStatus>,
-    /// Who sees it.
+    /// Visibility.
     pub seen: Option<Seen>,
     /// The number of the turn it belongs to.
     pub turn: Option<u32>,
     /// The model that wrote it.
     pub model: Option<String>,
-    /// Its tokens.
+    /// Token count.
     pub tokens: Option<u32>,
     /// The provider's usage record.
     pub usage: Option<Json>,
-    /// Whatever the caller wants to keep with it.
+    /// Custom metadata.
     pub metadata: Option<Json>,
-    /// The message that it answers in a group.
+    /// The message that it replies to in a group.
     pub reply_to: Option<MessageId>,
 }
 
 impl MessageInput {
-    /// Turns it into what the library takes.
+    /// Converts it to the library's draft type.
     pub fn draft(mut self) -> Answer<MessageDraft> {
         match body(self.text.take(), self.parts.take())? {
             Some(body) => Ok(self.draft_of(body)),
@@ -50,7 +50,7 @@ impl MessageInput {
         }
     }
 
-    /// The same, for a message that is yet to be written.
+    /// Converts it to a draft of a message that will be streamed.
     pub fn draft_of_stream(mut self) -> Answer<MessageDraft> {
         let body = body(self.text.take(), self.parts.take())?;
         Ok(self.draft_of(body.unwrap_or_else(|| Body::of(&[]))))
@@ -77,7 +77,7 @@ impl MessageInput {
     }
 }
 
-/// What a message says, if it says it once.
+/// Returns the content of a message; fails if it is given both as text and as parts.
 pub fn body(text: Option<String>, parts: Option<Body>) -> Answer<Option<Body>> {
     match (text, parts) {
         (Some(_), Some(_)) => Err(Problem::invalid("a message has either text or parts")),
@@ -86,12 +86,12 @@ pub fn body(text: Option<String>, parts: Option<Body>) -> Answer<Option<Body>> {
     }
 }
 
-/// Turns messages into what the library takes.
+/// Converts messages to the library's draft type.
 pub fn drafts(messages: Vec<MessageInput>) -> Answer<Vec<MessageDraft>> {
     messages.into_iter().map(MessageInput::draft).collect()
 }
 
-/// Which way a page reaches.
+/// Reading direction of a page.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Towards {

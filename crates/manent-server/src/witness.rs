@@ -1,4 +1,4 @@
-//! The witness: counts who asks how often, and tells the audit log what it is to know.
+//! Request rate limits per key and address, and entries in the audit log.
 
 use crate::app::App;
 use crate::auth::Refused;
@@ -17,13 +17,13 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The same by the same is told once in this time: a log that nobody can read tells nothing.
+/// Interval in which an identical audit entry is not repeated: a log that is too long to read has no use.
 const ONCE_IN: Duration = Duration::from_secs(60 * 60);
 
-/// So much is remembered of what was told; beyond that it is told again.
+/// Maximum number of remembered entries; above it, entries may be repeated.
 const TOLD_MAX: usize = 10_000;
 
-/// Counts and tells.
+/// Rate limiters and the writer of the audit log.
 #[derive(Default)]
 pub struct Witness {
     keys: Rates<KeyId>,
@@ -32,7 +32,7 @@ pub struct Witness {
     told: Mutex<HashMap<String, Instant>>,
 }
 
-/// What the log says of a request.
+/// The audited details of a request.
 #[derive(Serialize)]
 struct Asked {
     operation: &'static str,
@@ -45,11 +45,11 @@ struct Asked {
 }
 
 impl Asked {
-    /// Takes ids out of a path and its query; everything else in them may be what people wrote.
+    /// Extracts ids from a path and its query; everything else in them may be user content.
     fn of(rule: Rule, path: &str) -> Self {
         let path = decoded(path);
         let parts = || path.split(['/', '?', '&', '=', ',']);
-        // Another tenant is named only by whoever looks after all of them.
+        // Only callers that administer all tenants refer to another tenant.
         let tenant = parts().filter(|_| rule.need == Need::Token).find_map(|part| part.parse().ok());
         let conversation = parts().find_map(|part| part.parse().ok());
         let message = parts().find_map(|part| part.parse().ok());
@@ -57,7 +57,7 @@ impl Asked {
     }
 }
 
-/// Reads what is written as `%63`: an id may be written so, and is the same id.
+/// Percent-decodes a text: an id may be encoded, and is the same id.
 fn decoded(path: &str) -> String {
     let (mut rest, mut text) = (path.as_bytes(), Vec::with_capacity(path.len()));
     while let Some((byte, after)) = rest.split_first() {
@@ -77,7 +77,8 @@ fn decoded(path: &str) -> String {
 }
 
 impl Witness {
-    /// Counts a request of somebody who is in. The token is not counted: whoever has it may stop the server as well.
+    /// Counts a request of an authenticated caller. The server token has no limit: its owner could also stop the
+    /// server.
     pub fn count(&self, limits: &Limits, who: &Who, address: Option<IpAddr>) -> Answer<()> {
         let Who::Key(pass) = who else { return Ok(()) };
         let now = Instant::now();
@@ -92,10 +93,10 @@ impl Witness {
         }
     }
 
-    /// Counts that somebody was not let in, and tells it. What cannot be told now keeps nobody out longer.
+    /// Counts and audits a refused request. If the audit log cannot be written, the request is still refused.
     pub async fn refuse(&self, app: &App, refused: Refused, address: Option<IpAddr>) -> Problem {
         let (action, key) = match refused {
-            // Somebody who shows nothing guesses nothing: a page before its owner signs in.
+            // A request without credentials is not a guess: a page before its owner logs in.
             Refused::Nothing => return refused.into(),
             Refused::Unknown => ("key.unknown", None),
             Refused::Key(_, key) => ("key.refused", key),
@@ -115,7 +116,7 @@ impl Witness {
             return refused.into();
         }
         let actor = key.map_or(AuditActor::Stranger, AuditActor::Key);
-        // Whoever looks after the tenant sees it, and what it tells of a user goes with them.
+        // The tenant's administrators can see the entry, and entries about a user are erased with the user.
         let (tenant, user) = key.and_then(|key| app.tenants.holder(key)).unzip();
         let by = By { actor, user: user.flatten(), address: address.map(|address| address.to_string()) };
         match app.tenants.audit(AuditDraft::new(action, tenant, by)).await {
@@ -125,7 +126,7 @@ impl Witness {
         refused.into()
     }
 
-    /// Tells what the log is to know of a request before it is done. What cannot be told is not done.
+    /// Audits a request before it is handled. A request that cannot be audited is refused.
     pub async fn tell(&self, tenants: &Tenants, principal: &Principal, rule: Rule, path: &str) -> Answer<()> {
         let by = || principal.by.clone();
         if let Who::Key(pass) = &principal.who {
@@ -135,7 +136,7 @@ impl Witness {
         let asked = Asked::of(rule, path);
         match rule.audited {
             Some(action) => {
-                // Whoever looks after a tenant sees what was done with it.
+                // Recorded in the tenant concerned, so that its administrators can see it.
                 let about = asked.tenant.unwrap_or(principal.tenant);
                 Ok(tenants.audit(AuditDraft::new(action, Some(about), by()).detail(&asked)).await?)
             }
@@ -149,7 +150,7 @@ impl Witness {
         }
     }
 
-    /// Tells something, unless it was told lately.
+    /// Writes an audit entry, unless the same one was written recently.
     async fn tell_once(&self, tenants: &Tenants, what: String, line: impl FnOnce() -> AuditDraft) -> Answer<()> {
         if self.is_news(&what) {
             tenants.audit(line()).await?;
@@ -163,7 +164,7 @@ impl Witness {
         told.get(what).is_none_or(|at| at.elapsed() >= ONCE_IN)
     }
 
-    /// Remembers that something is in the log, and not before it is.
+    /// Marks an entry as written; only called once it is in the log.
     fn is_told(&self, what: String) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.len() >= TOLD_MAX {
@@ -176,13 +177,13 @@ impl Witness {
     }
 }
 
-/// Says whether somebody looks at what may be somebody else's.
+/// Returns whether an administrator reads data that may belong to a user.
 fn is_read_by_admin(tenants: &Tenants, principal: &Principal, rule: Rule) -> bool {
     let reads = rule.need == Need::Scope(KeyScope::Read);
     reads && principal.who.is_admin() && tenants.has_users(principal.tenant)
 }
 
-/// Whoever has one address of IPv6 has all that begin like it.
+/// Returns the network of an address: an IPv6 client controls a whole /64.
 fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V6(address) => match address.to_ipv4_mapped() {

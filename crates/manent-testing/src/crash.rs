@@ -1,4 +1,4 @@
-//! What a disk may hold after the power was cut.
+//! Crash simulator: the possible disk contents after a power cut.
 
 use std::fs;
 use std::io;
@@ -48,7 +48,7 @@ pub(crate) fn lay_out(log: &Log, crash_point: usize, rng: &mut Rng, into: &Path)
     Ok(state)
 }
 
-/// Chooses one of the files a name may stand for. Half of the time it is the newest.
+/// Chooses one of the files a name may refer to. Half of the time it is the newest.
 fn choose(candidates: &[Option<usize>], rng: &mut Rng) -> Option<usize> {
     let (newest, older) = candidates.split_last()?;
     if older.is_empty() || rng.bool() { *newest } else { older[rng.usize(..older.len())] }

@@ -1,4 +1,4 @@
-//! A disk so small that it is soon full.
+//! A small file system that fills up quickly, for disk-full tests.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,7 +17,7 @@ impl SmallDisk {
         mounted.is_ok_and(|output| output.status.success()).then_some(SmallDisk(folder))
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         self.0.path()
     }

@@ -1,4 +1,4 @@
-//! The file system that fails.
+//! Fault-injecting SQLite VFS.
 
 use std::os::raw::c_int;
 use std::path::Path;

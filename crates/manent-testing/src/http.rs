@@ -1,4 +1,4 @@
-//! A plain HTTP client: one connection, one request after another, and the lines of an event stream.
+//! Minimal HTTP client: one connection, sequential requests, and the lines of an event stream.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -52,7 +52,7 @@ impl Client {
         Ok(Self { sender, address, headers })
     }
 
-    /// Connects again, for whoever left in the middle of an answer.
+    /// Reconnects, after a response was abandoned halfway.
     pub async fn again(&mut self) -> io::Result<()> {
         let headers = std::mem::take(&mut self.headers);
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();

@@ -1,4 +1,4 @@
-//! One file's content through time, whatever its name is.
+//! History of one file's content, independent of its name.
 
 /// A change of a file's content.
 pub(crate) enum Edit {

@@ -1,17 +1,17 @@
-//! Storage for tests: it behaves like the disk, and then like a disk on a bad day.
+//! Test tools for storage: fault injection and crash simulation below SQLite, test servers and clients.
 //!
-//! The tools are SQLite file systems (VFS) that sit on the default one. A test installs one, opens its database
-//! with that file system's name, works as usual, and then asks what would have happened:
+//! The storage tools are SQLite file systems (VFS) layered on the default one. A test installs one, opens its database
+//! with that file system's name, works as usual, and then examines the possible outcomes:
 //!
-//! - [`Recording`] remembers every change in order and lays out what the disk could hold after a power cut.
+//! - [`Recording`] records every change in order and computes what the disk could hold after a power cut.
 //! - [`Faults`] makes the Nth write, sync or truncate fail.
 //!
-//! They see the database, its WAL and its rollback journals. Temporary files and the shared memory of the WAL go
-//! straight to the default file system: neither outlives a crash.
+//! They handle the database, its WAL and its rollback journals. Temporary files and the shared memory of the WAL are
+//! passed to the default file system: neither survives a crash.
 //!
-//! [`http`] talks to a server as a program on the other side would; [`terminal`] watches a program as a person would;
-//! [`postgres`] is a server to store in, [`scratch`] an empty database on one, [`patroni`] three of them, [`proxy`] a bad wire to one; [`SmallDisk`] is a disk
-//! that is soon full; [`foreign`] knows where other programs' files lie.
+//! [`http`] is a client for servers; [`terminal`] is a pseudo terminal; [`postgres`] is a PostgreSQL server,
+//! [`scratch`] an empty database on one, [`patroni`] a cluster of three, [`proxy`] a faulty connection to one;
+//! [`SmallDisk`] is a file system that fills up quickly; [`foreign`] finds files of other programs.
 #![cfg(unix)]
 
 mod crash;

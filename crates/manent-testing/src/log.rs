@@ -1,4 +1,4 @@
-//! Everything that happened to the durable files, in one order.
+//! Log of all operations on durable files, in one order.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(crate) struct Log {
     new_journals: HashMap<usize, PathBuf>,
 }
 
-/// From some moment on, a name stands for a file or, when it was deleted, for nothing.
+/// From some operation on, a name refers to a file or, when it was deleted, to nothing.
 struct Binding {
     stamp: usize,
     inode: Option<usize>,
@@ -41,7 +41,7 @@ impl Log {
         self.length
     }
 
-    /// Returns the file `path` stands for.
+    /// Returns the file that `path` refers to.
     pub(crate) fn find(&self, path: &Path) -> Option<usize> {
         self.names.get(path)?.last()?.inode
     }
@@ -112,7 +112,7 @@ impl Log {
         }
     }
 
-    /// Returns the files each name may stand for if the power is cut at `crash_point`, the newest last.
+    /// Returns the files each name may refer to if the power is cut at `crash_point`, the newest last.
     ///
     /// The list begins with the newest one that is certain; `None` means that there is no such file.
     pub(crate) fn names_at_crash(&self, crash_point: usize) -> impl Iterator<Item = (&Path, Vec<Option<usize>>)> {

@@ -1,4 +1,4 @@
-//! What a machine cannot run.
+//! Tests skipped because the machine cannot run them.
 
 use std::io::Write;
 

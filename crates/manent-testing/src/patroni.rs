@@ -1,7 +1,7 @@
-//! Three PostgreSQL servers under Patroni on loopback, one of which leads; they are gone with the value.
+//! A PostgreSQL cluster of three servers under Patroni on loopback; stopped and removed on drop.
 //!
-//! A commit is acknowledged when one of those who follow has it as well (strict synchronous mode), and only such a one
-//! may lead next.
+//! A commit is acknowledged when a replica has it as well (strict synchronous mode), and only such a replica may
+//! become the leader.
 
 use crate::postgres::{self, Owner, USER};
 use rustix::process::Signal;
@@ -18,7 +18,7 @@ pub const NODES: usize = 3;
 /// How long a cluster may take to become whole.
 const WHOLE: Duration = Duration::from_secs(120);
 
-/// A cluster that nobody else uses.
+/// An exclusive cluster.
 pub struct Cluster {
     folder: PathBuf,
     owner: Option<Owner>,
@@ -108,7 +108,7 @@ impl Cluster {
         std::fs::remove_file(node.data.join("postmaster.pid"))
     }
 
-    /// Starts a server that was killed; it follows whoever leads by then.
+    /// Starts a killed server again; it follows the present leader.
     pub fn start_again(&mut self, node: usize) -> io::Result<()> {
         let log = std::fs::File::create(self.folder.join(format!("node{node}-{}.log", fastrand::u32(..))))?;
         let mut patroni = command("patroni", &self.folder, self.owner);
@@ -117,7 +117,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Stops every process of a server where it is, as when its machine has no time for it.
+    /// Suspends every process of a server, simulating a stalled machine.
     pub fn freeze(&self, node: usize) -> io::Result<()> {
         self.signal(node, Signal::STOP)
     }

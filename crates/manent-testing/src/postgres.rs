@@ -1,4 +1,4 @@
-//! A PostgreSQL of one's own: made in a folder, started on a free port of loopback, gone with the value.
+//! A temporary PostgreSQL server: created in a folder, started on a free port of loopback, removed on drop.
 
 use rustix::process::{Pid, Signal};
 use std::io;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// The user that owns the databases.
 pub(crate) const USER: &str = "postgres";
 
-/// A running server that nobody else uses.
+/// An exclusive running server.
 pub struct Postgres {
     programs: PathBuf,
     folder: PathBuf,
@@ -44,7 +44,7 @@ impl Postgres {
         Ok(postgres)
     }
 
-    /// Returns where it listens.
+    /// Returns its port.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -74,7 +74,7 @@ impl Postgres {
     pub fn kill(&self) -> io::Result<()> {
         let data = self.folder.join("data");
         kill(&data)?;
-        // A process that nobody has waited for keeps its number, and the next server would take it for a living one.
+        // A zombie process keeps its number, and the next server would take it for a running one.
         std::fs::remove_file(data.join("postmaster.pid"))
     }
 

@@ -1,4 +1,4 @@
-//! A wire that fails: it stands between a client and its PostgreSQL, and cuts, holds or slows what passes.
+//! Fault-injecting TCP proxy between a client and PostgreSQL: cuts, holds or delays the data that passes.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -207,7 +207,7 @@ fn replied(wire: &Wire, number: u64, mut server: TcpStream, mut client: TcpStrea
     wire.end(number);
 }
 
-/// What has come of the message that the server is sending: a letter, a length, and so many bytes.
+/// Parser state of the message that the server is sending: type, length, and the bytes received so far.
 #[derive(Default)]
 struct Messages {
     head: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The file system that remembers.
+//! Recording SQLite VFS, for crash simulation.
 
 use std::collections::HashMap;
 use std::fs;

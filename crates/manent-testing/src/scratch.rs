@@ -4,7 +4,7 @@ use crate::not_run;
 use crate::postgres::Postgres;
 use std::io;
 
-/// An empty database that nobody else uses: on the server of the test run, or on one of its own.
+/// An exclusive empty database: on the server of the test run, or on one of its own.
 pub struct Scratch {
     /// Its address.
     pub url: String,

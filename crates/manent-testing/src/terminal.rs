@@ -1,4 +1,4 @@
-//! A terminal for programs that look whether somebody watches.
+//! Pseudo terminal for testing interactive programs.
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -17,7 +17,7 @@ pub fn open(columns: u16, rows: u16) -> io::Result<(File, File)> {
     Ok((File::from(controller), File::from(user)))
 }
 
-/// Makes a terminal larger or smaller, as somebody does who pulls at a window.
+/// Resizes a terminal, like a user who resizes the window.
 pub fn resize(terminal: &File, columns: u16, rows: u16) -> io::Result<()> {
     Ok(tcsetwinsize(terminal, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 })?)
 }

@@ -1,4 +1,4 @@
-//! What is attached to conversations: notes, bookmarks, state, folds.
+//! What is attached to a conversation: notes, bookmarks, state, folds.
 
 use crate::database::Database;
 use crate::error::Result;
@@ -7,35 +7,35 @@ use manent_store::{Attached, AttachedQuery, Change, NewFold};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A fold that is to be added.
+/// A fold to add.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FoldDraft {
-    /// The message after which it holds; paths that fork before do not see it.
+    /// The message after which the fold holds; paths that fork before it do not see the fold.
     pub after: MessageId,
-    /// What it does.
+    /// Kind of the fold.
     pub kind: FoldKind,
-    /// The messages it covers.
+    /// The covered messages.
     pub covers: Vec<Stretch>,
-    /// The summary, if it is one.
+    /// The summary, for folds of that kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// The fold that this one grew from.
+    /// The fold that this one extends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<FoldId>,
-    /// Who or what made it: model, prompt, usage, cost.
+    /// Free-form record of how it was made: model, prompt, usage, cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_by: Option<Json>,
 }
 
 impl FoldDraft {
-    /// Begins a fold of one stretch that holds behind it.
+    /// Creates a fold of one range that holds after the end of the range.
     pub fn new(kind: FoldKind, covers: Stretch) -> Self {
         let after = covers.last;
         Self { after, kind, covers: vec![covers], summary: None, parent: None, made_by: None }
     }
 
-    /// Begins a fold in which a summary stands for a stretch.
+    /// Creates a fold that replaces a range with a summary.
     pub fn summary(covers: Stretch, summary: impl Into<String>) -> Self {
         Self { summary: Some(summary.into()), ..Self::new(FoldKind::Summary, covers) }
     }
@@ -61,19 +61,19 @@ impl Database {
         Ok(self.store.attached(query).await?)
     }
 
-    /// Says something about a message: a rating, a pin, a label.
+    /// Adds a note to a message: a rating, a pin, a label.
     pub async fn add_note(&self, message: MessageId, kind: &str, value: Json) -> Result<NoteId> {
         let id = self.ids.make(NoteId::new);
         self.change(Change::AddNote { id, message, kind: kind.to_owned(), value }).await?;
         Ok(id)
     }
 
-    /// Takes a note back.
+    /// Removes a note.
     pub async fn remove_note(&self, id: NoteId) -> Result<()> {
         self.change(Change::RemoveNote { id }).await.map(drop)
     }
 
-    /// Names the path up to a message, `None` for the empty one; the same name again moves it.
+    /// Bookmarks the path up to a message, `None` for the empty path; setting the same name again moves the bookmark.
     pub async fn set_bookmark(
         &self,
         conversation: ConversationId,
@@ -85,7 +85,7 @@ impl Database {
         self.change(change).await.map(drop)
     }
 
-    /// Forgets a named place.
+    /// Removes a bookmark.
     pub async fn remove_bookmark(&self, conversation: ConversationId, name: &str) -> Result<()> {
         self.change(Change::RemoveBookmark { conversation, name: name.to_owned() }).await.map(drop)
     }
@@ -101,12 +101,12 @@ impl Database {
         self.change(Change::SetState { conversation, name: name.to_owned(), after, value }).await.map(drop)
     }
 
-    /// Returns the value that a name has at a message, `None` for the head; none where it was never set, or was unset.
+    /// Returns a named value at a message, `None` for the head; `None` if it was never set there, or was unset.
     pub async fn state(&self, conversation: ConversationId, name: &str, at: Option<MessageId>) -> Result<Option<Json>> {
         Ok(self.store.state(conversation, name.to_owned(), at).await?)
     }
 
-    /// Folds messages: what stands for them, or what is left out of them, is up to the draft.
+    /// Adds a fold: the model sees its summary, or nothing, in place of the covered messages.
     pub async fn add_fold(&self, conversation: ConversationId, draft: FoldDraft) -> Result<FoldId> {
         let id = self.ids.make(FoldId::new);
         let FoldDraft { after, kind, covers, summary, parent, made_by } = draft;
@@ -115,17 +115,17 @@ impl Database {
         Ok(id)
     }
 
-    /// Hides messages from the model; the reader still sees them. Returns the fold that does it.
+    /// Hides messages from the model; users still see them. Returns the fold that hides them.
     pub async fn hide(&self, conversation: ConversationId, stretch: Stretch) -> Result<FoldId> {
         self.add_fold(conversation, FoldDraft::new(FoldKind::Drop, stretch)).await
     }
 
-    /// Shows the model again what a fold hid or summed up.
+    /// Deactivates a fold, so that the model sees the covered messages again.
     pub async fn unfold(&self, fold: FoldId) -> Result<()> {
         self.change(Change::SetFoldActive { fold, active: false }).await.map(drop)
     }
 
-    /// Puts a fold into force again.
+    /// Reactivates a fold.
     pub async fn refold(&self, fold: FoldId) -> Result<()> {
         self.change(Change::SetFoldActive { fold, active: true }).await.map(drop)
     }

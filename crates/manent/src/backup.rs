@@ -1,4 +1,4 @@
-//! Backups: each one is restored and checked before it counts; old ones go when newer ones stand.
+//! Backups: each one is restored and checked before it counts; old ones are removed by a retention count.
 
 use crate::database::Database;
 use crate::error::{Error, Result};
@@ -15,35 +15,35 @@ use std::time::{Duration, SystemTime};
 
 const PREFIX: &str = "manent-";
 const SUFFIX: &str = ".backup";
-/// What stands before the suffix of a backup that was asked for; the schedule neither counts nor replaces it.
+/// Suffix of on-demand backups in their file names; the schedule neither counts nor replaces them.
 const ON_DEMAND: &str = "-on-demand";
-/// What stands in the name of a backup that is not done, and of what belongs to it.
+/// Infix in the names of unfinished backups and of their auxiliary files.
 const UNFINISHED: &str = ".backup.";
 
-/// When backups are made and how many stay.
+/// Backup schedule and retention.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackupPlan {
-    /// Where they lie.
+    /// Folder of the backups.
     pub folder: PathBuf,
-    /// How long after the newest the next one is due.
+    /// Interval after the newest backup at which the next one is due.
     pub every: Duration,
-    /// How many stay.
+    /// Number of backups to keep.
     pub keep: usize,
 }
 
 impl BackupPlan {
-    /// Daily, and seven stay.
+    /// Daily backups, seven of them kept.
     pub fn daily(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), every: Duration::from_secs(86_400), keep: 7 }
     }
 
-    /// Says whether the next one is due. Those that were taken on demand do not count.
+    /// Returns whether a scheduled backup is due. On-demand backups do not count.
     pub fn is_due(&self) -> Result<bool> {
         let newest = of_kind(&self.folder, Kind::Scheduled)?.pop();
         Ok(newest.is_none_or(|(_, made)| made.elapsed().unwrap_or_default() >= self.every))
     }
 
-    /// How long a backup that was taken on demand stays: as long as a scheduled one.
+    /// Retention time of an on-demand backup: as long as a scheduled one is kept.
     fn on_demand_stays(&self) -> Duration {
         self.every.saturating_mul(u32::try_from(self.keep.max(1)).unwrap_or(u32::MAX))
     }
@@ -57,18 +57,18 @@ enum Kind {
 }
 
 impl Database {
-    /// Writes a copy that was restored, checked and compared before this returns.
+    /// Writes a backup that is restored, checked and compared before this returns.
     pub async fn backup(&self, to: impl AsRef<Path>) -> Result<BackupReport> {
         Ok(self.store.backup(to.as_ref()).await?)
     }
 
-    /// Makes a backup if one is due, then removes those beyond the number that stays. Call it as often as you like.
+    /// Makes a backup if one is due, then removes those beyond the retention count. It may be called at any time.
     pub async fn backup_if_due(&self, plan: &BackupPlan) -> Result<Option<BackupReport>> {
         keep(plan, async |path| self.backup(path).await).await
     }
 
-    /// Makes a backup now, beside the scheduled ones, and removes none. It stays as long as a scheduled one does; while as many
-    /// of them stand as the plan keeps, there is no other: returns `None`.
+    /// Makes an on-demand backup and removes none. It is kept as long as a scheduled one; while the plan's number of
+    /// on-demand backups exists, no further one is made: returns `None`.
     pub async fn backup_on_demand(&self, plan: &BackupPlan) -> Result<Option<BackupReport>> {
         let _lock = folder_lock(&plan.folder).await?;
         if of_kind(&plan.folder, Kind::OnDemand)?.len() >= plan.keep.max(1) {
@@ -77,9 +77,9 @@ impl Database {
         self.backup(plan.folder.join(name_of(Kind::OnDemand))).await.map(Some)
     }
 
-    /// Puts a backup in the place of a store that is not there, after checking it. Never overwrites.
+    /// Restores a backup to a place without a store, after checking it. Never overwrites.
     ///
-    /// The place may be a server, whichever engine the backup was made on: so a store moves from one to the other.
+    /// The place may be a server, whichever engine the backup was made on, so that a store can move between engines.
     pub async fn restore_backup(from: impl AsRef<Path>, to: &Place) -> Result<()> {
         let from = from.as_ref();
         refuse_half(from)?;
@@ -90,10 +90,10 @@ impl Database {
                     make_private_folder(folder)?;
                 }
                 let partial = beside(file, ".partial");
-                // What an earlier try left is removed, and a link that somebody put there is not written through.
+                // Removes what an earlier attempt left, so that a symlink placed there is not written through.
                 remove_file(&partial)?;
                 let restored = copied(from, &partial, async |copy| restore_checked(copy, to).await).await;
-                // Also where the disk was full before all of it was there.
+                // Also after a failure, such as a full disk.
                 remove_file(&partial)?;
                 restored
             }
@@ -102,7 +102,7 @@ impl Database {
     }
 }
 
-/// Refuses a file of which a part lies beside it: somebody has it open, or died with it.
+/// Refuses a database file with a WAL or journal beside it: another process has it open, or crashed with it open.
 pub(crate) fn refuse_half(from: &Path) -> Result<()> {
     let wal = beside(from, "-wal");
     match std::fs::metadata(&wal).is_ok_and(|metadata| metadata.len() > 0) {
@@ -114,7 +114,7 @@ pub(crate) fn refuse_half(from: &Path) -> Result<()> {
     }
 }
 
-/// Writes a backup if one is due, then removes those beyond the number that stays, and those on demand that are old.
+/// Writes a backup if one is due, then removes those beyond the retention count, and on-demand ones that are too old.
 pub(crate) async fn keep<T>(plan: &BackupPlan, write: impl AsyncFnOnce(&Path) -> Result<T>) -> Result<Option<T>> {
     if !plan.is_due()? {
         return Ok(None);
@@ -133,8 +133,8 @@ pub(crate) async fn keep<T>(plan: &BackupPlan, write: impl AsyncFnOnce(&Path) ->
     Ok(Some(written))
 }
 
-/// Makes the folder of backups, waits for its lock, and removes what a crash left of backups that were being written:
-/// whoever writes one has the lock.
+/// Creates the backup folder, takes its lock, and removes unfinished backups that a crash left: a running backup would
+/// hold the lock.
 async fn folder_lock(folder: &Path) -> Result<File> {
     std::fs::create_dir_all(folder).map_err(|error| Error::file("making", folder, error))?;
     let opened = File::open(folder).map_err(|error| Error::file("opening", folder, error))?;
@@ -151,12 +151,12 @@ fn name_of(kind: Kind) -> String {
     format!("{PREFIX}{made_ms:015}{kind}{SUFFIX}")
 }
 
-/// Returns the files of backups that are not done.
+/// Returns the files of unfinished backups.
 fn unfinished(folder: &Path) -> Result<Vec<(PathBuf, SystemTime)>> {
     listed(folder, |name| name.contains(UNFINISHED).then_some(SystemTime::UNIX_EPOCH))
 }
 
-/// Removes backups; returns how many went. Whoever keeps a number of them may remove one at the same time.
+/// Removes backups and returns how many were removed. Another process may remove old ones at the same time.
 pub(crate) fn remove(backups: &[(PathBuf, SystemTime)]) -> Result<i64> {
     let mut removed = 0;
     for (path, _) in backups {
@@ -169,17 +169,17 @@ pub(crate) fn remove(backups: &[(PathBuf, SystemTime)]) -> Result<i64> {
     Ok(removed)
 }
 
-/// Returns the backups from before now, to be removed once newer ones stand. Those that another process is still writing end here:
-/// what is missing beside them when they are done tells that they are too old.
+/// Returns all existing backups, to be removed once newer ones exist. Backups that another process is still writing
+/// are aborted: the auxiliary file missing at their end tells that they are too old.
 pub(crate) fn of_before(folder: &Path) -> Result<Vec<(PathBuf, SystemTime)>> {
-    // What one of them is made from goes first. If it was done by then, the second look finds what it was made into.
+    // Unfinished files go first. If one was finished meanwhile, the second pass finds the finished backup.
     for _ in 0..2 {
         remove(&unfinished(folder)?)?;
     }
     backups(folder)
 }
 
-/// Takes a backup of what is left, and only then removes those from before; returns how many went.
+/// Makes a backup of the remaining content, and only then removes the older ones; returns how many were removed.
 pub(crate) async fn renew_backups(database: &Database, folder: &Path) -> Result<i64> {
     let before = of_before(folder)?;
     if before.is_empty() {
@@ -190,7 +190,7 @@ pub(crate) async fn renew_backups(database: &Database, folder: &Path) -> Result<
     remove(&before)
 }
 
-/// Does something with a copy of a backup that nobody else sees.
+/// Runs a function on a private copy of a backup.
 pub(crate) async fn with_copy<T>(from: &Path, work: impl AsyncFnOnce(&Path) -> Result<T>) -> Result<T> {
     let folder = private_folder()?;
     let done = copied(from, &folder.join("copy"), work).await;
@@ -203,7 +203,7 @@ async fn copied<T>(from: &Path, copy: &Path, work: impl AsyncFnOnce(&Path) -> Re
     work(copy).await
 }
 
-/// Checks the copy of a backup, and puts it where it belongs.
+/// Checks the copy of a backup and moves it to its place.
 async fn restore_checked(copy: &Path, to: &Place) -> Result<()> {
     check(copy).await?;
     match to {
@@ -212,7 +212,7 @@ async fn restore_checked(copy: &Path, to: &Place) -> Result<()> {
     }
 }
 
-/// Creates a folder that only its owner can enter, with those above it; one that exists stays as it is.
+/// Creates a folder with owner-only permissions, and its parents; an existing one is left unchanged.
 fn make_private_folder(folder: &Path) -> Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -221,7 +221,7 @@ fn make_private_folder(folder: &Path) -> Result<()> {
     builder.create(folder).map_err(|error| Error::file("creating", folder, error))
 }
 
-/// Makes a folder for a copy that nobody else can look into, or have put something into.
+/// Creates a temporary folder that other users can neither read nor write.
 fn private_folder() -> Result<PathBuf> {
     let folder = std::env::temp_dir().join(format!("manent-{}", manent_model::hex::encode(&fresh_key())));
     let mut builder = std::fs::DirBuilder::new();
@@ -232,8 +232,8 @@ fn private_folder() -> Result<PathBuf> {
 }
 
 fn refuse_to_overwrite(to: &Path) -> Result<()> {
-    // A WAL without its file is played over whatever file comes to lie beside it; and it may be all that is left of
-    // what was acknowledged. So it is neither ignored nor removed.
+    // SQLite would replay a WAL without its database over any file placed beside it; and the WAL may hold the only
+    // copy of acknowledged commits. So it is neither ignored nor removed.
     for there in [to.to_owned(), beside(to, "-wal"), beside(to, "-journal")] {
         if std::fs::symlink_metadata(&there).is_ok() {
             return Err(StoreError::Invalid(format!("{} exists already", there.display())).into());
@@ -242,7 +242,7 @@ fn refuse_to_overwrite(to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes a file and what SQLite puts beside it.
+/// Removes a database file and SQLite's auxiliary files.
 fn remove_file(partial: &Path) -> Result<()> {
     for suffix in ["", "-wal", "-shm", "-reserve"] {
         let left = beside(partial, suffix);
@@ -254,7 +254,7 @@ fn remove_file(partial: &Path) -> Result<()> {
 }
 
 async fn check(copy: &Path) -> Result<()> {
-    // Nobody searches it here, and an index would hold its words when it has gone.
+    // The copy is not searched, and the words in an index would remain after it is deleted.
     let store = SqliteStore::open(SqliteOptions { index: false, ..SqliteOptions::new(copy) })?;
     let report = store.verify().await?;
     store.close().await?;
@@ -281,7 +281,7 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Returns the backups in a folder with the times they were made, oldest first.
+/// Returns the scheduled backups in a folder with their times, oldest first.
 pub(crate) fn backups(folder: &Path) -> Result<Vec<(PathBuf, SystemTime)>> {
     let mut found = listed(folder, |name| made_at(name).map(|(made, _)| made))?;
     found.sort_by_key(|(_, made)| *made);
@@ -295,7 +295,7 @@ fn of_kind(folder: &Path, wanted: Kind) -> Result<Vec<(PathBuf, SystemTime)>> {
     Ok(found)
 }
 
-/// Returns the files of backups whose names tell when they were made.
+/// Returns the files whose names contain the time of a backup.
 fn listed(folder: &Path, made: impl Fn(&str) -> Option<SystemTime>) -> Result<Vec<(PathBuf, SystemTime)>> {
     let reading = |error| Error::file("reading", folder, error);
     let mut found = Vec::new();
@@ -312,7 +312,7 @@ fn listed(folder: &Path, made: impl Fn(&str) -> Option<SystemTime>) -> Result<Ve
     Ok(found)
 }
 
-/// Reads the time out of a backup's name: copying a folder may change the files' own times.
+/// Parses the time in a backup's name: copying a folder may change the modification times.
 fn made_at(name: &str) -> Option<(SystemTime, Kind)> {
     let name = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
     let (made_ms, kind) = match name.strip_suffix(ON_DEMAND) {

@@ -1,4 +1,4 @@
-//! Blobs: bytes by their SHA-256.
+//! Blobs: content-addressed bytes, by their SHA-256.
 
 use crate::database::Database;
 use crate::error::{Error, Result};
@@ -7,10 +7,10 @@ use manent_store::{Change, StoreError};
 use sha2::{Digest, Sha256};
 use std::io::{self, Read, Seek};
 
-/// A blob travels in pieces of this size.
+/// Chunk size of blob transfers.
 const PIECE: usize = 1 << 20;
 
-/// A blob that is read piece by piece, so that it never lies in memory whole.
+/// Chunked reader of a blob, for reading with bounded memory.
 pub struct BlobReader {
     database: Database,
     digest: [u8; 32],
@@ -19,14 +19,14 @@ pub struct BlobReader {
 }
 
 impl Database {
-    /// Keeps bytes once, however often they are given, and returns their SHA-256 in hexadecimal.
+    /// Stores bytes once, however often they are given, and returns their SHA-256 in hexadecimal.
     pub async fn put_blob(&self, bytes: &[u8]) -> Result<String> {
         self.put_blob_from(io::Cursor::new(bytes)).await
     }
 
-    /// Keeps the bytes of a file once, and returns their SHA-256 in hexadecimal. The file is read twice, a piece at a time.
+    /// Stores the content of a file once and returns its SHA-256 in hexadecimal. The file is read twice, in chunks.
     ///
-    /// Reading it must not wait for long; for a file on disk it does not.
+    /// Reads block the current thread, so the file should be on a local disk.
     pub async fn put_blob_from(&self, mut file: impl Read + Seek + Send) -> Result<String> {
         let unreadable = |source| Error::File { doing: "reading", path: "a blob".to_owned(), source };
         let (sha256, size) = digest_and_size(&mut file).map_err(unreadable)?;
@@ -47,15 +47,15 @@ impl Database {
         self.store.blob(digest_of(sha256)?).await?.ok_or_else(missing)
     }
 
-    /// Returns a reader of the bytes of a blob.
+    /// Returns a chunked reader of a blob.
     pub fn blob_reader(&self, sha256: &str) -> Result<BlobReader> {
         Ok(BlobReader { database: self.clone(), digest: digest_of(sha256)?, hasher: Sha256::new(), next: 0 })
     }
 }
 
 impl BlobReader {
-    /// Returns the next piece, at most 1 MiB; none behind the last. A blob that is not there is an error, and so is one whose
-    /// bytes are no longer what they were, once the last of them is read.
+    /// Returns the next chunk, at most 1 MiB; `None` after the last. A missing blob is an error; a damaged one is an
+    /// error after its last chunk was read.
     pub async fn next_piece(&mut self) -> Result<Option<Vec<u8>>> {
         let name = || hex::encode(&self.digest);
         match self.database.store.blob_piece(self.digest, self.next).await? {
@@ -78,7 +78,7 @@ fn digest_of(sha256: &str) -> Result<[u8; 32]> {
     digest.ok_or_else(|| Error::not_found("blob", sha256))
 }
 
-/// Reads a file from its start to its end, and puts it back to its start.
+/// Hashes a file from start to end, and rewinds it.
 fn digest_and_size(file: &mut (impl Read + Seek)) -> io::Result<([u8; 32], u64)> {
     let (mut hasher, mut buffer, mut size) = (Sha256::new(), vec![0; 1 << 16], 0);
     file.rewind()?;

@@ -1,4 +1,4 @@
-//! Conversations: made, listed, named, put away, brought back, destroyed.
+//! Conversation operations: create, list, edit, archive, restore, purge, erase.
 
 use crate::database::{Database, only, unexpected};
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use manent_store::{
 };
 
 impl Database {
-    /// Makes a conversation. The same external id again returns the one that was made before.
+    /// Creates a conversation. With an existing external id, returns the existing one.
     pub async fn create(&self, draft: ConversationDraft) -> Result<Conversation> {
         let (id, branch) = (self.ids.make(ConversationId::new), self.ids.make(BranchId::new));
         let change = Change::CreateConversation { id, branch, draft, importing: false };
@@ -27,23 +27,23 @@ impl Database {
         found.ok_or_else(|| Error::not_found("conversation", id))
     }
 
-    /// Returns a conversation by the id that its creator's system gave it.
+    /// Returns a conversation by the external id that its creator's system assigned.
     pub async fn conversation_by_external_id(&self, external_id: &str) -> Result<Conversation> {
         let found = self.store.conversation(ConversationRef::External(external_id.to_owned())).await?;
         found.ok_or_else(|| Error::not_found("conversation", external_id))
     }
 
-    /// Lists conversations, pinned first, then the latest active; archived and trashed ones only when asked for.
+    /// Lists conversations: pinned first, then by latest activity; archived and trashed ones only on request.
     pub async fn list(&self, query: ListQuery) -> Result<ConversationPage> {
         Ok(self.store.conversations(query).await?)
     }
 
-    /// Counts the conversations of a list, whatever its page, up to ten thousand.
+    /// Counts the conversations of a list, regardless of paging, up to ten thousand.
     pub async fn count(&self, query: ListQuery) -> Result<Count> {
         Ok(self.store.count_conversations(query).await?)
     }
 
-    /// Changes what is said about a conversation, if it still has the version that was read.
+    /// Changes the properties of a conversation, if it still has the expected version.
     pub async fn edit_conversation(
         &self,
         id: ConversationId,
@@ -59,7 +59,8 @@ impl Database {
         self.change(Change::EditConversation { id, patch }).await.map(drop)
     }
 
-    /// Gives a conversation the name that a person typed. Characters that its name already has are allowed to stay.
+    /// Renames a conversation to a user-entered title. Forbidden characters are accepted if the present title already
+    /// has them.
     pub async fn rename(&self, id: ConversationId, name: &str) -> Result<()> {
         let current = self.conversation(id).await?.title;
         let title = Some(check_name(name, &current)?.to_owned());
@@ -73,12 +74,12 @@ impl Database {
         self.patch(id, patch).await
     }
 
-    /// Keeps a conversation at the top of the list.
+    /// Pins a conversation to the top of the list.
     pub async fn pin(&self, id: ConversationId) -> Result<()> {
         self.patch(id, ConversationPatch { pinned: Some(true), ..ConversationPatch::default() }).await
     }
 
-    /// Lets a conversation go from the top of the list.
+    /// Unpins a conversation.
     pub async fn unpin(&self, id: ConversationId) -> Result<()> {
         self.patch(id, ConversationPatch { pinned: Some(false), ..ConversationPatch::default() }).await
     }
@@ -87,45 +88,46 @@ impl Database {
         self.patch(id, ConversationPatch { status: Some(status), ..ConversationPatch::default() }).await
     }
 
-    /// Puts a conversation away.
+    /// Archives a conversation.
     pub async fn archive(&self, id: ConversationId) -> Result<()> {
         self.set_status(id, ConversationStatus::Archived).await
     }
 
-    /// Puts a conversation into the trash.
+    /// Moves a conversation to the trash.
     pub async fn trash(&self, id: ConversationId) -> Result<()> {
         self.set_status(id, ConversationStatus::Trashed).await
     }
 
-    /// Brings a conversation back from the archive or the trash.
+    /// Restores a conversation from the archive or the trash.
     pub async fn restore(&self, id: ConversationId) -> Result<()> {
         self.set_status(id, ConversationStatus::Active).await
     }
 
-    /// Puts a conversation into a project, or takes it out.
+    /// Adds a conversation to a project, or removes it from its project.
     pub async fn set_project(&self, id: ConversationId, project: Option<ProjectId>) -> Result<()> {
         self.patch(id, ConversationPatch { project: Some(project), ..ConversationPatch::default() }).await
     }
 
-    /// Says who takes part.
+    /// Sets the members of a conversation.
     pub async fn set_members(&self, id: ConversationId, members: Vec<Author>) -> Result<()> {
         self.patch(id, ConversationPatch { members: Some(members), ..ConversationPatch::default() }).await
     }
 
-    /// Keeps something with a conversation, or nothing.
+    /// Sets or removes the metadata of a conversation.
     pub async fn set_metadata(&self, id: ConversationId, metadata: Option<Json>) -> Result<()> {
         self.patch(id, ConversationPatch { metadata: Some(metadata), ..ConversationPatch::default() }).await
     }
 
-    /// Shows an empty path; the messages are still there, and undo shows them again.
+    /// Shows an empty path; the messages are kept, and undo shows them again.
     pub async fn clear(&self, id: ConversationId) -> Result<()> {
         let to = HeadTo::Empty(self.ids.make(BranchId::new));
         self.change(Change::MoveHead { conversation: id, to }).await.map(drop)
     }
 
-    /// Removes a conversation in the trash for good. Conversations that fork from it stay whole.
+    /// Permanently deletes a conversation in the trash. Conversations forked from it stay complete.
     pub async fn purge(&self, id: ConversationId) -> Result<()> {
-        // The journal knows a conversation until its last row is gone; readers do not see one whose purge was cut off.
+        // The journal knows a conversation until its last row is deleted; a partly purged conversation is hidden from
+        // readers.
         self.store.undo_target(Scope::Conversation(id), Step::Undo).await?;
         let mut handle = self.clone();
         loop {
@@ -137,9 +139,9 @@ impl Database {
         }
     }
 
-    /// Destroys content everywhere: in every path, in the raw files and their WAL. Returns what went.
+    /// Erases content everywhere: on every path, in the database files and their WAL. Returns what was removed.
     ///
-    /// Backups are files of their own: those made before still hold it.
+    /// Backups are separate files: those made before still contain it.
     pub async fn erase(&self, target: Erase) -> Result<Receipt> {
         let mut total = Receipt::default();
         let mut handle = self.clone();

@@ -1,4 +1,4 @@
-//! The database: a store with names for what people do.
+//! The database: the public API over a store, with one method per user-level operation.
 
 use crate::error::{Error, Result};
 use crate::ids::{Ids, fresh_key, made_at, now};
@@ -12,41 +12,41 @@ use manent_store::{
 use std::path::Path;
 use std::sync::Arc;
 
-/// An open database. Cloning it is cheap and gives another handle to the same store.
+/// An open database. Cloning is cheap and returns another handle to the same store.
 #[derive(Clone)]
 pub struct Database {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) ids: Arc<Ids>,
     actor: Option<Author>,
-    /// What every commit of this handle expects.
+    /// Preconditions of every commit of this handle.
     expect: Vec<Expect>,
-    /// The request that this handle is for.
+    /// The idempotent request that this handle belongs to.
     request: Option<Request>,
-    /// The key that this handle is of.
+    /// Name of the API key that this handle is limited to; separates the idempotency keys of different API keys.
     grant: Option<Arc<str>>,
 }
 
-/// A request that may be made again.
+/// A request that may be retried.
 #[derive(Clone)]
 struct Request {
     key: Vec<u8>,
-    /// The key says when it was made; see [`request_key`](crate::request_key).
+    /// The key contains its creation time; see [`request_key`](crate::request_key).
     is_dated: bool,
 }
 
-/// How often a commit whose outcome is unknown is sent again; the store then answers with the truth.
+/// Maximum attempts of a commit whose outcome is unknown; a retry gets the actual outcome from the store.
 const TRIES: usize = 4;
 
 impl Database {
-    /// Opens a file, or makes it; or the store on a server, if that is what the path says: `postgres://…`.
+    /// Opens or creates a database file, or a store on a server if the path is a URL: `postgres://…`.
     ///
-    /// Everything acknowledged is on disk. This reads the store before it returns and may migrate it; in an async program
-    /// call it where waiting is allowed.
+    /// Acknowledged commits are on disk. This reads the store before it returns and may migrate it; in an async
+    /// program call it on a blocking thread.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_at(&Place::of(path))
     }
 
-    /// Opens the store at a place, or makes it.
+    /// Opens or creates the store at a place.
     pub fn open_at(place: &Place) -> Result<Self> {
         Ok(Self::over(match place {
             Place::File(path) => Arc::new(SqliteStore::open(SqliteOptions::new(path))?),
@@ -54,37 +54,37 @@ impl Database {
         }))
     }
 
-    /// Puts a database over any store.
+    /// Wraps a store.
     pub fn over(store: Arc<dyn Store>) -> Self {
         Self { store, ids: Arc::new(Ids::default()), actor: None, expect: Vec::new(), request: None, grant: None }
     }
 
-    /// Returns a handle that does what a key allows: every read and every change is limited to what it reaches.
+    /// Returns a handle with the permissions of a key: its access scope limits every read and every change.
     pub fn granted(&self, grant: Grant) -> Self {
         let id = Some(Arc::from(grant.id.as_str()));
         Self { store: Arc::new(GrantedStore::new(self.store.clone(), grant)), grant: id, ..self.clone() }
     }
 
-    /// Returns a handle whose changes are recorded as somebody's.
+    /// Returns a handle whose changes are recorded with this actor.
     pub fn acting_as(&self, actor: Author) -> Self {
         Self { actor: Some(actor), ..self.clone() }
     }
 
-    /// Returns a handle whose commits happen only while something is true; reads do not ask.
+    /// Returns a handle whose commits have a precondition; reads ignore it.
     ///
-    /// Of what takes many commits, purging and erasing, only the first one expects it.
+    /// For operations with several commits, purge and erase, only the first commit checks it.
     pub fn expecting(&self, expect: Expect) -> Self {
         let mut handle = self.clone();
         handle.expect.push(expect);
         handle
     }
 
-    /// Returns a handle for exactly one request, which may be sent again: after a crash, or when its answer got lost.
+    /// Returns a handle for one idempotent request, which may be retried after a crash or a lost response.
     ///
-    /// The same calls in the same order on a handle with the same key make the same ids at the same time, so the store
-    /// answers what it answered before and changes nothing. The same key with another request is a conflict. A twin
-    /// that is under way at the same moment may meet that conflict too; asking for a handle again settles it. Keys are
-    /// remembered for a week; those of [`request_key`](crate::request_key) cost an append nothing to remember.
+    /// The same calls in the same order on a handle with the same key generate the same ids and time, so the store
+    /// replays its answer and changes nothing. The same key with a different request is a conflict. A retry that runs
+    /// concurrently with its first attempt may get that conflict too; asking for a new handle resolves it. Keys are
+    /// remembered for a week; keys of [`request_key`](crate::request_key) need no storage for an append.
     pub async fn once(&self, key: &str) -> Result<Self> {
         let bytes = key.as_bytes().to_vec();
         let made = made_at(key);
@@ -92,7 +92,7 @@ impl Database {
             Some(made) => made,
             None => self.store.request_at(bytes.clone()).await?.unwrap_or_else(now),
         };
-        // Two keys that ask under the same name ask for two things, which cannot have the same ids.
+        // The same key text under two API keys means two requests, which must not get the same ids.
         let ids = match &self.grant {
             Some(grant) => {
                 let length = (grant.len() as u64).to_le_bytes();
@@ -104,12 +104,12 @@ impl Database {
         Ok(Self { ids, request: Some(Request { key: bytes, is_dated: made.is_some() }), ..self.clone() })
     }
 
-    /// Says whether this handle is for a request that may have been made before.
+    /// Returns whether this handle is for a request that may be a retry.
     pub(crate) fn may_be_again(&self) -> bool {
         self.request.is_some()
     }
 
-    /// Returns a handle without expectations and key, for what takes many commits.
+    /// Returns a handle without preconditions and key, for operations with several commits.
     pub(crate) fn plain(&self) -> Self {
         let ids = match self.request {
             Some(_) => Arc::new(Ids::default()),
@@ -118,34 +118,35 @@ impl Database {
         Self { ids, expect: Vec::new(), request: None, ..self.clone() }
     }
 
-    /// Returns a handle whose lists and pages leave damaged records out, and the log in which it names them.
+    /// Returns a handle whose lists and pages skip damaged records, and the log of the skipped ones.
     pub(crate) fn skipping_damaged(&self) -> (Self, Arc<DamageLog>) {
         let damage = Arc::new(DamageLog::default());
         let store = self.store.clone().skipping_damaged(damage.clone());
         (Self { store, ..self.clone() }, damage)
     }
 
-    /// Returns the store, for what has no name here.
+    /// Returns the underlying store, for operations that this type does not offer.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
 
-    /// Makes an id for a change that needs one: `database.new_id(NoteId::new)`. Ids of one process only ever grow.
+    /// Generates an id for a change that needs one: `database.new_id(NoteId::new)`. Ids are monotonic within a
+    /// process.
     pub fn new_id<T>(&self, new: fn(u64, [u8; 10]) -> T) -> T {
         self.ids.make(new)
     }
 
-    /// Finishes what was accepted and closes; other handles then answer that the store is closed.
+    /// Finishes accepted commits and closes the store; other handles then get `Closed`.
     pub async fn close(&self) -> Result<()> {
         Ok(self.store.close().await?)
     }
 
-    /// Does one thing.
+    /// Commits a single change.
     pub async fn change(&self, change: Change) -> Result<Committed> {
         self.commit(vec![change], Vec::new()).await
     }
 
-    /// Does several things together, or none of them.
+    /// Commits several changes atomically.
     pub async fn commit(&self, changes: Vec<Change>, expect: Vec<Expect>) -> Result<Committed> {
         let (key, at, actor) = (self.key_for(&changes), self.ids.now(), self.actor.clone());
         self.send(Transaction { key, at, actor, expect, changes, lane: Lane::Normal }).await
@@ -153,24 +154,25 @@ impl Database {
 
     fn key_for(&self, changes: &[Change]) -> Option<Vec<u8>> {
         match &self.request {
-            // What is sent again and again until it is done needs no key, and one key cannot serve all its commits.
+            // A step that is repeated until its operation is complete needs no idempotency key, and one key cannot
+            // serve several commits.
             Some(_) if changes.iter().all(is_one_of_many) => None,
-            // An append with a key that says when it was made has the same ids every time, and these are its key.
+            // An append with a dated key gets the same ids on every attempt, and these act as its key.
             Some(Request { is_dated: true, .. }) if changes.iter().all(is_append) => None,
             Some(Request { key, .. }) => Some(key.clone()),
-            // An append is its own key, and so is the making of a conversation; other changes get one.
+            // Appends and conversation creation are idempotent by their ids; other changes get a generated key.
             None => (!changes.iter().all(is_own_key)).then(fresh_key),
         }
     }
 
-    /// Does something between what is more urgent, at a given time: imports and maintenance.
+    /// Commits at low priority with an explicit timestamp. Used by imports and maintenance.
     pub(crate) async fn change_low(&self, at: Micros, actor: Option<Author>, change: Change) -> Result<Committed> {
         let changes = vec![change];
         let key = self.key_for(&changes);
         self.send(Transaction { key, at, actor, expect: Vec::new(), changes, lane: Lane::Low }).await
     }
 
-    /// Sends a transaction until its outcome is known, with what this handle expects.
+    /// Sends a transaction with this handle's preconditions, and retries until its outcome is known.
     pub async fn send(&self, mut transaction: Transaction) -> Result<Committed> {
         transaction.expect.extend_from_slice(&self.expect);
         for _ in 1..TRIES {
@@ -183,7 +185,7 @@ impl Database {
     }
 }
 
-/// Says whether a change is one step of a loop.
+/// Returns whether a change is one step of a multi-commit operation.
 fn is_one_of_many(change: &Change) -> bool {
     matches!(change, Change::PutBlobPiece { .. } | Change::Purge { .. } | Change::Erase { .. })
 }
@@ -192,7 +194,7 @@ fn is_append(change: &Change) -> bool {
     matches!(change, Change::AppendMessages { .. })
 }
 
-/// Says whether sending a change twice does no harm.
+/// Returns whether a change is idempotent by itself.
 fn is_own_key(change: &Change) -> bool {
     matches!(
         change,
@@ -207,12 +209,12 @@ fn is_own_key(change: &Change) -> bool {
     )
 }
 
-/// Returns what the only change of a commit did.
+/// Returns the result of a commit with a single change.
 pub(crate) fn only(committed: Committed) -> Done {
     committed.done.into_iter().next().unwrap_or(Done::Plain)
 }
 
-/// The result of a change has another type than the change: a defect of the engine.
+/// The result does not match the type of the change: a defect of the engine.
 pub(crate) fn unexpected(done: &Done) -> Error {
     StoreError::Internal(format!("unexpected result of a change: {done:?}")).into()
 }

@@ -1,4 +1,4 @@
-//! Drafts: what somebody has typed but not sent.
+//! Drafts: unsent text, stored as scratch data.
 
 use crate::database::Database;
 use crate::error::Result;
@@ -8,7 +8,7 @@ use manent_store::{Change, ScratchQuery};
 const DRAFT: &str = "draft";
 
 impl Database {
-    /// Keeps what somebody has typed but not sent. Overwritten each time, never in the journal.
+    /// Saves an unsent text. Overwritten each time, never journaled.
     pub async fn save_draft(&self, conversation: ConversationId, actor: &str, text: &str) -> Result<()> {
         let scratch = Scratch {
             kind: DRAFT.to_owned(),
@@ -20,7 +20,7 @@ impl Database {
         self.change(Change::PutScratch { scratch }).await.map(drop)
     }
 
-    /// Returns what somebody has typed but not sent.
+    /// Returns an unsent text.
     pub async fn draft(&self, conversation: ConversationId, actor: &str) -> Result<Option<String>> {
         let query = ScratchQuery {
             kind: Some(DRAFT.to_owned()),
@@ -31,7 +31,7 @@ impl Database {
         Ok(found.and_then(|scratch| scratch.body.read().ok()))
     }
 
-    /// Forgets a draft, once what it became is acknowledged.
+    /// Removes a draft, after the message made of it is acknowledged.
     pub async fn clear_draft(&self, conversation: ConversationId, actor: &str) -> Result<()> {
         let change =
             Change::RemoveScratch { kind: DRAFT.to_owned(), id: conversation.to_string(), actor: actor.to_owned() };

@@ -1,4 +1,4 @@
-//! Erasing content, with what is done about the copies of it in managed backups.
+//! Erasure of content, including its copies in managed backups.
 
 use crate::backup::{backups, renew_backups};
 use crate::database::Database;
@@ -8,18 +8,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// What becomes of the managed backups from before an erasure.
+/// How an erasure treats existing managed backups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OldBackups {
-    /// They stay, and still hold what was erased.
+    /// Keep them; they still contain the erased content.
     #[default]
     Keep,
-    /// A backup of what is left is taken, and they are removed.
+    /// Replace them with a backup of the remaining content.
     Replace,
 }
 
-/// What an erasure removed, and what still holds some of it.
+/// The result of an erasure, and where erased content remains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ErasedContent {
     /// What was removed from the store.
@@ -27,23 +27,24 @@ pub struct ErasedContent {
     pub receipt: Receipt,
     /// Managed backups that were removed.
     pub backups_removed: i64,
-    /// What was kept.
+    /// What remains.
     pub kept: Kept,
 }
 
-/// What an erasure leaves.
+/// Where erased content remains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Kept {
-    /// Managed backups from before, each of which still holds what was erased.
+    /// Managed backups that still contain the erased content.
     pub backups: i64,
-    /// Lists of the store that keep names used by erased messages: each name is stored once for all conversations.
+    /// Name tables of the store that keep names used by erased messages: each name is stored once for all
+    /// conversations.
     pub names: Vec<String>,
 }
 
 impl Database {
-    /// Erases, and replaces or counts the managed backups in a folder.
+    /// Erases content, and replaces or counts the managed backups in a folder.
     ///
-    /// Backups that were made elsewhere by hand are not known here.
+    /// Backups that were made manually elsewhere are not covered.
     pub async fn erase_content(
         &self,
         target: Erase,

@@ -1,4 +1,4 @@
-//! What can go wrong, by what the caller can do about it.
+//! Errors, grouped by what the caller can do about them.
 
 use manent_model::NameProblem;
 use manent_model::search::QueryProblem;
@@ -7,16 +7,16 @@ use manent_store::StoreError;
 /// The result of a database operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a database did not do what was asked.
+/// Error of a database operation.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The store refused or failed; see [`StoreError`].
+    /// Error of the store; see [`StoreError`].
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A person gave a name that cannot be given.
+    /// Invalid name entered by a user.
     #[error(transparent)]
     Name(#[from] NameProblem),
-    /// A person asked for something that cannot be read.
+    /// Invalid search query.
     #[error(transparent)]
     Query(#[from] QueryProblem),
     /// There is nothing to undo.
@@ -25,36 +25,36 @@ pub enum Error {
     /// There is nothing to redo.
     #[error("there is nothing to redo")]
     NothingToRedo,
-    /// Several things begin like this; a longer beginning would tell them apart.
+    /// The abbreviated id is ambiguous; a longer prefix would resolve it.
     #[error("{text} could be {}", candidates.join(", "))]
     Ambiguous {
-        /// What was given.
+        /// The given text.
         text: String,
-        /// Up to five of the ids that begin like it.
+        /// Up to five of the matching ids.
         candidates: Vec<String>,
     },
     /// A file could not be read or written.
     #[error("{doing} {path} failed")]
     File {
-        /// What was done.
+        /// The operation that failed.
         doing: &'static str,
         /// The file.
         path: String,
-        /// What the system says.
+        /// The I/O error.
         #[source]
         source: std::io::Error,
     },
-    /// What another program wrote could not be read.
+    /// A file of another program could not be read.
     #[error("the import could not go on")]
     Unreadable {
-        /// Why.
+        /// The cause.
         #[source]
         source: manent_formats::ReadError,
     },
-    /// Nothing was written in another program's format.
+    /// An export in another program's format failed; nothing was written.
     #[error("the export could not go on")]
     Unwritable {
-        /// Why.
+        /// The cause.
         #[source]
         source: manent_formats::WriteError,
     },

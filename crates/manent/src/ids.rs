@@ -1,24 +1,24 @@
-//! Where ids and times come from: the clock and the system's chance, or the key of a request.
+//! ULID generator and clock: time and randomness from the system, or derived from the idempotency key of a request.
 
 use manent_model::Micros;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Makes ids that only ever grow within a process, so that messages sort as they were made.
+/// Monotonic ULID generator: ids of one process sort in the order of their creation.
 pub(crate) struct Ids {
     last: Mutex<(u64, u128)>,
     clock: Clock,
 }
 
-/// What time it is.
+/// Source of the time.
 enum Clock {
-    /// As the system says.
+    /// The system clock.
     System,
-    /// As it was when a request was first made.
+    /// A fixed time: that of the first attempt of a request.
     Stopped(Micros),
 }
 
-/// Ten bytes of chance are eighty bits.
+/// A ULID has 80 random bits.
 const CHANCE_BITS: u32 = 80;
 
 impl Default for Ids {
@@ -28,7 +28,7 @@ impl Default for Ids {
 }
 
 impl Ids {
-    /// Makes the ids of one request: whoever asks again in the same order gets the same ones.
+    /// Creates the generator of one request: a retry with the same calls in the same order gets the same ids.
     pub(crate) fn of_request(key: &[u8], at: Micros) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("manent 2026 ids of a request");
         hasher.update(&at.0.to_le_bytes());
@@ -47,13 +47,13 @@ impl Ids {
         }
     }
 
-    /// Makes an id of any kind: `ids.make(MessageId::new)`.
+    /// Generates an id of any kind: `ids.make(MessageId::new)`.
     pub(crate) fn make<T>(&self, new: fn(u64, [u8; 10]) -> T) -> T {
         let now = milliseconds(self.now());
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let (milliseconds, chance) = match now > last.0 {
             true => (now, random()),
-            // In the same millisecond, or when the clock went back, the chance grows by one.
+            // In the same millisecond, or when the clock went back, the random part is incremented.
             false => (last.0, last.1 + 1),
         };
         *last = match chance >> CHANCE_BITS {
@@ -76,7 +76,7 @@ fn random() -> u128 {
     with_room(bytes)
 }
 
-/// Leaves the highest bit free, so that counting up within a millisecond does not run over.
+/// Clears the highest bit, so that incrementing within a millisecond does not overflow.
 fn with_room(mut bytes: [u8; 16]) -> u128 {
     bytes[6] &= 0x7F;
     u128::from_be_bytes(bytes)
@@ -88,7 +88,7 @@ pub(crate) fn now() -> Micros {
     Micros(since.map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX)))
 }
 
-/// What a key of our own begins with.
+/// Prefix of generated idempotency keys.
 const OWN_KEY: &str = "mnt-";
 /// The hexadecimal digits of its time.
 const TIME_DIGITS: usize = 16;
@@ -96,13 +96,14 @@ const CHANCE_DIGITS: usize = 16;
 const REMEMBERED_SECONDS: i64 = 7 * 24 * 3600;
 const CLOCKS_DIFFER_SECONDS: i64 = 3600;
 
-/// Makes a key for a request that came without one; it says when it was made.
+/// Generates an idempotency key for a request that came without one; it contains its creation time.
 pub fn request_key() -> String {
     let chance: String = fresh_key()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     format!("{OWN_KEY}{:0TIME_DIGITS$x}{chance}", now().0)
 }
 
-/// Returns when a key was made, if [`request_key`] could have made it lately: within the week for which keys count.
+/// Returns the creation time of a key, if [`request_key`] could have generated it within the last week, for which keys
+/// are remembered.
 pub(crate) fn made_at(key: &str) -> Option<Micros> {
     let digits = key.strip_prefix(OWN_KEY).filter(|digits| digits.len() == TIME_DIGITS + CHANCE_DIGITS)?;
     let time = i64::from_str_radix(digits.get(..TIME_DIGITS)?, 16).ok()?;
@@ -111,7 +112,7 @@ pub(crate) fn made_at(key: &str) -> Option<Micros> {
     is_recent.then_some(Micros(time))
 }
 
-/// Returns bytes for a key that nobody has used.
+/// Returns a random key.
 pub(crate) fn fresh_key() -> Vec<u8> {
     let mut key = vec![0u8; 16];
     getrandom::fill(&mut key).expect("the system gives random bytes");

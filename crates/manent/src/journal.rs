@@ -1,4 +1,4 @@
-//! The journal: the order of all changes, for those who follow them.
+//! The journal: all changes in order, for readers that follow them.
 
 use crate::database::Database;
 use crate::error::Result;
@@ -7,21 +7,21 @@ use manent_store::{JournalPage, JournalQuery, Position, StoreError};
 impl Database {
     /// Returns changes after a position, oldest first.
     ///
-    /// What one page looks at is bounded: go on from `reached` while there is `more`, even where a page is empty.
+    /// Each page scans a bounded number of rows: continue from `reached` while `more` is set, even if a page is empty.
     pub async fn journal(&self, query: JournalQuery) -> Result<JournalPage> {
         Ok(self.store.journal(query).await?)
     }
 
-    /// Returns the last position that is known: where whoever wants only the future begins.
+    /// Returns the newest known position: the starting point for readers of future changes.
     ///
     /// A commit of another process may be some milliseconds ahead of it.
     pub fn position(&self) -> Position {
         *self.store.position().borrow()
     }
 
-    /// Waits until something comes after a position, whichever process commits it, and returns it.
+    /// Waits for a change after a position, committed by any process, and returns it.
     ///
-    /// Says that the store is closed once it is.
+    /// Fails with `Closed` once the store is closed.
     pub async fn tail(&self, mut query: JournalQuery) -> Result<JournalPage> {
         let mut position = self.store.position();
         loop {
@@ -30,8 +30,8 @@ impl Database {
             if !page.entries.is_empty() {
                 return Ok(page);
             }
-            // A row may own several positions: where the query began in the middle of the last one, nothing is left
-            // to be found up to what is known, and looking again would find nothing for ever.
+            // A row may span several positions: if the query began inside the last one, nothing is left up to the
+            // known position, and repeating the query would never make progress.
             query.after = if page.more { page.reached } else { page.reached.max(known) };
         }
     }

@@ -1,4 +1,4 @@
-//! What stands beside conversations: documents, memories, and where imported things came from.
+//! Documents, memories, and the sources and origins of imported objects.
 
 use crate::database::{Database, only, unexpected};
 use crate::error::{Error, Result};
@@ -9,14 +9,14 @@ use manent_store::{Change, DocumentsQuery, Done, MemoriesQuery, OriginsQuery};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A memory that is to be kept.
+/// A memory to store.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryDraft {
-    /// Its id, if it replaces one that is there.
+    /// Id of an existing memory to replace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<MemoryId>,
-    /// The collection it lies in.
+    /// The collection it belongs to.
     pub collection: String,
     /// The project it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -27,12 +27,12 @@ pub struct MemoryDraft {
     /// The message it came from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageId>,
-    /// The id that another program gave it.
+    /// The id in another program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external: Option<String>,
     /// The text.
     pub text: String,
-    /// Whatever the caller wants to keep with it.
+    /// Custom metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Json>,
 }
@@ -46,7 +46,7 @@ impl Database {
     /// Removes a document; its versions stay, and undo brings it back.
     pub async fn remove_document(&self, kind: &str, id: &str) -> Result<()> {
         let newest = self.newest(kind, id).await?;
-        // A request that is sent again finds what it removed, and is answered as before.
+        // A retried request finds what it removed before, and gets the same answer.
         let there = newest.filter(|newest| newest.body.is_some() || self.may_be_again());
         let project = there.ok_or_else(|| not_found(kind, id))?.project;
         self.next_version(kind, id, project, None).await.map(drop)
@@ -82,7 +82,7 @@ impl Database {
         Ok(self.store.documents(query).await?)
     }
 
-    /// Remembers a text.
+    /// Stores a memory.
     pub async fn put_memory(&self, draft: MemoryDraft) -> Result<MemoryId> {
         let MemoryDraft { id, collection, project, conversation, message, external, text, metadata } = draft;
         let id = id.unwrap_or_else(|| self.ids.make(MemoryId::new));
@@ -91,12 +91,12 @@ impl Database {
         Ok(id)
     }
 
-    /// Forgets a memory.
+    /// Removes a memory.
     pub async fn remove_memory(&self, id: MemoryId) -> Result<()> {
         self.change(Change::RemoveMemory { id }).await.map(drop)
     }
 
-    /// Returns memories in the order they were kept.
+    /// Returns memories in the order they were stored.
     pub async fn memories(&self, query: MemoriesQuery) -> Result<Vec<Memory>> {
         Ok(self.store.memories(query).await?)
     }
@@ -106,12 +106,12 @@ impl Database {
         Ok(self.store.sources().await?)
     }
 
-    /// Returns where objects came from.
+    /// Returns origins of imported objects.
     pub async fn origins(&self, query: OriginsQuery) -> Result<Vec<Origin>> {
         Ok(self.store.origins(query).await?)
     }
 
-    /// Returns what of a file nobody could read.
+    /// Returns the unparsable bytes of an imported file.
     pub async fn quarantined(&self, source: SourceId) -> Result<Vec<Quarantined>> {
         Ok(self.store.quarantined(source).await?)
     }

@@ -1,4 +1,4 @@
-//! Maintenance: counting, checking, looking.
+//! Maintenance: statistics, verification, diagnostics.
 
 use crate::database::Database;
 use crate::error::Result;
@@ -11,7 +11,7 @@ impl Database {
         Ok(self.store.stats(query).await?)
     }
 
-    /// Walks digests and chains, and names the first message that was altered, lost or doubled.
+    /// Verifies digests and chains, and reports the first message that was altered, lost or duplicated.
     pub async fn verify(&self) -> Result<VerifyReport> {
         Ok(self.store.verify().await?)
     }

@@ -1,4 +1,4 @@
-//! Messages: said, read in pages, forked, edited, hidden, streamed.
+//! Message operations: append, page, fork, edit, hide, stream.
 
 use crate::database::Database;
 
@@ -12,7 +12,7 @@ use manent_store::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What becomes of the messages behind an edited one.
+/// What happens to the messages after an edited one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Tail {
@@ -23,13 +23,13 @@ pub enum Tail {
 }
 
 impl Database {
-    /// Adds a message at the head. When this returns, it is on disk.
+    /// Appends a message at the head. When this returns, it is on disk.
     pub async fn append(&self, conversation: ConversationId, message: MessageDraft) -> Result<MessageId> {
         let ids = self.append_many(conversation, vec![message]).await?;
         Ok(ids[0])
     }
 
-    /// Adds messages at the head, all or none.
+    /// Appends messages at the head, all or none.
     pub async fn append_many(
         &self,
         conversation: ConversationId,
@@ -38,7 +38,7 @@ impl Database {
         self.append_where(conversation, messages, Vec::new()).await
     }
 
-    /// Adds messages at the head if the head is still where the caller saw it.
+    /// Appends messages if the head is still where the caller saw it.
     pub async fn append_after(
         &self,
         conversation: ConversationId,
@@ -70,14 +70,14 @@ impl Database {
         Ok(ids)
     }
 
-    /// Returns the last messages of the shown path.
+    /// Returns the last messages of the current path.
     pub async fn last(&self, conversation: ConversationId, limit: u32) -> Result<Window> {
         self.page(conversation, None, Direction::Backward, limit).await
     }
 
-    /// Returns a page of the shown path before or behind a message.
+    /// Returns a page of the current path before or after a message.
     ///
-    /// From a message that is not on that path it goes along the message's own branch.
+    /// A message off the current path is paged along its own branch.
     pub async fn page(
         &self,
         conversation: ConversationId,
@@ -101,7 +101,7 @@ impl Database {
         Ok(self.store.window(query).await?)
     }
 
-    /// Returns one message with its place.
+    /// Returns one message with its address.
     pub async fn message(&self, id: MessageId) -> Result<Placed> {
         let found = self.store.messages(MessagesQuery::Ids(vec![id])).await?;
         found.into_iter().next().ok_or_else(|| Error::not_found("message", id))
@@ -112,7 +112,7 @@ impl Database {
         Ok(self.store.branches(conversation).await?)
     }
 
-    /// Returns the alternatives at the place of a message, itself included: all pages of [`Self::related`].
+    /// Returns the siblings of a message, itself included: all pages of [`Self::related`].
     pub async fn siblings(&self, id: MessageId) -> Result<Vec<Placed>> {
         self.all_related(id, Related::Siblings).await
     }
@@ -122,7 +122,7 @@ impl Database {
         self.all_related(id, Related::Thread).await
     }
 
-    /// Returns a page of the alternatives at the place of a message, or of its thread of replies.
+    /// Returns a page of the siblings of a message, or of its thread of replies.
     pub async fn related(&self, query: RelatedQuery) -> Result<PlacedPage> {
         Ok(self.store.related(query).await?)
     }
@@ -139,7 +139,7 @@ impl Database {
         }
     }
 
-    /// Says something behind a message of the path, on a branch of its own, and shows that; the old tail stays.
+    /// Appends a message after one of the path, on a new branch, and shows that; the old tail stays on its branch.
     pub async fn fork(
         &self,
         conversation: ConversationId,
@@ -160,7 +160,7 @@ impl Database {
         Ok(id)
     }
 
-    /// Makes a conversation that begins with the path up to a message. Nothing is copied.
+    /// Creates a conversation that begins with the path up to a message. Nothing is copied.
     pub async fn fork_to_new(
         &self,
         conversation: ConversationId,
@@ -168,7 +168,7 @@ impl Database {
         mut draft: ConversationDraft,
     ) -> Result<ConversationId> {
         let branches = self.store.branches(conversation).await?;
-        // Refuses a message that the conversation neither shows nor owns.
+        // Refuses a message that is neither on the current path nor owned by the conversation.
         self.page(conversation, Some(after), Direction::Backward, 1).await?;
         let placed = self.message(after).await?;
         let shown = placed.on_path || placed.conversation != conversation;
@@ -196,12 +196,12 @@ impl Database {
         Ok(id)
     }
 
-    /// Shows the path up to a message; what is appended next forks there.
+    /// Shows the path up to a message; the next append forks there.
     pub async fn rewind(&self, conversation: ConversationId, to: MessageId) -> Result<()> {
         self.change(Change::MoveHead { conversation, to: HeadTo::Message(to) }).await.map(drop)
     }
 
-    /// Shows the branch that a message belongs to, to its end.
+    /// Shows the branch of a message, to its end.
     pub async fn switch(&self, conversation: ConversationId, message: MessageId) -> Result<()> {
         let branch = self.message(message).await?.branch;
         self.switch_branch(conversation, branch).await
@@ -212,7 +212,7 @@ impl Database {
         self.change(Change::MoveHead { conversation, to: HeadTo::End(branch) }).await.map(drop)
     }
 
-    /// Puts another message in the place of one; the old one stays as an alternative.
+    /// Replaces a message; the old one stays as an alternative.
     pub async fn edit(
         &self,
         conversation: ConversationId,
@@ -236,7 +236,7 @@ impl Database {
         Ok(id)
     }
 
-    /// Puts another answer in the place of one, and shows it; the old answer stays as an alternative.
+    /// Replaces an answer and shows the new one; the old answer stays as an alternative.
     pub async fn regenerate(
         &self,
         conversation: ConversationId,
@@ -260,7 +260,7 @@ impl Database {
         }
     }
 
-    /// Puts messages into the middle of the shown path; `None` for its start. The tail follows them.
+    /// Inserts messages into the current path after a message, `None` for its start. The tail follows them.
     pub async fn insert(
         &self,
         conversation: ConversationId,
@@ -276,7 +276,7 @@ impl Database {
         Ok(ids)
     }
 
-    /// Takes messages out of the shown path; they stay on the branch they were on.
+    /// Removes messages from the current path; they stay on their branch.
     pub async fn remove(&self, conversation: ConversationId, stretch: Stretch) -> Result<()> {
         let branch = self.ids.make(BranchId::new);
         let at = SpliceAt::Replace(stretch);
@@ -285,7 +285,7 @@ impl Database {
             .map(drop)
     }
 
-    /// Keeps a message that could not be sent beside the path: not counted, not shown, not lost.
+    /// Stores a message that could not be sent off the path: not counted, not shown, not lost.
     pub async fn keep_failed(&self, conversation: ConversationId, message: MessageDraft) -> Result<MessageId> {
         let head = self.conversation(conversation).await?.head;
         let message = message.with_status(MessageStatus::Failed).finish(&self.ids)?;

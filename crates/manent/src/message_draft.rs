@@ -1,4 +1,4 @@
-//! What a caller says when a message is to be added.
+//! Message draft: the input for adding a message.
 
 use crate::error::Result;
 use crate::ids::Ids;
@@ -10,104 +10,104 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// A message that is to be added. What is not given is filled in.
+/// A message to add. Omitted fields get defaults.
 ///
 /// In JSON it is flat, as a message is: `{"role": "user", "parts": [{"type": "text", "text": "…"}]}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Flat", into = "Flat")]
 pub struct MessageDraft {
-    /// Its id; sending the same one again is a retry.
+    /// Client-generated id; sending the same one again is a retry.
     pub id: Option<MessageId>,
-    /// What it says; the time counts only if `time_given`.
+    /// The content; its time counts only if `time_given`.
     pub content: Content,
-    /// The time in `content` was given by the caller.
+    /// Whether the caller set the time in `content`.
     pub time_given: bool,
 }
 
 impl MessageDraft {
-    /// Begins a message of any role with parts.
+    /// Creates a message of any role with parts.
     pub fn new(role: impl Into<String>, parts: &[Part]) -> Self {
         Self { id: None, content: Content::new(role, Time::default(), Body::of(parts)), time_given: false }
     }
 
-    /// Begins a message of any role with parts as JSON text, kept as it is.
+    /// Creates a message of any role with parts as JSON text, stored verbatim.
     pub fn from_json(role: impl Into<String>, parts: &str) -> Result<Self, JsonProblem> {
         let body = Body::parse(parts)?;
         Ok(Self { id: None, content: Content::new(role, Time::default(), body), time_given: false })
     }
 
-    /// Begins a message of the user.
+    /// Creates a message of the user.
     pub fn user(text: impl Into<String>) -> Self {
         Self::new("user", &[Part::text(text)])
     }
 
-    /// Begins a message of the assistant.
+    /// Creates a message of the assistant.
     pub fn assistant(text: impl Into<String>) -> Self {
         Self::new("assistant", &[Part::text(text)])
     }
 
-    /// Gives it an id, so that sending it again is a retry.
+    /// Sets the id, so that sending it again is a retry.
     pub fn with_id(mut self, id: MessageId) -> Self {
         self.id = Some(id);
         self
     }
 
-    /// Says when.
+    /// Sets the time.
     pub fn at(mut self, time: Time) -> Self {
         self.content.time = time;
         self.time_given = true;
         self
     }
 
-    /// Says who.
+    /// Sets the author.
     pub fn by(mut self, author: Author) -> Self {
         self.content.author = Some(author);
         self
     }
 
-    /// Says which model wrote it.
+    /// Sets the model that wrote it.
     pub fn by_model(mut self, model: impl Into<String>) -> Self {
         self.content.model = Some(model.into());
         self
     }
 
-    /// Says how many tokens it has.
+    /// Sets its token count.
     pub fn with_tokens(mut self, tokens: u32) -> Self {
         self.content.tokens = Some(tokens);
         self
     }
 
-    /// Says which turn it belongs to.
+    /// Sets the turn it belongs to.
     pub fn in_turn(mut self, turn: u32) -> Self {
         self.content.turn = Some(turn);
         self
     }
 
-    /// Keeps something with it.
+    /// Sets custom metadata.
     pub fn with_metadata(mut self, metadata: Json) -> Self {
         self.content.metadata = Some(metadata);
         self
     }
 
-    /// Says which message it answers in a group.
+    /// Sets the message it replies to in a group.
     pub fn replying_to(mut self, message: MessageId) -> Self {
         self.content.reply_to = Some(message);
         self
     }
 
-    /// Says who sees it.
+    /// Sets its visibility.
     pub fn seen(mut self, seen: Seen) -> Self {
         self.content.seen = seen;
         self
     }
 
-    /// Says where it is in its life.
+    /// Sets its status.
     pub fn with_status(mut self, status: MessageStatus) -> Self {
         self.content.status = status;
         self
     }
 
-    /// Returns the message to be stored. One without content is refused; a stream may begin without any.
+    /// Returns the message to store. One without content is refused; a stream may begin without any.
     pub(crate) fn finish(self, ids: &Ids) -> Result<NewMessage> {
         let mut content = self.content;
         if content.status != MessageStatus::Streaming && content.body.is_blank() {
@@ -125,24 +125,24 @@ impl MessageDraft {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Flat {
-    /// Its id; sending the same one again is a retry.
+    /// Client-generated id; sending the same one again is a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<MessageId>,
-    /// An open word, kept as given: `user`, `assistant`, `tool`.
+    /// `user`, `assistant`, `tool`, or a custom role; stored as given.
     role: String,
-    /// Who speaks, if known.
+    /// The author, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     author: Option<Author>,
-    /// When; now if it is not said.
+    /// Time of the message; defaults to now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     time: Option<Micros>,
-    /// How the time is known, unless exactly.
+    /// Precision of the time, if not exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     time_known: Option<Known>,
-    /// Its life.
+    /// Status of the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     status: Option<MessageStatus>,
-    /// Who sees it, unless everybody.
+    /// Visibility; everybody by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seen: Option<Seen>,
     /// The number of the turn it belongs to.
@@ -151,16 +151,16 @@ struct Flat {
     /// The model that wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<String>,
-    /// Its tokens, if counted.
+    /// Token count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tokens: Option<u32>,
-    /// The provider's usage record, kept as it was written.
+    /// The provider's usage record, stored verbatim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<Json>,
-    /// Whatever the caller wants to keep with it.
+    /// Custom metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     metadata: Option<Json>,
-    /// The message that it answers in a group.
+    /// The message that it replies to in a group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reply_to: Option<MessageId>,
     /// Its parts.

@@ -1,20 +1,20 @@
-//! Where a database is: a file, or a server.
+//! Location of a store: a SQLite file or a PostgreSQL server.
 
 use manent_store::postgres::PostgresOptions;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where a database is.
+/// Location of a store.
 #[derive(Debug, Clone)]
 pub enum Place {
-    /// A file of SQLite.
+    /// A SQLite file.
     File(PathBuf),
-    /// A PostgreSQL server, and whose rows.
+    /// A PostgreSQL server, with the number of the tenant.
     Server(PostgresOptions),
 }
 
 impl Place {
-    /// Reads a place as people write it: `postgres://…` is a server, everything else is a file.
+    /// Parses a location: `postgres://…` is a server, everything else is a file.
     pub fn of(text: impl AsRef<Path>) -> Self {
         let path = text.as_ref();
         let scheme = |text: &str| text.split_once("://").map(|(scheme, _)| scheme.trim_start().to_ascii_lowercase());
@@ -25,7 +25,7 @@ impl Place {
         }
     }
 
-    /// Returns the file, if it is one.
+    /// Returns the file path, if it is a file.
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
@@ -34,7 +34,7 @@ impl Place {
     }
 }
 
-/// Shows it to people, without the password of a server.
+/// Omits the password of a server.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

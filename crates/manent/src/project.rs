@@ -1,4 +1,4 @@
-//! Projects: what several conversations share.
+//! Project operations.
 
 use crate::database::Database;
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use manent_model::{Project, ProjectId, ProjectPatch};
 use manent_store::{Change, Expect};
 
 impl Database {
-    /// Makes a project.
+    /// Creates a project.
     pub async fn create_project(&self, name: &str, instructions: &str) -> Result<Project> {
         let project = Project {
             id: self.ids.make(ProjectId::new),
@@ -26,19 +26,19 @@ impl Database {
         self.store.project(id).await?.ok_or_else(|| Error::not_found("project", id))
     }
 
-    /// Returns all projects in the order they were made.
+    /// Returns all projects in order of creation.
     pub async fn projects(&self) -> Result<Vec<Project>> {
         Ok(self.store.projects().await?)
     }
 
-    /// Changes a project, if it still has the version that was read.
+    /// Changes a project, if it still has the expected version.
     pub async fn edit_project(&self, id: ProjectId, patch: ProjectPatch, version: Option<i64>) -> Result<Project> {
         let expect = version.map(|version| Expect::Project { id, version }).into_iter().collect();
         self.commit(vec![Change::EditProject { id, patch }], expect).await?;
         self.project(id).await
     }
 
-    /// Removes a project; its conversations stay. Undo brings it back.
+    /// Removes a project; its conversations stay. Undo restores it.
     pub async fn remove_project(&self, id: ProjectId) -> Result<()> {
         self.change(Change::RemoveProject { id }).await.map(drop)
     }

@@ -1,29 +1,29 @@
-//! Names that people type: an id, its beginning, an id of another system, or the last one.
+//! Resolution of user-entered references: an id, an id prefix, an external id, or `@last`.
 
 use crate::database::Database;
 use crate::error::{Error, Result};
 use manent_model::{ConversationId, ConversationStatus, MessageId, ProjectId};
 use manent_store::{ConversationRef, IdKind, ListQuery};
 
-/// A shorter beginning is more likely a slip than a name.
+/// Minimum prefix length; a shorter one is more likely a typing error.
 const CHARACTERS_MIN: usize = 4;
-/// So many candidates are shown.
+/// Maximum number of candidates in an error.
 const CANDIDATES: usize = 5;
-/// The conversation that was used last.
+/// Reference to the conversation that was used last.
 const LAST: &str = "@last";
 
 impl Database {
-    /// Returns the conversation that a text names.
+    /// Resolves a reference to a conversation.
     ///
-    /// That is its id, the external id that its creator's system gave it, at least four characters with which no other
-    /// id begins (`conv_` may be left out, and the case does not matter), or `@last` for the one that was used last: that the newest
-    /// change touched, whatever its status.
+    /// It may be an id, an external id, a unique id prefix of at least four characters (`conv_` is optional, case is
+    /// ignored), or `@last` for the most recently used conversation: the one that the newest change touched, whatever
+    /// its status.
     pub async fn resolve_conversation(&self, text: &str) -> Result<ConversationId> {
         let text = text.trim();
         if text == LAST {
             return self.last_used().await?.ok_or_else(|| Error::not_found("conversation", text));
         }
-        // What is equal counts before what only begins alike: the beginning can be made longer.
+        // An exact external id takes precedence over a prefix, because a prefix can be made longer.
         let named = ConversationRef::External(text.to_owned());
         if let Some(found) = self.store.conversation(named).await? {
             return Ok(found.id);
@@ -33,8 +33,8 @@ impl Database {
         one_of(found, ConversationId::from_bytes, "conversation", text)
     }
 
-    /// Returns the message that a text names: its id, its beginning as for a conversation, or `@last` for the head of
-    /// the conversation that was used last.
+    /// Resolves a reference to a message: its id, a prefix as for conversations, or `@last` for the head of the most
+    /// recently used conversation.
     pub async fn resolve_message(&self, text: &str) -> Result<MessageId> {
         let text = text.trim();
         if text == LAST {
@@ -45,7 +45,7 @@ impl Database {
         one_of(found, MessageId::from_bytes, "message", text)
     }
 
-    /// Returns the project that a text names: its id, or its beginning as for a conversation.
+    /// Resolves a reference to a project: its id, or a prefix as for conversations.
     pub async fn resolve_project(&self, text: &str) -> Result<ProjectId> {
         let text = text.trim();
         let found = self.begins_with(IdKind::Project, "project", text, ProjectId::characters(text)).await?;
@@ -56,13 +56,13 @@ impl Database {
         if let Some(last) = self.store.last_changed().await? {
             return Ok(Some(last));
         }
-        // The newest change is too far back in the journal: the latest active one of any status.
+        // The newest change is too far back in the journal: falls back to the latest activity of any status.
         use ConversationStatus::{Active, Archived, Trashed};
         let top = |pinned| {
             let statuses = vec![Active, Archived, Trashed];
             self.list(ListQuery { statuses, pinned: Some(pinned), limit: 1, ..ListQuery::default() })
         };
-        // A list begins with what is pinned, so the latest is at the top of either half.
+        // Lists begin with pinned conversations, so the latest one is at the top of either half.
         let halves = [top(true).await?, top(false).await?];
         let tops = halves.into_iter().flat_map(|half| half.conversations);
         Ok(tops.max_by_key(|top| (top.active_at, top.id)).map(|top| top.id))
@@ -75,7 +75,7 @@ impl Database {
         text: &str,
         characters: &str,
     ) -> Result<Vec<[u8; 16]>> {
-        // Where the text cannot be the beginning of an id, there is nothing to look for.
+        // A text that cannot be an id prefix matches nothing.
         match characters.len() >= CHARACTERS_MIN && MessageId::span(characters).is_ok() {
             true => Ok(self.store.ids_by_prefix(kind, text.to_owned(), CANDIDATES as u32 + 1).await?),
             false => Err(Error::not_found(what, text)),

@@ -1,4 +1,4 @@
-//! Runs: tool calls, the log, inputs, the lease, and requests to models.
+//! Agent run operations: tool calls, events, inputs, leases, model calls.
 
 use crate::database::{Database, only, unexpected};
 use crate::error::Result;
@@ -9,17 +9,17 @@ use manent_store::{Change, Committed, Done, EventsQuery, NewEvent, ToolCallTrail
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A request to a model that is to be recorded.
+/// A model call to record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallDraft {
-    /// The last message that it saw; none when it saw none.
+    /// The last message in its context; `None` if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<MessageId>,
     /// The model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How it ended.
+    /// Outcome of the call.
     pub outcome: CallOutcome,
     /// Tokens sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -27,24 +27,24 @@ pub struct CallDraft {
     /// Tokens received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_out: Option<i64>,
-    /// Cost in millionths of the caller's currency.
+    /// Cost in millionths of a currency unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micros: Option<i64>,
-    /// What was sent.
+    /// The messages that were sent.
     #[serde(default)]
     pub sent: Vec<Stretch>,
-    /// The manifest and the rest.
+    /// Context manifest and other details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest: Option<Json>,
 }
 
 impl Database {
-    /// Records a tool call; the first step of its trail is the state it begins in.
+    /// Records a tool call; its trail begins with its initial state.
     pub async fn put_tool_call(&self, call: ToolCall, note: &str) -> Result<()> {
         self.change(Change::PutToolCall { call, note: note.to_owned() }).await.map(drop)
     }
 
-    /// Moves a tool call along an allowed transition; no record leaves the one it has.
+    /// Moves a tool call along an allowed transition; without a record the old one is kept.
     pub async fn move_tool_call(
         &self,
         message: MessageId,
@@ -84,12 +84,12 @@ impl Database {
         Ok(id)
     }
 
-    /// Takes inputs out of the queue, all or none; each can be taken once.
+    /// Takes inputs from the queue, all or none; each can be taken once.
     pub async fn take_inputs(&self, conversation: ConversationId, ids: Vec<InputId>) -> Result<()> {
         self.change(Change::TakeInputs { conversation, ids }).await.map(drop)
     }
 
-    /// Takes the lease of a run if it is free or has run out, and returns the token that fences off earlier owners.
+    /// Acquires the lease of a run if it is free or expired, and returns its fencing token.
     pub async fn take_lease(&self, conversation: ConversationId, owner: &str, until: Micros) -> Result<i64> {
         token_of(self.change(Change::TakeLease { conversation, owner: owner.to_owned(), until }).await?)
     }
@@ -99,12 +99,12 @@ impl Database {
         self.change(Change::RenewLease { conversation, token, until }).await.map(drop)
     }
 
-    /// Gives a lease back.
+    /// Releases a lease.
     pub async fn release_lease(&self, conversation: ConversationId, token: i64) -> Result<()> {
         self.change(Change::ReleaseLease { conversation, token }).await.map(drop)
     }
 
-    /// Records a request to a model, as of now.
+    /// Records a model call at the present time.
     pub async fn record_call(&self, conversation: ConversationId, draft: CallDraft) -> Result<CallId> {
         let id = self.ids.make(CallId::new);
         let CallDraft { after, model, outcome, tokens_in, tokens_out, cost_micros, sent, manifest } = draft;

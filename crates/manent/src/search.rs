@@ -1,4 +1,4 @@
-//! Search: what was said, found again.
+//! Full-text search and maintenance of its index.
 
 use crate::database::Database;
 use crate::error::{Error, Result};
@@ -13,35 +13,35 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use tokio::sync::watch;
 
-/// How many hits a page has when nobody says how many.
+/// Default page size.
 const HITS_DEFAULT: u32 = 20;
 
-/// What to look for; the default finds nothing, since it names no word.
+/// A search query; the default one is empty and finds nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SearchQuery {
-    /// Words that all must be there, `"a phrase"`, `-not`, `one OR other`, `begin*`, and filters such as `role:user`,
-    /// `tag:work`, `after:7d`, `in:title`, `has:code`.
+    /// Search query. All words must match. Supports `"a phrase"`, `-not`, `one OR other`, `begin*`, and filters such
+    /// as `role:user`, `tag:work`, `after:7d`, `in:title`, `has:code`.
     pub text: String,
-    /// In which order.
+    /// Sort order.
     pub order: SearchOrder,
-    /// Each hit for itself, or the conversations that have one.
+    /// Whether to return single hits or one per conversation.
     pub grouping: Grouping,
     /// Only in this conversation.
     pub within: Option<ConversationId>,
-    /// What is looked at besides the shown paths of conversations that are not in the trash.
+    /// Content to search in addition to the current paths of conversations outside the trash.
     pub also: Also,
-    /// How many messages before and after a hit are shown with it.
+    /// Number of context messages before and after each hit.
     pub neighbours: u32,
-    /// Whether hits behind the page are counted too.
+    /// Whether hits after the page are counted too.
     pub counting: Counting,
-    /// The last word is still being typed.
+    /// Search as you type: the last word matches as a prefix.
     pub typing: bool,
-    /// How far local time is ahead of UTC, for days such as `yesterday`.
+    /// Seconds that local time is ahead of UTC, for days such as `yesterday`.
     pub offset_seconds: i32,
-    /// Where the last page ended.
+    /// Cursor: the end of the previous page.
     pub after: Option<SearchCursor>,
-    /// How many; at most [`manent_store::HITS_MAX`].
+    /// Maximum number of hits; at most [`manent_store::HITS_MAX`].
     pub limit: u32,
 }
 
@@ -64,14 +64,14 @@ impl Default for SearchQuery {
 }
 
 impl SearchQuery {
-    /// Returns the first page for some words, newest first.
+    /// Creates a query for the first page, newest hits first.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 }
 
 impl Database {
-    /// Finds messages, and conversations by their names and tags. What was just appended is found as well.
+    /// Searches messages, and conversations by title and tags. Messages that are not indexed yet are found as well.
     pub async fn search(&self, query: &SearchQuery) -> Result<Found> {
         let now = now();
         let clock = Clock { now, offset_seconds: query.offset_seconds };
@@ -93,9 +93,9 @@ impl Database {
         Ok(self.store.search(search).await?)
     }
 
-    /// Returns every conversation with a hit, the one with the newest first.
+    /// Returns every conversation with a hit, ordered by its newest hit.
     ///
-    /// It waits for the index, so that none is left out.
+    /// It waits for the index, so that the result is complete.
     pub async fn conversations_with(&self, text: &str) -> Result<Vec<ConversationId>> {
         self.when_indexed().await?;
         let mut query = SearchQuery { neighbours: 0, limit: HITS_MAX, ..SearchQuery::new(text) };
@@ -111,9 +111,9 @@ impl Database {
         }
     }
 
-    /// Has the index made anew, and tells how far that has come until it is done.
+    /// Rebuilds the index and reports progress until it is done.
     ///
-    /// It goes on if nobody waits for it, and after a restart where it had come to.
+    /// The rebuild continues if this future is dropped, and resumes after a restart.
     pub async fn reindex(&self, mut told: impl FnMut(Indexed)) -> Result<()> {
         let last = *self.store.position().borrow();
         let mut known = self.store.indexed();
@@ -121,17 +121,17 @@ impl Database {
         self.wait_for_index(&mut known, last, &mut told).await
     }
 
-    /// Says how far the index has come.
+    /// Returns the progress of the index.
     pub fn indexed(&self) -> Indexed {
         *self.store.indexed().borrow()
     }
 
-    /// Returns a watch on how far the index has come.
+    /// Returns a watch channel with the progress of the index.
     pub fn watch_index(&self) -> watch::Receiver<Indexed> {
         self.store.indexed()
     }
 
-    /// Waits until everything that is stored now is in the index.
+    /// Waits until all content stored so far is indexed.
     pub async fn when_indexed(&self) -> Result<()> {
         let last = *self.store.position().borrow();
         self.wait_for_index(&mut self.store.indexed(), last, &mut |_| {}).await

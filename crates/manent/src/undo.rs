@@ -9,31 +9,31 @@ use manent_store::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How many journal rows of a commit are read to say what it did.
+/// Maximum number of journal rows that are read to describe a commit.
 const COMMIT_ROWS_MAX: u32 = 100;
 
-/// What an undo or redo would do now.
+/// The effect of an undo or redo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct UndoStep {
-    /// The first position of the commit that it is about.
+    /// The first position of the affected commit.
     pub position: Position,
     /// When that was committed.
     pub at: Micros,
-    /// What was changed, in order, each kind once.
+    /// The kinds of its changes, in order, each once.
     pub kinds: Vec<JournalKind>,
 }
 
-/// What can be undone and redone in a scope now.
+/// The available undo and redo of a scope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct UndoSteps {
-    /// What undo would take back; none if there is nothing to undo.
+    /// The next undo; `None` if there is nothing to undo.
     pub undo: Option<UndoStep>,
-    /// What redo would do again; none if there is nothing to redo.
+    /// The next redo; `None` if there is nothing to redo.
     pub redo: Option<UndoStep>,
 }
 
 impl Database {
-    /// Returns what undo and redo would do now, without doing it.
+    /// Returns the next undo and redo, without doing it.
     pub async fn undo_steps(&self, scope: Scope) -> Result<UndoSteps> {
         let undo = self.undo_step(&scope, Step::Undo).await?;
         Ok(UndoSteps { undo, redo: self.undo_step(&scope, Step::Redo).await? })
@@ -47,7 +47,7 @@ impl Database {
             Ok(page.entries.into_iter().filter(|entry| entry.first == position).collect())
         };
         let mut entries = of_commit(position).await?;
-        // A redo takes an undo back: what is done again is what that had undone.
+        // A redo reverts an undo: it restores what that undo reverted.
         while let Some(undone) = entries.iter().find_map(|entry| entry.undoes) {
             position = undone;
             entries = of_commit(position).await?;
@@ -62,12 +62,12 @@ impl Database {
         Ok(Some(UndoStep { position, at, kinds }))
     }
 
-    /// Takes the last change back. Undoing again goes further back.
+    /// Undoes the last change. Repeating it goes further back.
     pub async fn undo(&self, scope: Scope) -> Result<Committed> {
         self.step(scope, Step::Undo).await
     }
 
-    /// Does again what was undone last.
+    /// Redoes what was undone last.
     pub async fn redo(&self, scope: Scope) -> Result<Committed> {
         self.step(scope, Step::Redo).await
     }

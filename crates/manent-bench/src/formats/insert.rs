@@ -1,4 +1,4 @@
-//! The least that a store of rows does: the same rows, put into one table of SQLite with one index, as durable as ours.
+//! Lower bound for row stores: the same rows in one SQLite table with one index, with equal durability.
 
 use ::manent::formats::tree::Tree;
 use ::manent::formats::{Format, Item, ReadError, Sink};

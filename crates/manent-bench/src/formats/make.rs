@@ -1,4 +1,5 @@
-//! Large files of every format: the same conversations, written by hand for one format and by our writers for the others.
+//! Generator of large files of every format: the same conversations, hand-written for one format and exported for the
+//! others.
 
 use ::manent::export::{DiskOut, ExportPlan, Replace};
 use ::manent::formats::{self, tree};
@@ -46,7 +47,7 @@ pub fn all(folder: &Path, wanted: &[&str], bytes: u64) -> Result<Vec<PathBuf>> {
     Ok(made)
 }
 
-/// Writes sessions one after the other; entries of a session stand together, as they do where people talk by turns.
+/// Writes sessions one after the other; the entries of a session are adjacent, as in sequential use.
 fn write(path: &Path, bytes: u64) -> Result<()> {
     let mut random = fastrand::Rng::with_seed(5);
     let mut out = BufWriter::new(File::create(path)?);

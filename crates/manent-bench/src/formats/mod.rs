@@ -1,4 +1,4 @@
-//! Imports of large files, side by side with the least that anybody could do to the same bytes and rows.
+//! Import benchmarks with large files, compared with lower bounds for the same bytes and rows.
 
 mod insert;
 mod make;
@@ -21,7 +21,7 @@ const JSON: [&str; 4] = ["veloca", "kode", "personalab", "obsidian-rag"];
 
 const ROUNDS: usize = 3;
 
-/// Measures every JSON format with files of about so many bytes.
+/// Measures every JSON format with files of about this many bytes.
 pub fn of(folder: &Path, bytes: u64) -> Result<Vec<Fact>> {
     let mut facts = Vec::new();
     for (format, path) in JSON.into_iter().zip(make::all(folder, &JSON, bytes)?) {

@@ -1,4 +1,4 @@
-//! The least that a reader of JSON does: the file in memory, cut into values that nobody looks at.
+//! Lower bound for JSON readers: the file in memory, split into values without reading them.
 
 use ::manent::formats::tree::Tree;
 use anyhow::Result;

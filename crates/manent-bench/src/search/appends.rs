@@ -1,4 +1,4 @@
-//! Appends while the index is filled: how much it costs, how soon a message is in it, and how far it falls behind.
+//! Appends during indexing: the overhead, the delay until a message is indexed, and the backlog.
 
 use crate::corpus::{Corpus, Message};
 use crate::facts::Fact;

@@ -1,4 +1,4 @@
-//! The same queries by hand: what a developer would write against FTS5 with the same tokens.
+//! Hand-written baseline: the same queries against FTS5 with the same tokens.
 
 use ::manent::model::search;
 use ::manent::{Body, Part};
@@ -84,7 +84,7 @@ impl Ranked {
     }
 }
 
-/// The tokens of a body with their repeats, as somebody who ranks by frequency indexes them.
+/// The tokens of a body with repetitions, as needed for ranking by frequency.
 fn tokens(body: &str) -> String {
     let mut joined = String::with_capacity(body.len());
     for part in Body::trusted(body.to_owned()).parts() {

@@ -1,4 +1,4 @@
-//! Search, side by side with the same query by hand, with ripgrep, and with appends that are not indexed.
+//! Search benchmarks, compared with hand-written SQL, with ripgrep, and with appends without an index.
 
 mod appends;
 mod hand;
@@ -177,7 +177,7 @@ fn compared(runtime: &Runtime, database: &Database, path: &Path, lines: &Path, f
     Ok(facts)
 }
 
-/// Looks through all lines, since the newest hits stand at the end; none where there is no ripgrep.
+/// Scans all lines, because the newest hits are at the end; `None` if ripgrep is not installed.
 fn ripgrep(word: &str, lines: &Path) -> Result<Option<Duration>> {
     let started = Instant::now();
     let output = match Command::new("rg").args(["--fixed-strings", "--count", word]).arg(lines).output() {

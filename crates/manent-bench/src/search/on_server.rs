@@ -1,4 +1,4 @@
-//! The index on PostgreSQL: how large it is, and how fast it is filled.
+//! The search index on PostgreSQL: size and indexing speed.
 
 use crate::corpus::Corpus;
 use crate::facts::Fact;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::runtime::Runtime;
 
-/// So many conversations are enough to know what a row takes.
+/// Enough conversations to measure the size of a row.
 const CONVERSATIONS: u64 = 50;
 
 /// Measures the index of a server; none where there is no PostgreSQL.

@@ -1,4 +1,4 @@
-//! What is looked for: words that are frequent and words that are rare in the corpus.
+//! Search terms: frequent and rare words of the corpus.
 
 pub const CHINESE: &[&str] = &[
     "我们", "问题", "文件", "测试", "错误", "查询", "索引", "线程", "分支", "迁移", "回滚", "快照", "备份", "集群",

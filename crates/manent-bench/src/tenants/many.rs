@@ -1,4 +1,4 @@
-//! A thousand tenants on one server over files: what it takes, and what one under full load costs another.
+//! A thousand tenants on one server with files: resources, and the effect of one under full load on another.
 
 use super::{Owner, TENANTS};
 use crate::facts::Fact;

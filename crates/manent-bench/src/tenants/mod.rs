@@ -1,5 +1,5 @@
-//! Many owners on one server: what a thousand of them take, what one under full load costs another, and whether the time
-//! that a key takes to be refused tells anything about it.
+//! Multi-tenant benchmarks: resources of a thousand tenants, isolation under load, and whether the time to refuse a
+//! key reveals anything about it.
 
 mod many;
 mod timing;

@@ -1,4 +1,4 @@
-//! Whether the time that a key takes to be refused tells an unknown one from a wrong one.
+//! Timing side channel test: does the time to refuse a key tell an unknown one from a wrong one?
 
 use super::Owner;
 use crate::facts::Fact;
@@ -16,14 +16,14 @@ const BOUND: f64 = 4.5;
 /// What is left of the slowest: interruptions of the machine hide what is looked for.
 const KEPT: f64 = 0.95;
 
-/// So many bytes of an id are the time at which it was made; the others are chance.
+/// Number of bytes of an id that contain its time; the others are random.
 const TIME: usize = 6;
 
 /// Wrong ones, unknown ones, and unknown ones again, which tell how large chance alone can be.
 const KINDS: usize = 3;
 const WRONG: usize = 0;
 
-/// So many are made before they are tried.
+/// Number of keys generated before they are tried.
 const BATCH: usize = 1_000;
 
 /// Refuses all kinds in a random order and compares their times.

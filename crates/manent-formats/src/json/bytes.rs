@@ -1,4 +1,4 @@
-//! Bytes that can be read at any place, so that a file of any size needs a small window of memory only.
+//! Random-access bytes, for reading files of any size through a small buffer.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! A whole JSON file without its records: how it is laid out, and what stands around its value.
+//! Lossless skeleton of a JSON file without its records: layout, and the bytes around its value.
 
 use super::bytes::Bytes;
 use super::scan::{Outline, RECORD_MAX};
@@ -12,10 +12,10 @@ use std::io;
 pub struct Frame {
     /// How it is laid out.
     pub style: Style,
-    /// What stands before the value: a byte order mark, space.
+    /// The bytes before the value: a byte order mark, white space.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub before: String,
-    /// What stands behind it.
+    /// The bytes after it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub after: String,
     /// The value with its lists emptied.
@@ -35,7 +35,7 @@ impl Frame {
         Ok(Self { style, before, after, shell: Shell::of(bytes, root, style, 0)? })
     }
 
-    /// The frame of a file that nobody has written yet.
+    /// The skeleton of a new file.
     pub fn fresh(json: &str, style: Style) -> Self {
         let shell = Shell { text: style.lay(json, 0), ..Shell::default() };
         Self { style, before: String::new(), after: String::new(), shell }

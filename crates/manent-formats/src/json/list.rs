@@ -1,4 +1,4 @@
-//! A list that is written element by element, whose length is not known before its end.
+//! Streaming writer of a JSON list whose length is not known in advance.
 
 use super::shell::{Gap, Shell};
 use super::style::Style;
@@ -26,7 +26,7 @@ impl ListOut {
         self.count
     }
 
-    /// Writes an element; what stands before it is what stood there if it had a place in the source.
+    /// Writes an element; the separator before it is the original one if it had a place in the source.
     pub fn item(&mut self, text: &str, place: Option<usize>, target: &mut dyn Write) -> io::Result<()> {
         self.count += 1;
         if self.count == 1 {

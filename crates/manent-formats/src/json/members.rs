@@ -1,4 +1,4 @@
-//! Objects by member: read from source text, and made.
+//! JSON objects by member: parsed from source text, and built.
 
 use manent_model::Json;
 use serde::de::{MapAccess, Visitor};
@@ -66,7 +66,7 @@ pub fn whole(text: &str) -> Option<i64> {
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Collect;
-        /// A key, borrowed where it holds no escape.
+        /// A key, borrowed if it contains no escape.
         struct Key<'a>(Cow<'a, str>);
         impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -100,7 +100,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 pub struct Decoded {
     /// The text.
     pub text: String,
-    /// Half of a surrogate pair stood in it, which no text can hold; `\u{fffd}` stands in its place.
+    /// It contained half of a surrogate pair, which a string cannot represent; replaced by `\u{fffd}`.
     pub is_lossy: bool,
 }
 

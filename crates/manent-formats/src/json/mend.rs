@@ -1,4 +1,4 @@
-//! Mending: takes the members and elements out of a value that are no JSON, and keeps the rest.
+//! Repair of broken JSON: removes invalid members and elements from a value and keeps the rest.
 
 use super::scan::{Outline, Shape, Span, outline};
 use serde::de::IgnoredAny;
@@ -9,7 +9,7 @@ const DEPTH_MAX: usize = 64;
 /// A value without what is no JSON in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mended {
-    /// The value; what is left stands as it stood.
+    /// The value; what remains is unchanged.
     pub text: String,
     /// What was taken out, in order.
     pub removed: Vec<Removed>,
@@ -20,7 +20,7 @@ pub struct Mended {
 pub struct Removed {
     /// Its name, with those of the objects around it: `plot_state.no_update_count`.
     pub path: String,
-    /// Where its value stands in the text that was mended.
+    /// The span of its value in the repaired text.
     pub span: Span,
 }
 
@@ -67,7 +67,7 @@ fn value(text: &str, base: u64, path: &str, depth: usize, removed: &mut Vec<Remo
         let path = if path.is_empty() { name } else { format!("{path}.{name}") };
         match value(&text[from..to], base + span.from, &path, depth + 1, removed) {
             Some(child) => {
-                // What stands before it begins with the comma behind the one before it.
+                // The bytes before it begin with the comma after the previous one.
                 let before = &text[end..from];
                 kept.push_str(match is_first && place > 0 {
                     true => before.trim_start().trim_start_matches(','),

@@ -1,7 +1,7 @@
-//! Changes a record in its source text, so that exactly what changed looks different.
+//! Minimal edit of a JSON record: changes its source text only where its value has changed.
 //!
-//! A writer says how it would write the record as it was read, and how it would write it now. Where both agree, the
-//! source stays as it is: unknown members, number text, order and spaces. Where they differ, that place is written anew.
+//! A writer serializes the record both as it was read and as it is now. Where both agree, the source text is kept:
+//! unknown members, number format, order and spaces. Where they differ, the source text is replaced.
 
 use super::members::{Members, Object};
 use super::style::Style;
@@ -35,7 +35,7 @@ pub fn merge(source: &str, was: &Object, now: &Object, style: Style, level: usiz
                 None => pieces.insert(before, name, style.lay(value, level + 1), style, level + 1),
             }
         }
-        // A member that neither stands in the source nor changed says nothing about where the next one belongs.
+        // A member that is neither in the source nor changed does not determine the position of the next one.
         before = Some(name.as_str()).filter(|name| pieces.place(name).is_some()).or(before);
     }
     pieces.text()
@@ -86,7 +86,7 @@ struct Pieces {
 }
 
 struct Entry {
-    /// What stands before the value: comma, space, name, colon.
+    /// The bytes before the value: comma, space, name, colon.
     lead: String,
     name: String,
     value: String,

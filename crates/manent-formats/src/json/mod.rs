@@ -1,4 +1,4 @@
-//! JSON as other programs wrote it: found in large files, read by member, changed in place.
+//! Lossless JSON: scanning of large files, reading by member, editing in place.
 
 mod bytes;
 mod scan;

@@ -1,17 +1,17 @@
-//! Finds the records of a large JSON file without holding it: one pass, brackets and strings only.
+//! Streaming scanner that finds the records of a large JSON file: one pass, brackets and strings only.
 //!
-//! What lies inside a record is not looked at here; whoever reads the record finds out whether it is JSON. So one broken
-//! record does not hide those behind it, and a file that is cut off gives every record that is whole.
+//! The content of a record is not validated here, but when the record is read. So one broken record does not hide
+//! those after it, and a truncated file gives every complete record.
 
 use super::bytes::Bytes;
 use std::io;
 
-/// A record above this size is passed over; nobody would hold it in memory.
+/// Maximum record size; larger ones are skipped, because they would not fit in memory.
 pub const RECORD_MAX: u64 = 64 << 20;
 
 const WINDOW: usize = 256 << 10;
 
-/// Where in a file records stand.
+/// The position of records in a file.
 #[derive(Debug)]
 pub enum Shape {
     /// A record, or something that is kept with what surrounds it.
@@ -42,7 +42,7 @@ impl Span {
         Self { from: base + self.from, to: base + self.to }
     }
 
-    /// Says whether nothing lies in it.
+    /// Returns whether it is empty.
     pub fn is_empty(self) -> bool {
         self.from == self.to
     }
@@ -70,7 +70,7 @@ pub enum Outline {
 }
 
 impl Outline {
-    /// Where it lies.
+    /// Its span.
     pub fn span(&self) -> Span {
         match self {
             Self::Value(span) | Self::List { span, .. } | Self::Object { span, .. } => *span,
@@ -85,7 +85,7 @@ impl Outline {
         }
     }
 
-    /// Returns the elements of a list; none where it is none.
+    /// Returns the elements of a list; empty if it is not a list.
     pub fn items(&self) -> &[Outline] {
         match self {
             Self::List { items, .. } => items,
@@ -195,7 +195,7 @@ impl<'a, B: Bytes + ?Sized> Scanner<'a, B> {
         }
     }
 
-    /// A list that is cut off is given as far as it goes; where it was cut stands in `torn_at`.
+    /// A truncated list is returned as far as it is complete; the position of the cut is in `torn_at`.
     fn list(&mut self, from: u64, shape: &Shape) -> io::Result<Outline> {
         self.at += 1;
         let mut items = Vec::new();

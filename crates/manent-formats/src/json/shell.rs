@@ -1,6 +1,6 @@
-//! What surrounds records: an object or array with its lists emptied, and what stood between their elements.
+//! Lossless JSON skeleton: an object or array with its lists emptied, and the bytes between their elements.
 //!
-//! The text is JSON itself, so it is read and changed like any record; filled again, it is the file to the byte.
+//! The skeleton is JSON itself, so it is read and edited like any record; filled again, it gives the original bytes.
 
 use super::bytes::Bytes;
 use super::members::Members;
@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
 
-/// An object whose lists were taken out, or a list itself.
+/// An object with its lists emptied, or a list itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Shell {
     /// The text with empty brackets.
     pub text: String,
-    /// What stands between the elements, where that is not what the style says; by the name of the list, empty for one
-    /// that stands alone.
+    /// Separators between the elements that differ from the style; by the name of the list, empty for a top-level
+    /// list.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub gaps: BTreeMap<String, Gap>,
 }
 
-/// What stands before, between and behind the elements of a list.
+/// The bytes before, between and after the elements of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
     /// Behind the opening bracket.
@@ -30,7 +30,7 @@ pub struct Gap {
     pub between: String,
     /// Before the closing bracket.
     pub close: String,
-    /// Where something else stands before an element than between the others.
+    /// Elements with a separator that differs from the others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub except: Vec<(usize, String)>,
 }
@@ -42,7 +42,7 @@ impl Gap {
         Self { open: style.line(level), between: format!(",{}", style.line(level)), close, except: Vec::new() }
     }
 
-    /// Returns what stands before an element.
+    /// Returns the bytes before an element.
     pub fn before(&self, place: usize) -> &str {
         // They were found in order, and a file may be full of them.
         match self.except.binary_search_by_key(&place, |(at, _)| *at) {
@@ -104,7 +104,7 @@ impl Shell {
         let mut shell = Self::default();
         let lists: Vec<(&str, &Outline)> = match outline {
             Outline::Object { members, .. } => {
-                // Of two members of one name only the last is the list; what stands in the other stays where it is.
+                // Of two members with one name only the last is the list; the other is kept in the skeleton.
                 let is_last = |place: usize, key: &str| !members[place + 1..].iter().any(|(other, _)| other == key);
                 let lists = members.iter().enumerate();
                 let lists = lists.filter(|(_, (_, value))| matches!(value, Outline::List { .. }));
@@ -138,7 +138,7 @@ impl Shell {
         Ok(shell)
     }
 
-    /// All its texts: its own, and what stands in its gaps.
+    /// All its texts: its own, and those of its gaps.
     pub fn texts(&self) -> impl Iterator<Item = &String> {
         let gaps = self.gaps.values().flat_map(|gap| {
             let except = gap.except.iter().map(|(_, text)| text);
@@ -172,7 +172,7 @@ impl Shell {
         segments
     }
 
-    /// Returns what stands between the elements of a list that has so many now.
+    /// Returns the separators of a list that now has this many elements.
     pub fn gap(&self, name: &str, count: usize, style: Style, level: usize) -> Gap {
         let usual = Gap::of(style, level);
         let nothing = Gap { open: String::new(), between: String::new(), close: String::new(), except: Vec::new() };

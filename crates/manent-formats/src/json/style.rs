@@ -1,4 +1,4 @@
-//! How a program lays its JSON out, so that new text looks like the old.
+//! JSON layout of a program (indentation, spaces), so that new text is formatted like the old.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ impl Style {
     /// `JSON.stringify(value)`.
     pub const COMPACT: Self = Self { indent: None, crlf: false };
 
-    /// Guesses the style from the beginning of a text: what stands before its first member or element.
+    /// Detects the style from the beginning of a text: the white space before its first member or element.
     pub fn of(text: &str) -> Self {
         let inner = text.trim_start_matches('\u{feff}').trim_start();
         let after = inner.strip_prefix(['{', '[']).unwrap_or_default();
@@ -40,7 +40,7 @@ impl Style {
         }
     }
 
-    /// What stands between a name and its value.
+    /// The separator between a name and its value.
     pub fn colon(self) -> &'static str {
         match self.indent {
             Some(_) => ": ",

@@ -1,4 +1,4 @@
-//! One agent: its files put together to a conversation.
+//! One agent: its files combined into a conversation.
 
 use super::find::Found;
 use super::folds::{complete, fold_item, unreached};

@@ -1,4 +1,4 @@
-//! Records of tool calls: a state machine with its trail.
+//! Tool call records: a state machine with its trail.
 
 use super::Generation;
 use crate::json::{Members, Object, Style, merge};

@@ -1,4 +1,4 @@
-//! Tool calls of an agent: each record with the part of a message that asked for it.
+//! Tool calls of an agent, matched with the message parts that requested them.
 
 use super::agent::Put;
 use super::list::{Kind, Listed, Said};
@@ -9,7 +9,7 @@ use crate::problem::{Broken, Place, ReadError};
 use manent_model::{Json, Part, ToolState, ToolStep};
 use std::collections::{HashMap, HashSet};
 
-/// Tool calls change in place, so two lists are told apart by who was written last.
+/// Tool calls are updated in place, so of two lists the one written last is newer.
 const CALLS: Kind = Kind {
     record: "tool call",
     read: |text| call::read(text).map(|_| None),
@@ -33,7 +33,7 @@ impl Reader<'_> {
             let Listed { mut frame, records, replaced, .. } = self.list(found, file, CALLS)?;
             for said in replaced {
                 if records.iter().any(|newer| goes_on(&newer.text, &said.text)) {
-                    // The same call earlier in its life; all of it stands in the newer record.
+                    // An earlier state of the same call; the newer record contains all of it.
                     self.aside("tool call", 1)?;
                     continue;
                 }
@@ -113,7 +113,7 @@ fn goes_on(newer: &str, older: &str) -> bool {
     newer.id == older.id && newer.steps.starts_with(&older.steps)
 }
 
-/// The order of records in their file among those sorted by the part that asked; empty where it is the same.
+/// The original order of records relative to the order of the requesting parts; empty if both are the same.
 fn order(calls: &[ToolCallItem]) -> Vec<u32> {
     let mut sorted: Vec<usize> = (0..calls.len()).collect();
     sorted.sort_by_key(|place| calls[*place].part);

@@ -1,4 +1,4 @@
-//! Which folders are agents, and which file is whose.
+//! Discovery of agent folders, and assignment of files to agents.
 
 use super::{CHANNELS, Generation};
 use crate::json::Members;
@@ -15,11 +15,11 @@ const FOLDERS: [&str; 6] =
 /// A folder of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
-    /// Below the root; empty where it is the root itself.
+    /// Path below the root; empty for the root itself.
     pub folder: String,
     /// Its files, by their names below the folder.
     pub files: Vec<String>,
-    /// The place of the agent in whose folder it lies.
+    /// Index of the agent whose folder contains this one.
     pub parent: Option<usize>,
     pub is_flat: bool,
 }
@@ -51,8 +51,8 @@ impl Found {
     }
 }
 
-/// The folder of the agent that a file belongs to, if nobody else has such a file. A `snapshots` or `events` folder alone
-/// is no agent's: a project that a store lies in may have one.
+/// The folder of the agent that a file belongs to, if the file name is specific to agents. A `snapshots` or `events`
+/// folder alone does not make an agent: a project that contains a store may have one.
 fn home(name: &str) -> Option<&str> {
     let (above, leaf) = name.rsplit_once('/').unwrap_or(("", name));
     let is_ours = |folder: &str| match folder {
@@ -80,7 +80,7 @@ fn described<'a>(tree: &dyn Tree, name: &'a str) -> Option<&'a str> {
     (named || begins_with(tree, name, "\"agentId\"")).then_some(above)
 }
 
-/// The folder that a folder lies in; none for the root.
+/// The parent folder; `None` for the root.
 fn above(folder: &str) -> Option<&str> {
     (!folder.is_empty()).then(|| folder.rsplit_once('/').map_or("", |(above, _)| above))
 }
@@ -128,7 +128,7 @@ pub(super) fn agents(tree: &dyn Tree) -> Vec<Found> {
     found.collect()
 }
 
-/// Gives each agent the one in whose folder it lies.
+/// Sets the parent of each agent to the one whose folder contains it.
 pub(super) fn adopt(agents: &mut [Found]) {
     let places: HashMap<String, usize> =
         agents.iter().enumerate().map(|(place, found)| (found.folder.clone(), place)).collect();

@@ -1,4 +1,4 @@
-//! Folds of an agent, and windows that no summary leads to.
+//! Folds of an agent, and windows without a summary that refers to them.
 
 use super::agent::Put;
 use super::frame::{FoldFrame, Mark, WindowFrame};

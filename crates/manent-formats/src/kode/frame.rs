@@ -1,4 +1,4 @@
-//! What is kept of an agent's files beside their records.
+//! Skeleton of an agent's files: everything besides their records.
 
 use super::database::{AgentRows, DatabaseFrame};
 use crate::json::{Frame, Style};
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 pub(super) struct Around {
     /// Its name below the folder.
     pub file: String,
-    /// What stands before the value: a byte order mark, space.
+    /// The bytes before the value: a byte order mark, white space.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub before: String,
-    /// What stands behind it.
+    /// The bytes after it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub after: String,
 }
@@ -42,7 +42,7 @@ pub(super) struct ListFrame {
     pub frame: Frame,
     /// How many records it had.
     pub count: u32,
-    /// The order of its records among those sorted by what asked for them, where it is another one.
+    /// The original order of its records relative to the order of the requesting parts, if it differs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub order: Vec<u32>,
     /// The ids of its tool calls in order. They find their records wherever these are attached.
@@ -72,16 +72,16 @@ pub(super) struct LogFrame {
     /// Lines end as on Windows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub crlf: bool,
-    /// The last of so many lines has no end.
+    /// The last of this many lines has no line ending.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unended: Option<u32>,
     /// Lines with something else before or behind the value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub odd: Vec<(u32, String, String)>,
-    /// What stands in a log without any event.
+    /// Content of a log without any event.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub blank: String,
-    /// Lines that stand in it a second time.
+    /// Lines that occur a second time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubled: Vec<Doubled>,
 }
@@ -89,7 +89,7 @@ pub(super) struct LogFrame {
 /// Lines that repeat earlier ones of their log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Doubled {
-    /// They stand behind so many events.
+    /// They follow this many events.
     pub after: u32,
     /// The events that they repeat: the first, and how many.
     pub of: Vec<(u32, u32)>,
@@ -98,7 +98,7 @@ pub(super) struct Doubled {
 /// What is kept of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct AgentFrame {
-    /// Its folder below the root; empty where it is the root itself.
+    /// Its folder below the root; empty for the root itself.
     pub folder: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Kept>,
@@ -120,10 +120,10 @@ pub(super) struct AgentFrame {
     pub states: Vec<(String, Around)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub logs: Vec<LogFrame>,
-    /// Compressions whose window is not there.
+    /// Compressions whose window is missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compressions: Vec<Kept>,
-    /// Its rows, where it came out of a database.
+    /// Its rows, if it was read from a database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<AgentRows>,
 }
@@ -169,7 +169,7 @@ pub(super) struct FoldFrame {
     pub last: u32,
     /// How many messages of the window were kept behind it.
     pub kept: u32,
-    /// The window whose summary this one begins with.
+    /// The window whose summary begins this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inner: Option<String>,
 }
@@ -185,7 +185,7 @@ pub(super) enum Mark {
         frame: Frame,
         /// The list of messages; empty where the file is the list.
         list: String,
-        /// The window whose summary the list begins with.
+        /// The window whose summary begins the list.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         view: Option<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]

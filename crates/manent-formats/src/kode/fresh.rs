@@ -1,4 +1,4 @@
-//! Names and files of agents that the program never saw, and of agents that move to another generation.
+//! Names and files of new agents, and of agents that are converted to another generation.
 
 use super::Generation;
 use crate::json::{Object, Style};
@@ -46,7 +46,7 @@ impl Names {
     }
 }
 
-/// The folder of a conversation that came from elsewhere, or whose own name leads out of the root.
+/// The folder of a conversation of another program, or of one whose own folder name would escape the root.
 pub(super) fn folder(conversation: &Conversation, generation: Generation) -> String {
     let id = conversation.id.to_string();
     format!("agt{}{}", generation.separator(), ConversationId::characters(&id))

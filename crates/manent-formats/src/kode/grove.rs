@@ -1,11 +1,11 @@
-//! The messages of an agent as they hang together: one path, and what left it.
+//! Message tree of an agent: the current path, and the branches that left it.
 
 use super::list::Said;
 use crate::item::{Follows, Item, MessageIndex, MessageItem};
 use manent_model::{Content, Time};
 use std::collections::HashMap;
 
-/// Messages by what they stand behind. Files repeat each other; the same message behind the same one is one message.
+/// Messages by parent. Files repeat each other; the same message after the same parent is one message.
 #[derive(Debug, Default)]
 pub(super) struct Grove {
     nodes: Vec<Node>,
@@ -23,7 +23,7 @@ impl Grove {
         self.nodes.len()
     }
 
-    /// Puts messages behind one of them, as far as they do not stand there already; returns each.
+    /// Adds messages after a parent, unless they are there already; returns each.
     pub fn put(&mut self, mut parent: Option<MessageIndex>, messages: &[Said]) -> Vec<MessageIndex> {
         let mut path = Vec::with_capacity(messages.len());
         for said in messages {

@@ -1,4 +1,4 @@
-//! Files that are lists of records, with the write-ahead files beside them.
+//! Record list files, with their write-ahead files.
 
 use super::find::Found;
 use super::frame::ListFrame;
@@ -10,7 +10,7 @@ use std::io;
 use std::rc::Rc;
 
 const RECORDS: Shape = Shape::List(&Shape::Value);
-/// What stands in a write-ahead file.
+/// Content of a write-ahead file.
 const AHEAD: Shape = Shape::Object(&[("data", RECORDS)]);
 
 /// A record: its source text, and the same without space, by which records are compared.
@@ -215,7 +215,7 @@ impl Reader<'_> {
         self.records(&path, &*bytes, list, kind).map(Some)
     }
 
-    /// A file that was to be renamed: it repeats what stands elsewhere, or it is told.
+    /// A temporary file that was not renamed: either it repeats other content, or it is reported.
     fn temporary(&mut self, agent: &Found, name: &str, listed: &Listed, aheads: &[Vec<Said>]) -> Result<(), ReadError> {
         let path = agent.path(name);
         let Some(bytes) = self.bytes(&path)? else { return Ok(()) };
@@ -274,7 +274,7 @@ impl Reader<'_> {
             listed.replaced.append(&mut listed.records);
         }
         listed.records = records;
-        // The write-ahead file is only taken where it is whole.
+        // The write-ahead file is only used if it is complete.
         listed.is_partial = false;
         let fresh = ListFrame { file: file.to_owned(), ..ListFrame::default() };
         listed.frame.get_or_insert(fresh).count = listed.records.len() as u32;

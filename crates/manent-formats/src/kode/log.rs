@@ -1,4 +1,4 @@
-//! Logs: one event for each line, told apart by channel and line, since their own numbers repeat.
+//! Event logs: one event per line, identified by channel and line, because their own numbers repeat.
 
 use super::call::time;
 use super::find::Found;
@@ -81,8 +81,8 @@ impl Reader<'_> {
         Ok(Log { frame, events })
     }
 
-    /// Reads the lines of a file; those that are no event are told.
-    /// What stands before the first line is returned beside them if there is none.
+    /// Reads the lines of a file; those that are not events are reported. The bytes before the first line are returned
+    /// as well if there is no line.
     fn lines(&mut self, path: &str) -> Result<(Vec<Line>, String), ReadError> {
         let Some(bytes) = self.open(path)? else { return Ok((Vec::new(), String::new())) };
         let error = |source| ReadError::File { file: path.to_owned(), source };
@@ -236,7 +236,7 @@ fn stretches(numbers: impl Iterator<Item = u32>) -> Vec<(u32, u32)> {
     stretches
 }
 
-/// Puts events of several logs into one order for people: by time, and in each log as they stand.
+/// Merges the events of several logs for people: ordered by time, keeping the order within each log.
 pub(super) fn in_order(logs: &[Log]) -> Vec<(usize, usize)> {
     let mut heads = vec![0; logs.len()];
     let mut newest: Vec<Micros> = vec![Micros(i64::MIN); logs.len()];
@@ -289,7 +289,7 @@ pub(super) fn write(frame: &LogFrame, bodies: &[String]) -> String {
     text
 }
 
-/// The lines of a file with their ends, and whatever stands before the first and behind the last.
+/// The lines of a file with their endings, and the bytes before the first and after the last.
 fn pieces(bytes: &dyn Bytes) -> std::io::Result<Vec<Span>> {
     let (mut pieces, mut from) = (Vec::new(), 0);
     for line in lines(bytes)? {

@@ -1,4 +1,4 @@
-//! What an agent's folder cannot hold of a conversation.
+//! Content of a conversation that an agent's folder cannot represent.
 
 use super::frame::{AgentFrame, FoldFrame};
 use super::{BREAKPOINT, STATES, message};

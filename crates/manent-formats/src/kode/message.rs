@@ -1,4 +1,4 @@
-//! Messages: a role and blocks, as a record and as parts.
+//! Messages: conversion between records (a role and blocks) and parts.
 
 use crate::json::{Members, Object, decode};
 use manent_model::{Body, Content, Extra, Json, Part, Time};

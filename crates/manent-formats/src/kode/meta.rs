@@ -1,4 +1,4 @@
-//! The meta file: what is said about an agent.
+//! The meta file: metadata of an agent.
 
 use super::frame::Kept;
 use super::fresh::Names;
@@ -28,7 +28,7 @@ pub(super) fn read(text: &str) -> Result<Meta, String> {
     let time = |text: Option<String>| text.as_deref().and_then(moment);
     let template = members.text("templateId").or_else(|| inner.text("templateId"));
     let model = members.object("modelConfig").or_else(|| inner.object("modelConfig")).unwrap_or_default();
-    // Of the model only its name: beside it stand keys in clear text.
+    // Only the model's name: the same object contains API keys in clear text.
     let metadata = Object::new()
         .with_some("templateId", template.as_ref())
         .with_some("provider", model.text("provider"))
@@ -45,7 +45,7 @@ pub(super) fn read(text: &str) -> Result<Meta, String> {
     })
 }
 
-/// What is written anew in a meta file; none where it stays.
+/// Changed values of a meta file; `None` where the old one is kept.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Changes {
     /// How ids are renamed.

@@ -8,8 +8,8 @@
 //! | csharp | as current | the same, states in camel case, `messages.json.wal`, `skills.json` |
 //! | sqlite | as current | a database with agents, messages, tool calls and snapshots; the rest in files beside it |
 //!
-//! A write-ahead file is taken in when it is read and never written back: its own program would take it in without
-//! asking how old it is, and so undo whatever was said since.
+//! A write-ahead file is applied when it is read and never written back: its own program would apply it without
+//! checking its age, and so undo all later messages.
 
 mod find;
 mod frame;
@@ -63,7 +63,7 @@ impl Generation {
         Self::ALL.into_iter().find(|generation| generation.name() == name)
     }
 
-    /// What stands between the word and the rest of an id. Windows forbids the colon in names.
+    /// Separator between the prefix and the rest of an id. Windows forbids the colon in file names.
     fn separator(self) -> char {
         if self == Self::Colon { ':' } else { '-' }
     }
@@ -72,7 +72,7 @@ impl Generation {
 /// The logs in the order in which the program reads them.
 const CHANNELS: [&str; 3] = ["progress", "control", "monitor"];
 
-/// Values that stand in files of their own: the name here, and the file.
+/// State values with files of their own: name and file.
 const STATES: [(&str, &str); 3] =
     [("todos", "runtime/todos.json"), ("media_cache", "runtime/media-cache.json"), ("skills", "runtime/skills.json")];
 
@@ -82,5 +82,5 @@ const BREAKPOINT: &str = "breakpoint";
 /// The body of a tool call that came from no record, so that none is written for it.
 const SEALED_BY_IMPORT: &str = r#"{"sealedBy":"import"}"#;
 
-/// Parts from here on stand for records that no part of a message asked for.
+/// Part numbers from here on are assigned to records that no part of a message requested.
 const PART_BEYOND: u32 = 65_536;

@@ -1,4 +1,4 @@
-//! Reading: the root and what belongs to no agent first, then agent by agent.
+//! Reader: first the root and records outside agents, then agent by agent.
 
 use super::agent::{Agent, id_of};
 use super::database::{self, Database, Overlay, Unrolled};
@@ -15,7 +15,7 @@ use crate::unique::Unique;
 use manent_model::Json;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Says whether agents lie in a tree.
+/// Returns whether a file tree contains agents.
 pub fn finds(tree: &dyn Tree) -> bool {
     !find::agents(tree).is_empty() || !database::find(tree).is_empty()
 }
@@ -30,7 +30,7 @@ pub fn read(tree: &dyn Tree, sink: &mut dyn Sink) -> Result<(), ReadError> {
     if stores.is_empty() {
         return agents(tree, None, sink);
     }
-    // Of two stores whose folders lie in each other, the inner one has its files first.
+    // Of nested stores, the inner one claims its files first.
     stores.sort_by_key(|store| std::cmp::Reverse(store.base.matches('/').count()));
     let mut taken: HashSet<String> = stores.iter().flat_map(|store| store.own_files(tree)).collect();
     for place in 0..stores.len() {

@@ -1,4 +1,4 @@
-//! What every part of the reader needs: files, and whoever takes what they hold.
+//! Shared state of the reader's parts: the files, and the receiver of items.
 
 use super::database::AgentRows;
 use super::frame::{Around, Kept};
@@ -35,7 +35,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Records that are kept, and that no noun of their own stands for.
+    /// Records that are stored without a noun of their own.
     pub fn aside(&mut self, record: &'static str, count: usize) -> Result<(), ReadError> {
         match count {
             0 => Ok(()),

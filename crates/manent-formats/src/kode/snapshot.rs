@@ -1,4 +1,4 @@
-//! Snapshots: all messages of a moment, which are a place on a path that is known, or on a branch.
+//! Snapshots: all messages at a moment, mapped to a position on a known path or to a branch.
 
 use super::find::Found;
 use super::frame::Mark;

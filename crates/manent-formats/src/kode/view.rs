@@ -1,4 +1,4 @@
-//! The messages of a conversation as a file of the program shows them: whole, or from a summary on.
+//! The message list of a conversation as the program shows it: complete, or starting with a summary.
 
 use super::frame::{FoldFrame, Odd};
 use super::message;
@@ -113,7 +113,7 @@ pub(super) fn own(messages: &[MessageOut], style: Style) -> Vec<String> {
     shown.map(|message| raised(record(message, style, 1), style)).collect()
 }
 
-/// A record as the list of messages shows it: one that was read from a window stands a level deeper there.
+/// A record as it is formatted in the message list: one that was read from a window is indented one level deeper.
 pub(super) fn raised(text: String, style: Style) -> String {
     if style.lay(&text, 2) == text { style.lay(&text, 1) } else { text }
 }

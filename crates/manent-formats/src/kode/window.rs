@@ -1,4 +1,5 @@
-//! Windows: what was said before a compression. A summary that names its window is put back to what it stands for.
+//! Windows: the messages before a compression. A summary that names its window is expanded to the messages it
+//! replaces.
 
 use super::find::Found;
 use super::frame::{Kept, Odd, Shown};
@@ -16,7 +17,7 @@ use std::collections::{HashMap, HashSet};
 const RECORDS: Shape = Shape::List(&Shape::Value);
 const WINDOW: Shape = Shape::Object(&[("messages", RECORDS), ("events", RECORDS)]);
 
-/// Messages, wherever they stand.
+/// Messages, in any file.
 pub(super) const MESSAGES: Kind =
     Kind { record: "message", read: |text| message::read(text, Time::default()).map(Some), is_older: |_, _| false };
 
@@ -113,7 +114,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The frame of a window whose own is lost.
+/// The skeleton of a window whose own is lost.
 fn fresh(id: &str) -> Frame {
     Frame::fresh(&format!("{{\"id\":{},\"messages\":[],\"events\":[]}}", Json::of(&id).text()), Style::PRETTY)
 }
@@ -128,21 +129,21 @@ pub(super) fn window_of(said: &Said) -> Option<String> {
     Some(id[..id.find('"')?].to_owned())
 }
 
-/// A fold that was found: the window, and what its summary stands for.
+/// A detected fold: the window, and the messages its summary replaces.
 #[derive(Debug)]
 pub(super) struct Folded {
     pub window: usize,
     pub summary: Said,
-    /// The last message that it stands for.
+    /// The last message that it replaces.
     pub last: u32,
     /// The last message of the window.
     pub after: u32,
     pub kept: u32,
-    /// The window whose summary this one begins with.
+    /// The window whose summary begins this one.
     pub inner: Option<usize>,
 }
 
-/// A path with every summary put back to what it stands for, and the folds that this gives, innermost first.
+/// Returns a path with every summary expanded, and the resulting folds, innermost first.
 pub(super) fn unfold(messages: &[Said], windows: &[Window], extent: Extent) -> (Vec<Said>, Vec<Folded>) {
     let mut chain: Vec<(usize, &[Said])> = Vec::new();
     let mut known = HashSet::new();
@@ -157,7 +158,7 @@ pub(super) fn unfold(messages: &[Said], windows: &[Window], extent: Extent) -> (
         list = &windows[place].messages;
     }
     let (mut path, mut folds): (Vec<Said>, Vec<Folded>) = (list.to_vec(), Vec::new());
-    // How many messages of the path stand in the list that is looked at, without its summary.
+    // Number of messages of the path that are in the list being examined, without its summary.
     let mut inside = path.len();
     let links = chain.len();
     for (link, (window, outer)) in chain.into_iter().rev().enumerate() {
@@ -168,7 +169,7 @@ pub(super) fn unfold(messages: &[Said], windows: &[Window], extent: Extent) -> (
             |kept: &usize| path[path.len() - kept..].iter().zip(tail).all(|(one, other)| one.compact == other.compact);
         let kept = (0..=inside.min(tail.len())).rev().find(same).unwrap_or(0);
         if kept == path.len() {
-            // The summary stands for nothing; it is a message like any other.
+            // The summary replaces nothing; it is an ordinary message.
             (path, folds, inside) = (outer.to_vec(), Vec::new(), outer.len());
             continue;
         }
@@ -176,7 +177,7 @@ pub(super) fn unfold(messages: &[Said], windows: &[Window], extent: Extent) -> (
         let inner = folds.last().map(|fold: &Folded| fold.window);
         let (after, summary) = ((path.len() - 1) as u32, outer[0].clone());
         folds.push(Folded { window, summary, last, after, kept: kept as u32, inner });
-        // Of a message that stands in both, the newer file has the record.
+        // For a message in both, the newer file has the record.
         path.truncate(path.len() - kept);
         path.extend_from_slice(tail);
         inside = tail.len();
@@ -233,7 +234,7 @@ pub(super) fn shown(window: &Window, lines: &HashMap<String, (usize, u32)>, logs
     shown
 }
 
-/// Where each event stands, by its text without space.
+/// The position of each event, by its text without white space.
 pub(super) fn lines(logs: &[Log]) -> HashMap<String, (usize, u32)> {
     let mut lines = HashMap::new();
     for (log, one) in logs.iter().enumerate() {

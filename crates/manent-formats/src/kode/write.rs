@@ -1,4 +1,4 @@
-//! Writing: every file from its frame where there is one, as the program would write it where there is none.
+//! Writer: each file from its skeleton if there is one, otherwise as the program would write it.
 
 use super::database::{self, Rolled};
 use super::frame::*;
@@ -42,7 +42,7 @@ pub(super) struct Writer<'a> {
     pub losses: Losses,
     /// Names that are used up.
     written: HashSet<String>,
-    /// The agents, for whoever makes rows of their files.
+    /// The agents, for converting their files to rows.
     rolled: Vec<Rolled>,
 }
 
@@ -62,7 +62,7 @@ impl Agent {
         self.summaries.iter().find(|summary| summary.frame.window == window)
     }
 
-    /// The newest summary that is in force, with the place behind what it stands for.
+    /// The newest active summary, with the position after the messages it replaces.
     fn newest(&self) -> Option<(&Summary, usize)> {
         let active = self.summaries.iter().rev().filter(|summary| summary.is_active);
         active.filter_map(|summary| Some((summary, summary.end(&self.path)?))).next()

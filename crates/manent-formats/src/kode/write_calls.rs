@@ -1,4 +1,4 @@
-//! Writing the records of tool calls.
+//! Writer of tool call records.
 
 use super::frame::ListFrame;
 use super::write::{Agent, Writer};

@@ -1,4 +1,4 @@
-//! Writing what an agent remembers: windows, compressions, snapshots.
+//! Writer of an agent's history: windows, compressions, snapshots.
 
 use super::frame::{Mark, Odd, Shown, WindowFrame};
 use super::write::{Agent, Writer};

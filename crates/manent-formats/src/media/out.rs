@@ -1,4 +1,4 @@
-//! The way out: the bytes of a blob take the place of its mark, before a writer sees the text.
+//! Export: replaces placeholders by the bytes of their blobs before a writer sees the text.
 
 use super::Form;
 use crate::out::*;
@@ -43,7 +43,7 @@ const PAGE_BYTES: usize = 16 << 20;
 /// A library in which messages are whole again.
 pub struct Whole<'a> {
     library: &'a mut dyn Library,
-    /// The blob that was asked for last: a picture stands in a message more than once.
+    /// The most recent blob: a picture occurs in a message more than once.
     last: Option<([u8; 32], Option<Vec<u8>>)>,
     /// What is left of a page, with the conversation and the number of the next message.
     left: Option<(usize, usize, Vec<MessageOut>)>,

@@ -1,4 +1,4 @@
-//! The way in: base64 becomes a mark, and its bytes go before the message.
+//! Import: replaces base64 by placeholders, and emits the bytes before the message.
 
 use super::{Form, PLUS, SLASH, SMALLEST};
 use crate::item::{BlobItem, Item, MessageItem, Sink};
@@ -68,7 +68,7 @@ impl Run {
 
 const BEFORE: &[u8] = b";base64,";
 
-/// Finds the next stretch of characters of base64 that is long enough and stands where base64 stands.
+/// Finds the next run of base64 characters that is long enough and at a position where base64 is expected.
 fn next_run(text: &str, mut at: usize) -> Option<Run> {
     let bytes = text.as_bytes();
     loop {
@@ -114,9 +114,9 @@ pub(crate) const PIECE: usize = 1 << 20;
 /// A sink that takes pictures out of messages before it hands them on.
 pub struct Taking<'a> {
     sink: &'a mut dyn Sink,
-    /// What was handed on: a picture that stands in many messages is one.
+    /// Blobs already emitted: a picture in many messages is emitted once.
     told: HashSet<[u8; 32]>,
-    /// What stands in messages of the conversation that is open. Nothing else of a conversation keeps a blob alive.
+    /// Blobs of messages of the open conversation. Only references from messages keep a conversation's blobs alive.
     open: HashSet<[u8; 32]>,
 }
 
@@ -198,7 +198,7 @@ fn json_without(json: Json, with: impl FnMut(Bytes) -> bool) -> Json {
     }
 }
 
-/// Lets the parts whose bytes were taken out show the blob.
+/// Makes the parts with extracted bytes refer to the blob.
 fn showing(body: Body) -> Body {
     let mut parts = body.parts();
     for part in &mut parts {

@@ -1,4 +1,4 @@
-//! Entries: what an index says about a session, and what the index of the trash says.
+//! Index entries: metadata of a session, and of a deleted session.
 
 use super::session::Session;
 use crate::json::{Members, Object};
@@ -27,7 +27,7 @@ pub(super) fn read(text: String) -> Result<Entry, (String, String)> {
     }
 }
 
-/// Writes what the index says about a session with so many messages.
+/// Writes the index entry of a session with this many messages.
 pub(super) fn write(session: &Session, messages: u32) -> Object {
     super::session::write(session).with("messageCount", &messages)
 }

@@ -1,4 +1,4 @@
-//! Files: where the program keeps them, in a vault or in what was copied out of one.
+//! File locations: in a vault, or in a copy of the program's folder.
 
 use super::{BACKUP, HISTORY, INDEX, SESSIONS, TRASH, TRASH_INDEX, history};
 use crate::tree::Tree;

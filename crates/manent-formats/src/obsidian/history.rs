@@ -1,4 +1,4 @@
-//! The legacy file: one array of messages. The program copies it into a session once and leaves it where it is.
+//! The legacy file: one array of messages. The program copies it into a session once and does not change it.
 
 use super::message;
 use super::{HistoryFrame, Kept, Run};
@@ -15,13 +15,13 @@ pub(super) struct Copied {
     pub texts: Vec<String>,
 }
 
-/// Keeps what stands in a legacy file: where a session has the same message, that it does; otherwise its text.
+/// Keeps the content of a legacy file: a reference if a session has the same message, otherwise its text.
 pub(super) fn keep(file: &JsonFile<'_>, copied: Option<&Copied>) -> Result<HistoryFrame, ReadError> {
     let frame = file.frame()?;
     let mut records: Vec<Kept> = Vec::new();
     let items = file.root.as_ref().map_or(&[][..], Outline::items);
     for (place, item) in items.iter().enumerate() {
-        // A record that nobody can read was told already.
+        // An unreadable record was reported already.
         let Ok(text) = file.text(item.span())? else { continue };
         let message = copied.and_then(|copied| Some((copied.conversation, copied.texts.get(place)?)));
         match message.filter(|(_, message)| laid(message, frame.style) == text) {
@@ -32,7 +32,7 @@ pub(super) fn keep(file: &JsonFile<'_>, copied: Option<&Copied>) -> Result<Histo
     Ok(HistoryFrame { name: file.name.clone(), frame, records })
 }
 
-/// A message of a session as it would stand in a legacy file.
+/// A message of a session, formatted as in a legacy file.
 pub(super) fn laid(message: &str, style: Style) -> String {
     style.lay(message, 1)
 }
@@ -59,7 +59,7 @@ pub(super) fn migrated_name(at: Micros) -> String {
     format!("历史会话 {}-{} {}:{:02}", time.month(), time.day(), time.hour(), time.minute())
 }
 
-/// Says whether a file alone is of this generation: an array whose first element is a message with a text.
+/// Returns whether a single file is of this generation: an array whose first element is a message with a text.
 pub(super) fn looks_like(tree: &dyn Tree, name: &str) -> bool {
     let Ok(file) = JsonFile::open(tree, name, &SHAPE) else { return false };
     let first = file.root.as_ref().and_then(|root| root.items().first());

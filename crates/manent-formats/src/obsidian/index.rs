@@ -1,4 +1,4 @@
-//! The two indexes: which sessions there are, and which were deleted.
+//! The two indexes: of sessions, and of deleted sessions.
 
 use super::entry::{self, Entry};
 use crate::item::Item;

@@ -1,4 +1,4 @@
-//! Messages: what was said, with what was thought before.
+//! Messages: conversion of records with text and reasoning.
 
 use crate::json::{Members, Object, decode};
 use manent_model::{Body, Content, Extra, Part, Time};

@@ -75,7 +75,7 @@ struct HistoryFrame {
     records: Vec<Kept>,
 }
 
-/// A record of a legacy file whose messages are in sessions by now.
+/// A record of a legacy file whose messages are also in sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Kept {

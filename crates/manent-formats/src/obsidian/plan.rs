@@ -1,4 +1,4 @@
-//! Plans: what becomes of a conversation, before any file is written.
+//! Export plan: the target file of each conversation, before any file is written.
 
 use super::session::{self, Session};
 use super::{SESSIONS, SessionFrame, TRASH, entry, history};
@@ -85,7 +85,7 @@ impl Plan {
         Session { name: Some(self.title.clone()), ..self.now.clone() }
     }
 
-    /// Nobody gave it its name: it is what the program calls a legacy file.
+    /// Whether its title is the program's default name for a legacy file.
     pub(super) fn has_made_up_name(&self) -> bool {
         self.is_legacy && self.title == history::migrated_name(self.created_at)
     }
@@ -97,7 +97,7 @@ fn default_name(at: Micros) -> String {
     format!("新会话 {:02}-{:02} {:02}:{:02}", time.month(), time.day(), time.hour(), time.minute())
 }
 
-/// What a session that was read says now: what nobody changed stays as it was, present or not.
+/// The updated metadata of a session: unchanged values stay as they were, present or absent.
 fn now(was: Option<&Session>, title_was: &str, title: &str, times: (Micros, Micros)) -> Option<Session> {
     let was = was?;
     let time = |was: Option<i64>, now: Micros| match was.and_then(millis) {
@@ -121,7 +121,7 @@ pub(super) fn name(plans: &mut [Plan], taken: &[&str]) {
     // In the trash one id may be there several times; the index lists it once.
     let known: HashSet<String> = plans.iter().filter_map(|plan| plan.now.id.clone()).collect();
     let mut listed: HashSet<String> = HashSet::new();
-    // Who stays where it was keeps its file; who comes or moves finds another.
+    // Sessions that stay keep their file; new and moved ones get another.
     for plan in plans.iter_mut().filter(|plan| !plan.frame.file.is_empty()) {
         if plan.was_trashed() == plan.is_trashed && is_safe(&plan.frame.file) && names.take(&plan.frame.file) {
             plan.file.clone_from(&plan.frame.file);

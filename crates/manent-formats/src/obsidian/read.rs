@@ -1,4 +1,4 @@
-//! Reading: every file is looked through once before the first session is told, since the frames of all of them come first.
+//! Reader: all files are scanned before the first session is emitted, because the skeletons of all of them come first.
 
 use super::entry::{self, Entry};
 use super::files::{Files, places};
@@ -17,7 +17,7 @@ use manent_model::{ConversationStatus, Json, Known, Micros, Time};
 use std::collections::HashMap;
 
 const SESSION: Shape = Shape::Object(&[("messages", Shape::List(&Shape::Value))]);
-/// Says whether something of this format lies in a tree.
+/// Returns whether a file tree contains this format.
 pub fn finds(tree: &dyn Tree) -> bool {
     !places(tree).is_empty()
 }
@@ -39,7 +39,7 @@ pub fn read(tree: &dyn Tree, sink: &mut dyn Sink) -> Result<(), ReadError> {
 /// A session with the places of its messages.
 #[derive(Default)]
 struct Found {
-    /// The file that it stands in.
+    /// The name of the file that contains it.
     name: String,
     external: String,
     session: Session,
@@ -162,7 +162,7 @@ impl Reader<'_> {
         Ok(sessions)
     }
 
-    /// Tells what stands behind the end of a file that is cut off, and what of it is no text.
+    /// Reports the bytes after the end of a truncated file, and invalid UTF-8 in them.
     fn torn(&mut self, file: &JsonFile<'_>, frame: &Frame) -> Result<(), ReadError> {
         let broken = match file.rest() {
             Some(rest) => Some((rest, "the file ends, or goes wrong, before its last bracket")),
@@ -257,7 +257,7 @@ impl Reader<'_> {
         Ok(sessions)
     }
 
-    /// Takes a legacy file in if nobody has copied it into a session yet; otherwise keeps it beside the sessions.
+    /// Imports a legacy file unless it was copied into a session; otherwise keeps it beside the sessions.
     fn histories(&mut self, sessions: &mut Vec<Found>, frame: &mut RootFrame) -> Result<(), ReadError> {
         let copied = sessions.iter().position(|found| found.id().starts_with("migrated_"));
         let mut is_taken = self.files.index.is_some() || copied.is_some();
@@ -312,7 +312,7 @@ impl Reader<'_> {
     }
 
     fn legacy(&self, name: &str, messages: Vec<Span>) -> Found {
-        // The clock of whoever reads must not name it: the same file would become another session each time.
+        // The reader's clock must not be used: the same file would become another session each time.
         let at = self.tree.entry(name).and_then(|entry| entry.modified).unwrap_or_default();
         let created = crate::moment::to_millis(at);
         let title = history::migrated_name(at);

@@ -1,4 +1,4 @@
-//! Sessions: what their own files say about them.
+//! Session files: the metadata of a session.
 
 use crate::json::{Members, Object};
 
@@ -15,7 +15,7 @@ pub(super) struct Session {
 /// Members that a conversation holds.
 pub(super) const HELD: [&str; 5] = ["sessionId", "sessionName", "createdAt", "updatedAt", "messages"];
 
-/// Reads what stands around the messages of a session.
+/// Reads the metadata around the messages of a session.
 pub(super) fn read(text: &str) -> Option<Session> {
     let members = Members::parse(text)?;
     Some(Session {

@@ -1,4 +1,4 @@
-//! Writing: every record from its source text where that is known, as the program itself writes where it is not.
+//! Writer: each record from its source text if known, otherwise as the program itself writes it.
 
 use super::plan::{self, Plan};
 use super::{GENERATIONS, Generation, HISTORY, HistoryFrame, INDEX, Kept, NAME, RootFrame, Run, TRASH_INDEX};
@@ -45,7 +45,7 @@ struct Messages<'a> {
     losses: &'a mut Losses,
     style: Style,
     level: usize,
-    /// They stand in another place of another file now, so each is laid out anew.
+    /// Whether they moved to another file, so that each is formatted anew.
     is_moved: bool,
 }
 
@@ -81,7 +81,7 @@ impl Writer<'_> {
         lost("status archived", usize::from(conversation.status == ConversationStatus::Archived));
     }
 
-    /// Writes a file of which a list is filled by whoever is called.
+    /// Writes a file with a list that the callback fills.
     fn file(
         &mut self,
         name: &str,
@@ -192,7 +192,7 @@ impl Writer<'_> {
         self.file(TRASH_INDEX, &frame, "items", &mut |_, _, list, target| fill(&texts, list, target))
     }
 
-    /// Writes a legacy file back whose messages are in sessions.
+    /// Writes back a legacy file whose messages are in sessions.
     fn history(&mut self, history: &HistoryFrame, plans: &[Plan]) -> Result<(), WriteError> {
         if !is_safe(&history.name) {
             return Ok(());
@@ -248,7 +248,7 @@ fn fill(texts: &[String], list: &mut ListOut, target: &mut dyn Write) -> Result<
     texts.iter().enumerate().try_for_each(|(place, text)| list.item(text, Some(place), target)).map_err(failed)
 }
 
-/// Gives a session its list of messages, where it has none or something else.
+/// Adds an empty message list to a session that has none or an invalid one.
 fn with_list(text: &str, style: Style) -> String {
     let (mut was, mut now) = (Object::new(), Object::new());
     for (name, _) in Members::parse(text).unwrap_or_default().0.iter().filter(|(name, _)| name != "messages") {

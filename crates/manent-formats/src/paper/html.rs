@@ -1,4 +1,4 @@
-//! One page of HTML that holds everything itself: no script, nothing from elsewhere, and no word that could become either.
+//! Self-contained HTML page: no scripts, no external resources, all content escaped.
 
 use super::sheet::{Heading, address, count, each_message, laid_out};
 use crate::losses::Losses;

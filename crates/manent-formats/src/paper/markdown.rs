@@ -1,4 +1,4 @@
-//! Markdown: a file for each conversation, with what is known about it in front.
+//! Markdown export: one file per conversation, with its metadata as front matter.
 
 use super::name::file_name;
 use super::sheet::{Heading, address, count, each_message, laid_out};
@@ -139,7 +139,7 @@ fn quote(text: &mut String, what: &str, words: &str) {
     }
 }
 
-/// A block of code whose fence is longer than any in it.
+/// A code block whose fence is longer than any inside it.
 fn fence(text: &mut String, code: &str) {
     let longest = code.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);

@@ -1,4 +1,4 @@
-//! Conversations for people: Markdown, a file for each, and one page of HTML. They are written, never read.
+//! Export-only formats for people: Markdown, one file per conversation, and a single HTML page.
 
 mod html;
 mod markdown;

@@ -1,4 +1,4 @@
-//! Names of files that people can read, on every system.
+//! Readable file names that are valid on every system.
 
 use crate::names::Names;
 
@@ -8,7 +8,7 @@ const LETTERS_MAX: usize = 50;
 /// Names that Windows keeps for itself.
 const RESERVED: [&str; 4] = ["con", "prn", "aux", "nul"];
 
-/// Takes a free name for a title, or for what stands in where the title says nothing.
+/// Reserves a free name for a title, or for the replacement if the title is empty.
 pub(super) fn file_name(names: &mut Names, title: &str, instead: &str, end: &str) -> String {
     let is_odd =
         |letter: char| letter.is_control() || matches!(letter, '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|');

@@ -1,13 +1,13 @@
-//! What both kinds of paper share: which messages are shown, what is said above each, and what does not fit.
+//! Shared by Markdown and HTML: the shown messages, their headings, and what cannot be represented.
 
 use crate::losses::Losses;
 use crate::moment;
 use crate::out::*;
 use manent_model::{Content, Json, Known, MessageStatus, Part};
 
-/// What stands above a message.
+/// The heading of a message.
 pub(super) struct Heading {
-    /// Who speaks.
+    /// The author.
     pub who: String,
     /// When, with what else is known.
     pub about: Vec<String>,
@@ -32,14 +32,14 @@ impl Heading {
     }
 }
 
-/// The member of a part that names where something lies, if it is an address of the web.
+/// The part's field with its location, if it is a web address.
 pub(super) fn address(extra: &[(String, Json)]) -> Option<String> {
     let found = extra.iter().find(|(name, _)| matches!(name.as_str(), "url" | "uri" | "href" | "source_url"))?;
     let text: String = serde_json::from_str(found.1.text()).ok()?;
     Some(text).filter(|text| text.starts_with("https://") || text.starts_with("http://"))
 }
 
-/// JSON laid out for people; as it is where it is a text or cannot be read.
+/// Pretty-printed JSON; unchanged if it is a string or invalid.
 pub(super) fn laid_out(json: &Json) -> String {
     match serde_json::from_str::<serde_json::Value>(json.text()) {
         Ok(serde_json::Value::String(text)) => text,

@@ -155,7 +155,7 @@ pub(super) fn read(
     Ok(told)
 }
 
-/// Writes a document: where it stood, or where one of its kind goes.
+/// Writes a document to its original path, or to the default one of its kind.
 pub(super) fn write(
     kind: Kind,
     id: &str,

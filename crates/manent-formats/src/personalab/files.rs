@@ -1,4 +1,4 @@
-//! Files: what lies where, in the folder of the program or in what holds that.
+//! File locations: in the folder of the program or in its parent.
 
 use super::document::Kind;
 use crate::tree::Tree;
@@ -53,7 +53,7 @@ pub(super) struct Document {
     pub name: String,
 }
 
-/// Says whether something of this format lies in a tree.
+/// Returns whether a file tree contains this format.
 pub fn finds(tree: &dyn Tree) -> bool {
     !places(tree).is_empty()
 }

@@ -1,4 +1,4 @@
-//! Files that the program asks for, as it makes them for a story that begins.
+//! Files that the program requires, as it creates them for a new story.
 
 use crate::json::{Object, Style};
 

@@ -1,4 +1,4 @@
-//! Heads: the line that a session begins with, and the file that says the same of a conversation.
+//! Headers: the first line of a session, and the equivalent file of a conversation.
 
 use crate::json::{Members, Object};
 use crate::moment::moment;

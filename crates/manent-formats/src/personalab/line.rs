@@ -1,10 +1,10 @@
-//! Lines: what was said in a role-play, as a record and as a message.
+//! Lines: role-play messages, as records and as messages.
 
 use crate::json::{Members, Object, decode};
 use crate::moment::moment;
 use manent_model::{Body, Content, Extra, Known, Part, Time};
 
-/// The role of a summary that stands at the beginning of a session.
+/// The role of a summary at the beginning of a session.
 pub(super) const SUMMARY: &str = "summary";
 /// Members that a message holds.
 pub(super) const HELD: [&str; 5] = ["type", "role", "content", "turn", "timestamp"];
@@ -13,7 +13,7 @@ pub(super) const HELD: [&str; 5] = ["type", "role", "content", "turn", "timestam
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
     pub content: Content,
-    /// The source text of its time; none where it has none.
+    /// The source text of its time; `None` if it has none.
     pub time: Option<String>,
     /// Half a character stood in it.
     pub is_halved: bool,
@@ -49,7 +49,7 @@ pub(super) fn read(text: &str, before: Time) -> Option<Line> {
     let parts = match (words, members.json("content")) {
         (Some(text), _) if is_summary => vec![Part::Summary { text, extra: Extra::new() }],
         (Some(text), _) => vec![Part::text(text)],
-        // Nobody writes anything but a text here; whatever it is, only its own program understands it.
+        // Only text is expected here; any other value is kept as an opaque part.
         (None, Some(other)) => vec![Part::Opaque(other)],
         (None, None) => Vec::new(),
     };

@@ -1,4 +1,4 @@
-//! PersonaLab: role-plays as JSON lines, with what the characters have become beside them.
+//! PersonaLab: role-plays as JSON lines, with the state of the characters in files beside them.
 //!
 //! | generation | sessions | state |
 //! |---|---|---|
@@ -92,14 +92,14 @@ struct TalkFrame {
     /// The line about the session, with its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     head: Option<(String, String)>,
-    /// Lines that are no record and stand before that line.
+    /// Number of lines before that line that are not records.
     #[serde(default, skip_serializing_if = "is_nothing")]
     before_head: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     metadata: Option<Frame>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     character: Option<SlotFrame>,
-    /// What stands around the value in the file of the plot.
+    /// The bytes around the value in the file of the plot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     plot: Option<(String, String)>,
 }

@@ -1,4 +1,4 @@
-//! Plans: which conversations go into which instance, and under which names, before any file is written.
+//! Export plan: instances and names of the conversations, before any file is written.
 
 use super::head::{self, Head};
 use super::{Generation, INSTANCE, InstanceFrame, TalkFrame};

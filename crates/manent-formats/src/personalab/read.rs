@@ -1,4 +1,4 @@
-//! Reading: documents and instances first, then each session with what its characters have become.
+//! Reader: first documents and instances, then each session with the state of its characters.
 
 use super::files::{self, Files, places};
 use super::head;
@@ -36,7 +36,7 @@ struct Instance {
     states: Vec<(String, Json, &'static str)>,
 }
 
-/// The sessions of an instance follow each other, so they are held together; nobody plays as many.
+/// Maximum number of sessions per instance: they are ordered, so all of them are held in memory.
 const SESSIONS_MAX: usize = 100_000;
 
 struct Reader<'a> {
@@ -107,7 +107,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads a small file whose value is an object; one that is none is told.
+    /// Reads a small file with an object; other values are reported.
     fn object(&mut self, name: &str, record: &'static str) -> Result<Option<Frame>, ReadError> {
         let file = JsonFile::open(self.tree, name, &Shape::Object(&[]))?;
         let frame = match (&file.root, file.torn_at) {

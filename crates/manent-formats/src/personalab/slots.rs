@@ -1,4 +1,5 @@
-//! Slots: members of a small file whose values are states here, cut out so that nothing is kept twice.
+//! Slots: members of a small file that are stored as states, removed from the skeleton so that nothing is stored
+//! twice.
 
 use crate::json::{Frame, Members, Object, merge};
 use manent_model::Json;
@@ -9,13 +10,13 @@ use serde::{Deserialize, Serialize};
 pub(super) struct SlotFrame {
     #[serde(flatten)]
     pub frame: Frame,
-    /// The members whose values were cut out.
+    /// The members whose values were removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cut: Vec<String>,
 }
 
 impl SlotFrame {
-    /// Cuts the values of members out; a null stands in the place of each.
+    /// Replaces the values of members with null and returns them.
     pub(super) fn cut(frame: Frame, names: &[&str]) -> (Self, Vec<(String, Json)>) {
         let (mut slots, mut values) = (Self { frame, cut: Vec::new() }, Vec::new());
         for name in names {

@@ -1,4 +1,4 @@
-//! Talks: the lines of one session or conversation, found first and handed on afterwards.
+//! Message lines of one session or conversation: found first, emitted later.
 
 use super::TalkFrame;
 use super::head::{self, Head};

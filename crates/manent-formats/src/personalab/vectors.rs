@@ -1,7 +1,7 @@
-//! The database of vectors: a folder of Chroma, whose files are kept as they are.
+//! The vector database: a Chroma folder, whose files are stored verbatim.
 //!
-//! Nobody here reads them. Each is a blob and a document that names it; the document belongs to the folder in which it was
-//! seen. A file that is gone there is not written back: a journal that outlived its database would spoil it.
+//! They are not parsed. Each is a blob and a document that refers to it; the document belongs to the folder of the
+//! file. A file that was deleted there is not written back: a journal that outlived its database would corrupt it.
 
 use super::RootFrame;
 use super::files::VECTORS;

@@ -1,4 +1,4 @@
-//! Writing: every record from its source text where that is known, as the documents say where it is not.
+//! Writer: each record from its source text if known, otherwise as documented.
 
 use super::document::{self, Kind};
 use super::files::VECTORS;
@@ -115,7 +115,7 @@ impl Writer<'_> {
                 self.losses.events(self.library, talk.place, talk.out.conversation.id)?;
                 self.lines(&format!("{prefix}sessions/{}", talk.name), talk, head)?;
             }
-            // What the open session says counts, and where it says nothing what another one does.
+            // The open session takes precedence; other sessions supply missing values.
             let open = instance.current();
             let others = (0..instance.talks.len()).rev().filter(|place| *place != open);
             let order = std::iter::once(open).chain(others);
@@ -256,7 +256,7 @@ fn said(message: &MessageOut, turn: &mut u32, lost: &mut dyn FnMut(&'static str,
     if let (Some(raw), Some(was)) = (raw, raw.and_then(|raw| line::read(raw, content.time))) {
         let is_same = was.content.time == content.time || content.time.known != Known::Exact;
         let time = if is_same { was.time.clone() } else { Some(content.time.at.to_string()) };
-        // An edit says nothing about the turn: it is that of the line whose place it took.
+        // An edit does not set the turn: it keeps that of the line it replaces.
         let content = Content { turn: content.turn.or(was.content.turn), ..content.clone() };
         *turn = content.turn.unwrap_or(*turn);
         let now = Line { content, time, is_halved: false };
@@ -324,7 +324,7 @@ fn instance_state(instance: &Instance, open: usize, plot: Option<String>) -> Opt
     Some(Style::PRETTY.lay(&object.text(), 0))
 }
 
-/// What a character is and has become; a new file only where somebody said so.
+/// The definition and state of a character; a new file only if there is a value for it.
 fn character(slots: Option<&SlotFrame>, value: impl Fn(&str) -> Option<String>, fresh: Object) -> Option<String> {
     if let Some(slots) = slots {
         return Some(slots.filled(&PERSONAS, value));

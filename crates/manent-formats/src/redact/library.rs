@@ -1,4 +1,4 @@
-//! A library without its secrets. Sources and nouns lose the same, so a writer sees nothing that was changed.
+//! Redaction of a library. Sources and nouns are redacted alike, so that a writer sees no difference between them.
 
 use super::redact;
 use crate::out::*;
@@ -25,7 +25,7 @@ impl<'a> Redacted<'a> {
         Ok(this)
     }
 
-    /// How many were taken out; one that stands in a source and in its noun counts twice.
+    /// Number of redactions; a secret in a source and in its noun counts twice.
     pub fn count(&self) -> u64 {
         self.count
     }

@@ -1,4 +1,4 @@
-//! Lines without their secrets, on their way out.
+//! Redaction of JSON lines on export.
 
 use super::redact;
 use std::io::{self, Write};

@@ -1,7 +1,7 @@
-//! Keys and passwords, taken out of what is written for others to see.
+//! Redaction of API keys and passwords in exports.
 //!
-//! Two things are taken for a secret: whatever stands in a member that is called one, and whatever looks like a key of a
-//! provider wherever it stands. Neither is certain, so an export without them is still to be read before it is shown.
+//! Two things count as a secret: the value of a field with the name of one, and text that looks like a provider's API
+//! key. Neither is certain, so a redacted export must still be reviewed before it is shared.
 
 mod library;
 mod lines;

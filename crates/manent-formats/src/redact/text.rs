@@ -1,16 +1,16 @@
-//! Secrets in a text, which may be JSON and stays JSON.
+//! Redaction of a text; JSON stays valid JSON.
 
 use regex::{Captures, Regex};
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-/// What stands where a secret stood.
+/// Replacement for a secret.
 const MARK: &str = "[redacted]";
 
 /// What a secret is called. `token` alone is not one: models write those.
 const NAMES: &str = r"(?:[a-z0-9_-]*api[_-]?key|[a-z0-9_-]+[_-]token|(?:access|refresh|auth|bearer|session|id)token|[a-z0-9_-]*secret(?:[_-]?(?:key|access[_-]?key))?|[a-z0-9_-]*passw(?:or)?d|passphrase|authorization|private[_-]?key|credentials?)";
 
-/// A member and its text; the same in a JSON text that stands in a JSON text.
+/// A member with its string value; also inside a JSON text within a JSON string.
 static MEMBERS: LazyLock<[Regex; 2]> = LazyLock::new(|| {
     let plain = format!(r#"(?i)("{NAMES}"\s*:\s*")((?:[^"\\]|\\.)*)(")"#);
     let nested = format!(r#"(?i)(\\"{NAMES}\\"\s*:\s*\\")((?:[^"\\]|\\[^"])*)(\\")"#);

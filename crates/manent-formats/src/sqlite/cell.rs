@@ -1,4 +1,4 @@
-//! Values of a row, kept as exactly as SQLite keeps them.
+//! Lossless values of a SQLite row.
 
 use manent_model::hex;
 use rusqlite::types::{ToSql, ToSqlOutput, Value, ValueRef};
@@ -105,7 +105,7 @@ impl ToSql for Cell {
             Self::Integer(number) => ToSqlOutput::Borrowed(ValueRef::Integer(*number)),
             Self::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
             Self::Odd(Odd::Real(text)) => ToSqlOutput::Owned(Value::Real(text.parse().unwrap_or_default())),
-            // A text that is no UTF-8 cannot be bound as one; whoever inserts it casts it.
+            // Invalid UTF-8 cannot be bound as text; the INSERT statement casts it.
             Self::Odd(Odd::Blob(hex) | Odd::Text(hex)) => ToSqlOutput::Owned(Value::Blob(bytes(hex))),
         })
     }

@@ -1,4 +1,4 @@
-//! Making a file: statements and rows go into a database in memory, whose pages are then written out.
+//! SQLite file writer: statements and rows are applied to an in-memory database, whose pages are then written out.
 
 use super::cell::{Cell, Odd};
 use super::quoted;

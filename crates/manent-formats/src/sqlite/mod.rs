@@ -1,7 +1,7 @@
-//! SQLite files of other programs: opened in memory as something hostile, and made anew.
+//! SQLite files of other programs: opened in memory as untrusted input, and created anew.
 //!
-//! No file of another program is ever opened in place. Its bytes are read, a write-ahead log beside them is taken in by
-//! ourselves, and SQLite sees the result as a database in memory that it may not change.
+//! A file of another program is never opened in place. Its bytes are read, its write-ahead log is applied by our own
+//! code, and SQLite sees the result as a read-only in-memory database.
 
 mod cell;
 mod wal;
@@ -17,7 +17,7 @@ pub(crate) use record::Record;
 pub(crate) use schema::{Pragmas, Schema, Statement, Table};
 pub(crate) use wal::Applied;
 
-/// Writes a name as SQLite reads it, whatever stands in it.
+/// Quotes an identifier for SQLite.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -1,4 +1,5 @@
-//! Opening: the bytes are checked before SQLite sees them, and SQLite is told to trust nothing in them.
+//! Hardened opening of untrusted SQLite files: the bytes are validated first, and SQLite's trusting features are
+//! disabled.
 
 use super::cell::{Cell, Row};
 use super::quoted;
@@ -15,7 +16,7 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 const JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 /// SQLite itself holds no larger database in memory.
 const FILE_MAX: u64 = 1 << 30;
-/// Larger values are nobody's words.
+/// Maximum size of a value.
 const VALUE_MAX: i32 = 256 << 20;
 /// Steps of SQLite's machine; a file of 1 GiB takes a fraction of them.
 const STEPS_MAX: u64 = 20_000_000_000;
@@ -137,7 +138,7 @@ fn whole(bytes: &mut Vec<u8>) -> Result<Pragmas, String> {
     }
     let number = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]) as usize;
     let pages = bytes.len() / page;
-    // The count holds only if whoever changed the file last knew of it.
+    // The page count is valid only if the last writer of the file knew of this field.
     let said = if number(24) == number(92) { number(28) } else { 0 };
     if pages == 0 || said > pages || (said == 0 && !bytes.len().is_multiple_of(page)) {
         return Err(format!("{} bytes are there, {} should be", bytes.len(), said.max(1) * page));

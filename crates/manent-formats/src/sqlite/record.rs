@@ -1,4 +1,4 @@
-//! Records: a row by its columns, as JSON that can be kept and read again.
+//! Rows by column name, as JSON that can be stored and read back.
 
 use super::cell::{Cell, Row};
 use super::schema::Table;

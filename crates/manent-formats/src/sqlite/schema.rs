@@ -1,4 +1,4 @@
-//! What stands in a SQLite file: its statements, its tables and its settings.
+//! Schema of a SQLite file: statements, tables and settings.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub(crate) struct Table {
     pub name: String,
     /// Its columns but those that SQLite computes.
     pub columns: Vec<String>,
-    /// What its row number is called; none where it has none.
+    /// Name of its rowid; `None` if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<String>,
     /// SQLite computes a column of it.

@@ -1,4 +1,4 @@
-//! The write-ahead log of a SQLite file: whole transactions in it are put into the pages, as SQLite would.
+//! Write-ahead log of a SQLite file: complete transactions are applied to the pages, as SQLite would.
 
 const HEADER: usize = 32;
 const FRAME: usize = 24;
@@ -6,9 +6,9 @@ const FRAME: usize = 24;
 /// What became of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Applied {
-    /// So many transactions were taken in, and nothing stood behind them.
+    /// This many transactions were applied, with nothing after them.
     All(usize),
-    /// So many were taken in; what stands behind them was cut off, or is left from an earlier use.
+    /// This many were applied; the rest is truncated, or left from an earlier use of the log.
     Some(usize),
 }
 

@@ -1,5 +1,5 @@
-//! Rows of a tree as they are to be written: what was changed stays beside the new words, what is on another branch stays
-//! there, and only what was taken out of the path that was shown is gone.
+//! Rows of a message tree for writing: edited messages keep their old version, other branches are kept, and only
+//! messages removed from the current path are deleted.
 
 use super::hang::{Hung, parent};
 use super::message::role;
@@ -21,7 +21,7 @@ pub(super) struct Branches<'a> {
     path: Vec<Step>,
     /// Which rows stay.
     kept: Vec<bool>,
-    /// What each stands behind of those that stay.
+    /// The parent of each among the rows that stay.
     above: Vec<Option<usize>>,
     /// The ids of rows that do not stay.
     gone: HashSet<&'a Cell>,
@@ -42,8 +42,8 @@ impl<'a> Branches<'a> {
         branches
     }
 
-    /// Finds out which rows stay. One that was shown and is not any more was taken out, unless something else stands where
-    /// it stood: then it is on another branch now.
+    /// Determines which rows stay. A row that was on the current path and is not any more was removed, unless another
+    /// message is in its position: then it is on another branch now.
     fn keep(&mut self, hung: &Hung) {
         let was_shown: HashSet<usize> = hung.shown().collect();
         let place = |(place, step): (usize, &Step)| match step {
@@ -119,7 +119,7 @@ impl<'a> Branches<'a> {
         rows
     }
 
-    /// The row in whose place a new message stands: its own, or the last of its role.
+    /// The row that a new message replaces: its own, or the last one of its role.
     fn replaced(&self, place: usize, candidates: &[usize]) -> Option<usize> {
         let role = &self.talk.messages[place].content.role;
         let mut same = candidates.iter().rev().copied().filter(|at| self.role(*at) == *role);

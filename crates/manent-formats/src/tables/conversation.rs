@@ -1,4 +1,4 @@
-//! Conversations: a row of their table, and back.
+//! Conversations: conversion to and from rows of their table.
 
 use super::Generation;
 use super::message::{Clock, clock, metadata, time, written};
@@ -19,19 +19,19 @@ const STATUSES: [(&str, ConversationStatus); 3] = [
     ("deleted", ConversationStatus::Trashed),
 ];
 
-/// Reads a status; none for a word that nobody knows.
+/// Parses a status; `None` for an unknown one.
 pub(super) fn status(cell: &Cell) -> Option<ConversationStatus> {
     let word = cell.text()?;
     STATUSES.iter().find(|(known, _)| *known == word).map(|(_, status)| *status)
 }
 
-/// The title that stands in the metadata, and the member that it is.
+/// The title in the metadata, with the name of its member.
 fn titled(record: &Record) -> Option<(&'static str, String)> {
     let members = Members::parse(record.get("metadata").text()?)?;
     TITLES.iter().find_map(|name| Some((*name, members.text(name)?)))
 }
 
-/// The title of a conversation; empty where it has none.
+/// The title of a conversation; empty if it has none.
 pub(super) fn title(record: &Record) -> String {
     titled(record).map(|(_, title)| title).unwrap_or_default()
 }
@@ -41,7 +41,7 @@ pub(super) fn project(record: &Record) -> Option<&str> {
     record.get("project").text().filter(|project| !project.is_empty())
 }
 
-/// The row of a conversation that nobody has written yet.
+/// The row of a new conversation.
 pub(super) fn fresh(id: &str, generation: Generation, conversation: &Conversation) -> Record {
     let clock = match generation {
         Generation::Draft => Clock::Utc,
@@ -93,7 +93,7 @@ fn say(record: &mut Record, conversation: &Conversation, lost: &mut Vec<&'static
         Cell::Null => "{}".to_owned(),
         cell => match cell.text().filter(|text| Members::parse(text).is_some()) {
             Some(text) => text.to_owned(),
-            // Whatever stands there is no object, and is not thrown away for a name.
+            // The value is not an object, and is not overwritten for a title.
             None => return lost.push("title"),
         },
     };

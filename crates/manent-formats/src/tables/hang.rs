@@ -1,4 +1,4 @@
-//! How the messages of a conversation hang together: in a line, or as a tree.
+//! Order of the messages of a conversation: linear, or a tree.
 
 use super::message::{clock, role, time};
 use crate::problem::Broken;
@@ -8,9 +8,9 @@ use std::collections::HashMap;
 /// Messages of one conversation with their order; all numbers are places in what was given, which is the order of rows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Hung {
-    /// Each behind whatever it stands behind.
+    /// All messages, each after its parent.
     pub order: Vec<usize>,
-    /// What each stands behind; none for the start.
+    /// The parent of each; `None` at the start.
     pub behind: Vec<Option<usize>>,
     /// The last that is shown.
     pub head: Option<usize>,
@@ -25,7 +25,7 @@ impl Hung {
     }
 }
 
-/// Hangs messages up as their conversation says.
+/// Arranges messages as their conversation specifies.
 pub(super) fn hang(records: &[&Record], sequence: &Cell, latest: &Cell) -> Hung {
     match is_tree(records, sequence) {
         true => tree(records, latest),
@@ -33,7 +33,7 @@ pub(super) fn hang(records: &[&Record], sequence: &Cell, latest: &Cell) -> Hung 
     }
 }
 
-/// Says whether it is a tree. One in which nobody names a parent is a line that was called so.
+/// Returns whether it is a tree. A tree without any parent is linear.
 pub(super) fn is_tree(records: &[&Record], sequence: &Cell) -> bool {
     sequence.text() == Some("tree") && records.iter().any(|record| parent(record).is_some())
 }
@@ -44,9 +44,9 @@ pub(super) fn parent(record: &Record) -> Option<&Cell> {
     Some(cell).filter(|cell| !matches!(cell, Cell::Null) && cell.text() != Some(""))
 }
 
-/// A line is in the order of time, as the program reads it. Its own times are those of its place and SQLite's are UTC:
-/// where both stand in one conversation neither text nor time says who came first, and the order in which rows were put in
-/// does. The same holds where a time is missing.
+/// A linear conversation is ordered by time, as the program reads it. The program's times are local and SQLite's are
+/// UTC: if a conversation has both, neither text nor time gives the order, and the order of insertion is used. The
+/// same applies if a time is missing.
 fn line(records: &[&Record]) -> Hung {
     let times: Option<Vec<_>> = records.iter().map(|record| time(record.get("timestamp"))).collect();
     let mut clocks = records.iter().map(|record| clock(record.get("timestamp")));
@@ -63,8 +63,8 @@ fn line(records: &[&Record]) -> Hung {
     Hung { head: order.last().copied(), order, behind, broken: Vec::new() }
 }
 
-/// In a tree the parent of a message means two things: of the same role it is the message that was edited or tried again,
-/// whose place the new one takes; of another role it is the message that is answered.
+/// In a tree the parent of a message has two meanings: with the same role it is the message that was edited or
+/// regenerated, which the new one replaces; with another role it is the message that is answered.
 fn tree(records: &[&Record], latest: &Cell) -> Hung {
     let ids: HashMap<&Cell, usize> =
         records.iter().enumerate().map(|(place, one)| (one.get("message_id"), place)).collect();
@@ -117,7 +117,7 @@ fn cut_circles(parents: &mut [Option<usize>], broken: &mut Vec<(usize, Broken, S
     }
 }
 
-/// The order of rows, but for those that stand behind a later one.
+/// The order of rows, except for those whose parent comes later.
 fn in_order(behind: &[Option<usize>]) -> Vec<usize> {
     let (mut order, mut is_told) = (Vec::with_capacity(behind.len()), vec![false; behind.len()]);
     for start in 0..behind.len() {

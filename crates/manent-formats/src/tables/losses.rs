@@ -1,4 +1,4 @@
-//! What the tables cannot hold of a conversation.
+//! Content of a conversation that the tables cannot represent.
 
 use crate::losses::Losses;
 use crate::out::{ConversationOut, MessageOut};

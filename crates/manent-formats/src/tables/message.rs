@@ -1,4 +1,4 @@
-//! Messages: a row of their table as what was said, and back.
+//! Messages: conversion to and from rows of their table.
 
 use crate::moment::{millis, moment};
 use crate::sqlite::{Cell, Record};
@@ -11,7 +11,7 @@ pub(super) const HELD: [&str; 7] =
 /// How a program writes times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Clock {
-    /// `2026-11-15T19:31:48.004807`: the plugin's own, in the time of its place, which nobody wrote down.
+    /// `2026-11-15T19:31:48.004807`: the plugin's own format, in local time without a time zone.
     Local,
     /// `2026-11-15 19:31:48`: SQLite's own, UTC.
     Utc,
@@ -21,7 +21,7 @@ pub(super) enum Clock {
 pub(super) fn time(cell: &Cell) -> Option<Micros> {
     match cell {
         Cell::Text(text) => moment(text),
-        // Numbers are seconds, or milliseconds where seconds would lie thousands of years ahead.
+        // Numbers are seconds, or milliseconds if seconds would be thousands of years in the future.
         Cell::Integer(number) if number.unsigned_abs() < 100_000_000_000 => millis(number.checked_mul(1_000)?),
         Cell::Integer(number) => millis(*number),
         _ => None,
@@ -37,7 +37,7 @@ pub(super) fn clock(cell: &Cell) -> Option<Clock> {
     }
 }
 
-/// Writes a time as a clock does, without losing what stands behind the second.
+/// Formats a time for a clock, keeping fractions of a second.
 pub(super) fn written(at: Micros, clock: Clock) -> Cell {
     let time = jiff::Timestamp::from_microsecond(at.0).unwrap_or_default().to_zoned(jiff::tz::TimeZone::UTC);
     let micros = at.0.rem_euclid(1_000_000);
@@ -60,7 +60,7 @@ pub(super) fn role(cell: &Cell) -> String {
     }
 }
 
-/// What stands in the column of metadata, if it is what the design says: an object.
+/// The metadata column, if it is an object as the design requires.
 pub(super) fn metadata(cell: &Cell) -> Option<Json> {
     let text = cell.text().filter(|text| crate::json::Members::parse(text).is_some())?;
     Json::parse(text).ok()
@@ -95,8 +95,8 @@ pub(super) fn text(content: &Content) -> Cell {
     Cell::Text(words.join("\n\n"))
 }
 
-/// Puts what a message says now into its record; what it said already stays as it was written. So does the time: in a line
-/// it is what says where the message stands.
+/// Updates a record with the content of a message; unchanged values keep their format. So does the time, because it
+/// determines the order of a linear conversation.
 pub(super) fn change(record: &mut Record, content: &Content) {
     let was = read(record, content.time.at);
     if was.role != content.role {

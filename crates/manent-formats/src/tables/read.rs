@@ -1,4 +1,4 @@
-//! Reading: every row is read before the first item is told, so that of a damaged file nothing is.
+//! Reader: all rows are read before the first item is emitted, so that nothing of a damaged file is imported.
 
 use super::hang::{Hung, hang};
 use super::shape::{self, Shape};
@@ -12,10 +12,10 @@ use crate::tree::Tree;
 use manent_model::{ConversationStatus, Json, Micros};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// A table that nobody knows is kept whole up to this size.
+/// Unknown tables are kept whole up to this size.
 const OTHER_MAX: usize = 256 << 10;
 
-/// Says whether such tables lie in a tree, or did before they were damaged.
+/// Returns whether a file tree contains such tables, even damaged ones.
 pub fn finds(tree: &dyn Tree) -> bool {
     candidates(tree).iter().any(|name| shape::is_ours(tree, name))
 }
@@ -44,7 +44,7 @@ pub fn read(tree: &dyn Tree, sink: &mut dyn Sink) -> Result<(), ReadError> {
     Ok(())
 }
 
-/// Everything that stands in a file.
+/// The content of a file.
 struct File {
     opened: Opened,
     shape: Shape,
@@ -141,7 +141,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Tables that nobody knows: kept where they are small, told where they are not.
+    /// Unknown tables: kept if they are small, otherwise reported.
     fn others(&mut self, kept: &[(Table, Vec<Row>)], lost: &[(Table, Vec<Row>)]) -> Result<(), ReadError> {
         let made_up = std::mem::take(&mut self.file.opened.schema.made_up);
         let count = (kept.len() + lost.len() + made_up.len()) as u64;
@@ -189,7 +189,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Sorts messages by the conversation that they name; those that nobody would hold are told.
+    /// Groups messages by conversation; rows above the size limit are reported.
     fn groups(&mut self, rows: Vec<Row>) -> Result<Groups, ReadError> {
         let table = self.file.shape.message.clone();
         let mut groups = Groups::default();

@@ -1,4 +1,4 @@
-//! Rows of one conversation as they are to be written.
+//! The rows of one conversation for writing.
 
 use super::ConversationFrame;
 use super::branches::Branches;
@@ -32,7 +32,7 @@ pub(super) struct Talk<'a> {
     /// Its row as it was; empty for one that comes new.
     pub record: &'a Record,
     pub id: Cell,
-    /// How times are written where none stands there yet.
+    /// Format of new times.
     pub clock: Clock,
     /// The tables say which message is the newest.
     pub has_latest: bool,
@@ -46,7 +46,7 @@ pub(super) struct Rows {
     pub latest: Option<Cell>,
     /// Messages that the tables show in another place.
     pub misplaced: usize,
-    /// Messages whose time had to be moved, since only times say who came first.
+    /// Messages whose time was changed, because only times determine the order.
     pub retimed: usize,
 }
 
@@ -149,7 +149,7 @@ impl Talk<'_> {
             if named == Cell::Null || !gone.contains_key(&named) {
                 continue;
             }
-            // Parents may lead in a circle; nobody is further up than all that are gone.
+            // Parents may form a cycle; the chain is at most as long as the list of deleted rows.
             let above = std::iter::successors(Some(&named), |named| gone.get(*named)).take(gone.len() + 1);
             let left = above.last().filter(|named| !gone.contains_key(*named));
             row.record.set("parent_message_id", left.cloned().unwrap_or_default());
@@ -157,7 +157,7 @@ impl Talk<'_> {
         (rows, retimed)
     }
 
-    /// Reads the rows as they will be read, and counts the messages that do not stand where they should.
+    /// Simulates reading the rows, and counts the messages in a wrong position.
     fn misplaced(&self, rows: &[Numbered], latest: Option<&Cell>) -> usize {
         let records: Vec<&Record> = rows.iter().map(|row| &row.record).collect();
         let mut order: Vec<usize> = (0..rows.len()).collect();

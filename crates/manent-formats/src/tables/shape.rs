@@ -1,10 +1,10 @@
-//! Which two tables of a file are ours.
+//! Detection of the two conversation tables in a file.
 
 use super::Generation;
 use crate::sqlite::{Opened, Schema, Table};
 use crate::tree::Tree;
 
-/// The two tables, and whose they are.
+/// The two tables, and the program that created them.
 pub(super) struct Shape {
     pub generation: Generation,
     pub conversation: Table,
@@ -25,7 +25,7 @@ impl Shape {
     }
 }
 
-/// Says whether a file holds the tables. One that is damaged is ours if the names of their columns stand in it.
+/// Returns whether a file contains the tables. A damaged file is recognised by the names of their columns.
 pub(super) fn is_ours(tree: &dyn Tree, name: &str) -> bool {
     match Opened::open(tree, name) {
         Ok(opened) => Shape::of(&opened.schema).is_some(),

@@ -1,4 +1,4 @@
-//! The statements that make the tables.
+//! SQL statements that create the tables.
 
 /// Which database runs them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub fn statements(dialect: Dialect, projects: Projects) -> Vec<String> {
     .collect()
 }
 
-/// The statements for a file that nobody has written yet.
+/// The statements for a new file.
 pub(super) fn fresh(generation: super::Generation) -> &'static [&'static str] {
     match generation {
         super::Generation::Draft => &DRAFT,

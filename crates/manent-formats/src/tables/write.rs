@@ -1,4 +1,4 @@
-//! Writing: one file, with every row as it was but for what was changed.
+//! Writer: one file, with every row unchanged except for what was edited.
 
 use super::message::{self, Clock};
 use super::rows::{Numbered, Talk};
@@ -44,7 +44,7 @@ pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&s
     Ok(writer.losses.told())
 }
 
-/// The frame of a file that nobody has written yet.
+/// The skeleton of a new file.
 fn fresh(generation: Generation) -> RootFrame {
     let statement = |sql: &&str| Statement { kind: String::new(), name: String::new(), sql: (*sql).to_owned() };
     let table = |name: &str, columns: &[&str]| Table {
@@ -172,7 +172,7 @@ impl Writer<'_> {
         self.to == Generation::Shipped && self.from != self.to
     }
 
-    /// Puts a row into the columns that there are. Of a row that stays where it was everything does.
+    /// Fits a row to the existing columns. A row that keeps its place keeps all columns.
     fn moved(&mut self, mut numbered: Numbered, table: &Table, id: manent_model::ConversationId) -> Numbered {
         if self.from != self.to {
             let (from, to) = (self.from.id(), self.to.id());

@@ -1,10 +1,10 @@
-//! A tree seen from the one folder that it consists of: what people get who pack a folder.
+//! File tree view of a single top-level folder, as created by packing a folder.
 
 use super::{Entry, Tree};
 use crate::json::Bytes;
 use std::io;
 
-/// What lies in the top folder of a tree.
+/// The content of the top folder of a tree.
 pub struct Below {
     tree: Box<dyn Tree + Send>,
     prefix: String,
@@ -12,7 +12,7 @@ pub struct Below {
 }
 
 impl Below {
-    /// Looks from the top folder, if everything lies in one; otherwise the tree comes back.
+    /// Enters the top folder if it contains everything; otherwise returns the tree.
     pub fn the_top(tree: Box<dyn Tree + Send>) -> Result<Self, Box<dyn Tree + Send>> {
         let first = tree.entries().first().and_then(|entry| entry.name.split_once('/'));
         let Some(prefix) = first.map(|(top, _)| format!("{top}/")) else { return Err(tree) };

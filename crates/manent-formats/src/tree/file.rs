@@ -1,4 +1,4 @@
-//! A JSON file of a tree with its records found: what readers of folders open again and again.
+//! A JSON file of a tree with its scanned records, for readers that open files repeatedly.
 
 use super::Tree;
 use crate::item::Item;
@@ -28,7 +28,7 @@ impl<'a> JsonFile<'a> {
         Ok(Self { name: name.to_owned(), root: outlined.root, torn_at: outlined.torn_at, bytes })
     }
 
-    /// Opens a file whose records were found before.
+    /// Opens a file whose records were scanned before.
     pub fn again(tree: &'a dyn Tree, name: &str) -> Result<Self, ReadError> {
         Ok(Self { name: name.to_owned(), root: None, torn_at: None, bytes: tree.file(name)? })
     }
@@ -42,13 +42,13 @@ impl<'a> JsonFile<'a> {
         Span { from: 0, to: self.bytes.len() }
     }
 
-    /// What stands behind the last complete value of a file that is cut off.
+    /// The bytes after the last complete value of a truncated file.
     pub fn rest(&self) -> Option<Span> {
         let at = self.torn_at?.min(self.bytes.len());
         Some(Span { from: at, to: self.bytes.len() })
     }
 
-    /// Returns the text of a record; the reason where it is none that anybody would hold.
+    /// Returns the text of a record, or the reason if it is invalid or too large.
     pub fn text(&self, span: Span) -> Result<Result<String, String>, ReadError> {
         if span.len() > RECORD_MAX {
             return Ok(Err(format!("the record is larger than {} MiB", RECORD_MAX >> 20)));
@@ -89,7 +89,7 @@ impl<'a> JsonFile<'a> {
         Ok(Item::Problem(Problem { place, record, why, bytes }))
     }
 
-    /// Says whether bytes that are no text stood between the records of a file whose frame was taken.
+    /// Returns whether invalid UTF-8 between the records was replaced when the skeleton was taken.
     pub fn is_mended(&self, frame: &Frame) -> Result<bool, ReadError> {
         let mut texts = [&frame.before, &frame.after].into_iter().chain(frame.shell.texts());
         // A mark may have stood there itself; only then is the whole file looked at.
@@ -126,8 +126,8 @@ impl<'a> JsonFile<'a> {
         }
     }
 
-    /// Returns the shell of a record at a level; the reason where it is none. Of one that is cut off with its file, or has
-    /// members that are no JSON, that is what is whole of it, laid out anew, with what is not.
+    /// Returns the skeleton of a record at a level, or the reason if it has none. For a truncated record, or one with
+    /// invalid members, it is the valid part, reformatted, together with the invalid rest.
     pub fn shell(
         &self,
         outline: &Outline,

@@ -1,4 +1,4 @@
-//! Files that are open already: what came over a wire has no path here.
+//! Virtual file tree of open files: uploads, which have no path.
 
 use super::{Entry, Tree};
 use crate::json::Bytes;

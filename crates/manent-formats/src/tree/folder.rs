@@ -1,4 +1,4 @@
-//! A folder of the file system, or one file of it. Links are not followed: a folder from outside could lead anywhere.
+//! File tree of a folder or a single file. Symlinks are not followed: a foreign folder could lead anywhere.
 
 use super::files::Opened;
 use super::{ENTRIES_MAX, Entry, Tree};
@@ -23,7 +23,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Lists what lies below a path.
+    /// Lists the files below a path.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let label = path.display().to_string();
         let (mut found, mut passed_over) = (Vec::new(), Vec::new());

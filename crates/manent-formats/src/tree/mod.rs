@@ -1,4 +1,4 @@
-//! Where files lie: a folder, a zip, one file, or memory. Readers see names and bytes only.
+//! Virtual file system over a folder, a zip, a single file, or memory. Readers see names and bytes only.
 
 mod below;
 mod file;
@@ -44,7 +44,7 @@ pub trait Tree {
     /// Opens one of them.
     fn open(&self, name: &str) -> io::Result<Box<dyn Bytes + '_>>;
 
-    /// What lies there and is never opened, each with the reason: symbolic links, devices.
+    /// Entries that are never opened, with the reason: symlinks, devices.
     fn passed_over(&self) -> &[(String, &'static str)] {
         &[]
     }
@@ -62,7 +62,7 @@ pub trait Tree {
 }
 
 impl dyn Tree + '_ {
-    /// Opens a file and says which one it was if that fails.
+    /// Opens a file; an error names the file.
     pub fn file(&self, name: &str) -> Result<Box<dyn Bytes + '_>, ReadError> {
         self.open(name).map_err(|source| ReadError::File { file: name.to_owned(), source })
     }
@@ -78,7 +78,7 @@ impl dyn Tree + '_ {
     }
 }
 
-/// Opens what lies at a path: a folder, a zip, or a file.
+/// Opens a path: a folder, a zip, or a file.
 pub fn at(path: &Path) -> Result<Box<dyn Tree + Send>, ReadError> {
     let failed = |source| ReadError::File { file: path.display().to_string(), source };
     if !std::fs::metadata(path).map_err(failed)?.is_file() {
@@ -105,7 +105,7 @@ pub fn of(label: &str, mut files: Vec<(String, File)>) -> Result<Box<dyn Tree + 
     Ok(Box::new(Files::new(label, files).map_err(failed)?))
 }
 
-/// Files in memory: small uploads, and what is written for somebody to take away.
+/// Files in memory: small uploads, and exports to download.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memory {
     label: String,

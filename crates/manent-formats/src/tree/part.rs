@@ -1,4 +1,4 @@
-//! A part of a tree: what lies below one of its folders and was not read yet.
+//! Partial view of a tree: the files below one of its folders that were not read yet.
 
 use super::{Entry, Tree};
 use crate::json::Bytes;

@@ -1,4 +1,4 @@
-//! A zip. It came from outside, so nothing that it says about itself is believed before it was counted.
+//! File tree of a zip archive. It is untrusted: declared sizes are verified while unpacking.
 
 use super::files::Opened;
 use super::{ENTRIES_MAX, Entry, Tree};
@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Words shrink to a tenth. What shrinks to less than one part in so many was made to.
+/// Maximum compression ratio. Text shrinks to about a tenth; a higher ratio than this is an attack.
 const RATIO_MAX: u64 = 100;
 /// Below this size the ratio says nothing.
 const RATIO_FROM: u64 = 64 << 20;
@@ -22,7 +22,7 @@ const RATIO_FROM: u64 = 64 << 20;
 const SIZE_MAX: u64 = 16 << 30;
 /// A larger file is unpacked to the disk, not to memory.
 const MEMORY_MAX: u64 = 1 << 20;
-/// So many unpacked files are kept open for whoever opens them again.
+/// Maximum number of unpacked files kept open for reopening.
 const OPEN_MAX: usize = 64;
 
 /// What every zip with something in it begins with.

@@ -1,4 +1,4 @@
-//! Tool calls that wait for their results.
+//! Pending tool calls, which wait for their results.
 
 use super::entry::Entry;
 use crate::item::{MessageIndex, ToolCallItem};
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 #[derive(Default)]
 pub(super) struct Calls {
     asked: Vec<Option<ToolCallItem>>,
-    /// Where those of an id stand.
+    /// The positions of the calls of an id.
     open: HashMap<String, Vec<usize>>,
 }
 

@@ -1,4 +1,4 @@
-//! Compactions: a summary that stands for what was said before its trigger.
+//! Compactions: a summary that replaces the entries before its trigger.
 
 use super::Generation;
 use crate::json::{Members, Object};

@@ -1,4 +1,4 @@
-//! Entries: what was said, as a record and as a message.
+//! Entries: messages, as records and as messages of the model.
 
 use super::Generation;
 use crate::json::{Members, Object};
@@ -11,7 +11,7 @@ pub(super) struct Entry {
     pub id: Option<String>,
     pub session: Option<String>,
     pub content: Content,
-    /// The source text of its time; none where it has none.
+    /// The source text of its time; `None` if it has none.
     pub time: Option<String>,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn of(members: &Members<'_>) -> Result<Entry, String> {
     let mut content = Content::new(role, Time { at: at.unwrap_or(Micros(0)), known }, Body::of(&parts(members)));
     content.tokens = members.whole("token_consumption").and_then(|tokens| u32::try_from(tokens).ok());
     if members.whole("status") == Some(1) {
-        // The seed's word for it is "not used": nobody sees it, and it is still there.
+        // The format marks it as "not used": stored, but visible neither to readers nor to the model.
         content.seen = Seen { by_reader: false, by_model: false };
     }
     content.metadata = members.json("metadata");

@@ -1,4 +1,4 @@
-//! Gathering: which records of a file belong to which session, by their places only.
+//! Assignment of records to sessions, keeping only their positions in memory.
 
 use super::read::{Reader, TORN};
 use super::session::Session;
@@ -57,7 +57,7 @@ impl Sessions {
     }
 }
 
-/// A compaction of a flat file that belongs to nobody yet.
+/// A compaction of a flat file that is not assigned yet.
 struct Loose {
     span: Span,
     session: Option<String>,
@@ -126,7 +126,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Counts a compaction, and reads whose it is.
+    /// Counts a compaction, and reads its session.
     fn compaction(&mut self, span: Span) -> Result<Option<Loose>, ReadError> {
         self.take(Item::Found { record: "compaction", count: 1 })?;
         match self.file.text(span)?.and_then(|text| compaction::read(&text)) {
@@ -143,7 +143,7 @@ impl Reader<'_> {
         Ok(loose)
     }
 
-    /// Gives each entry of a flat file to its session, and returns whose follow each other.
+    /// Assigns each entry of a flat file to its session, and returns the order of sessions as runs.
     fn flat_entries(
         &mut self,
         root: &Outline,
@@ -190,7 +190,7 @@ impl Reader<'_> {
         Ok(order)
     }
 
-    /// Finds the sessions of entries that stand in them, for compactions that do not.
+    /// Finds the sessions of nested entries, for compactions that are not nested.
     fn nested_owners(&mut self, wanted: &HashSet<&str>, sessions: &mut Sessions) -> Result<(), ReadError> {
         if wanted.is_empty() {
             return Ok(());

@@ -68,11 +68,11 @@ const LISTS: [&str; 4] = ["sessions", "entries", "compacted_dialogues", "compact
 /// What is kept of a file beside its records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct FileFrame {
-    /// Where it lay below the root.
+    /// Its path below the root.
     name: String,
     #[serde(flatten)]
     frame: Frame,
-    /// Whose entries follow each other in a flat file: the number of the conversation, and how many.
+    /// Runs of entries in a flat file: the number of the conversation, and the length of the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     order: Vec<(u32, u32)>,
     /// The same for compactions.
@@ -86,7 +86,7 @@ struct FileFrame {
 /// What is kept of a session beside its records.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct SessionFrame {
-    /// The session's own text; none for one that entries name and nobody lists.
+    /// The session's own text; `None` for one that entries refer to but no list contains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     shell: Option<Shell>,
     /// The record of its workspace.

@@ -1,4 +1,4 @@
-//! Reading: one pass to find the records, then session by session, so that memory does not grow with the file.
+//! Reader: one pass to find the records, then session by session, so that memory does not grow with the file.
 
 use super::calls::Calls;
 use super::entry::Entry;
@@ -40,8 +40,8 @@ fn usual() -> impl Iterator<Item = String> {
     folders.into_iter().flat_map(|folder| NAMES.map(|name| format!("{folder}{name}")))
 }
 
-/// Looks at the beginning of a file: `sessions` is its first list, and what is in it has the program's words. Whoever sorts
-/// the names puts the entries first.
+/// Inspects the beginning of a file: `sessions` is its first list, with the program's field names. Programs that sort
+/// keys write the entries first.
 fn looks_like(tree: &dyn Tree, name: &str) -> bool {
     let Ok(file) = tree.open(name) else { return false };
     let Ok(start) = file.slice(0, file.len().min(64 << 10)) else { return false };
@@ -95,7 +95,7 @@ impl Reader<'_> {
         let has_list = ["compacted_dialogues", "compacted_entries"].iter().any(|list| root.member(list).is_some());
         let is_named = usual().any(|name| name == self.file.name);
         if !is_named && !has_list && sessions.iter().all(|found| found.session.id.is_none()) {
-            // The words may stand in what is skipped; without them nobody would know the file again.
+            // The field names may be in a skipped part; without them the file would not be recognised again.
             let why = "no session has an id".to_owned();
             return Err(ReadError::Foreign { file: self.file.name.clone(), format: NAME, why });
         }
@@ -322,7 +322,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What stands in the file beside its lists is kept with the file; so is a list that another one replaces.
+    /// Content of the file beside its lists is kept with the file; so is a list that another one replaces.
     fn root_asides(&mut self, root: &Outline) {
         let Outline::Object { members, .. } = root else { return };
         let mut lists = HashSet::new();

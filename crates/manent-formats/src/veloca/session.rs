@@ -1,4 +1,4 @@
-//! Sessions: what is said about a conversation.
+//! Sessions: metadata of a conversation.
 
 use super::Generation;
 use crate::json::{Members, Object};

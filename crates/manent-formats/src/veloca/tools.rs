@@ -1,4 +1,4 @@
-//! Results of tools as entries: each stands alone, with the role `tool`, behind the entry that asked for it.
+//! Tool results as entries: each is separate, with the role `tool`, after the entry with the call.
 
 use super::write::id_of;
 use crate::out::{MessageOut, Record, uuid};

@@ -1,4 +1,4 @@
-//! Workspaces: which project a session belongs to, in a file beside the sessions.
+//! Workspaces: the projects of sessions, in a file beside the sessions.
 
 use crate::item::ProjectItem;
 use crate::json::{Members, Object};

@@ -1,4 +1,4 @@
-//! Writing: every record from its source text where that is known, laid out like its neighbours where it is not.
+//! Writer: each record from its source text if known, otherwise formatted like its neighbours.
 
 use super::compaction::Compaction;
 use super::entry::Entry;
@@ -43,7 +43,7 @@ pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&s
     Ok(writer.losses.told())
 }
 
-/// The frame of a file that nobody has written yet.
+/// The skeleton of a new file.
 fn fresh(generation: Generation) -> FileFrame {
     let text = match generation.is_nested() {
         true => "{\"sessions\":[]}".to_owned(),
@@ -196,7 +196,8 @@ impl Writer<'_> {
         self.source != self.generation
     }
 
-    /// A file has the lists that something stands in, and always one of sessions: its programs look into it first.
+    /// Ensures that a file has every list that is needed, and always one of sessions, which its programs look for
+    /// first.
     fn with_root_lists(&self, frame: &mut FileFrame, told: &[Told]) {
         let is_flat = !self.generation.is_nested();
         let needed = [
@@ -508,8 +509,8 @@ impl Writer<'_> {
         list.end(target).map_err(failed)
     }
 
-    /// Writes so many of a conversation's messages that were read from the file, with the new ones behind each; says
-    /// whether there may be more.
+    /// Writes up to this many of a conversation's messages that were read from the file, with the new ones after each;
+    /// returns whether there may be more.
     fn some(
         &mut self,
         told: &mut Told,
@@ -554,7 +555,7 @@ impl Writer<'_> {
     }
 }
 
-/// Whose records follow each other, by the places of the conversations that are written now.
+/// Runs of records, by the numbers of the conversations that are written now.
 fn runs(order: &[(u32, u32)], told: &[Told]) -> Vec<(usize, usize)> {
     let places: HashMap<i64, usize> =
         told.iter().enumerate().filter_map(|(place, one)| Some((one.ordinal?, place))).collect();

@@ -1,4 +1,4 @@
-//! Candidates: what an index must hold for a subject that a query may match.
+//! Candidate conditions: the tokens an index must contain for a subject that a query may match.
 
 /// A condition on the tokens of a subject. Whatever a query matches satisfies it; not all that satisfies it matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Candidates {
         }
     }
 
-    /// Joins conditions of which one must hold; there is at least one.
+    /// Joins conditions with OR; there is at least one.
     pub(super) fn any(mut conditions: Vec<Self>) -> Self {
         match conditions.len() {
             _ if conditions.contains(&Self::Every) => Self::Every,
@@ -61,7 +61,7 @@ impl Candidates {
         }
     }
 
-    /// Says whether a subject with these tokens, which are in order, satisfies it.
+    /// Returns whether a subject with these sorted tokens satisfies it.
     pub fn admit(&self, tokens: &[String]) -> bool {
         match self {
             Self::Every => true,

@@ -1,11 +1,11 @@
-//! Dates in a query: `2026-11`, `7d`, `yesterday`, as the person who asks sees the calendar.
+//! Dates in a query: `2026-11`, `7d`, `yesterday`, in the local time of the user.
 
 use crate::time::Micros;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::Offset;
 use jiff::{Span, Timestamp};
 
-/// What `before:` and `after:` take.
+/// The values that `before:` and `after:` accept.
 pub(super) const EXPECTED: &str = "a date such as 2026, 2026-11, 2026-11-17, 7d, 24h, 2w, 3mo, 1y, today or yesterday";
 
 /// When and where a query is asked; this crate has no clock of its own.

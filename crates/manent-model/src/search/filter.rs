@@ -1,4 +1,4 @@
-//! Filters: what a query asks besides words.
+//! Filters: the conditions of a query besides its words.
 
 use super::fold::fold_name;
 use super::subject::{Facts, Subject, Thing, filter_token};
@@ -50,7 +50,7 @@ pub struct Name {
 }
 
 impl Name {
-    /// Returns a name, and the beginning of names if a star stands behind it.
+    /// Creates a name pattern; a trailing star makes it a prefix.
     pub fn new(written: &str) -> Self {
         match written.strip_suffix(['*', '＊']) {
             Some(beginning) => Self { text: fold_name(beginning), prefix: true },
@@ -58,12 +58,12 @@ impl Name {
         }
     }
 
-    /// Returns a name, whatever stands in it.
+    /// Creates an exact name pattern; a star has no special meaning.
     pub fn exact(written: &str) -> Self {
         Self { text: fold_name(written), prefix: false }
     }
 
-    /// Says whether a folded name is meant.
+    /// Returns whether it matches a folded name.
     fn takes(&self, folded: &str) -> bool {
         match self.prefix {
             true => folded.starts_with(&self.text),
@@ -73,8 +73,8 @@ impl Name {
 }
 
 impl Filter {
-    /// Returns the token that the index holds for it, and whether other tokens may begin with it; nothing for a filter
-    /// that the index cannot decide, because people may change what it asks.
+    /// Returns the index token of the filter, and whether it is a prefix; `None` for a filter on mutable properties,
+    /// which the index cannot decide.
     pub(super) fn token(&self) -> Option<(String, bool)> {
         let named = |key: &str, name: &Name| Some((filter_token(key, &name.text), name.prefix));
         match self {
@@ -86,7 +86,7 @@ impl Filter {
         }
     }
 
-    /// Says whether the subject is as the filter asks. The facts of the message are gathered when first needed.
+    /// Returns whether the filter matches the subject. The facts of the message are computed on first use.
     pub(super) fn takes(&self, subject: &Subject<'_>, facts: &OnceCell<Option<Facts>>) -> bool {
         let conversation = subject.conversation;
         let of_message = |ask: &dyn Fn(&Facts) -> bool| {

@@ -1,4 +1,4 @@
-//! Folding: what writers write differently and readers take as the same.
+//! Folding: normalizes text for comparison (compatibility form, case, marks).
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::{decompose_canonical, is_combining_mark};
@@ -38,9 +38,9 @@ fn push_lower(lower: char, into: &mut String) {
     }
 }
 
-/// Returns a name as it is compared: compatibility form, lower case, no white space or control character inside.
+/// Folds a name: compatibility form, lower case, white space and control characters removed.
 ///
-/// Marks stay, unlike in the words of a text: a name is a choice among names.
+/// Marks are kept, unlike in text: a filter selects one name among similar ones.
 pub fn fold_name(name: &str) -> String {
     name.trim()
         .nfkc()

@@ -1,15 +1,16 @@
-//! The matcher: finds all terms of a query in one pass over a text.
+//! Multi-pattern matcher: finds all terms of a query in one pass over a text.
 //!
-//! It is an automaton over units. A state says how much of a term has been seen up to the unit before, and where that
-//! began; a unit moves only the states that wait for it. So a text of a megabyte that begins a phrase over and over
-//! costs no more than any other, times how often the unit stands in the query, which the parser bounds.
+//! It is an automaton over units. A state records how much of a term has matched up to the previous unit, and where
+//! the match began; a unit advances only the states that wait for it. So a text of a megabyte that repeats the
+//! beginning of a phrase costs no more than any other, times the number of occurrences of the unit in the query, which
+//! the parser limits.
 
 use super::term::Term;
 use super::units::{Form, Unit, scan};
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 
-/// A place where a term matches.
+/// A match of a term.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Hit {
     /// The number of the term.
@@ -22,7 +23,7 @@ pub(super) struct Hit {
 #[derive(Debug, Clone)]
 pub(super) struct Matcher {
     states: usize,
-    /// The bytes that words end with; most units of a text end with another, and need not be looked up.
+    /// The last bytes of all words: most units of a text end with another byte and need no lookup.
     last_bytes: [bool; 256],
     words: HashMap<String, Vec<Edge>>,
     beginnings: Vec<(String, Edge)>,
@@ -76,15 +77,15 @@ impl Matcher {
         }
     }
 
-    /// Calls the visitor with every place where a term matches, until it has seen enough. Places come in the order of
-    /// their ends, except that all of a word comes before its parts.
+    /// Calls the visitor with every match, until it breaks. Matches are ordered by their ends, except that a whole
+    /// word comes before its parts.
     pub(super) fn find(&self, text: &str, visit: &mut impl FnMut(Hit) -> ControlFlow<()>) -> ControlFlow<()> {
         let mut walk = Walk::new(self);
         scan(text, &mut |unit| walk.step(&unit, visit))
     }
 
-    /// Calls the visitor with every place where a term matches. Once it has said from which byte on nothing is wanted,
-    /// what begins there or later may be left out.
+    /// Calls the visitor with every match. Once it has returned a byte offset, matches that begin there or later may
+    /// be omitted.
     pub(super) fn find_until(&self, text: &str, visit: &mut impl FnMut(Hit) -> Option<usize>) {
         let mut walk = Walk::new(self);
         let mut enough = usize::MAX;
@@ -112,7 +113,7 @@ struct Walk<'m> {
     /// Counts units, but not a whole besides its parts.
     position: usize,
     run: u32,
-    /// States that hold at the end of the word whose parts are being seen.
+    /// States to set at the end of the word whose parts are being read.
     waiting: Vec<(usize, usize)>,
     waiting_for: usize,
 }
@@ -123,7 +124,7 @@ impl<'m> Walk<'m> {
         Self { matcher, reached, position: 1, run: 0, waiting: Vec::new(), waiting_for: 0 }
     }
 
-    /// Says whether a term may have begun before a place and go on.
+    /// Returns whether a match may have begun before an offset and still be incomplete.
     fn is_inside(&self, place: usize) -> bool {
         let is_alive = |(position, start): &(usize, usize)| *position == self.position && *start < place;
         !self.waiting.is_empty() || self.reached.iter().any(is_alive)
@@ -144,7 +145,7 @@ impl<'m> Walk<'m> {
             }
         };
         let matcher = self.matcher;
-        // Nothing reads the last state of a term, so these may come first.
+        // The last state of a term is never read, so these may be set first.
         let beginnings =
             matcher.beginnings.iter().filter(|(text, _)| unit.text.starts_with(text)).map(|(_, edge)| edge);
         let words = match matcher.last_bytes[last_byte(unit.text)] {

@@ -1,10 +1,9 @@
-//! Full-text search, the part that needs no store: what can be found in a text, what the index holds of it, what a
-//! person asks, and whether it is there.
+//! Full-text search without a store: analysis of texts, index tokens, the query language, and matching.
 //!
-//! Read in this order: a text falls into [`mod@units`]; the index holds their [`mod@tokens`]; a [`passage`] is a text of
-//! a message or a conversation, and a [`subject`] is all that a query is asked of. A [`query`] is read by [`parse`] from
-//! what a person types, into [`term`]s and [`filter`]s; the index gives [`candidates`], and the subject's texts decide.
-//! A [`mod@snippet`] shows why something was found, and its [`mod@relevance`] says how well it answers.
+//! Read in this order: a text is split into [`mod@units`]; the index stores their [`mod@tokens`]; a [`passage`] is a
+//! text of a message or a conversation, and a [`subject`] is everything that a query is matched against. [`parse`]
+//! reads a [`query`] entered by a user into [`term`]s and [`filter`]s; the index finds [`candidates`], and the
+//! subject's texts decide. A [`mod@snippet`] shows the match, and [`mod@relevance`] ranks it.
 
 mod script;
 mod fold;

@@ -11,11 +11,11 @@ use std::collections::HashMap;
 
 /// The longest query, in characters.
 pub const CHARACTERS_MAX: usize = 1_000;
-/// The most words, phrases and filters in a query.
+/// Maximum number of words, phrases and filters in a query.
 pub const TERMS_MAX: usize = 64;
-/// How deep parentheses may lie in each other.
+/// Maximum nesting depth of parentheses.
 pub const DEPTH_MAX: usize = 8;
-/// How often one word or character may stand in a query; it bounds the work for each word of a text.
+/// Maximum number of occurrences of one word or character in a query; it bounds the work per word of a text.
 pub const REPEATS_MAX: usize = 64;
 
 /// Marks that open a phrase, and those that close it.
@@ -27,14 +27,14 @@ impl Query {
         Parser::new(text, clock, Text::Finished).query()
     }
 
-    /// Reads a query that somebody is still typing: the last word is the beginning of a word, and what is not closed
-    /// or not complete yet is no problem.
+    /// Parses a query for search as you type: the last word is a prefix, and unclosed or incomplete elements are not
+    /// errors.
     pub fn typing(text: &str, clock: Clock) -> Result<Self, QueryProblem> {
         Parser::new(text, clock, Text::Growing).query()
     }
 }
 
-/// Whether more is to come.
+/// Whether the query may be continued.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Text {
     Finished,
@@ -75,7 +75,7 @@ impl Parser {
         }
     }
 
-    /// Reports a problem, unless more is to come that may mend it.
+    /// Reports a problem, unless further input may resolve it.
     fn unfinished(&self, at: usize, why: QueryWhy) -> Parsed<()> {
         match self.text {
             Text::Finished => problem(at, why),
@@ -132,7 +132,7 @@ impl Parser {
         Ok(joined(nodes, Node::All))
     }
 
-    /// Returns how long the OR is that stands here, if one does.
+    /// Returns the length of the OR at this position, if there is one.
     fn or_length(&self) -> Option<usize> {
         match (self.peek(0)?, self.peek(1), self.peek(2)) {
             ('|' | '｜', _, _) => Some(1),
@@ -142,7 +142,7 @@ impl Parser {
     }
 
     fn unary(&mut self) -> Parsed<Option<Node>> {
-        // `--verbose` is a word that people look for, and a dash alone is only a dash.
+        // `--verbose` is a word to search for, and a dash alone is a dash.
         let negates = self.peek(0).is_some_and(is_dash)
             && self.peek(1).is_some_and(|next| !next.is_whitespace() && !is_dash(next) && !is_close(next));
         if !negates {
@@ -198,7 +198,7 @@ impl Parser {
         if self.count > TERMS_MAX { problem(at, QueryWhy::Terms) } else { Ok(()) }
     }
 
-    /// Reads a phrase if one opens here, and says whether it is still being typed.
+    /// Reads a phrase if one opens here, and returns whether it is unclosed.
     fn quoted(&mut self) -> Parsed<Option<(String, bool)>> {
         let Some((_, closing)) = QUOTES.iter().find(|(open, _)| self.peek(0) == Some(*open)) else { return Ok(None) };
         let start = self.at;
@@ -212,7 +212,7 @@ impl Parser {
         Ok(Some((phrase, length.is_none())))
     }
 
-    /// Reads up to white space, a quotation mark, an OR, or a parenthesis that closes one before the word.
+    /// Reads up to white space, a quotation mark, an OR, or a parenthesis that was opened before the word.
     fn word(&mut self) -> String {
         let mut inside = 0;
         let start = self.at;
@@ -230,7 +230,7 @@ impl Parser {
         self.characters[start..self.at].iter().collect()
     }
 
-    /// Reads a known key with its colon, if one stands here.
+    /// Reads a known key with its colon, if there is one at this position.
     fn key(&mut self) -> Option<Key> {
         let rest = &self.characters[self.at..];
         let length = rest.iter().position(|character| matches!(character, ':' | '：'))?;

@@ -1,4 +1,4 @@
-//! Passages: the texts of a message or a conversation that a search looks at.
+//! Passages: the searchable texts of a message or a conversation.
 
 use super::strings::{Said, strings};
 use crate::conversation::Conversation;
@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 /// The text of a tool's answer is looked at up to here; logs and listings go on for megabytes.
 pub const TOOL_RESULT_BYTES_MAX: usize = 64 * 1024;
 
-/// Where a text stands.
+/// The field that a text belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Field {
@@ -22,11 +22,11 @@ pub enum Field {
     Tags,
     /// Words for the reader.
     Text,
-    /// What the model thought.
+    /// Reasoning of the model.
     Reasoning,
     /// The name and the arguments of a tool call.
     ToolCall,
-    /// What a tool answered.
+    /// Result of a tool call.
     ToolResult,
     /// The name of a file.
     Media,
@@ -34,14 +34,14 @@ pub enum Field {
     Source,
     /// A summary of earlier messages.
     Summary,
-    /// What went wrong.
+    /// An error message.
     Error,
 }
 
 /// One text that a search looks at. A phrase does not reach from one into the next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage<'a> {
-    /// Where it stands.
+    /// The field it belongs to.
     pub field: Field,
     /// The text.
     pub text: Cow<'a, str>,
@@ -103,7 +103,7 @@ fn result_text(content: &str) -> String {
     let mut text = String::new();
     let whole = strings(content, &mut |said| {
         match said {
-            // Providers wrap every text in a block that says it is a text; no reader wrote that.
+            // Providers wrap every text in a block with a type; the type is not user content.
             Said::Key(_) | Said::Value { key: "type", text: "text" | "image" | "document" | "json" | "resource" } => {}
             Said::Value { text: said, .. } => {
                 if !text.is_empty() {

@@ -1,4 +1,4 @@
-//! What is wrong with a query, and where.
+//! Errors of a query, with their position.
 
 /// Why a query cannot be asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -6,14 +6,14 @@
 pub struct QueryProblem {
     /// Where, in characters from 0.
     pub at: usize,
-    /// What is wrong there.
+    /// The reason.
     pub why: QueryWhy,
 }
 
-/// What is wrong with a query.
+/// Errors of a query.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QueryWhy {
-    /// There is no word in it.
+    /// It contains no word.
     #[error("there is nothing to search for")]
     Empty,
     /// It has more characters than anybody types.
@@ -22,10 +22,10 @@ pub enum QueryWhy {
     /// It has too many words, phrases and filters.
     #[error("a query has at most {} words, phrases and filters", super::parse::TERMS_MAX)]
     Terms,
-    /// Its parentheses lie too deep in each other.
+    /// Its parentheses are nested too deeply.
     #[error("parentheses lie at most {} deep", super::parse::DEPTH_MAX)]
     Depth,
-    /// One word comes too often.
+    /// One word occurs too often.
     #[error("one word stands in a query at most {} times", super::parse::REPEATS_MAX)]
     Repeats,
     /// A phrase has no end.
@@ -51,7 +51,7 @@ pub enum QueryWhy {
     Value {
         /// The filter.
         key: &'static str,
-        /// What it takes.
+        /// The accepted values.
         expected: &'static str,
     },
 }

@@ -1,4 +1,4 @@
-//! Queries: what a person asks, and whether a subject is an answer.
+//! Parsed queries, and matching them against a subject.
 
 use super::candidates::Candidates;
 use super::filter::Filter;
@@ -11,7 +11,7 @@ use crate::time::Micros;
 use std::cell::OnceCell;
 use std::ops::{ControlFlow, Range};
 
-/// What is asked, as a tree.
+/// The expression tree of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Node {
     /// All of these.
@@ -20,7 +20,7 @@ pub enum Node {
     Any(Vec<Node>),
     /// Not this.
     Not(Box<Node>),
-    /// A word or a phrase stands in one of the texts.
+    /// A word or a phrase occurs in one of the texts.
     Term(Term),
     /// The subject is as a filter asks.
     Filter(Filter),
@@ -31,18 +31,18 @@ pub enum Node {
 pub struct Query {
     root: Node,
     matcher: Matcher,
-    /// What is known of each term, by number.
+    /// Properties of each term, by number.
     terms: Vec<Known>,
     /// Only titles are looked at.
     titles_only: bool,
 }
 
-/// What is known of a term.
+/// Properties of a term.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known {
     /// It is to be there; other terms are not to be there.
     pub(super) wished: bool,
-    /// How many words it has, where two characters of a script without spaces make a word.
+    /// Its number of words; two characters of a script without spaces count as one.
     pub(super) words: usize,
 }
 
@@ -62,7 +62,7 @@ impl Query {
         &self.root
     }
 
-    /// Says whether the subject is an answer.
+    /// Returns whether the subject matches.
     pub fn matches(&self, subject: &Subject<'_>) -> bool {
         if !self.admits(subject) {
             return false;
@@ -81,39 +81,41 @@ impl Query {
         holds(&self.root, &found, subject, &OnceCell::new())
     }
 
-    /// Says whether what people may change about a conversation, and time, leave the subject in; no text is looked at.
+    /// Returns whether the mutable properties of the conversation and the time conditions match; texts are not
+    /// checked.
     ///
-    /// With [`index_is_exact`](Self::index_is_exact) this and the [`candidates`](Self::candidates) are the answer.
+    /// With [`index_is_exact`](Self::index_is_exact), this and the [`candidates`](Self::candidates) are the result.
     pub fn admits(&self, subject: &Subject<'_>) -> bool {
         let facts = OnceCell::new();
         let mut decided = conjuncts(&self.root).iter().filter(|node| needs_no_index(node));
         decided.all(|node| holds(node, &[], subject, &facts))
     }
 
-    /// Returns what the index must hold for a subject that matches.
+    /// Returns the index condition that every matching subject satisfies.
     pub fn candidates(&self) -> Candidates {
         self.node_candidates(&self.root)
     }
 
-    /// Says whether the index decides about words and messages, so that no text must be looked at.
+    /// Returns whether the index decides about words and messages, so that no text must be read.
     ///
-    /// What people may change about a conversation, and time, are left to [`admits`](Self::admits).
+    /// Mutable properties of a conversation and time conditions are left to [`admits`](Self::admits).
     pub fn index_is_exact(&self) -> bool {
         let exact = conjuncts(&self.root).iter().all(|node| needs_no_index(node) || is_exact(node));
         exact && (!self.titles_only || self.terms.is_empty())
     }
 
-    /// Returns the moment from which on and the moment before which every match lies, where the query says so.
+    /// Returns the start (inclusive) and end (exclusive) of the time range that contains every match, as far as the
+    /// query limits it.
     pub fn time_range(&self) -> (Option<Micros>, Option<Micros>) {
         time_range(&self.root)
     }
 
-    /// Returns where the words that are wished for stand in a text: in order, and apart from each other.
+    /// Returns the matches of positive terms in a text: ordered and without overlaps.
     pub fn highlights(&self, text: &str) -> Vec<Range<usize>> {
         merged(&self.hits(text))
     }
 
-    /// Returns every place of every term that is wished for, in order.
+    /// Returns every match of every positive term, in order.
     pub(super) fn hits(&self, text: &str) -> Vec<Hit> {
         let mut hits = Vec::new();
         let _ = self.matcher.find(text, &mut |hit| {
@@ -126,8 +128,8 @@ impl Query {
         hits
     }
 
-    /// Returns the places of terms that are wished for, in order, up to where the first stretch of so many characters
-    /// with all of them ends: a text may be long, and a snippet shows no other stretch.
+    /// Returns the matches of positive terms, in order, up to the end of the first window of this many characters that
+    /// contains all of them: a text may be long, and a snippet shows no other window.
     pub(super) fn first_hits(&self, text: &str, width: usize) -> Vec<Hit> {
         let mut hits = Vec::new();
         let wished = self.terms.iter().filter(|term| term.wished).count();
@@ -158,7 +160,7 @@ impl Query {
         hits
     }
 
-    /// Returns what is known of each term, by number.
+    /// Returns the properties of each term, by number.
     pub(super) fn terms(&self) -> &[Known] {
         &self.terms
     }
@@ -173,7 +175,7 @@ impl Query {
         match node {
             Node::All(nodes) => Candidates::all(nodes.iter().map(|node| self.node_candidates(node)).collect()),
             Node::Any(nodes) => Candidates::any(nodes.iter().map(|node| self.node_candidates(node)).collect()),
-            // A word that is not in the title may still be a tag, and then the index would leave the subject out.
+            // A word that is not in the title may still be a tag, and then the index would exclude the subject.
             Node::Not(inner) if is_exact(inner) && !self.titles_only => {
                 Candidates::Except(Box::new(Candidates::Every), Box::new(self.node_candidates(inner)))
             }
@@ -228,7 +230,7 @@ fn holds(node: &Node, found: &[bool], subject: &Subject<'_>, facts: &OnceCell<Op
     }
 }
 
-/// Says whether a node asks only for what the index does not hold.
+/// Returns whether a node only has conditions that the index does not store.
 fn needs_no_index(node: &Node) -> bool {
     match node {
         Node::All(nodes) | Node::Any(nodes) => nodes.iter().all(needs_no_index),
@@ -238,7 +240,7 @@ fn needs_no_index(node: &Node) -> bool {
     }
 }
 
-/// Says whether the candidates of a node are exactly the subjects that match it.
+/// Returns whether the candidates of a node are exactly the subjects that match it.
 fn is_exact(node: &Node) -> bool {
     match node {
         Node::All(nodes) | Node::Any(nodes) => nodes.iter().all(is_exact),

@@ -1,32 +1,32 @@
-//! Relevance: how well a subject answers a query, as a whole number, so that every engine gives the same order.
+//! Relevance score of a match: an integer, so that every engine returns the same order.
 
 use super::passage::Field;
 use super::query::Query;
 use super::subject::Subject;
 use crate::time::Micros;
 
-/// What a term is worth that stands in a text any number of times.
+/// Upper limit of the score of a term in a text.
 const TERM: u64 = 1_000;
-/// How much more a phrase is worth than a word, for each further word of it, up to three.
+/// Additional weight of a phrase for each word after the first, up to three.
 const PHRASE: u64 = 250;
 /// How many times in a text one time in a title is worth.
 const TITLE_TIMES: u64 = 4;
-/// What a term in a title is worth besides.
+/// Additional score of a term in a title.
 const TITLE: u64 = 500;
-/// What it is worth to be of this moment; half of it after 30 days.
+/// Score of recency for a message of this moment; it halves every 30 days.
 const RECENT: u64 = 200;
 const HALF_LIFE_MICROS: u64 = 30 * 86_400_000_000;
-/// A text of so many bytes needs a term twice for what an empty one would get for once.
+/// Length normalization: at this many bytes a term must occur twice for the score of one occurrence in an empty text.
 const LENGTH_BYTES: u64 = 2_000;
 /// Texts longer than this are not worse for it.
 const LENGTH_BYTES_MAX: u64 = 16_000;
 
-/// Returns how well a subject that matches answers a query; more is better.
+/// Returns the relevance of a matching subject; higher is better.
 ///
-/// For each term that is wished for: with `n` the times it stands in the texts (a time in a title counts 4) and `l` the
-/// length of all texts in units of 2,000 bytes, at most 8, the term is worth `w * n / (n + (1 + l) / 2)`, where `w` is
-/// 1,000 and 250 more for each further word of a phrase, at most 750; and 500 more if it stands in a title. What is new
-/// gets up to 200 more, half of that after 30 days, a quarter after 60.
+/// For each positive term: with `n` its number of occurrences (one in a title counts 4) and `l` the length of all
+/// texts in units of 2,000 bytes, at most 8, the term scores `w * n / (n + (1 + l) / 2)`, where `w` is 1,000 plus 250
+/// for each further word of a phrase, at most 750; plus 500 if it occurs in a title. Recency adds up to 200, half of
+/// that after 30 days, a quarter after 60.
 pub fn relevance(query: &Query, subject: &Subject<'_>, now: Micros) -> u64 {
     let mut times = vec![0u64; query.terms().len()];
     let mut in_title = vec![false; query.terms().len()];

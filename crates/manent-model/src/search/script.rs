@@ -1,11 +1,11 @@
-//! Which characters make words, which stand for themselves, and which separate.
+//! Character classes for word segmentation: letters, scripts without spaces, emoji, separators.
 
 use unicode_normalization::char::is_combining_mark;
 
-/// What a character does in a text, after it was normalised.
+/// The class of a normalized character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
-    /// Ends whatever stands before it.
+    /// Ends the word before it.
     Separator,
     /// A letter of a script that puts spaces between words, with a number for the script.
     Letter(u16),
@@ -17,21 +17,21 @@ pub(super) enum Class {
     Apostrophe,
     /// A character of a script that writes without spaces, with a number for the script.
     Unspaced(u16),
-    /// A picture that stands for itself.
+    /// A pictograph; a word of its own.
     Emoji,
     /// Cannot be seen and changes nothing.
     Ignored,
-    /// Cannot be seen; borders words where there are no spaces, so people who type do not know it is there.
+    /// Invisible; a word boundary in scripts without spaces, which users cannot see.
     ZeroWidthSpace,
 }
 
 pub(super) const HAN: u16 = 0;
 
-/// Says what a character does.
+/// Returns the class of a character.
 pub(super) fn class(character: char) -> Class {
     let code = character as u32;
     match code {
-        // Most of what is not ASCII.
+        // Most non-ASCII text.
         0x4E00..=0x9FFF => Class::Unspaced(HAN),
         0x30..=0x39 => Class::Digit,
         0x41..=0x5A | 0x61..=0x7A => Class::Letter(LATIN),
@@ -52,7 +52,7 @@ pub(super) fn class(character: char) -> Class {
     }
 }
 
-/// Says whether a character may melt with the one before it, or says nothing without it.
+/// Returns whether a character may compose with the previous one, or has no meaning without it.
 pub(super) fn extends(character: char) -> bool {
     match character as u32 {
         0..=0x2FF | 0x3000..=0x3029 | 0x3041..=0x3098 | 0x309B..=0xA66E => false,
@@ -67,7 +67,7 @@ pub(super) fn extends(character: char) -> bool {
     }
 }
 
-/// Says whether a character, standing alone, is its own compatibility form; it may say no too often.
+/// Returns whether a single character is its own compatibility form; may return false negatives.
 pub(super) fn is_stable(character: char) -> bool {
     matches!(character as u32,
         0..=0x7F | 0x400..=0x52F | 0x5D0..=0x5EA | 0x620..=0x64A | 0x904..=0x939 | 0xE01..=0xE32 | 0xE34..=0xE4E
@@ -80,7 +80,7 @@ const CYRILLIC: u16 = u16::MAX - 2;
 const ARABIC: u16 = u16::MAX - 3;
 const OTHER: u16 = u16::MAX - 4;
 
-/// Numbers the scripts of words; those that nobody mixes with each other share a number.
+/// Numbers the scripts of words; scripts that are not mixed within a word share a number.
 fn script(code: u32) -> u16 {
     match code {
         0..=0x2FF | 0x1D00..=0x1DBF | 0x1E00..=0x1EFF | 0x2C60..=0x2C7F | 0xA720..=0xA7FF | 0xAB30..=0xAB6F => LATIN,

@@ -1,4 +1,4 @@
-//! Snippets: the piece of a text that shows why it was found.
+//! Snippets: the excerpt of a text that shows a match.
 
 use super::matcher::Hit;
 use super::query::{Query, merged};
@@ -12,20 +12,20 @@ use unicode_segmentation::UnicodeSegmentation;
 pub struct Snippet {
     /// The piece; line breaks and other control characters are spaces.
     pub text: String,
-    /// What matched, as the first character and the one behind the last, in Unicode scalar values of the piece.
+    /// Matches as start (inclusive) and end (exclusive), in Unicode scalar values of the excerpt.
     pub highlights: Vec<(u32, u32)>,
-    /// Something stands before it.
+    /// Whether text before it was omitted.
     pub before: bool,
-    /// Something stands behind it.
+    /// Whether text after it was omitted.
     pub after: bool,
 }
 
-/// A word is not cut through if it ends within this many characters.
+/// A word that ends within this many characters is not cut.
 const WORD_CHARACTERS_MAX: usize = 24;
 
-/// Returns at most `width` characters of a text: those around the first place where the most different terms stand.
+/// Returns at most `width` characters of a text: those around the first window with the most different terms.
 ///
-/// The beginning of the text, if nothing matches.
+/// Without a match, the beginning of the text.
 pub fn snippet(text: &str, query: &Query, width: usize) -> Snippet {
     let hits = query.first_hits(text, width);
     shown_around(text, &hits, width)
@@ -58,7 +58,7 @@ fn on_one_line(text: &str) -> String {
     }
 }
 
-/// Counts characters from one place to the next.
+/// Counts characters between byte offsets.
 struct Counted<'a> {
     text: &'a str,
     byte: usize,
@@ -73,13 +73,13 @@ impl Counted<'_> {
     }
 }
 
-/// Chooses what is shown, in bytes of the text.
+/// Chooses the excerpt, as a byte range of the text.
 fn window(text: &str, hits: &[Hit], width: usize) -> Range<usize> {
     let Some(best) = densest(text, hits, width) else {
         let start = text.len() - text.trim_start().len();
         return start..end_of(text, start, width, start);
     };
-    // A third of the room that is left shows what leads to the match.
+    // A third of the remaining width is used for the context before the match.
     let lead = width.saturating_sub(text[best.clone()].chars().take(width).count()) / 3;
     let mut start = start_of(text, best.start, lead);
     let mut end = end_of(text, start, width, best.end);
@@ -120,7 +120,7 @@ fn densest(text: &str, hits: &[Hit], width: usize) -> Option<Range<usize>> {
     best
 }
 
-/// Goes back by at most so many characters, and forward again to the beginning of a word.
+/// Moves back by at most this many characters, and then forward to the beginning of a word.
 fn start_of(text: &str, from: usize, characters: usize) -> usize {
     let (length, taken) = plain_run(text[..from].chars().rev(), characters);
     let mut start = from - length;
@@ -137,7 +137,7 @@ fn start_of(text: &str, from: usize, characters: usize) -> usize {
     let word = text[start..from].chars().take(WORD_CHARACTERS_MAX);
     let rest: usize = word.take_while(|character| !character.is_whitespace()).map(char::len_utf8).sum();
     let end = start + rest;
-    // Where no space comes soon, or before the match, the text is cut where it is.
+    // Without a nearby space before the match, the text is cut where it is.
     match text[end..from].starts_with(char::is_whitespace) {
         true => skip_space(text, end, from),
         false => start,
@@ -149,7 +149,7 @@ fn skip_space(text: &str, start: usize, until: usize) -> usize {
     start + between.len() - between.trim_start().len()
 }
 
-/// Goes on by at most so many characters, and back to the end of a word, but not into what must be shown.
+/// Moves forward by at most this many characters, and then back to the end of a word, but not into the required range.
 fn end_of(text: &str, start: usize, width: usize, needed: usize) -> usize {
     let (length, taken) = plain_run(text[start..].chars(), width);
     let mut end = start + length;
@@ -172,13 +172,13 @@ fn end_of(text: &str, start: usize, width: usize, needed: usize) -> usize {
     }
 }
 
-/// Returns the bytes and the number of the first characters that stand alone, at most so many.
+/// Returns the bytes and the number of leading plain characters, at most the given number.
 fn plain_run(mut characters: impl Iterator<Item = char>, most: usize) -> (usize, usize) {
     let (mut bytes, mut count) = (0, 0);
     let Some(mut last) = characters.next().filter(|first| is_plain(*first)) else { return (0, 0) };
     while count < most {
         let next = characters.next();
-        // What follows may melt with the last one.
+        // The next character may compose with the last one.
         if next.is_some_and(|next| !is_plain(next)) {
             break;
         }
@@ -192,7 +192,7 @@ fn plain_run(mut characters: impl Iterator<Item = char>, most: usize) -> (usize,
     (bytes, count)
 }
 
-/// Returns the bytes and the characters of the first thing in a text that readers take for one character.
+/// Returns the bytes and characters of the first grapheme cluster of a text.
 fn cluster_behind(text: &str) -> Option<(usize, usize)> {
     let mut characters = text.chars();
     let first = characters.next()?;
@@ -212,7 +212,8 @@ fn cluster_before(text: &str) -> Option<(usize, usize)> {
     text.graphemes(true).next_back().map(|cluster| (cluster.len(), cluster.chars().count()))
 }
 
-/// Says whether a character stands alone among its like; it may say no too often. Asking Unicode's tables takes longer.
+/// Returns whether a character is a grapheme cluster of its own; may return false negatives. Faster than the Unicode
+/// tables.
 fn is_plain(character: char) -> bool {
     matches!(character, ' '..='~' | '\n' | '、'..='】' | 'ぁ'..='ゖ' | 'ァ'..='ヺ' | '㐀'..='䶿' | '一'..='鿿' | '！'..='～')
 }

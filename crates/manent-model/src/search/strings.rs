@@ -1,22 +1,22 @@
-//! The strings inside a JSON text.
+//! Extraction of the strings inside a JSON text.
 //!
-//! The text was checked when it was kept, so it is read as it lies, without a tree. A string that no Rust string can
-//! hold (half of a surrogate pair) would stop a tree from being built; here it costs one character.
+//! The text was validated when it was stored, so it is scanned without building a tree. A string that Rust cannot
+//! represent (half of a surrogate pair) would make a parser fail; here it costs one character.
 
 use crate::raw::{skip_space, string_end, value_end};
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-/// A string, and what it is where it stands.
+/// A string and its role in the JSON text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Said<'a> {
     /// The name of a member.
     Key(&'a str),
-    /// A value, with the name of the member whose value it is, or nothing inside an array.
+    /// A value, with its key, or an empty key inside an array.
     Value { key: &'a str, text: &'a str },
 }
 
-/// Members whose value is for machines only.
+/// Keys whose values are for machines only.
 const SECRET: [&str; 6] = [
     "signature",
     "thought_signature",
@@ -29,7 +29,7 @@ const SECRET: [&str; 6] = [
 /// Shorter strings are looked at whatever they hold.
 const BLOB_BYTES_MIN: usize = 1024;
 
-/// Calls the visitor with every string that is for people, in order, until it has seen enough.
+/// Calls the visitor with every human-readable string, in order, until it breaks.
 pub(super) fn strings(json: &str, visit: &mut impl FnMut(Said<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
     let bytes = json.as_bytes();
     let mut key = Cow::Borrowed("");
@@ -64,7 +64,7 @@ pub(super) fn strings(json: &str, visit: &mut impl FnMut(Said<'_>) -> ControlFlo
     ControlFlow::Continue(())
 }
 
-/// Says whether a string holds bytes in base64, alone or in a `data:` address.
+/// Returns whether a string is base64 data, alone or in a `data:` URL.
 fn is_blob(text: &str) -> bool {
     if text.len() <= BLOB_BYTES_MIN {
         return false;

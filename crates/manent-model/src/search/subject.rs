@@ -1,4 +1,4 @@
-//! Subjects: what a query is asked of, a message or a conversation itself.
+//! Subjects: a message or a conversation, as the target of a query.
 
 use super::fold::fold_name;
 use super::passage::{Passage, conversation_passages, part_passages};
@@ -36,7 +36,7 @@ pub enum Thing {
 }
 
 impl Thing {
-    /// Returns the word for it in a query.
+    /// Returns its name in a query.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Tool => "tool",
@@ -69,7 +69,7 @@ pub fn conversation_tokens(conversation: &Conversation) -> Vec<String> {
     distinct_tokens(passages.iter().map(|passage| &*passage.text))
 }
 
-/// What filters ask of a message; it never changes, so the index holds it.
+/// Immutable properties of a message that filters use; the index contains them.
 pub(super) struct Facts {
     pub(super) role: String,
     pub(super) model: Option<String>,
@@ -116,7 +116,7 @@ pub(super) fn filter_token(key: &str, value: &str) -> String {
     cut(&format!("{RESERVED}{key}:{value}")).to_owned()
 }
 
-/// Says whether a line of a text opens a block of code.
+/// Returns whether a line of a text opens a code block.
 fn has_fence(text: &str) -> bool {
     text.contains("```") && text.lines().any(|line| line.trim_start_matches([' ', '>']).starts_with("```"))
 }

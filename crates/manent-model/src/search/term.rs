@@ -1,19 +1,19 @@
-//! Terms: a word or a phrase that a query asks for.
+//! Terms: the words and phrases of a query.
 
 use super::candidates::Candidates;
 use super::tokens::{TOKEN_CHARACTERS_MAX, cut};
 use super::units::{Form, units};
 
-/// A word or a phrase. Its elements follow each other in a text that it matches.
+/// A word or a phrase. Its elements are consecutive in a matching text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Term {
     /// As it was written, without quotation marks.
     pub written: String,
     /// The units of it, at least one.
     pub elements: Vec<Element>,
-    /// Elements that also match as one word.
+    /// Groups of elements that also match as one word.
     pub wholes: Vec<Whole>,
-    /// The last word only begins so.
+    /// The last word is a prefix.
     pub prefix: bool,
     /// Its number in the query, by which it is reported.
     pub(super) number: usize,
@@ -24,9 +24,9 @@ pub struct Term {
 pub struct Element {
     /// How it is compared.
     pub text: String,
-    /// It is a character of a script without spaces, so it matches inside of words.
+    /// Whether it is a character of a script without spaces, which matches inside words.
     pub character: bool,
-    /// Nothing may stand between it and the element before it.
+    /// Whether it must follow the previous element without a gap.
     pub glued: bool,
 }
 
@@ -65,7 +65,7 @@ impl Term {
         (!term.elements.is_empty()).then_some(term)
     }
 
-    /// Returns what the index must hold for a text that has the term.
+    /// Returns the index condition that every text with the term satisfies.
     pub(super) fn candidates(&self) -> Candidates {
         let mut all = Vec::new();
         let mut at = 0;
@@ -103,13 +103,13 @@ impl Term {
         word(&self.elements[place].text, self.prefix && place + 1 == self.elements.len())
     }
 
-    /// Returns how many words it has, where two characters of a script without spaces make a word.
+    /// Returns its number of words; two characters of a script without spaces count as one.
     pub(super) fn words(&self) -> usize {
         let characters = self.elements.iter().filter(|element| element.character).count();
         self.elements.len() - characters + characters.div_ceil(2)
     }
 
-    /// Says whether the index alone decides about it: it is one token, and that was not cut.
+    /// Returns whether the index alone decides about it: it is a single token that was not truncated.
     pub(super) fn is_one_token(&self) -> bool {
         match &self.elements[..] {
             [one] => one.character || one.text.chars().count() < TOKEN_CHARACTERS_MAX,

@@ -1,8 +1,8 @@
-//! Tokens: what the index holds of a text.
+//! Tokenizer: the index tokens of a text.
 //!
-//! Words and their parts are tokens. A run of characters without spaces gives its overlapping pairs, and its last
-//! character alone, so that each character begins a token and a query of one character asks for a beginning. The
-//! index holds no positions: it narrows a search down, and the text decides.
+//! Words and their parts are tokens. A run of a script without spaces gives its overlapping bigrams, and its last
+//! character alone, so that each character begins a token and a query of one character is a prefix query. The index
+//! stores no positions: it finds candidates, and the text decides.
 
 use super::units::{Form, units};
 use std::collections::HashSet;
@@ -13,10 +13,10 @@ pub const ANALYZER_VERSION: u32 = 1;
 /// The first character of tokens that are not of a text: roles, tools and the like. No token of a text begins so.
 pub const RESERVED: char = '\u{E000}';
 
-/// Longer tokens are cut; what is left is still true of the text, and the text decides.
+/// Longer tokens are truncated; the truncated token still finds the text, which then decides.
 pub const TOKEN_CHARACTERS_MAX: usize = 64;
 
-/// Calls the visitor with every token of a text; the same one may come again.
+/// Calls the visitor with every token of a text; tokens may repeat.
 pub fn tokens(text: &str, visit: &mut impl FnMut(&str)) {
     let mut pair = Pair::default();
     units(text, &mut |unit| match unit.form {

@@ -1,9 +1,8 @@
-//! Units: the smallest things that a search can find in a text.
+//! Text segmentation into units: the smallest searchable elements of a text.
 //!
 //! Words of scripts with spaces are units, and so are the parts of `camelCase` and of `gpt4`; in scripts without
-//! spaces every character is one, and every picture is. Units are found the same way in what is indexed, in what is
-//! looked at, and in what is asked. Whoever changes what comes out here raises
-//! [`ANALYZER_VERSION`](super::tokens::ANALYZER_VERSION).
+//! spaces every character is one, and so is every emoji. Indexing, matching and query parsing use the same
+//! segmentation. A change of its results requires a new [`ANALYZER_VERSION`](super::tokens::ANALYZER_VERSION).
 
 use super::script::{Class, HAN, class, extends, is_stable};
 use super::word::Word;
@@ -13,27 +12,27 @@ use unicode_normalization::UnicodeNormalization;
 /// A letter with more marks than this is taken apart; a text of nothing but marks must not be sorted as one letter.
 const CLUSTER_MAX: usize = 32;
 
-/// One thing that a search can find.
+/// A searchable element of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unit<'a> {
     /// How it is compared.
     pub text: &'a str,
-    /// Where it stands in the text as it was written, in bytes.
+    /// Its byte range in the original text.
     pub at: Range<usize>,
     /// The number of its run. Units of one run follow each other with nothing between them.
     pub run: u32,
-    /// What it is.
+    /// Its form.
     pub form: Form,
 }
 
-/// What a unit is.
+/// The form of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// A word with nothing to take apart.
+    /// A word without parts.
     Word,
     /// One part of a word such as `camelCase`.
     Part,
-    /// All of a word, said once before its parts.
+    /// The whole word, emitted once before its parts.
     Whole {
         /// How many parts follow.
         parts: u8,
@@ -86,8 +85,8 @@ pub fn scan(text: &str, visit: &mut impl FnMut(Unit<'_>) -> ControlFlow<()>) -> 
 /// How many bytes a common ideograph takes.
 const HAN_BYTES: usize = 3;
 
-/// Says whether a text begins with a common ideograph, U+4E00 to U+9FFF, and nothing behind it melts with it; it may say
-/// no too often. Most characters of Chinese texts are like this, and need no tables.
+/// Returns whether a text begins with a common ideograph, U+4E00 to U+9FFF, that does not compose with the next
+/// character; may return false negatives. Most characters of Chinese texts are like this and need no tables.
 fn is_plain_han(bytes: &[u8]) -> bool {
     let is_han = match bytes {
         [0xE4, second, _, ..] => *second >= 0xB8,
@@ -102,7 +101,8 @@ fn is_plain_han(bytes: &[u8]) -> bool {
         }
 }
 
-/// Says whether no word that comes up to here goes on here. An apostrophe may join, and so may most that is not ASCII.
+/// Returns whether a word that ends here cannot continue. An apostrophe may continue it, and so may most non-ASCII
+/// characters.
 fn ends_word(bytes: &[u8], end: usize) -> bool {
     match bytes.get(end) {
         None => true,
@@ -120,7 +120,7 @@ struct Scanner<'v, V> {
 }
 
 impl<V: FnMut(Unit<'_>) -> ControlFlow<()>> Scanner<'_, V> {
-    /// Takes a whole word of ASCII letters and digits.
+    /// Emits a whole word of ASCII letters and digits.
     fn ascii_word(&mut self, text: &str, at: Range<usize>) -> ControlFlow<()> {
         let written = &text[at.clone()];
         let bytes = written.as_bytes();
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn an_ideograph_is_a_unit_whatever_follows() {
-        // The long way, through the tables, says what the short way must say.
+        // The slow path through the tables must give the result of the fast path.
         let mut plain = 0;
         for next in (1..=0x10_FFFF).filter_map(char::from_u32) {
             for first in ['一', '鿿'] {

@@ -1,24 +1,24 @@
-//! A word in the making, and the parts it falls into.
+//! Word builder, and splitting of compound words into parts.
 
 use super::fold::push_letter;
 use super::script::Class;
 use super::units::{Form, Unit};
 use std::ops::{ControlFlow, Range};
 
-/// A word of more parts is one unit: hexadecimal and base64 texts would fill the index with crumbs.
+/// A word with more parts is one unit: hexadecimal and base64 texts would fill the index with fragments.
 const PARTS_MAX: usize = 4;
 
-/// A long name of real words may have more parts, if they are letters and this long on average.
+/// A long identifier of real words may have more parts, if they are letters and this long on average.
 const LONG_NAME_PARTS_MAX: usize = 16;
 const LONG_NAME_PART_BYTES: usize = 4;
 
-/// A word that grows letter by letter.
+/// A word that is built letter by letter.
 #[derive(Default)]
 pub(super) struct Word {
     /// The letters so far, folded.
     text: String,
     parts: Vec<Part>,
-    /// Parts that were not kept, because the word has too many.
+    /// Whether parts were discarded because the word has too many.
     more_parts: bool,
     has_digit: bool,
     last: Option<Last>,
@@ -28,7 +28,7 @@ pub(super) struct Word {
     end: usize,
 }
 
-/// Where a part begins in the folded text, and where it stands in what was written.
+/// Start of a part in the folded text, and its range in the original text.
 struct Part {
     text_start: usize,
     at: Range<usize>,
@@ -64,7 +64,7 @@ impl Word {
         (self.last, self.fallen) = (None, None);
     }
 
-    /// Returns a text in lower case; there is no word in the making.
+    /// Returns a text in lower case; must not be called while a word is being built.
     pub(super) fn lower(&mut self, ascii: &str) -> &str {
         self.text.clear();
         self.text.push_str(ascii);
@@ -125,7 +125,7 @@ impl Word {
         }
     }
 
-    /// Takes an apostrophe as part of the word, and says whether it can be.
+    /// Adds an apostrophe to the word if it can continue there, and returns whether it did.
     pub(super) fn take_apostrophe(&mut self) -> bool {
         let takes = matches!(self.last, Some(Last { class: Class::Letter(_), .. })) && !self.after_apostrophe;
         self.after_apostrophe = takes;
@@ -147,7 +147,7 @@ impl Word {
         }
     }
 
-    /// Calls the visitor with the word, and with its parts if it has some that say something.
+    /// Emits the word, and its parts if they are useful.
     pub(super) fn units(&mut self, run: u32, visit: &mut impl FnMut(Unit<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
         self.keep_capitals();
         self.end_part(self.end);

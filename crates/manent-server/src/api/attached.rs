@@ -1,4 +1,4 @@
-//! What is attached to a conversation: notes, bookmarks, state, folds.
+//! Endpoints for what is attached to a conversation: notes, bookmarks, state, folds.
 
 use crate::extract::{Asked, Here, Id, Json, Word, Write};
 use crate::operation::{Operation, group};
@@ -63,81 +63,81 @@ pub(super) fn operations() -> Vec<Operation> {
     group("Attached", operations)
 }
 
-/// Which page.
+/// Query parameters of a page.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AttachedParameters {
-    /// Behind this place: the `next` of the page before.
+    /// Cursor: `next` of the previous page.
     after: Option<AttachedCursor>,
-    /// How many records of all kinds together.
+    /// Maximum number of records, all kinds together.
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<u32>,
 }
 
-/// Something said about a message.
+/// A note on a message.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewNote {
-    /// `rating`, `pin`, `label`, or a word of the caller.
+    /// `rating`, `pin`, `label`, or a custom kind.
     kind: String,
-    /// What is said.
+    /// The value of the note.
     value: manent::Json,
 }
 
-/// A note that was made.
+/// The created note.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Noted {
     /// Its id.
     id: NoteId,
 }
 
-/// A named place.
+/// A bookmark: a named position.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewBookmark {
-    /// The last message of the path that it remembers; none for an empty path.
+    /// The last message of the bookmarked path; absent for an empty path.
     head: Option<MessageId>,
-    /// Whatever the caller wants to keep with it.
+    /// Custom metadata.
     metadata: Option<manent::Json>,
 }
 
-/// Where to look.
+/// The position to read at.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct At {
-    /// At this message; the end of the shown path if it is not given.
+    /// Read at this message; defaults to the end of the current path.
     at: Option<MessageId>,
 }
 
-/// A named value.
+/// A named state value.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewState {
-    /// After this message; none for the start.
+    /// The message after which the value holds; absent for the start.
     after: Option<MessageId>,
-    /// The value; none unsets it.
+    /// The value; absent to unset it.
     value: Option<manent::Json>,
 }
 
-/// A fold that is to be added.
+/// A fold to add.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FoldInput {
-    /// What it does.
+    /// Kind of the fold.
     kind: FoldKind,
-    /// The messages it covers.
+    /// The covered messages.
     covers: Vec<Stretch>,
-    /// The message after which it holds; the last covered one if it is not given.
+    /// The message after which the fold holds; defaults to the last covered one.
     after: Option<MessageId>,
-    /// The summary, if it is one.
+    /// The summary, for folds of that kind.
     summary: Option<String>,
-    /// The fold that this one grew from.
+    /// The fold that this one extends.
     parent: Option<FoldId>,
-    /// Who or what made it.
+    /// Free-form record of the author of the fold.
     made_by: Option<manent::Json>,
 }
 
-/// A fold that was made.
+/// The created fold.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Folded {
     /// Its id.

@@ -1,4 +1,4 @@
-//! The audit log: what was done by whom.
+//! Endpoints of the audit log: actions with actor, time and outcome.
 
 use super::{Nothing, limit};
 use crate::app::App;
@@ -34,15 +34,15 @@ pub(super) fn operations() -> Vec<Operation> {
     group("Audit", operations)
 }
 
-/// Which lines to read.
+/// Query parameters of an audit log page.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AuditParameters {
-    /// Only of this tenant; only the token may ask for another than its own.
+    /// Only entries of this tenant; tenants other than the caller's own require the server token.
     tenant: Option<TenantId>,
-    /// Before this line.
+    /// Only entries before this one.
     before: Option<i64>,
-    /// How many, 50 if nothing is given.
+    /// Maximum number of entries; 50 by default.
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<u32>,
 }

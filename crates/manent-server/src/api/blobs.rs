@@ -1,4 +1,4 @@
-//! Blobs: pictures and files, kept once by their SHA-256.
+//! Blob endpoints: content-addressed bytes, stored once under their SHA-256.
 
 use crate::app::App;
 use crate::extract::{Asker, Here, Write, in_path};
@@ -17,7 +17,7 @@ use serde::Serialize;
 use std::fs::File;
 use tokio::runtime::Handle;
 
-/// The memory that an upload takes while it is stored: a few pieces of 1 MiB on their way.
+/// The memory that an upload takes while it is stored: a few chunks of 1 MiB in flight.
 const UPLOAD_COST: usize = 4 << 20;
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -38,10 +38,10 @@ pub(super) fn operations() -> Vec<Operation> {
     group("Blobs", operations)
 }
 
-/// Bytes that are kept.
+/// A stored blob.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Kept {
-    /// The name of the bytes.
+    /// SHA-256 of the bytes, the id of the blob.
     sha256: String,
 }
 
@@ -52,7 +52,7 @@ async fn put(State(app): State<App>, request: Request) -> Answer<(StatusCode, ax
     let mut reservation = app.budget.begin(Some(asker.tenant), app.share());
     reservation.grow(UPLOAD_COST)?;
     let file = spooled(&app, body).await?;
-    // Reading and hashing the file on a thread of the runtime would hold up every other request of that thread.
+    // Hashing and reading the file on a runtime thread would block every other request of that thread.
     let runtime = Handle::current();
     let storing = tokio::task::spawn_blocking(move || {
         let _reservation = reservation;
@@ -62,7 +62,7 @@ async fn put(State(app): State<App>, request: Request) -> Answer<(StatusCode, ax
     Ok((StatusCode::CREATED, axum::Json(Kept { sha256 })))
 }
 
-/// Lays a body down in a file without a name, which is gone with its handle.
+/// Spools a body to an unnamed temporary file, which is removed when its handle is closed.
 async fn spooled(app: &App, body: Body) -> Answer<File> {
     let limit = app.limits.blob_bytes;
     let too_large = || {
@@ -81,7 +81,7 @@ async fn spooled(app: &App, body: Body) -> Answer<File> {
     });
     let fed = feed.await;
     let file = writing.await.map_err(|_| Problem::internal())?;
-    // Nothing of it is stored, unlike of an import that is cut off.
+    // Nothing of it is stored, unlike an import that is cut off.
     fed.map_err(|problem| if problem.code == "too_large" { too_large() } else { problem })?;
     file.map_err(|source| manent::Error::File { doing: "keeping", path: "an upload".to_owned(), source }.into())
 }
@@ -99,7 +99,8 @@ async fn get(State(app): State<App>, Here(database): Here, request: Request) -> 
     let first = reader.next_piece().await?.unwrap_or_default();
     let Some(second) = reader.next_piece().await? else { return Ok((headers, first).into_response()) };
     let begun = stream::iter([first, second].map(|piece| Ok::<_, std::io::Error>(Bytes::from(piece))));
-    // The answer has begun: a blob that turns out to be damaged is cut, so that half is not taken for the whole.
+    // The response has begun: a stream from a damaged blob is aborted, so that a partial body is not taken for the
+    // whole.
     let rest = stream::try_unfold(reader, |mut reader| async move {
         let next = reader.next_piece().await.map_err(|error| {
             tracing::error!(code = error.code(), "a blob could not be read to its end");

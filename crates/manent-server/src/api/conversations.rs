@@ -1,4 +1,4 @@
-//! Conversations: made, found, described, put away, brought back, destroyed.
+//! Conversation endpoints: create, list, resolve, update, archive, restore, purge, erase.
 
 use super::{Nothing, Tagged, limit};
 use crate::app::App;
@@ -109,35 +109,35 @@ pub(super) fn operations() -> Vec<Operation> {
     group("Conversations", operations)
 }
 
-/// Which conversations to list.
+/// Filters and paging of the conversation list.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListParameters {
-    /// Their status, several with commas between; active if nothing is given.
+    /// Statuses, comma-separated; `active` by default.
     status: Option<String>,
-    /// Their kind.
+    /// Only this kind.
     kind: Option<ConversationKind>,
-    /// Their project.
+    /// Only this project.
     project: Option<ProjectId>,
-    /// A tag they have.
+    /// Only with this tag.
     tag: Option<String>,
-    /// The external id of their creator.
+    /// Only with a creator of this external id.
     creator: Option<String>,
-    /// The id that their creator's system gave one of them.
+    /// Only with this external id, as assigned by the creator's system.
     external_id: Option<String>,
     /// Active at or after this time.
     since: Option<Micros>,
     /// Active before this time.
     until: Option<Micros>,
-    /// A key of their metadata.
+    /// Only with this metadata key.
     metadata_key: Option<String>,
-    /// The value of that key.
+    /// Only with this value of `metadata_key`.
     metadata_value: Option<String>,
-    /// A text in their title, whatever its case.
+    /// Only with this text in the title; case-insensitive.
     title: Option<String>,
-    /// Where the last page ended: its `next`.
+    /// Cursor: `next` of the previous page.
     after: Option<String>,
-    /// How many, 50 if nothing is given.
+    /// Maximum number of conversations; 50 by default.
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<u32>,
 }
@@ -146,7 +146,7 @@ impl ListParameters {
     fn query(self) -> Answer<ListQuery> {
         let read = |word: &str| {
             serde_json::from_value::<ConversationStatus>(word.trim().into())
-                .map_err(|_| Problem::invalid(format!("status: there is no status {word}")))
+                .map_err(|_| Problem::invalid(format!("status: unknown status {word}")))
         };
         let statuses = self.status.iter().flat_map(|words| words.split(',')).map(read).collect::<Answer<_>>()?;
         let after = self.after.map(|cursor| cursor.parse()).transpose();
@@ -160,7 +160,7 @@ impl ListParameters {
             until: self.until,
             metadata: self.metadata_key.map(|key| (key, self.metadata_value)),
             title: self.title,
-            after: after.map_err(|_| Problem::invalid("after: not the `next` of a page"))?,
+            after: after.map_err(|_| Problem::invalid("after: invalid cursor"))?,
             limit: limit(self.limit)?,
             ..ListQuery::default()
         })
@@ -172,23 +172,23 @@ impl ListParameters {
 struct Conversations {
     /// The conversations.
     conversations: Vec<Conversation>,
-    /// Where the next page begins; absent at the end.
+    /// Cursor of the next page; absent on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
 
-/// A text that names something.
+/// A text to resolve to an id.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Name {
-    /// The text.
+    /// An id or the beginning of one.
     text: String,
-    /// What it names; a conversation if it is not given.
+    /// Kind of object; `conversation` by default.
     #[serde(default)]
     kind: Named,
 }
 
-/// What a text names.
+/// Kinds of objects that can be resolved.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Named {
@@ -201,14 +201,14 @@ enum Named {
     Project,
 }
 
-/// What a text named.
+/// The resolved object.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Resolved {
-    /// The whole id.
+    /// The full id.
     id: String,
 }
 
-/// A new name.
+/// A new title.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewName {
@@ -216,23 +216,23 @@ struct NewName {
     title: String,
 }
 
-/// What is to be erased: one of these.
+/// The target of an erasure; exactly one of these.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum ErasePlan {
     /// One message, on every path that reaches it.
     Message(MessageId),
-    /// A conversation with everything in it.
+    /// A conversation with all of its content.
     Conversation(ConversationId),
-    /// Everything that this author wrote, by external id.
+    /// Everything written by the author with this external id.
     Author(String),
 }
 
-/// What is done about copies.
+/// How an erasure treats backups.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct EraseParameters {
-    /// Whether managed backups from before are kept (`keep`) or replaced by a new one (`replace`).
+    /// `keep` existing managed backups, or `replace` them with a new one.
     #[serde(default)]
     backups: OldBackups,
 }
@@ -278,8 +278,8 @@ async fn create(
     Ok((StatusCode::CREATED, Tagged(conversation)))
 }
 
-/// Returns a conversation as somebody may see it who may not read: its id, and what they said of it themselves. It may have
-/// been there before, and another may have made it.
+/// Builds the response to a create request of a key that may not read: the id, and only the fields that the request
+/// itself set. The conversation may have existed before, created by another caller.
 fn as_said(conversation: Conversation, said: ConversationDraft) -> Conversation {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let now = manent::Micros(i64::try_from(now.as_micros()).unwrap_or(i64::MAX));
@@ -354,7 +354,7 @@ async fn erase(
     if asked.backups == OldBackups::Replace {
         asker.who.reaches_everything()?;
     }
-    // Not the id of an author: the log would remember whom nobody is to remember.
+    // The audit log must not record the id of an author whose content is being erased.
     let named = match &plan {
         ErasePlan::Message(id) => id.to_string(),
         ErasePlan::Conversation(id) => id.to_string(),

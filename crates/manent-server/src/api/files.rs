@@ -1,4 +1,4 @@
-//! Other programs' files: uploaded and taken in, written and downloaded.
+//! Import and export endpoints for the file formats of other programs.
 
 use super::transfer::selection;
 use crate::app::App;
@@ -28,7 +28,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 const BYTES: &str = "application/octet-stream";
-/// What the format cannot hold, as JSON.
+/// Response header: the content that the target format cannot represent, as JSON.
 const LOSSES: HeaderName = HeaderName::from_static("manent-losses");
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -58,12 +58,12 @@ pub(super) fn operations() -> Vec<Operation> {
     group("Files", operations)
 }
 
-/// A format of another program.
+/// A supported file format of another program.
 #[derive(Debug, Serialize, JsonSchema)]
 struct FormatView {
     /// Its name.
     name: &'static str,
-    /// What it is.
+    /// Short description.
     about: &'static str,
     /// Its generations, oldest first.
     generations: &'static [&'static str],
@@ -74,24 +74,24 @@ async fn list() -> axum::Json<Vec<FormatView>> {
     axum::Json(FORMATS.iter().map(view).collect())
 }
 
-/// Reads the name of a format.
+/// Looks up a format by its name.
 fn named(name: &str) -> Answer<&'static Format> {
     let known = || FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
-    formats::format(name).ok_or_else(|| Problem::invalid(format!("there is no format {name:?}; there are {}", known())))
+    formats::format(name).ok_or_else(|| Problem::invalid(format!("unknown format {name:?}; supported: {}", known())))
 }
 
-/// How to take a file in.
+/// Query parameters of an import.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ImportParameters {
-    /// What the file is called; for people, and for formats that tell by the name.
+    /// File name; shown in reports, and used by formats that are recognised by name.
     #[schemars(length(max = 200))]
     name: Option<String>,
-    /// The format, if it cannot be told from the content.
+    /// Format; needed if it cannot be detected from the content.
     #[serde(rename = "as")]
     #[schemars(length(max = 64))]
     format: Option<String>,
-    /// Only say what would be taken in.
+    /// Report what would be imported without writing it.
     #[serde(default)]
     dry_run: bool,
 }
@@ -116,7 +116,8 @@ async fn import(
     let mode = if asked.dry_run { ImportMode::DryRun } else { ImportMode::Store };
     let (teller, heard) = unbounded_channel();
     let told = teller.clone();
-    // It goes on when the one who asked has left: half a file is not what anybody wants. Not when they are no longer let in.
+    // The import continues after the client disconnects, because a half-imported file is of no use; it stops if the
+    // key is revoked.
     let work = tokio::spawn(async move {
         let _place = place;
         let importing =
@@ -142,12 +143,12 @@ async fn import(
     Ok(axum::Json(work.await.map_err(|_| Problem::internal())??).into_response())
 }
 
-/// A temporary file could not be written.
+/// Problem for a temporary file that could not be written.
 fn unkept(source: std::io::Error) -> Problem {
     manent::Error::File { doing: "keeping", path: "a temporary file".to_owned(), source }.into()
 }
 
-/// Lays an upload down in a temporary file.
+/// Spools an upload to a temporary file and opens it as a file tree.
 fn opened(name: String, mut reader: impl Read) -> Answer<Box<dyn Tree + Send>> {
     let spooled = tempfile::tempfile().and_then(|mut file| std::io::copy(&mut reader, &mut file).map(|_| file));
     let file = spooled.map_err(unkept)?;
@@ -155,7 +156,7 @@ fn opened(name: String, mut reader: impl Read) -> Answer<Box<dyn Tree + Send>> {
     tree.map_err(|source| Problem::from(manent::Error::Unreadable { source }))
 }
 
-/// What an import says while it runs.
+/// Messages from the import task to the response.
 enum Told {
     Progress(u64),
     Report(Box<ImportedReport>),
@@ -170,7 +171,7 @@ struct Progress {
 fn events(heard: UnboundedReceiver<Told>) -> impl stream::Stream<Item = Result<Event, Infallible>> {
     stream::unfold(heard, |mut heard| async move {
         let mut told = heard.recv().await?;
-        // Whoever reads slowly hears the newest number only.
+        // A slow reader gets only the newest progress number.
         while let (Told::Progress(_), Ok(newer)) = (&told, heard.try_recv()) {
             told = newer;
         }
@@ -183,22 +184,23 @@ fn events(heard: UnboundedReceiver<Told>) -> impl stream::Stream<Item = Result<E
     })
 }
 
-/// What to write, and how.
+/// Query parameters of an export.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ExportParameters {
-    /// The format.
+    /// Target format.
     #[schemars(length(max = 64))]
     format: String,
-    /// Its generation; the one that the conversations came from, or the format's usual one, if none is given.
+    /// Generation of the format; defaults to the one the conversations were imported from, then to the format's
+    /// default.
     #[schemars(length(max = 64))]
     generation: Option<String>,
     /// Only this conversation.
     conversation: Option<ConversationId>,
-    /// Only conversations in which this search finds something.
+    /// Only conversations matching this search.
     #[schemars(length(max = 1000))]
     query: Option<String>,
-    /// Take out what looks like a key or a password.
+    /// Redact text that looks like an API key or a password.
     #[serde(default)]
     redact: bool,
 }
@@ -239,14 +241,14 @@ async fn export(
     Ok(response)
 }
 
-/// What was left out because it was damaged, among what the format cannot hold.
+/// Lists records skipped because of damage among the content that was lost in the export.
 fn damage(damaged: &[DamagedRecord]) -> Lost {
     let conversations: HashSet<_> = damaged.iter().filter_map(|record| record.conversation).collect();
     let (count, conversations) = (damaged.len() as u64, conversations.len() as u64);
     Lost { what: "damaged records".to_owned(), count, conversations }
 }
 
-/// A name for the file that a browser saves; letters beyond ASCII are written as RFC 5987 says.
+/// Builds a `Content-Disposition` value; non-ASCII letters are encoded as in RFC 5987.
 fn attachment(name: &str) -> HeaderValue {
     let plain: String = name.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
     let full: String = name

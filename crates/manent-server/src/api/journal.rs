@@ -1,4 +1,4 @@
-//! The journal: what happened, in order, as pages or live.
+//! Journal endpoints: every change in order, as pages or as a live event stream.
 
 use super::{limit, wants_events};
 use crate::app::App;
@@ -38,27 +38,27 @@ pub(super) fn operations() -> Vec<Operation> {
     group("Journal", operations)
 }
 
-/// Which changes.
+/// Query parameters of a journal page.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct JournalParameters {
-    /// After this position, or `end` for what comes from now on; from the start if nothing is given.
+    /// After this position; `end` for changes from now on. Defaults to the start.
     #[serde(default)]
     after: After,
-    /// Only what this conversation went through.
+    /// Only changes of this conversation.
     conversation: Option<ConversationId>,
-    /// How many on a page, 50 if nothing is given.
+    /// Maximum number of changes; 50 by default.
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<u32>,
 }
 
-/// A place in the journal.
+/// A position in the journal.
 #[derive(Debug, Clone, Copy, JsonSchema)]
 #[schemars(untagged)]
 enum After {
     /// After this position.
     Position(i64),
-    /// After everything.
+    /// After the newest change.
     #[schemars(with = "End")]
     End,
 }
@@ -113,7 +113,7 @@ async fn read(
     Ok(axum::Json(page).into_response())
 }
 
-/// How many changes are read at a time for a live tail.
+/// Batch size of a live tail: changes read at a time.
 const TAIL_PAGE: u32 = 256;
 
 struct Tail {
@@ -135,7 +135,7 @@ fn tail(app: App, asker: Principal, asked: JournalParameters, headers: &HeaderMa
     let place = app
         .tails
         .take(Some(asker.tenant), app.share())
-        .ok_or_else(|| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "too many live tails at a time"))?;
+        .ok_or_else(|| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "too many concurrent live tails"))?;
     let tail = Tail {
         database: asker.database,
         app,
@@ -157,7 +157,7 @@ fn events(tail: Tail) -> impl Stream<Item = Result<Event, Infallible>> {
                 found = tail.database.tail(query) => found,
                 _ = stopping.wait_for(|stopping| *stopping) => return None,
             };
-            // A reader that is cut off comes again with the last id it saw; an error needs no other word.
+            // A disconnected reader reconnects with the last id it received, so an error needs no event of its own.
             tail.read = found.ok()?.entries.into();
         }
         let entry = tail.read.pop_front()?;

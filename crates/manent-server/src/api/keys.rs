@@ -1,4 +1,4 @@
-//! The keys of a tenant.
+//! API key endpoints of a tenant.
 
 use super::limit;
 use crate::app::App;
@@ -34,13 +34,13 @@ pub(super) fn operations() -> Vec<Operation> {
     group("Keys", operations)
 }
 
-/// Which keys to list.
+/// Query parameters of the key list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListParameters {
-    /// After this key.
+    /// Only keys after this one.
     after: Option<KeyId>,
-    /// How many, 50 if nothing is given.
+    /// Maximum number of keys; 50 by default.
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<u32>,
 }
@@ -52,10 +52,10 @@ struct Keys {
     keys: Vec<Key>,
 }
 
-/// A key that was made.
+/// A created API key.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct MadeKey {
-    /// What is known of it.
+    /// Its record.
     #[serde(flatten)]
     key: Key,
     /// The secret, to be sent as `Authorization: Bearer …`. It is returned only in this response.

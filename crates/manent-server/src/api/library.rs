@@ -1,4 +1,4 @@
-//! What stands beside conversations: documents, memories, imported files. And the raw commit.
+//! Endpoints for documents, memories and imported files, and for raw transactions.
 
 use super::limit;
 use crate::app::App;
@@ -84,7 +84,7 @@ pub(super) fn operations() -> Vec<Operation> {
     group("Library", operations)
 }
 
-/// A version of a document.
+/// A new version of a document.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewDocument {
@@ -94,14 +94,14 @@ struct NewDocument {
     project: Option<ProjectId>,
 }
 
-/// A version that was written.
+/// The stored version.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Versioned {
-    /// Its number.
+    /// Its version number.
     version: i64,
 }
 
-/// Which memories.
+/// Query parameters of the memory list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct MemoryParameters {
@@ -111,20 +111,20 @@ struct MemoryParameters {
     project: Option<ProjectId>,
     /// Only with this external id.
     external: Option<String>,
-    /// After this memory.
+    /// Only memories after this one.
     after: Option<MemoryId>,
-    /// How many, 50 if nothing is given.
+    /// Maximum number of memories; 50 by default.
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<u32>,
 }
 
-/// A memory that is to be kept.
+/// A memory to store.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewMemory {
-    /// Its id, if it replaces one that is there.
+    /// Id of an existing memory to replace.
     id: Option<MemoryId>,
-    /// The collection it lies in.
+    /// The collection it belongs to.
     collection: String,
     /// The project it belongs to.
     project: Option<ProjectId>,
@@ -132,22 +132,22 @@ struct NewMemory {
     conversation: Option<ConversationId>,
     /// The message it came from.
     message: Option<MessageId>,
-    /// The id that another program gave it.
+    /// The id in another program.
     external: Option<String>,
     /// The text.
     text: String,
-    /// Whatever the caller wants to keep with it.
+    /// Custom metadata.
     metadata: Option<manent::Json>,
 }
 
-/// A memory that is kept.
+/// The stored memory.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Remembered {
     /// Its id.
     id: MemoryId,
 }
 
-/// Changes that happen together.
+/// A transaction: changes that are committed together.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Commit {
@@ -222,7 +222,7 @@ async fn commit(
     Json(wish): Json<Commit>,
 ) -> Answer<(StatusCode, axum::Json<Committed>)> {
     for change in &wish.changes {
-        // What destroys is told before it is done, whichever way it comes.
+        // A destructive change is recorded in the audit log before it is made, whichever endpoint it arrives through.
         let action = match change {
             Change::Erase { .. } => "erase",
             Change::Purge { .. } => "purge",

@@ -1,4 +1,4 @@
-//! Messages: said, and read in pages.
+//! Message endpoints: append, read one, read pages.
 
 use super::limit;
 use crate::extract::{Asked, Here, Id, Json, Write};
@@ -13,7 +13,7 @@ use manent::{ConversationId, Database, Message, MessageId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// An answer of so many bytes is large.
+/// Responses above this many bytes are serialized on a blocking thread.
 const LARGE: usize = 64 << 10;
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -63,40 +63,40 @@ pub(super) fn operations() -> Vec<Operation> {
     group("Messages", operations)
 }
 
-/// Which page.
+/// Query parameters of a message page.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PageParameters {
-    /// The path of this branch to its end, instead of the shown one.
+    /// Read this branch to its end instead of the current path.
     branch: Option<BranchId>,
-    /// Where to begin, not included; without it, at the end going backward and at the start going forward.
+    /// Start at this message, exclusive; defaults to the end when reading backward and the start when reading forward.
     from: Option<MessageId>,
-    /// Which way; backward if nothing is given.
+    /// Reading direction; backward by default.
     direction: Option<Towards>,
-    /// How many, 50 if nothing is given.
+    /// Maximum number of messages; 50 by default.
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<u32>,
 }
 
-/// Which page of them.
+/// Query parameters of a page of related messages.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RelatedParameters {
-    /// Those after this one of them: the last message of the page before.
+    /// Only messages after this one: the last message of the previous page.
     after: Option<MessageId>,
 }
 
-/// Messages to add.
+/// Messages to append.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Append {
     /// The messages.
     messages: Vec<MessageInput>,
-    /// Only if this message is still the last one shown.
+    /// Precondition: this message is still the last one of the current path.
     after: Option<MessageId>,
 }
 
-/// What was added.
+/// The appended messages.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Appended {
     /// The ids of the messages.
@@ -170,13 +170,13 @@ async fn related(database: Database, query: RelatedQuery) -> Answer<Response> {
     written(page, bytes).await
 }
 
-/// About how many bytes a message takes as JSON.
+/// Estimates the size of a message as JSON.
 fn size(message: &Message) -> usize {
     message.content.body.text().len()
 }
 
-/// Writes an answer as JSON. One that is large is written on a thread of its own: it takes milliseconds, in which a thread of
-/// the runtime would answer no other request.
+/// Serializes a response as JSON. A large one is serialized on a blocking thread: it takes milliseconds, during which
+/// a runtime thread would serve no other request.
 async fn written(answer: impl Serialize + Send + 'static, bytes: usize) -> Answer<Response> {
     if bytes < LARGE {
         return Ok(axum::Json(answer).into_response());

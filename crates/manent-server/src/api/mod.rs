@@ -1,4 +1,4 @@
-//! The native API: every operation of the library, one handler each. A handler parses, calls, answers.
+//! The native API: one handler per library operation. A handler parses, calls one method, responds.
 
 mod conversations;
 mod messages;
@@ -29,7 +29,7 @@ use manent::store::PAGE_MAX;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Returns every operation, in the order of the reference.
+/// Returns all operations, in the order of the reference page.
 pub fn operations() -> Vec<Operation> {
     [
         conversations::operations(),
@@ -57,13 +57,13 @@ pub fn operations() -> Vec<Operation> {
     .collect()
 }
 
-/// Says whether the caller wants events as they come.
+/// Returns whether the client accepts an event stream.
 fn wants_events(headers: &HeaderMap) -> bool {
     let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     accepted.is_some_and(|accepted| accepted.contains("text/event-stream"))
 }
 
-/// A conversation with the ETag that `If-Match` takes.
+/// A conversation response with the ETag that `If-Match` expects.
 struct Tagged(Conversation);
 
 impl IntoResponse for Tagged {
@@ -73,12 +73,12 @@ impl IntoResponse for Tagged {
     }
 }
 
-/// An empty object.
+/// An empty response object.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Nothing {}
 
-/// How many there are on a page that nobody measured.
+/// Default page size.
 const PAGE: u32 = 50;
 
 fn limit(given: Option<u32>) -> Answer<u32> {

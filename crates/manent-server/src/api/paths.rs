@@ -1,4 +1,4 @@
-//! Paths: forked, rewound, switched, edited, hidden, undone.
+//! Path endpoints: fork, rewind, switch, edit, hide, undo.
 
 use super::messages::Appended;
 use super::{Nothing, Tagged};
@@ -106,15 +106,15 @@ pub(super) fn operations() -> Vec<Operation> {
     group("Paths", operations)
 }
 
-/// A message of the conversation.
+/// A position given by its message.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ToMessage {
-    /// The last message that is shown.
+    /// The new last message of the current path.
     message: MessageId,
 }
 
-/// What to show: one of these.
+/// Target of a switch; exactly one of these.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum SwitchTo {
@@ -124,41 +124,41 @@ enum SwitchTo {
     Branch(BranchId),
 }
 
-/// The first message of a new branch.
+/// A new branch.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewBranch {
-    /// The last message that both branches have.
+    /// The last message that both branches share.
     after: MessageId,
-    /// The first message of the new one.
+    /// The first message of the new branch.
     message: MessageInput,
 }
 
-/// Where a new conversation begins.
+/// A fork into a new conversation.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Fork {
-    /// The last message that both have.
+    /// The last message that both conversations share.
     after: MessageId,
     /// The new conversation.
     #[serde(default)]
     conversation: ConversationDraft,
 }
 
-/// Another message in the place of one.
+/// An edit of a message.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Edit {
-    /// The message that is edited.
+    /// The message to edit.
     message: MessageId,
-    /// What stands there now.
+    /// Its new content.
     with: MessageInput,
-    /// What becomes of the messages behind it.
+    /// What happens to the messages after it.
     #[serde(default)]
     tail: TailWish,
 }
 
-/// What becomes of the messages behind an edited one.
+/// What happens to the messages after an edited one.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum TailWish {
@@ -169,38 +169,38 @@ enum TailWish {
     Keep,
 }
 
-/// Another answer in the place of one.
+/// A regenerated answer.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Regenerate {
-    /// The answer that was there.
+    /// The existing answer.
     answer: MessageId,
     /// The new answer.
     with: MessageInput,
 }
 
-/// Messages in the middle of a path.
+/// Messages to insert into a path.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Insert {
-    /// The message before them; none for the start.
+    /// The message before them; absent for the start.
     after: Option<MessageId>,
     /// The messages.
     messages: Vec<MessageInput>,
 }
 
-/// A fold that hides messages.
+/// The created fold that hides the messages.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Hidden {
     /// Its id.
     fold: FoldId,
 }
 
-/// Which changes to look at.
+/// The scope of an undo or redo.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct UndoScope {
-    /// Only what belongs to no conversation: projects, documents, memories.
+    /// Only changes outside conversations: projects, documents, memories.
     #[serde(default)]
     beside: bool,
 }
@@ -214,10 +214,10 @@ impl UndoScope {
     }
 }
 
-/// What was taken back or done again.
+/// The change that was undone or redone.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Stepped {
-    /// The position of the change that did it.
+    /// Journal position of the undo or redo.
     position: i64,
 }
 

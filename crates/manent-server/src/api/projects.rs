@@ -1,4 +1,4 @@
-//! Projects: what several conversations share.
+//! Project endpoints.
 
 use crate::extract::{Here, Id, Json, Write};
 use crate::operation::{Operation, group};
@@ -40,13 +40,13 @@ pub(super) fn operations() -> Vec<Operation> {
     group("Projects", operations)
 }
 
-/// A project that is to be made.
+/// A project to create.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewProject {
     /// Its name.
     name: String,
-    /// What every conversation in it begins with.
+    /// Instructions that every conversation of the project begins with.
     #[serde(default)]
     instructions: String,
 }

@@ -1,4 +1,4 @@
-//! Runs: tool calls, the log, inputs, the lease, requests to models.
+//! Agent run endpoints: tool calls, events, inputs, leases, model calls.
 
 use super::limit;
 use crate::extract::{Asked, Here, Id, Json, Write};
@@ -80,99 +80,99 @@ pub(super) fn operations() -> Vec<Operation> {
     group("Runs", operations)
 }
 
-/// How many.
+/// Page size.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct HowMany {
-    /// How many, 50 if nothing is given.
+    /// Maximum number of records; 50 by default.
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<u32>,
 }
 
-/// A tool call and the conversation it belongs to.
+/// A tool call with its conversation.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OpenCall {
     /// The conversation.
     conversation: ConversationId,
-    /// The call with its trail.
+    /// The call with its audit trail.
     tool_call: ToolCallTrail,
 }
 
-/// A tool call that is to be recorded.
+/// A tool call to record.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ToolCallInput {
     /// The call.
     call: ToolCall,
-    /// What to write into its trail.
+    /// Note for the audit trail.
     #[serde(default)]
     note: String,
 }
 
-/// Where a tool call goes.
+/// A state transition of a tool call.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ToolMove {
-    /// The message that asked.
+    /// The message with the tool call.
     message: MessageId,
-    /// The place of the part in the message, counted from 0.
+    /// Zero-based index of the part in the message.
     part: u32,
     /// The new state.
     to: ToolState,
-    /// What the run keeps about it; the old record if it is not given.
+    /// The new record of the run about the call; the old one is kept if absent.
     record: Option<manent::Json>,
-    /// What to write into its trail.
+    /// Note for the audit trail.
     #[serde(default)]
     note: String,
 }
 
-/// Which events.
+/// Filter and paging of the event log.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct EventParameters {
-    /// Only these channels, with commas between; all if nothing is given.
+    /// Only these channels, comma-separated; all by default.
     channels: Option<String>,
-    /// After this cursor.
+    /// Only events after this cursor.
     #[serde(default)]
     after: i64,
-    /// How many, 50 if nothing is given.
+    /// Maximum number of events; 50 by default.
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<u32>,
 }
 
-/// Events to log.
+/// Events to append to the log.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewEvents {
-    /// `progress`, `control`, `monitor`, or a word of the caller.
+    /// `progress`, `control`, `monitor`, or a custom channel.
     channel: String,
-    /// What happened.
+    /// The events.
     events: Vec<manent::Json>,
 }
 
-/// Where the log ends.
+/// The end of the log.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Logged {
     /// The cursor of the last event.
     cursor: i64,
 }
 
-/// An input for a run.
+/// An input to queue for a run.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewInput {
-    /// What it is.
+    /// Content of the input.
     body: manent::Json,
 }
 
-/// An input that waits.
+/// The queued input.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Queued {
     /// Its id.
     id: InputId,
 }
 
-/// Inputs that a run takes in.
+/// Inputs that a run has taken from its queue.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Taken {
@@ -180,65 +180,65 @@ struct Taken {
     ids: Vec<InputId>,
 }
 
-/// Who wants a lease.
+/// A lease request.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LeaseWish {
-    /// Who.
+    /// The owner of the lease.
     owner: String,
-    /// Until when.
+    /// Expiry.
     until: Micros,
 }
 
-/// A lease that is held.
+/// The granted lease.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Held {
-    /// The token that fences off an earlier owner.
+    /// The fencing token.
     token: i64,
 }
 
-/// More time.
+/// A lease renewal.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LeaseRenewal {
-    /// The token.
+    /// The fencing token.
     token: i64,
-    /// Until when.
+    /// The new expiry.
     until: Micros,
 }
 
-/// The token of a lease.
+/// The fencing token of a lease.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LeaseToken {
-    /// The token.
+    /// The fencing token.
     token: i64,
 }
 
-/// A request to a model.
+/// A model call to record.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewCall {
-    /// The last message that it saw.
+    /// The last message in its context.
     after: Option<MessageId>,
     /// The model.
     model: Option<String>,
-    /// How it ended.
+    /// Outcome of the call.
     outcome: CallOutcome,
     /// Tokens sent.
     tokens_in: Option<i64>,
     /// Tokens received.
     tokens_out: Option<i64>,
-    /// Cost in millionths of the caller's currency.
+    /// Cost in millionths of a currency unit.
     cost_micros: Option<i64>,
-    /// What was sent.
+    /// The messages that were sent.
     #[serde(default)]
     sent: Vec<Stretch>,
-    /// The manifest and the rest.
+    /// Context manifest and other details.
     manifest: Option<manent::Json>,
 }
 
-/// A request that was recorded.
+/// The recorded model call.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Recorded {
     /// Its id.

@@ -1,4 +1,4 @@
-//! Search: what was said, found again; and the index that makes it quick.
+//! Full-text search endpoints, and maintenance of the search index.
 
 use super::Nothing;
 use crate::app::App;
@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 
-/// No clock on earth is further from UTC than this.
+/// Largest time zone offset in seconds.
 const OFFSET_MAX: i32 = 86_400;
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -51,40 +51,40 @@ pub(super) fn operations() -> Vec<Operation> {
     group("Search", operations)
 }
 
-/// What to look for.
+/// Query, filters and paging of a search.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SearchParameters {
-    /// Words that all must be there, `"a phrase"`, `-not`, `one OR other`, `begin*`, and filters such as `role:user`,
-    /// `tag:work`, `after:7d`, `in:title`, `has:code`.
+    /// Search query. All words must match. Supports `"a phrase"`, `-not`, `one OR other`, `begin*`, and filters such
+    /// as `role:user`, `tag:work`, `after:7d`, `in:title`, `has:code`.
     q: String,
-    /// In which order; the newest first if nothing is given.
+    /// Sort order; newest first by default.
     #[serde(default)]
     order: SearchOrder,
-    /// `conversations` answers with the first hit of each conversation.
+    /// `conversations` returns the first hit of each conversation.
     #[serde(default)]
     group: Grouping,
     /// Only in this conversation.
     #[serde(rename = "in")]
     within: Option<ConversationId>,
-    /// What is looked at besides: `trashed`, `branches`, `reasoning`; several with commas between.
+    /// Additional content to search: `trashed`, `branches`, `reasoning`; comma-separated.
     include: Option<String>,
-    /// How many messages before and after a hit are shown with it, 1 if nothing is given.
+    /// Context messages before and after each hit; 1 by default.
     #[schemars(range(min = 0, max = 5))]
     neighbours: Option<u32>,
-    /// `all` counts the hits behind the page too, up to a thousand.
+    /// `all` also counts the hits after this page, up to 1,000.
     #[serde(default)]
     count: Counting,
-    /// The last word is still being typed: words that begin so are found, and what is not closed yet is no problem.
+    /// Search as you type: the last word matches as a prefix, and an unclosed quote or bracket is not an error.
     #[serde(default)]
     typing: bool,
-    /// How many seconds local time is ahead of UTC, for days such as `yesterday`.
+    /// Seconds that local time is ahead of UTC, for days such as `yesterday`.
     #[serde(default)]
     #[schemars(range(min = -86400, max = 86400))]
     offset: i32,
-    /// Where the last page ended: its `next`.
+    /// Cursor: `next` of the previous page.
     after: Option<String>,
-    /// How many, 20 if nothing is given.
+    /// Maximum number of hits; 20 by default.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<u32>,
 }
@@ -113,13 +113,13 @@ impl SearchParameters {
             counting: self.count,
             typing: self.typing,
             offset_seconds: self.offset,
-            after: after.map_err(|_| Problem::invalid("after: not the `next` of a page of hits"))?,
+            after: after.map_err(|_| Problem::invalid("after: invalid search cursor"))?,
             limit,
         })
     }
 }
 
-/// Reads what is looked at besides.
+/// Parses the `include` parameter.
 fn included(words: &str) -> Answer<Also> {
     let mut also = Also::default();
     for word in words.split(',').map(str::trim) {
@@ -127,7 +127,7 @@ fn included(words: &str) -> Answer<Also> {
             "trashed" => also.trashed = true,
             "branches" => also.branches = true,
             "reasoning" => also.reasoning = true,
-            _ => return Err(Problem::invalid("include: trashed, branches, reasoning, with commas between")),
+            _ => return Err(Problem::invalid("include: expected trashed, branches, reasoning, comma-separated")),
         }
     }
     Ok(also)
@@ -137,11 +137,11 @@ async fn search(Here(database): Here, Asked(asked): Asked<SearchParameters>) -> 
     Ok(axum::Json(database.search(&asked.query()?).await?))
 }
 
-/// Whether to wait.
+/// Query parameters of an indexing request.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct IndexParameters {
-    /// Answer only when everything that is stored now is in the index.
+    /// Respond only when all content stored so far is indexed.
     #[serde(default)]
     wait: bool,
 }
@@ -169,7 +169,7 @@ async fn reindex(
 ) -> Answer<Response> {
     let (teller, mut heard) = unbounded_channel();
     let stopping = app.stopping;
-    // It goes on when the one who asked has left.
+    // The work continues after the client disconnects.
     tokio::spawn(async move {
         let told = teller.clone();
         let done = database.reindex(|indexed| drop(told.send(Told::Progress(indexed)))).await;
@@ -179,7 +179,7 @@ async fn reindex(
         };
         drop(teller.send(last));
     });
-    // What is told first says that it has begun, or why it has not.
+    // The first message tells whether the work has begun, or why it has not.
     let begun = match heard.recv().await {
         Some(Told::Progress(indexed) | Told::Report(indexed)) => indexed,
         Some(Told::Problem(problem)) => return Err(problem),
@@ -193,7 +193,7 @@ async fn reindex(
     Ok((StatusCode::ACCEPTED, axum::Json(begun)).into_response())
 }
 
-/// What is said while an index is made.
+/// Messages from the indexing task to the response.
 enum Told {
     Progress(Indexed),
     Report(Indexed),
@@ -209,7 +209,7 @@ fn events(
             told = heard.recv() => told?,
             _ = stopping.wait_for(|stopping| *stopping) => return None,
         };
-        // Whoever reads slowly hears the newest number only.
+        // A slow reader gets only the newest progress number.
         while let (Told::Progress(_), Ok(newer)) = (&told, heard.try_recv()) {
             told = newer;
         }

@@ -1,5 +1,5 @@
-//! Sessions of the page: begun with the token or a key, carried by a cookie that scripts cannot read and by a secret that
-//! the page keeps for its origin.
+//! Browser sessions: started with the server token or an API key, carried by an HttpOnly cookie and by a second secret
+//! that the page stores for its origin.
 
 use crate::app::App;
 use crate::connections::Peer;
@@ -34,37 +34,37 @@ pub(super) fn operations() -> Vec<Operation> {
     group("Sessions", operations)
 }
 
-/// The way in.
+/// Login request.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Login {
-    /// The token of the server, or a key.
+    /// The server token, or an API key.
     token: String,
 }
 
-/// A session that has begun.
+/// A started session.
 #[derive(Serialize, JsonSchema)]
 struct Entrance {
-    /// What a request of the session sends as `Manent-Session`, beside the cookie.
+    /// Secret that requests of the session send as `Manent-Session`, in addition to the cookie.
     secret: String,
 }
 
-/// What this server is.
+/// Server version and permissions of the caller.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Session {
-    /// Its version.
+    /// Server version.
     version: String,
-    /// Whose store it is.
+    /// Tenant of the caller.
     tenant: TenantId,
-    /// What one may do; everything with the token.
+    /// Scopes of the caller; all of them with the server token.
     scopes: KeyScopes,
-    /// The user that one acts for.
+    /// User that the caller acts for.
     #[serde(skip_serializing_if = "Option::is_none")]
     user: Option<String>,
-    /// The projects that one is limited to.
+    /// Projects that the caller is limited to.
     #[serde(skip_serializing_if = "Option::is_none")]
     projects: Option<BTreeSet<ProjectId>>,
-    /// One has the token, so that one may look after all tenants.
+    /// Whether the caller used the server token, which administers all tenants.
     token: bool,
 }
 

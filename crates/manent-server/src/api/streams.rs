@@ -1,4 +1,4 @@
-//! Streams: a message that is stored while it is being written. Events and drafts, which grow the same way.
+//! Streaming endpoints: messages that are stored while they are generated, and their event streams; also drafts.
 
 use super::messages::Appended;
 use crate::extract::{Asked, Asker, Id, Json, Write};
@@ -51,35 +51,35 @@ pub(super) fn operations() -> Vec<Operation> {
     group("Streams and drafts", operations)
 }
 
-/// Some more words.
+/// A chunk of a streaming message.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Chunk {
-    /// The words.
+    /// The text to append.
     delta: String,
 }
 
-/// How a streaming message ends.
+/// Completion of a streaming message.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FinishWish {
     /// `complete`, `incomplete` or `failed`.
     status: MessageStatus,
-    /// What it says, in words. Without `text` and `parts` the chunks that were stored are kept.
+    /// Final text. Without `text` and `parts` the stored chunks are kept.
     text: Option<String>,
-    /// What it says, in parts.
+    /// Final content as parts.
     parts: Option<Body>,
-    /// Its tokens, if counted.
+    /// Token count.
     tokens: Option<u32>,
     /// The provider's usage record.
     usage: Option<manent::Json>,
 }
 
-/// Whose draft.
+/// Owner of a draft.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Whose {
-    /// Whose it is; if it is not given, that of the user that one acts for, or nobody's.
+    /// External id of the owner; defaults to the user of the key, or to a shared draft without an owner.
     actor: Option<String>,
 }
 
@@ -89,11 +89,11 @@ impl Whose {
     }
 }
 
-/// What somebody was typing.
+/// An unsent draft.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Draft {
-    /// The text; empty if there is none.
+    /// The text; empty if there is no draft.
     text: String,
 }
 
@@ -122,7 +122,7 @@ async fn draft(
     Id(id): Id<ConversationId>,
     Asked(whose): Asked<Whose>,
 ) -> Answer<axum::Json<Draft>> {
-    // A draft is a scrap of paper: the store keeps it for whatever id it is told.
+    // Drafts are scratch data: the store would accept a conversation id that does not exist.
     asker.database.conversation(id).await?;
     let text = asker.database.draft(id, &whose.of(&asker)).await?;
     Ok(axum::Json(Draft { text: text.unwrap_or_default() }))

@@ -1,4 +1,4 @@
-//! Tenants: one owner each on a server of many. Only the token looks after them.
+//! Tenant administration endpoints; they require the server token.
 
 use super::keys::{MadeKey, made};
 use super::transfer::lines_of;
@@ -73,13 +73,13 @@ pub(super) fn operations() -> Vec<Operation> {
     group("Tenants", operations)
 }
 
-/// Which tenants to list.
+/// Query parameters of the tenant list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListParameters {
-    /// After this tenant.
+    /// Only tenants after this one.
     after: Option<TenantId>,
-    /// How many, 50 if nothing is given.
+    /// Maximum number of tenants; 50 by default.
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<u32>,
 }
@@ -91,11 +91,11 @@ struct TenantsPage {
     tenants: Vec<Tenant>,
 }
 
-/// A tenant that is to be made.
+/// A tenant to create.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewTenant {
-    /// Its name: 1 to 100 characters on one line, and no other tenant's.
+    /// Unique name: 1 to 100 characters on one line.
     #[schemars(length(min = 1, max = 100))]
     name: String,
 }
@@ -106,16 +106,16 @@ struct TenantView {
     /// The tenant.
     #[serde(flatten)]
     tenant: Tenant,
-    /// What its erasure removed.
+    /// Receipt of its erasure.
     #[serde(skip_serializing_if = "Option::is_none")]
     receipt: Option<Erasure>,
 }
 
-/// Says that it is meant.
+/// Confirmation of a destructive request.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Confirmed {
-    /// The name of the tenant, once more.
+    /// The name of the tenant, repeated as confirmation.
     name: String,
 }
 
@@ -178,7 +178,7 @@ async fn erase(
 ) -> Answer<axum::Json<Erasure>> {
     let tenant = app.tenants.tenant(&id.to_string()).await?;
     if tenant.name != confirmed.name {
-        return Err(Problem::invalid("name: not the name of this tenant; nothing was erased"));
+        return Err(Problem::invalid("name: does not match the name of this tenant; nothing was erased"));
     }
     Ok(axum::Json(app.tenants.erase_tenant(id, asker.by).await?))
 }

@@ -1,4 +1,4 @@
-//! Everything out, everything in: JSON lines, in a stream that never lies in memory whole.
+//! Import and export of Manent's JSON lines, streamed with bounded memory.
 
 use crate::app::App;
 use crate::extract::{Asked, Asker};
@@ -40,25 +40,25 @@ pub(super) fn operations() -> Vec<Operation> {
     group("Transfer", operations)
 }
 
-/// What to export.
+/// Query parameters of an export.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ExportParameters {
     /// Only this conversation.
     conversation: Option<ConversationId>,
-    /// Only conversations in which this search finds something.
+    /// Only conversations matching this search.
     #[schemars(length(max = 1000))]
     query: Option<String>,
 }
 
-/// Returns what is to be exported: one conversation, those in which a search finds something, or everything.
+/// Resolves what to export: one conversation, the conversations matching a search, or everything.
 pub(super) async fn selection(
     database: &Database,
     conversation: Option<ConversationId>,
     query: Option<String>,
 ) -> Answer<ExportSelection> {
     match (conversation, query) {
-        (Some(_), Some(_)) => Err(Problem::invalid("a conversation or a query, not both")),
+        (Some(_), Some(_)) => Err(Problem::invalid("give either a conversation or a query, not both")),
         (Some(id), None) => Ok(ExportSelection::Conversations(vec![database.conversation(id).await?.id])),
         (None, Some(query)) => Ok(ExportSelection::Conversations(database.conversations_with(&query).await?)),
         (None, None) => Ok(ExportSelection::Everything),
@@ -74,7 +74,7 @@ async fn export(
     Ok(lines_of(asker.database, selection, app.transfer(asker.tenant)?))
 }
 
-/// Answers with our own lines, as they are made.
+/// Responds with a stream of Manent's JSON lines.
 pub(super) fn lines_of(database: Database, selection: ExportSelection, place: Place) -> Response {
     let (out, stream) = pipe::out();
     let runtime = tokio::runtime::Handle::current();
@@ -86,7 +86,7 @@ pub(super) fn lines_of(database: Database, selection: ExportSelection, place: Pl
             Ok(report) => tracing::warn!(damaged = report.damaged.len(), "an export left out damaged records"),
             Err(error) => {
                 tracing::warn!(code = error.code(), "an export ended early");
-                // The answer has begun, so it can only be cut: a reader must not take half for the whole.
+                // The response has begun and can only be aborted, so that a partial body is not taken for the whole.
                 broken.send();
             }
         }

@@ -1,4 +1,4 @@
-//! Upkeep: counts, checks, copies.
+//! Maintenance endpoints: statistics, verification, backups.
 
 use super::Nothing;
 use crate::app::App;

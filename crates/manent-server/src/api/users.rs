@@ -1,4 +1,4 @@
-//! The users of a tenant.
+//! User endpoints of a tenant.
 
 use super::{Nothing, limit};
 use crate::app::App;
@@ -45,14 +45,14 @@ pub(super) fn operations() -> Vec<Operation> {
     group("Users", operations)
 }
 
-/// Which users to list.
+/// Query parameters of the user list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListParameters {
-    /// After this user.
+    /// Only users after this one.
     #[schemars(length(max = 200))]
     after: Option<String>,
-    /// How many, 50 if nothing is given.
+    /// Maximum number of users; 50 by default.
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<u32>,
 }
@@ -64,11 +64,11 @@ struct Users {
     users: Vec<User>,
 }
 
-/// What is to be known of a user.
+/// Properties of a user.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewUser {
-    /// What they are called.
+    /// Display name.
     #[serde(default)]
     #[schemars(length(max = 200))]
     name: String,

@@ -1,4 +1,4 @@
-//! Other programs' files: where real ones lie, and how two sets of them differ.
+//! Test data of other programs: locations of real files, and comparison of two file sets.
 
 pub mod sqlite;
 
@@ -18,7 +18,7 @@ pub fn fixtures(folder: &str) -> Option<PathBuf> {
     found
 }
 
-/// The lines of a file; of a SQLite file everything that it says, because where in it a row lies says nothing.
+/// The lines of a text file; for a SQLite file its rows, regardless of their position in the file.
 fn lines(bytes: &[u8]) -> Cow<'_, str> {
     match bytes.starts_with(b"SQLite format 3\0") {
         true => Cow::Owned(sqlite::dump(bytes)),

@@ -1,4 +1,4 @@
-//! SQLite files of tests: made by their statements, and told row by row, without anything of ours.
+//! SQLite test files: created from SQL statements and dumped row by row, independently of Manent's code.
 
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;

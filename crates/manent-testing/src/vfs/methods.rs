@@ -16,7 +16,7 @@ pub(super) struct ShimFile {
 const _: () = assert!(size_of::<ShimFile>().is_multiple_of(8));
 
 impl ShimFile {
-    /// Returns where the file of the VFS below lies.
+    /// Returns the address of the underlying VFS's file.
     ///
     /// # Safety
     /// `file` must have the `szOsFile` bytes of our VFS.

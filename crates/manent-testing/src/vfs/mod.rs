@@ -1,7 +1,7 @@
-//! A SQLite VFS that hands the changes of durable files to [`Hooks`] and everything else to the default VFS.
+//! SQLite VFS that passes changes of durable files to [`Hooks`] and everything else to the default VFS.
 //!
 //! - `methods`: the callbacks of one open file
-//! - `underlying`: the file of the default VFS that lies below it
+//! - `underlying`: the underlying file of the default VFS
 
 mod methods;
 mod underlying;
@@ -39,7 +39,7 @@ pub(crate) enum Role {
 /// A hook decides whether the change reaches the file below, so it can order, record or refuse it.
 /// Hooks are called from every thread that has a connection.
 pub(crate) trait Hooks: Send + Sync {
-    /// Opens `file`, which lies at `path`, by calling `open`, and gives it the number later calls come with.
+    /// Opens `file` at `path` by calling `open`, and returns the number that identifies it in later calls.
     fn open(&self, path: &Path, role: Role, file: &Underlying, open: &dyn Fn() -> Outcome) -> Result<usize, c_int>;
     /// Writes `data` at `offset`.
     fn write(&self, number: usize, file: &Underlying, data: &[u8], offset: u64) -> Outcome;

@@ -1,4 +1,4 @@
-//! The file of the default VFS below one of ours.
+//! The underlying file of the default VFS.
 
 use std::os::raw::c_int;
 

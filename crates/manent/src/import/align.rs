@@ -1,25 +1,25 @@
-//! Which messages of a file are here, which changed, which are new.
+//! Alignment of a file with stored messages: which ones are unchanged, changed or new.
 
 use super::stored::{Stored, digest_of};
 use manent_formats::MessageItem;
 use manent_model::MessageId;
 use std::collections::HashMap;
 
-/// What a message of the file is to the store.
+/// The alignment of one message of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is here as it is there.
+    /// Stored with the same content.
     Unchanged(MessageId),
-    /// It was here in other words.
+    /// Stored with other content.
     Changed(MessageId),
-    /// It was not here.
+    /// Not stored yet.
     New,
 }
 
-/// Finds for each message of the file what it was here.
+/// Aligns each message of the file with the stored ones.
 ///
-/// An id that is used once on both sides decides. Messages without one are known by their text, in order; what is left
-/// between two that are known has changed if it has the same role, and is new otherwise.
+/// An id that is used once on both sides decides. Messages without one are matched by their text, in order; what
+/// remains between two matched messages is changed if it has the same role, and new otherwise.
 pub(super) fn align(stored: &Stored, items: &[MessageItem]) -> Vec<Fate> {
     let mut fates = vec![Fate::New; items.len()];
     let mut by_text: HashMap<(Option<&str>, [u8; 32]), Vec<usize>> = HashMap::new();
@@ -35,7 +35,7 @@ pub(super) fn align(stored: &Stored, items: &[MessageItem]) -> Vec<Fate> {
     for (at, item) in items.iter().enumerate() {
         let digest = digest_of(item.raw.as_deref(), &item.content);
         let found = by_text.get_mut(&(item.external.as_deref(), digest)).and_then(Vec::pop);
-        // What the file said once and says again is shown as something else now: that one has changed back.
+        // A match that is no longer on the current path is an earlier version: the file has changed back to it.
         let is_over = found.is_some_and(|place| place >= stored.shown)
             && item
                 .external
@@ -50,7 +50,7 @@ pub(super) fn align(stored: &Stored, items: &[MessageItem]) -> Vec<Fate> {
     }
     for (at, item) in items.iter().enumerate().filter(|(_, item)| item.external.is_some()) {
         let candidates = item.external.as_deref().and_then(|external| by_id.get(external));
-        // The one that is shown is the one that the file said last.
+        // Prefers the match that is on the current path, which is the file's latest version.
         let place = candidates.and_then(|places| places.iter().copied().filter(|place| !used[*place]).min());
         if let (None, Some(place)) = (places[at], place) {
             used[place] = true;
@@ -62,7 +62,7 @@ pub(super) fn align(stored: &Stored, items: &[MessageItem]) -> Vec<Fate> {
     fates
 }
 
-/// Pairs what is left between two known messages, on both sides, in order.
+/// Pairs the remaining messages between two matched ones, on both sides, in order.
 fn between(
     stored: &Stored,
     items: &[MessageItem],
@@ -76,7 +76,7 @@ fn between(
             at += 1;
             continue;
         }
-        // What is no longer shown has no place among the others.
+        // Messages off the current path have no order among the others.
         let shown = |place: &&usize| **place < stored.shown;
         let before = places[..at].iter().rev().flatten().find(shown).copied();
         let after = places[at..].iter().flatten().find(shown).copied().unwrap_or(stored.shown);

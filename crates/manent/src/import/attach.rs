@@ -1,4 +1,4 @@
-//! What is attached to a conversation: folds, values, tool calls, events, bookmarks.
+//! Import of what is attached to a conversation: folds, state, tool calls, events, bookmarks.
 
 use super::calls::KnownCalls;
 use super::filling::Filling;
@@ -13,7 +13,7 @@ const GROUP: usize = 500;
 const GROUP_BYTES: usize = 1 << 20;
 
 impl Filling {
-    /// Stores what is attached, where it is not here yet.
+    /// Stores attached records that are not stored yet.
     pub(super) async fn attach(&mut self, importer: &mut Importer<'_>) -> Result<()> {
         let here = match self.stored.is_some() {
             true => importer.database.attached(self.id).await?,
@@ -37,7 +37,7 @@ impl Filling {
         self.store_events(importer).await
     }
 
-    /// Stores one thing, and counts it or says why not.
+    /// Stores one record, and counts it or reports why it was refused.
     pub(super) async fn put(
         &mut self,
         importer: &mut Importer<'_>,
@@ -81,8 +81,9 @@ impl Filling {
         self.put(importer, now(), vec![change], item.record).await
     }
 
-    /// Passes over events that are here. A log grows at its end and may lose its beginning, so what is here of a channel
-    /// ends with what the file begins with. Where they do not meet, events that are here anywhere are passed over.
+    /// Skips events that are stored already. A log grows at its end and may lose its beginning, so the stored events
+    /// of a channel end with the beginning of the file's. Without such an overlap, events that are stored anywhere are
+    /// skipped.
     async fn leave_known_events(&mut self, importer: &mut Importer<'_>) -> Result<()> {
         let mut here: HashMap<String, Vec<[u8; 32]>> = HashMap::new();
         let mut query = EventsQuery { conversation: self.id, channels: Vec::new(), after: 0, limit: PAGE_MAX };
@@ -112,7 +113,7 @@ impl Filling {
         Ok(())
     }
 
-    /// Stores the events that wait.
+    /// Stores the pending events.
     pub(super) async fn store_events(&mut self, importer: &mut Importer<'_>) -> Result<()> {
         let mut waiting = std::mem::take(&mut self.events).into_iter().peekable();
         while waiting.peek().is_some() {
@@ -145,9 +146,9 @@ fn event_digest(body: &str) -> [u8; 32] {
     *blake3::hash(body.as_bytes()).as_bytes()
 }
 
-/// Says of each event of a file whether it is here.
+/// Marks which events of a file are stored already.
 fn known_events(here: &[[u8; 32]], file: &[[u8; 32]]) -> Vec<bool> {
-    // How much of the beginning of the file ends at each place of what is here (Knuth–Morris–Pratt).
+    // Length of the file's longest prefix that ends at each stored event (Knuth–Morris–Pratt).
     let mut borders = vec![0; file.len()];
     let next = |borders: &[usize], mut length: usize, event: &[u8; 32]| loop {
         if file.get(length) == Some(event) {

@@ -1,4 +1,4 @@
-//! Bytes that come piece by piece, before what names them.
+//! Import of blobs in chunks, which arrive before the records that refer to them.
 
 use super::importer::Importer;
 use super::{ImportMode, Skipped};
@@ -7,15 +7,15 @@ use crate::ids::now;
 use manent_formats::BlobItem;
 use manent_store::Change;
 
-/// What becomes of the pieces that come.
+/// State of an incoming blob.
 #[derive(Default)]
 pub(super) enum Incoming {
-    /// They are stored.
+    /// Its chunks are stored.
     #[default]
     Wanted,
-    /// The store holds the whole already.
+    /// The store has it already.
     Here,
-    /// The store took them not, for this reason.
+    /// The store refused it, for this reason.
     Refused(String),
 }
 
@@ -41,7 +41,7 @@ impl Importer<'_> {
         Ok(())
     }
 
-    /// Says whether the bytes that a thing names are here; tells it if they are not.
+    /// Returns whether the blob that a record refers to is stored; reports it otherwise.
     pub(super) fn has_its_bytes(&mut self, record: &str, id: &str) -> bool {
         let Incoming::Refused(why) = std::mem::take(&mut self.incoming) else { return true };
         self.counts(record).reported += 1;

@@ -1,4 +1,5 @@
-//! Tool calls of a conversation, each known again by the part that asked for it, or by its id where that part is gone.
+//! Import of tool calls, matched with earlier imports by the part that requested them, or by call id if that part is
+//! gone.
 
 use super::filling::Filling;
 use super::importer::Importer;
@@ -9,16 +10,16 @@ use manent_model::{MessageId, ToolCall, ToolState, ToolStep};
 use manent_store::{Attached, Change, ToolCallTrail, ToolPart};
 use std::collections::HashSet;
 
-/// Parts from here on stand for records that no part of a message asked for.
+/// Part numbers from here on are assigned to records that no part of a message requested.
 const LOOSE_PARTS: u32 = 65_536;
 
-/// Says whether a record goes on from a trail that an import left: nothing happened to the call here since.
+/// Returns whether a record continues the trail that an import left: the stored call has not changed since.
 fn goes_on(steps: &[ToolStep], item: &ToolCallItem) -> bool {
     let is_sealed_by_import = matches!(steps, [step] if step.note == SEALED_NOTE && step.state == ToolState::Sealed);
     is_sealed_by_import || item.steps.starts_with(steps)
 }
 
-/// Tool calls that earlier imports brought, as far as the file has not named them yet.
+/// Tool calls of earlier imports that the file has not referred to yet.
 pub(super) struct KnownCalls {
     trails: Vec<ToolCallTrail>,
     /// The parts that the file has a record for.
@@ -34,8 +35,8 @@ impl KnownCalls {
         Self { trails: here.tool_calls.clone(), named: named.collect() }
     }
 
-    /// Takes the trail of a part, or else the one of the same call that lost its part: its message is not shown any
-    /// more, or no message of this file or of an earlier one asked for it.
+    /// Takes the trail of a part, or else the one of the same call that lost its part: its message is no longer on the
+    /// current path, or no message of this file or of an earlier one requested it.
     fn take(&mut self, at: (MessageId, u32), call_id: &str, shown: &HashSet<MessageId>) -> Option<ToolCallTrail> {
         let key = |trail: &ToolCallTrail| (trail.call.message, trail.call.part);
         let lost = |trail: &ToolCallTrail| {
@@ -69,7 +70,7 @@ impl Filling {
             }
             Some(ToolCallTrail { call, steps }) => {
                 let at = (call.message, call.part);
-                // One that no message of the file asked for stays where it was put first.
+                // A call that no message of the file requested keeps its first address.
                 let to = if part >= LOOSE_PARTS { at } else { (message, part) };
                 let (message, part) = to;
                 match (call.record == item.body, goes_on(&steps, &item)) {

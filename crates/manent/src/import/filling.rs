@@ -1,4 +1,4 @@
-//! A conversation that is being taken in: made anew, or compared with what is here.
+//! Import of one conversation: newly created, or merged into the stored one.
 
 use super::importer::Importer;
 use super::report::{ImportedConversation, Skipped};
@@ -16,11 +16,11 @@ use manent_store::{
 };
 use std::collections::HashSet;
 
-/// Messages are stored in groups of this many, or of this many bytes.
+/// Batch limits of stored messages: this many messages, or this many bytes.
 const GROUP: usize = 500;
 const GROUP_BYTES: usize = 1 << 20;
 
-/// Where a message of the file stands here.
+/// Where a message of the file is stored.
 #[derive(Clone, Copy)]
 pub(super) struct Spot {
     pub id: MessageId,
@@ -32,25 +32,25 @@ pub(super) struct Filling {
     pub id: ConversationId,
     pub report: ImportedConversation,
     ordinal: i64,
-    /// What is here; none for one that is made now.
+    /// The stored conversation; `None` for a new one.
     pub stored: Option<Stored>,
     kept: Option<Kept>,
-    /// The messages of the file, by their number; none for one that was skipped.
+    /// The messages of the file by index; `None` for skipped ones.
     pub spots: Vec<Option<Spot>>,
-    /// Messages that wait to be stored together, on one branch.
+    /// Pending messages of one branch, to be stored together.
     waiting: Vec<(MessageIndex, MessageItem)>,
     waiting_bytes: usize,
     pub branch: BranchId,
-    /// The branch is not opened yet; it leaves its parent at this message.
+    /// The branch is not opened yet; it starts after this message of its parent.
     base: Option<Option<Spot>>,
-    /// What is compared when the conversation ends.
+    /// Messages that are compared when the conversation ends.
     pub items: Vec<MessageItem>,
     pub attached: Vec<Item>,
-    /// The path that is shown when all messages are here; empty for one that is made now.
+    /// The current path once all messages are stored; empty for a new conversation.
     pub shown: HashSet<MessageId>,
     pub events: Vec<EventItem>,
     last_at: Option<Micros>,
-    /// It is in the store; a new one is put there with its first messages.
+    /// Whether it is in the store; a new one is stored with its first messages.
     is_made: bool,
 }
 
@@ -111,7 +111,7 @@ impl Filling {
         }
     }
 
-    /// Says whether the file says of the conversation what it said at its last import.
+    /// Returns whether the file's metadata of the conversation is unchanged since its last import.
     pub(super) fn has_same_frame(&self) -> bool {
         self.kept.as_ref().is_some_and(|kept| kept.frame == self.item.frame)
     }
@@ -136,7 +136,7 @@ impl Filling {
         })
     }
 
-    /// Puts a new conversation into the store, if it is not there yet.
+    /// Creates a new conversation in the store, if that has not happened yet.
     async fn make(&mut self, importer: &mut Importer<'_>) -> Result<()> {
         if std::mem::replace(&mut self.is_made, true) {
             return Ok(());
@@ -144,7 +144,8 @@ impl Filling {
         let draft = self.draft(importer).await?;
         let mut refused = self.made(importer, draft.clone()).await?;
         if let Some(StoreError::Conflict(Conflict::Exists { .. })) = refused {
-            // It was promised an id that was destroyed since; the link to that one leads nowhere, as it did before.
+            // The id that was reserved for it belongs to a purged conversation; links to that one stay dangling, as
+            // before.
             self.id = importer.database.new_id(ConversationId::new);
             self.report.id = Some(self.id);
             importer.links.came(&self.item.external, self.id);
@@ -167,7 +168,7 @@ impl Filling {
         importer.commit(now(), changes).await
     }
 
-    /// What stores all of it with one commit; none if it takes several.
+    /// Returns the changes of a single commit that stores all of it; `None` if it needs several commits.
     pub(super) async fn whole(
         &self,
         importer: &mut Importer<'_>,
@@ -189,7 +190,7 @@ impl Filling {
         Ok(Some(changes))
     }
 
-    /// It was stored with one commit.
+    /// Records that it was stored with one commit.
     pub(super) fn stored_whole(&mut self, importer: &mut Importer<'_>) {
         let waiting = std::mem::take(&mut self.waiting);
         self.stored_now(importer, &waiting);
@@ -229,7 +230,7 @@ impl Filling {
         }
     }
 
-    /// Lets a message of a new conversation wait for others of its branch.
+    /// Adds a message of a new conversation to the pending ones of its branch.
     async fn message(&mut self, importer: &mut Importer<'_>, item: MessageItem) -> Result<()> {
         let index = self.spots.len() as MessageIndex;
         if let Follows::At(parent) = item.follows
@@ -249,7 +250,7 @@ impl Filling {
         Ok(())
     }
 
-    /// Goes on behind an earlier message: on its branch if it is the last there, else on a new one.
+    /// Continues after an earlier message: on its branch if it is the last one there, else on a new branch.
     fn leave(&mut self, importer: &Importer<'_>, parent: Option<MessageIndex>) {
         let spot = parent.and_then(|parent| self.spots.get(parent as usize).copied().flatten());
         let is_last = |spot: &Spot| {
@@ -286,7 +287,7 @@ impl Filling {
         Some(MessageOrigin { message: id, source, ordinal: i64::from(index), external, raw })
     }
 
-    /// Stores the messages that wait; one that is refused does not take the others along.
+    /// Stores the pending messages; a refused one does not affect the others.
     async fn flush(&mut self, importer: &mut Importer<'_>) -> Result<()> {
         self.make(importer).await?;
         let waiting = std::mem::take(&mut self.waiting);
@@ -369,7 +370,7 @@ impl Filling {
         self.finish(importer, is_new).await
     }
 
-    /// The message to show last, where that is not the one that is shown already.
+    /// The message to show last, if it differs from the current one.
     fn to_show(&self, head: Option<MessageIndex>) -> Option<MessageId> {
         if let Some(head) = head {
             return self.spot(head);
@@ -379,7 +380,7 @@ impl Filling {
         (last.branch != first.branch).then_some(last.id)
     }
 
-    /// What is said of a conversation when all of it is here for the first time.
+    /// The metadata to set when a conversation was imported completely for the first time.
     fn first_patch(&self) -> ConversationPatch {
         let item = &self.item;
         let created_at = item.created_at.or(self.last_at).unwrap_or_else(now);
@@ -392,18 +393,18 @@ impl Filling {
         }
     }
 
-    /// The times of a conversation whose file says now that it was used at another time than before.
+    /// The new times of a conversation, if its file has changed them since the last import.
     fn new_times(&self, kept: &Kept) -> Option<ConversationTimes> {
         let stored = self.stored.as_ref()?;
         let active_at = self.item.active_at.filter(|at| kept.active_at != Some(*at))?;
         let Conversation { created_at, active_at: before, trashed_at, .. } = stored.conversation;
-        // What was said here counts too.
+        // Activity in this store counts too.
         let is_theirs = stored.path.iter().all(|id| stored.imported.contains(id));
         let active_at = if is_theirs { active_at } else { active_at.max(before) };
         Some(ConversationTimes { created_at, active_at, trashed_at: self.item.trashed_at.or(trashed_at) })
     }
 
-    /// Says of the conversation what the file says, where the file says something new.
+    /// Applies the file's metadata to the conversation, where it has changed since the last import.
     async fn finish(&mut self, importer: &mut Importer<'_>, is_new: bool) -> Result<()> {
         let item = &self.item;
         let mut patch = ConversationPatch::default();
@@ -433,8 +434,9 @@ impl Filling {
     }
 }
 
-/// Finds the conversation that an earlier import made of this one: the same id, and made at the same time or, where nobody
-/// says when, out of a file at the same place. Ids like `sess_001` are used by everybody, and so are names of files.
+/// Finds the conversation that an earlier import created from this one: the same id, and the same creation time or, if
+/// that is unknown, a file at the same place. Ids such as `sess_001` are not unique across programs, and neither are
+/// file names.
 async fn find(importer: &Importer<'_>, item: &ConversationItem) -> Result<Option<(Stored, Option<Kept>)>> {
     let (Some(known), Some(source)) = (&importer.known, &importer.source) else { return Ok(None) };
     for origin in known.named(importer.database, importer.format.name, &item.external).await? {

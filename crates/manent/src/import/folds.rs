@@ -1,4 +1,4 @@
-//! Folds of a conversation, each known again by its id in the file.
+//! Import of folds, matched with earlier imports by their ids in the file.
 
 use super::filling::Filling;
 use super::importer::Importer;
@@ -35,7 +35,7 @@ impl Filling {
                 importer.mapped(item.record);
                 return Ok(());
             }
-            // The same fold, in a file that is written otherwise.
+            // The same fold, serialized differently in the file.
             let object = OriginObject::Fold(fold.id);
             let said = importer.origin(object, ordinal, item.external, Some(item.raw)).await?;
             return self.put(importer, at, said.into_iter().collect(), item.record).await;
@@ -48,13 +48,14 @@ impl Filling {
         if !item.active || before.as_ref().is_some_and(|before| !before.active) {
             changes.push(Change::SetFoldActive { fold: id, active: false });
         }
-        // It takes the place of the one that was made of fewer messages, or of others.
+        // It replaces the earlier version of the fold, which covered fewer or other messages.
         changes.extend(before.map(|before| Change::SetFoldActive { fold: before.id, active: false }));
         changes.extend(importer.origin(OriginObject::Fold(id), ordinal, item.external, Some(item.raw)).await?);
         self.put(importer, at, changes, item.record).await
     }
 
-    /// A place that an import named because nothing led to it is forgotten when a fold of that name leads there.
+    /// Removes a bookmark that an import created for an otherwise unreachable position, once a fold of that name leads
+    /// there.
     pub(super) async fn leave_superseded_bookmarks(
         &mut self,
         importer: &mut Importer<'_>,
@@ -73,7 +74,7 @@ impl Filling {
         Ok(())
     }
 
-    /// Says whether the file has a fold that is not here.
+    /// Returns whether the file has a fold that is not stored yet.
     pub(super) async fn has_new_folds(&self, importer: &Importer<'_>) -> Result<bool> {
         let here = importer.database.attached(self.id).await?;
         for item in &self.attached {
@@ -89,7 +90,7 @@ impl Filling {
         Ok(false)
     }
 
-    /// The fold of this conversation that an earlier import made of the same one, with where it came from.
+    /// The fold that an earlier import created from the same one, with its origin.
     async fn known_fold(
         &self,
         importer: &Importer<'_>,

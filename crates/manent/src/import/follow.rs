@@ -1,8 +1,9 @@
-//! A conversation whose messages have no ids, imported again: its list is aligned with the shown path by content, and the
-//! path becomes what a first import of the list would show.
+//! Re-import of a list of messages without ids: it is aligned with the current path by content, and the path becomes
+//! what a first import of the list would show.
 //!
-//! Used while the path was not changed here. The new path is one branch that takes known messages by reference, so a
-//! message that a compression, a rotation or a mended file moved is neither stored again nor turned into an alternative.
+//! Used while the path was not changed in this store. The new path is one branch that takes stored messages by
+//! reference, so a message moved by a compaction, a rotation or a repaired file is neither stored again nor turned
+//! into an alternative.
 
 use super::filling::{Filling, Spot};
 use super::found::{Found, Step, digest, groups, head_of, path_of, stretches};
@@ -18,20 +19,21 @@ use manent_store::{At, BranchBase, Change, HeadMove, HeadTo, MessageOrigin, Why}
 use std::collections::{HashMap, HashSet};
 
 impl Filling {
-    /// Says whether the list decides what is shown: its messages have no ids, and nobody changed the path here.
+    /// Returns whether the list determines the current path: its messages have no ids, and the path was not changed in
+    /// this store.
     pub(super) fn follows_list(&self, stored: &Stored) -> bool {
         let is_theirs = stored.path.iter().all(|id| stored.imported.contains(id));
         self.item.extent != Extent::Open && is_theirs && stored.is_head_imported
     }
 
-    /// Brings what is missing and shows the path of the list.
+    /// Stores what is missing and shows the path of the list.
     pub(super) async fn follow(&mut self, importer: &mut Importer<'_>, head: Option<MessageIndex>) -> Result<()> {
         let Some(stored) = self.stored.take() else { return Ok(()) };
         let items = std::mem::take(&mut self.items);
         let list = path_of(&items, head.or((items.len() as MessageIndex).checked_sub(1)));
         let mut found = Found::of(&stored);
         let (steps, kept) = self.align(&stored, &items, &list, &mut found);
-        // Where the file says what it said before, whoever went back to an earlier message here stays there.
+        // If the file has not changed, a path that was rewound in this store stays rewound.
         let is_said_before = self.has_same_frame() && !self.has_new_folds(importer).await?;
         let is_unfinished = stored.conversation.status == ConversationStatus::Importing;
         let has_news = !is_said_before || is_unfinished || steps.iter().any(|step| matches!(step, Step::New(_)));
@@ -61,7 +63,7 @@ impl Filling {
         Ok(())
     }
 
-    /// Aligns the list with what is stored. Returns the path that is to be shown, and what each message of the list is.
+    /// Aligns the list with the stored messages. Returns the new path, and the outcome for each message of the list.
     fn align(
         &mut self,
         stored: &Stored,
@@ -77,14 +79,14 @@ impl Filling {
         let (mut from, mut at) = (0, 0);
         let ends = [(stored.shown, list.len())];
         for (place, next) in pairs.iter().chain(&ends).copied() {
-            // What is left of both between two known messages: the same role in the same place is the same message.
+            // Between two matched messages, the same role at the same offset is the same message.
             let mut left = stored.messages[from..place].iter().peekable();
             for (index, digest) in list[at..next].iter().zip(&digests[at..next]) {
                 let role = &items[*index as usize].content.role;
                 let step = match found.take(stored, *digest) {
                     Some(id) => Step::Known(id),
                     None => match left.next_if(|old| old.role == *role) {
-                        // A list that was read in part says less than what is here.
+                        // A partial list contains less than what is stored.
                         Some(old) if self.item.extent == Extent::Partial => Step::Known(old.id),
                         _ => Step::New(*index),
                     },
@@ -106,7 +108,7 @@ impl Filling {
         (path, known)
     }
 
-    /// Stores the new messages of a path and shows it; returns it.
+    /// Stores the new messages of a path and shows it; returns the path.
     async fn show(
         &mut self,
         importer: &mut Importer<'_>,
@@ -142,7 +144,7 @@ impl Filling {
         self.reassemble(importer, stored, items, rest, path).await
     }
 
-    /// Opens a branch that takes known messages by reference and holds the new ones, and shows it.
+    /// Opens and shows a branch that takes stored messages by reference and holds the new ones.
     async fn reassemble(
         &mut self,
         importer: &mut Importer<'_>,
@@ -157,7 +159,7 @@ impl Filling {
         let new: Vec<Step> = rest.iter().copied().filter(|step| matches!(step, Step::New(_))).collect();
         let branch = importer.database.new_id(BranchId::new);
         let groups: Vec<&[Step]> = groups(&new, items).collect();
-        // What one commit cannot hold is stored beforehand, on branches of its own.
+        // What does not fit into one commit is stored beforehand, on branches of its own.
         let (early, last) = groups.split_at(groups.len().saturating_sub(1));
         for group in early {
             let branch = importer.database.new_id(BranchId::new);
@@ -187,7 +189,7 @@ impl Filling {
         }
     }
 
-    /// Gives new messages their ids.
+    /// Assigns ids to new messages.
     fn new_messages(
         &mut self,
         importer: &Importer<'_>,
@@ -205,7 +207,7 @@ impl Filling {
         (messages, origins)
     }
 
-    /// Commits changes that store new messages; if the store refuses them, the messages are reported and left out.
+    /// Commits changes that store new messages; if the store refuses them, the messages are reported and skipped.
     async fn store_group(
         &mut self,
         importer: &mut Importer<'_>,

@@ -1,4 +1,4 @@
-//! Stored messages that a list without ids is aligned with, and how a path is put together of them.
+//! Alignment state of a list without ids: matched stored messages, and the path composed of them.
 
 use super::stored::{Place, Stored, digest_of};
 use crate::database::Database;
@@ -14,20 +14,20 @@ const GROUP_BYTES: usize = 1 << 20;
 
 type Digest = [u8; 32];
 
-/// What is stored, and what of it was found again.
+/// The stored messages, and which of them are matched.
 pub(super) struct Found {
-    /// Messages that are not on the shown path, by what they say.
+    /// Messages off the current path, by digest.
     aside: HashMap<Digest, Vec<usize>>,
     pub used: HashSet<MessageId>,
-    /// The path of each branch that was asked for.
+    /// Cache of branch paths.
     paths: HashMap<BranchId, Vec<MessageId>>,
 }
 
-/// A message of the list, and what it is here.
+/// The alignment of one message of the list.
 #[derive(Clone, Copy)]
 pub(super) enum Step {
     Known(MessageId),
-    /// To be stored: the number of its item.
+    /// To be stored: the index of its item.
     New(MessageIndex),
 }
 
@@ -40,7 +40,7 @@ impl Found {
         Self { aside, used: HashSet::new(), paths: HashMap::new() }
     }
 
-    /// Takes a message that says this and is not shown.
+    /// Takes an unmatched message with this digest that is off the current path.
     pub(super) fn take(&mut self, stored: &Stored, digest: Digest) -> Option<MessageId> {
         let place = self.aside.get_mut(&digest)?.pop()?;
         let id = stored.messages[place].id;
@@ -48,7 +48,8 @@ impl Found {
         Some(id)
     }
 
-    /// Takes a message that says this, is not shown, and stands behind exactly these on its own branch.
+    /// Takes an unmatched message with this digest that is off the current path and follows exactly these on its own
+    /// branch.
     pub(super) async fn behind(
         &mut self,
         database: &Database,
@@ -79,7 +80,7 @@ pub(super) fn digest(item: &MessageItem) -> Digest {
     digest_of(item.raw.as_deref(), &item.content)
 }
 
-/// The messages from the start to one of them.
+/// The indexes of the messages from the start to the given one.
 pub(super) fn path_of(items: &[MessageItem], last: Option<MessageIndex>) -> Vec<MessageIndex> {
     let (mut path, mut next) = (Vec::new(), last);
     while let Some(index) = next {
@@ -93,7 +94,7 @@ pub(super) fn path_of(items: &[MessageItem], last: Option<MessageIndex>) -> Vec<
     path
 }
 
-/// New messages in groups that one commit holds.
+/// Splits new messages into groups that fit into one commit.
 pub(super) fn groups<'a>(steps: &'a [Step], items: &'a [MessageItem]) -> impl Iterator<Item = &'a [Step]> {
     let mut rest = steps;
     std::iter::from_fn(move || {
@@ -116,7 +117,7 @@ pub(super) fn groups<'a>(steps: &'a [Step], items: &'a [MessageItem]) -> impl It
     })
 }
 
-/// Messages of a path as runs of neighbours on one branch.
+/// Groups the messages of a path into ranges of one branch.
 pub(super) fn stretches(ids: &[MessageId], places: &HashMap<MessageId, Place>) -> Vec<Stretch> {
     let mut stretches: Vec<(Stretch, Place)> = Vec::new();
     for id in ids {

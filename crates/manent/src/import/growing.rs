@@ -1,4 +1,4 @@
-//! A conversation that is here already: what its file says now is compared with it, and what is new is brought.
+//! Re-import of a stored conversation: the file is compared with it, and only new content is stored.
 
 use super::align::{Fate, align};
 use super::filling::{Filling, Spot};
@@ -10,31 +10,31 @@ use manent_model::{BranchId, ConversationStatus, MessageId, NewMessage, Stretch}
 use manent_store::{At, BranchBase, Change, HeadMove, MessageOrigin, MessagesQuery, SpliceAt, Why};
 use std::collections::{HashMap, HashSet};
 
-/// The ways through a conversation, as they grow.
+/// The paths of a conversation while messages are added.
 struct Ways {
-    /// The shown path.
+    /// The current path.
     path: Vec<MessageId>,
-    /// What an import brought, before or now.
+    /// Messages of this and earlier imports.
     imported: HashSet<MessageId>,
-    /// Branches that were opened now, by the last message of each.
+    /// Branches opened by this import, by the last message of each.
     ends: HashMap<MessageId, BranchId>,
 }
 
-/// Where a new message goes.
+/// Where to put a new message.
 enum Way {
-    /// At the end of the shown path.
+    /// At the end of the current path.
     On,
-    /// Into the middle of the shown path, where the file goes on.
+    /// Inserted into the current path, where the file continues.
     Between(Option<MessageId>),
-    /// At the end of a branch that is not shown, behind this one.
+    /// At the end of a branch off the current path, after this message.
     Along(MessageId, BranchId),
-    /// On a branch of its own, behind this one.
+    /// On a new branch, after this message.
     Aside(Option<MessageId>),
 }
 
 impl Filling {
-    /// Compares the messages of the file with what is here, and brings what is missing. Returns the message to show last, if
-    /// the file shows another than is shown, and nothing was said here.
+    /// Compares the messages of the file with the stored ones and stores what is missing. Returns the message to show
+    /// last, if the file's path differs from the current one and the conversation was not continued in this store.
     pub(super) async fn grow(
         &mut self,
         importer: &mut Importer<'_>,
@@ -56,11 +56,11 @@ impl Filling {
                 Fate::Changed(id) => Some(self.replace(importer, index, item, id, &mut ways).await?),
                 Fate::New => self.add(importer, index, item, &mut ways).await?,
             };
-            // Which branch it stands on matters for new conversations only.
+            // The branch matters for new conversations only.
             self.spots.push(id.map(|id| Spot { id, branch: self.branch }));
         }
         let is_theirs = stored.path.iter().all(|id| stored.imported.contains(id));
-        // An import that was cut off may have stored everything but what it shows.
+        // An interrupted import may have stored everything except the current path.
         let has_news = self.report.added > 0 || stored.conversation.status == ConversationStatus::Importing;
         self.shown = ways.path.iter().copied().collect();
         self.stored = Some(stored);
@@ -69,7 +69,8 @@ impl Filling {
         Ok(show.filter(|_| is_theirs && has_news))
     }
 
-    /// Puts the new words in the place of the old ones, which stay as an alternative. What was taken out here stays out.
+    /// Replaces a message with its new version; the old one stays as an alternative. Messages removed in this store
+    /// stay removed.
     async fn replace(
         &mut self,
         importer: &mut Importer<'_>,
@@ -106,7 +107,7 @@ impl Filling {
         }
     }
 
-    /// Finds the way of a new message: behind the one before it or, in a tree, behind the one it names.
+    /// Determines where a new message goes: after the preceding one or, in a tree, after its parent.
     fn way(&self, item: &MessageItem, ways: &Ways) -> Way {
         let last = self.spots.iter().flatten().next_back().map(|spot| spot.id);
         let (before, is_line) = match item.follows {
@@ -126,7 +127,8 @@ impl Filling {
                 let behind = &ways.path[place.map_or(0, |place| place + 1)..];
                 match behind.is_empty() {
                     true => Way::On,
-                    // Where the file has none of what follows, somebody went on here meanwhile: both ways stay.
+                    // If the file has none of the following messages, the conversation was continued in this store:
+                    // both paths stay.
                     false if is_line && behind.iter().any(|id| ways.imported.contains(id)) => Way::Between(before),
                     false => Way::Aside(before),
                 }

@@ -1,4 +1,4 @@
-//! Takes items one by one: what belongs to no conversation is stored at once, the rest fills one.
+//! Importer: stores items one by one; records outside conversations at once, the others through the open conversation.
 
 use super::ImportMode;
 use super::blobs::Incoming;
@@ -16,10 +16,10 @@ use manent_model::{Micros, Origin, OriginObject, Project, ProjectId, ProjectPatc
 use manent_store::{Change, Committed, DocumentsQuery, Lane, OriginsQuery, StoreError, Transaction};
 use std::collections::HashMap;
 
-/// A commit holds 4 MiB; what could not be read is kept in pieces below that.
+/// A commit is limited to 4 MiB; quarantined bytes are stored in chunks below that.
 const QUARANTINE_MAX: usize = 1 << 20;
 
-/// So many files that were left out are named; the others are counted.
+/// Maximum number of skipped files that are listed; the others are counted.
 const LEFT_OUT_MAX: usize = 1_000;
 
 pub(super) struct Importer<'a> {
@@ -34,11 +34,11 @@ pub(super) struct Importer<'a> {
     pub links: Links,
     pub incoming: Incoming,
     open: Option<Filling>,
-    /// Conversations that were handed to the store whole; what became of them is not known yet.
+    /// Conversations that were submitted to the store in one commit each; their outcome is not known yet.
     flying: Flying<'a>,
-    /// How many conversations the root has given: writers know them by their number.
+    /// Number of conversations read from the root: writers refer to them by ordinal.
     conversation_ordinal: i64,
-    /// How many things of the library it has given.
+    /// Number of library records read from the root.
     library_ordinal: i64,
 }
 
@@ -78,7 +78,7 @@ impl<'a> Importer<'a> {
             Item::Root(root) => {
                 (self.conversation_ordinal, self.library_ordinal) = (0, 0);
                 self.land_all().await?;
-                // The root before this one may have broken off in the middle of a conversation.
+                // The previous root may have ended in the middle of a conversation.
                 self.report.conversations.extend(self.open.take().map(|filling| filling.report));
                 self.projects.clear();
                 self.format = manent_formats::format(root.format).unwrap_or(self.format);
@@ -119,7 +119,7 @@ impl<'a> Importer<'a> {
                 Ok(())
             }
             Item::Conversation(item) => {
-                // One that is there twice is found in the store the second time.
+                // A duplicate must find the first one in the store.
                 if self.flying.has(&item.external) {
                     self.land_all().await?;
                 }
@@ -143,7 +143,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// Ends: a conversation that the reader did not end stays unfinished and is finished by the next import.
+    /// Finishes the import: a conversation that the reader did not end stays unfinished; the next import completes it.
     pub(super) async fn end(mut self) -> Result<ImportedReport> {
         self.land_all().await?;
         if let Some(filling) = self.open.take() {
@@ -159,7 +159,7 @@ impl<'a> Importer<'a> {
         self.report.records.entry(record.to_owned()).or_default()
     }
 
-    /// Counts a record that became a noun.
+    /// Counts a record that was mapped to a noun.
     pub(super) fn mapped(&mut self, record: &str) {
         if !record.is_empty() {
             self.counts(record).mapped += 1;
@@ -171,8 +171,7 @@ impl<'a> Importer<'a> {
         self.library_ordinal - 1
     }
 
-    /// Stores changes through the low lane, together or not at all; returns why the store refused them, if it did because
-    /// of what they say.
+    /// Commits changes at low priority; returns the reason if the store refused them because of their content.
     pub(super) async fn commit(&mut self, at: Micros, mut changes: Vec<Change>) -> Result<Option<StoreError>> {
         if self.mode == ImportMode::DryRun || changes.is_empty() {
             return Ok(None);
@@ -183,7 +182,7 @@ impl<'a> Importer<'a> {
         let refused = refused(self.database.send(transaction(at, changes)).await)?;
         if let Some(source) = &mut self.source {
             match refused {
-                // What was refused took the source along.
+                // The refused commit included the source.
                 Some(_) => source.was_refused(),
                 None => source.was_taken(),
             }
@@ -191,7 +190,8 @@ impl<'a> Importer<'a> {
         Ok(refused)
     }
 
-    /// Ends a conversation. One that takes a single commit is handed to the store, and the next one begins meanwhile.
+    /// Ends a conversation. One that fits into a single commit is submitted, and the next one begins before the
+    /// outcome is known.
     async fn finish(&mut self, mut filling: Filling, head: Option<MessageIndex>) -> Result<()> {
         match filling.whole(self, head).await? {
             Some(changes)
@@ -217,7 +217,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// Waits for the oldest that was handed to the store; says whether there was one.
+    /// Waits for the oldest submitted conversation; returns whether there was one.
     async fn land(&mut self) -> Result<bool> {
         let Some(flight) = self.flying.oldest() else { return Ok(false) };
         let (filling, head, outcome) = flight.landing().await;
@@ -230,8 +230,8 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
-    /// Takes note of what became of a conversation. One that was refused goes again in pieces, so that only what is to
-    /// blame stays out.
+    /// Handles the outcome of a submitted conversation. A refused one is stored again in pieces, so that only the
+    /// refused content is skipped.
     async fn landed(
         &mut self,
         mut filling: Filling,
@@ -367,7 +367,7 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
-    /// The change that says where an object came from; none where this very file has said it.
+    /// The change that records the origin of an object; `None` if an import of the same file has recorded it.
     pub(super) async fn origin(
         &self,
         object: OriginObject,
@@ -376,7 +376,7 @@ impl<'a> Importer<'a> {
         raw: Option<String>,
     ) -> Result<Option<Change>> {
         let Some(CurrentSource { source, is_known, .. }) = &self.source else { return Ok(None) };
-        // An import of this file may have been cut off before it said it.
+        // An interrupted import of this file may not have recorded it.
         let said = match is_known {
             true => self.database.origins(OriginsQuery::Object(object.clone())).await?,
             false => Vec::new(),
@@ -393,7 +393,7 @@ fn transaction(at: Micros, changes: Vec<Change>) -> Transaction {
     Transaction { key, at, actor: None, expect: Vec::new(), changes, lane: Lane::Low }
 }
 
-/// Returns why the store refused changes because of what they say, if it did.
+/// Returns the reason if the store refused changes because of their content.
 fn refused(outcome: Result<Committed>) -> Result<Option<StoreError>> {
     match outcome {
         Err(Error::Store(error)) if error.is_about_the_change() => Ok(Some(error)),

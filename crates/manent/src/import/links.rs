@@ -1,32 +1,32 @@
-//! Conversations that go on from others of the same root, also from ones that come later in it.
+//! Links between conversations of one root, including references to ones that come later.
 
 use super::importer::Importer;
 use crate::error::Result;
 use manent_model::{ConversationId, OriginObject};
 use std::collections::HashMap;
 
-/// The conversations of a root, by their ids there.
+/// The conversations of a root, by external id.
 #[derive(Default)]
 pub(super) struct Links {
-    /// Those that have come.
+    /// Conversations that were read.
     here: HashMap<String, ConversationId>,
-    /// Those that others name already, and the ids that they will have here.
+    /// Conversations that were referred to before they were read, with the ids reserved for them.
     promised: HashMap<String, ConversationId>,
 }
 
 impl Links {
-    /// One has come.
+    /// Records that a conversation was read.
     pub(super) fn came(&mut self, external: &str, id: ConversationId) {
         self.promised.remove(external);
         self.here.insert(external.to_owned(), id);
     }
 
-    /// Returns the id that was promised to one.
+    /// Takes the id reserved for a conversation.
     pub(super) fn take(&mut self, external: &str) -> Option<ConversationId> {
         self.promised.remove(external)
     }
 
-    /// Keeps what an import promised that was cut off before the other came.
+    /// Restores a reservation of an interrupted import.
     pub(super) fn keep(&mut self, external: Option<&str>, id: Option<ConversationId>) {
         if let (Some(external), Some(id)) = (external, id)
             && !self.here.contains_key(external)
@@ -37,8 +37,8 @@ impl Links {
 }
 
 impl Importer<'_> {
-    /// Returns the id of a conversation that another names. A reader names only what is in the same root, so one that is not
-    /// here will come.
+    /// Returns the id of a linked conversation. Readers only link within one root, so a conversation that was not read
+    /// yet will be, and gets a reserved id.
     pub(super) async fn linked(&mut self, external: Option<&str>) -> Result<Option<ConversationId>> {
         let Some(external) = external else { return Ok(None) };
         let known = self.links.here.get(external).or_else(|| self.links.promised.get(external)).copied();
@@ -51,7 +51,7 @@ impl Importer<'_> {
         Ok(Some(id))
     }
 
-    /// The conversation that an earlier import of the same file made of this one.
+    /// The conversation that an earlier import of the same file created from this one.
     async fn earlier(&self, external: &str) -> Result<Option<ConversationId>> {
         let (Some(known), Some(source)) = (&self.known, &self.source) else { return Ok(None) };
         for origin in known.named(self.database, self.format.name, external).await? {

@@ -1,7 +1,7 @@
-//! Other programs' files, taken in: read on a thread of their own, stored through the low lane.
+//! Import of other programs' files: read on a separate thread, committed at low priority.
 //!
-//! A thing is known again by its origin: the format, its id there, and what was there before. So importing a file twice
-//! adds nothing, a file that grew adds what is new, and what a file no longer holds stays.
+//! An object is recognised by its origin: the format, its external id, and the messages before it. So importing a file
+//! twice adds nothing, a file that grew adds what is new, and what a file no longer contains stays.
 
 mod report;
 mod reading;
@@ -32,19 +32,19 @@ use reading::Wanted;
 pub use report::{Counts, ImportedConversation, ImportedReport, ImportedRoot, LeftOut, Repaired, SetAside, Skipped};
 pub(crate) use source::Kept;
 
-/// Whether an import changes anything.
+/// Whether an import writes to the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ImportMode {
-    /// It takes things in.
+    /// Imports.
     #[default]
     Store,
-    /// It says what it would take in, and changes nothing.
+    /// Reports what would be imported and writes nothing.
     DryRun,
 }
 
 impl Database {
-    /// Takes in every store in a tree, of any format or of the one that is asked for, in whatever folder it lies. What belongs
-    /// to none is listed. See [`Self::import_tree`].
+    /// Imports every store found in a file tree, of any format or only of the given one, in any folder. Unrecognised
+    /// files are listed. See [`Self::import_tree`].
     pub async fn import_everything(
         &self,
         tree: Box<dyn Tree + Send>,
@@ -52,17 +52,18 @@ impl Database {
         mode: ImportMode,
         tell: impl FnMut(u64) + Send,
     ) -> Result<ImportedReport> {
-        // A folder that was packed with its own name is looked into.
+        // An archive may contain a single top-level folder.
         let tree = match manent_formats::recognise(tree, asked) {
             Ok((tree, _)) | Err(tree) => tree,
         };
         self.import_wanted(tree, Wanted::Everything(asked), mode, tell).await
     }
 
-    /// Takes in what lies at the root of a tree in this format.
+    /// Imports the root of a file tree in this format.
     ///
-    /// A record that cannot be read is skipped, kept, and reported with its place; the rest goes on. `tell` hears how many
-    /// records were dealt with, now and then. Imports into one store follow each other, also those of other processes.
+    /// An unreadable record is skipped, quarantined, and reported with its place; the import continues. `tell`
+    /// receives the number of processed records as progress. Imports into one store run one at a time, also across
+    /// processes.
     pub async fn import_tree(
         &self,
         tree: Box<dyn Tree + Send>,
@@ -82,7 +83,7 @@ impl Database {
     ) -> Result<ImportedReport> {
         let format = match wanted {
             Wanted::One(format) | Wanted::Everything(Some(format)) => format,
-            // Each root says what it is.
+            // Each root brings its own format.
             Wanted::Everything(None) => &manent_formats::FORMATS[0],
         };
         let plain = self.plain();
@@ -106,10 +107,11 @@ impl Database {
     }
 }
 
-/// Waits until it is this import's turn, and until what others left behind who gave up is stored.
+/// Acquires the import lock, and waits until the commits of an abandoned import are stored.
 async fn turn(database: &Database) -> Result<Turn> {
     let turn = database.store.import_turn().await?;
-    // What was under way when somebody gave up comes before this, and an import must see it. There is nothing to remove.
+    // Commits of an abandoned import may still be queued and must be visible to this one. This no-op commit waits for
+    // them; it removes nothing.
     let (kind, id, actor) = ("import".to_owned(), String::new(), String::new());
     database.change_low(ids::now(), None, Change::RemoveScratch { kind, id, actor }).await?;
     Ok(turn)

@@ -1,4 +1,4 @@
-//! The thread that reads: it waits while the store is busy, so memory does not grow with the file.
+//! Reader thread with a bounded channel: it blocks while the store is busy, so memory does not grow with the file.
 
 use manent_formats::media::Taking;
 use manent_formats::tree::Tree;
@@ -7,18 +7,18 @@ use sha2::{Digest, Sha256};
 use std::thread::JoinHandle;
 use tokio::sync::mpsc;
 
-/// Items that may wait; each is a record at most.
+/// Channel capacity in items; each is at most one record.
 const WAITING: usize = 64;
 
-/// What the thread sends.
+/// A message of the reader thread.
 pub(super) enum Sent {
-    /// The SHA-256 of everything that lies in the tree.
+    /// SHA-256 of all files of the tree.
     Digest(String),
-    /// Something that was read.
+    /// An item that was read.
     Item(Item),
 }
 
-/// A thread that reads.
+/// A running reader thread.
 pub(super) struct Reading {
     items: mpsc::Receiver<Sent>,
     thread: JoinHandle<Result<(), ReadError>>,
@@ -32,16 +32,16 @@ impl Sink for Channel {
     }
 }
 
-/// What of a tree is read.
+/// What to read of a tree.
 #[derive(Clone, Copy)]
 pub(super) enum Wanted {
-    /// What is of this format, at its root.
+    /// The root, in this format.
     One(&'static Format),
-    /// Every store of any format, or of the one that is asked for, in any folder.
+    /// Every store in any folder, of any format or only of the given one.
     Everything(Option<&'static Format>),
 }
 
-/// Begins to read.
+/// Starts the reader thread.
 pub(super) fn begin(tree: Box<dyn Tree + Send>, wanted: Wanted) -> Reading {
     let (sender, items) = mpsc::channel(WAITING);
     let thread = std::thread::spawn(move || {
@@ -62,7 +62,7 @@ impl Reading {
         self.items.recv().await
     }
 
-    /// How the reading ended. Whoever stops early ends the thread with it.
+    /// Returns the result of the reading. Dropping the receiver early also ends the thread.
     pub(super) fn end(self) -> Result<(), ReadError> {
         drop(self.items);
         let lost = || ReadError::Internal("the reader panicked".to_owned());
@@ -70,7 +70,7 @@ impl Reading {
     }
 }
 
-/// Names and bytes of every file, so that the same tree is known again wherever it lies.
+/// Hashes names and contents of all files, so that the same tree is recognised at any place.
 fn digest(tree: &dyn Tree) -> Result<String, ReadError> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 256 << 10];

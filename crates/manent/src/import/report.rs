@@ -1,34 +1,34 @@
-//! What an import did, record by record.
+//! Import report: the outcome of every record.
 
 use manent_model::ConversationId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What an import did. Every record that was read is counted: as a noun, as kept aside, or as reported.
+/// The result of an import. Every record that was read is counted: as mapped, unmapped, or reported.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ImportedReport {
     /// The files and folders that were read.
     pub roots: Vec<ImportedRoot>,
-    /// What became of the records, by their program's word for them.
+    /// Outcome counts by record type of the other program.
     pub records: BTreeMap<String, Counts>,
-    /// Members that no noun holds; they are kept with their records.
+    /// Unmapped fields; they are stored verbatim with their records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aside: Vec<SetAside>,
     /// The conversations.
     pub conversations: Vec<ImportedConversation>,
     /// Projects and documents that were added or changed.
     pub library: u64,
-    /// What was repaired outside of conversations.
+    /// Repairs outside of conversations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repaired: Vec<Repaired>,
-    /// What was skipped outside of conversations.
+    /// Skipped records outside of conversations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
-    /// Files that belong to nothing that was read, and links that were not followed; the first 1,000.
+    /// Unrecognised files and symlinks that were not followed; the first 1,000.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
-    /// How many more were left out.
+    /// Number of further ones.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out_more: u64,
 }
@@ -38,7 +38,7 @@ pub struct ImportedReport {
 pub struct LeftOut {
     /// Its name.
     pub name: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
@@ -53,81 +53,81 @@ pub struct ImportedRoot {
     pub format: String,
     /// Its generation.
     pub generation: String,
-    /// Where it lay, for people.
+    /// Its path, for people.
     pub path: String,
 }
 
-/// What became of the records of a kind.
+/// Outcome counts of one record type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
-    /// So many stood there.
+    /// Records read.
     pub read: u64,
-    /// So many became nouns, now or before.
+    /// Records mapped to nouns, by this or an earlier import.
     pub mapped: u64,
-    /// So many are kept, though no noun holds them.
+    /// Unmapped records, stored verbatim.
     pub aside: u64,
-    /// So many could not be taken in.
+    /// Records that were not imported.
     pub reported: u64,
 }
 
-/// A member that no noun holds.
+/// An unmapped field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SetAside {
-    /// The record.
+    /// The record type.
     pub record: String,
-    /// The member.
+    /// The name of the field.
     pub key: String,
-    /// In how many records.
+    /// Number of records with the field.
     pub count: u64,
 }
 
-/// What happened to a conversation.
+/// The outcome for one conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ImportedConversation {
-    /// Its id there.
+    /// Its external id.
     pub external: String,
-    /// Its id here; none in a dry run that would make it.
+    /// Its id in this store; none in a dry run that would create it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<ConversationId>,
     /// Its name.
     pub title: String,
-    /// It was not here before.
+    /// Whether the import created it.
     pub is_new: bool,
     /// Messages that were added.
     pub added: u64,
-    /// Messages that had changed there; the old ones stay as alternatives.
+    /// Messages that changed in the file; the old versions stay as alternatives.
     pub updated: u64,
-    /// Messages that were here already.
+    /// Messages that were stored already.
     pub unchanged: u64,
-    /// Events, folds, values, tool calls and bookmarks that were added or changed.
+    /// Events, folds, states, tool calls and bookmarks that were added or changed.
     pub attached: u64,
-    /// What was repaired.
+    /// Repairs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repaired: Vec<Repaired>,
-    /// What was skipped.
+    /// Skipped records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
 }
 
-/// Something that did not fit together.
+/// A repaired inconsistency.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Repaired {
-    /// Where.
+    /// Its place in the file.
     pub place: String,
-    /// What was wrong.
+    /// The inconsistency.
     pub what: String,
-    /// What was done.
+    /// The repair.
     pub why: String,
 }
 
-/// A record that was not taken in.
+/// A record that was not imported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
-    /// Where.
+    /// Its place in the file.
     pub place: String,
-    /// The record.
+    /// The record type.
     pub record: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 

@@ -1,4 +1,4 @@
-//! The file that is imported now, and what is known of earlier ones.
+//! The source being imported, and what is known of earlier imports.
 
 use crate::database::Database;
 use crate::error::Result;
@@ -8,10 +8,10 @@ use manent_store::{Change, OriginsQuery};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// What is kept of a conversation beside its messages: what the file said of it, and the writer's frame.
+/// Conversation metadata as of its last import: the file's values, and the skeleton for writing it back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Kept {
-    /// A name that was changed here is not the file's; a name that was changed there is compared with this one.
+    /// The title in the file. Comparing with it tells whether the title was changed in the file or in this store.
     pub title: String,
     pub status: manent_model::ConversationStatus,
     pub created_at: Option<Micros>,
@@ -20,21 +20,23 @@ pub(crate) struct Kept {
     pub frame: Json,
 }
 
-/// The file that is imported now.
+/// The source being imported.
 pub(super) struct CurrentSource {
     pub source: Source,
-    /// It was imported before, to the byte.
+    /// Whether the identical file was imported before.
     pub is_known: bool,
-    /// It is in the store, or in the commit that is being made.
+    /// Whether it is in the store, or in the pending commit.
     is_stored: bool,
-    /// A commit with it was taken.
+    /// Whether a commit that contains it succeeded.
     was_stored: bool,
 }
 
 impl CurrentSource {
-    /// Finds the source that holds this very file, or describes a new one, which is stored when something refers to it.
+    /// Finds the source of the identical file, or describes a new one, which is stored with the first record that
+    /// refers to it.
     ///
-    /// A file that is again as it was before is a new one: what lies at a place now is what its last source says.
+    /// A file that was changed back to earlier content is a new source: the last source of a path describes its
+    /// present content.
     pub(super) async fn of(database: &Database, root: &Root, sha256: &str) -> Result<Self> {
         let mut sources = database.sources().await?.into_iter().rev();
         let last = sources.find(|source| {
@@ -54,30 +56,30 @@ impl CurrentSource {
         Ok(Self { source, is_known, is_stored: is_known, was_stored: is_known })
     }
 
-    /// What was to store it did not happen.
+    /// Records that the commit with it was refused.
     pub(super) fn was_refused(&mut self) {
         self.is_stored = self.is_known || self.was_stored;
     }
 
-    /// It was stored together with something.
+    /// Records that the commit with it succeeded.
     pub(super) fn was_taken(&mut self) {
         self.was_stored = self.is_stored;
     }
 
-    /// Says whether it is in the store.
+    /// Returns whether it is in the store.
     pub(super) fn was_stored(&self) -> bool {
         self.was_stored
     }
 
-    /// The change that stores it, if that is still to be done.
+    /// Returns the change that stores it, if it is not stored yet.
     pub(super) fn store_once(&mut self) -> Option<Change> {
         (!std::mem::replace(&mut self.is_stored, true)).then(|| Change::PutSource { source: self.source.clone() })
     }
 }
 
-/// Origins that were found by an id in the other program, with the formats of their files.
+/// Origins looked up by external id, with the formats of their sources.
 pub(super) struct Known {
-    /// The format of each file, and where it lay.
+    /// Format and path of each source.
     files: HashMap<SourceId, (String, String)>,
 }
 
@@ -91,12 +93,12 @@ impl Known {
         self.files.insert(source.id, (source.format.clone(), source.path.clone()));
     }
 
-    /// Says whether an origin came from the same place as a file.
+    /// Returns whether an origin has the same path as a source.
     pub(super) fn same_place(&self, origin: &Origin, source: &Source) -> bool {
         self.files.get(&origin.source).is_some_and(|(_, path)| *path == source.path)
     }
 
-    /// Returns origins of a format with an id, newest first.
+    /// Returns the origins of a format with an external id, newest first.
     pub(super) async fn named(&self, database: &Database, format: &str, external: &str) -> Result<Vec<Origin>> {
         let mut found = database.origins(OriginsQuery::External(external.to_owned())).await?;
         found.retain(|origin| self.files.get(&origin.source).is_some_and(|(of, _)| of == format));

@@ -1,4 +1,4 @@
-//! What is here already of a conversation that is imported again.
+//! The stored state of a conversation that is imported again.
 
 use crate::database::Database;
 use crate::error::Result;
@@ -9,44 +9,44 @@ use manent_store::{Direction, MessageOrigin, MessagesQuery, PAGE_MAX, Why, Windo
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// A message that an earlier import brought.
+/// A message of an earlier import.
 pub(super) struct StoredMessage {
     pub id: MessageId,
     pub role: String,
     pub external: Option<String>,
-    /// What stands for its record.
+    /// Digest of its record.
     pub digest: [u8; 32],
     pub place: Place,
 }
 
-/// Where a message is stored.
+/// The address of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     pub branch: BranchId,
-    /// Its number among the branch's own messages.
+    /// Its index among the branch's own messages.
     pub slot: usize,
 }
 
-/// Everything that earlier imports brought, and the path that is shown.
+/// All messages of earlier imports, and the current path.
 pub(super) struct Stored {
     pub conversation: Conversation,
-    /// First those on the shown path, in its order.
+    /// Those on the current path first, in order.
     pub messages: Vec<StoredMessage>,
-    /// How many of them are on the shown path.
+    /// How many of them are on the current path.
     pub shown: usize,
-    /// The shown path in order.
+    /// The current path in order.
     pub path: Vec<MessageId>,
     pub imported: HashSet<MessageId>,
-    /// The branch that is shown.
+    /// The branch of the head.
     pub head: BranchId,
-    /// An import made that branch: nobody edited, forked or cleared the path here.
+    /// Whether an import created that branch: the path was not edited, forked or cleared in this store.
     pub is_head_imported: bool,
 }
 
-/// Stands for a record, so that two can be compared without holding them.
+/// Digest of a record, for comparing records without keeping them.
 ///
-/// A record that a program laid out as it usually does is the same wherever in its file it stands: in a window it is
-/// indented more than in the list of messages.
+/// It ignores the usual indentation, which depends on where in its file a record is: in a window it is deeper than in
+/// the list of messages.
 pub(super) fn digest_of(raw: Option<&str>, message: &manent_model::Content) -> [u8; 32] {
     let text = raw.unwrap_or_else(|| message.body.text());
     let is_usual = [1, 2].iter().any(|level| Style::PRETTY.lay(text, *level) == text);
@@ -112,7 +112,7 @@ fn stored(message: &Message, origins: &HashMap<MessageId, MessageOrigin>, place:
     })
 }
 
-/// A source that was stored before pictures were taken out is compared as it would be stored now.
+/// Applies today's media extraction to a record that was stored before it existed, so that both compare equal.
 fn taken_out(raw: &str) -> Cow<'_, str> {
     match raw.contains(mark::WORD) {
         true => Cow::Borrowed(raw),

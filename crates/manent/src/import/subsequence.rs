@@ -1,11 +1,11 @@
-//! A longest common subsequence of two lists (Hunt–Szymanski).
+//! Longest common subsequence of two lists (Hunt–Szymanski).
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Pairs of places, ascending on both sides, at which two lists have the same element; as many as there can be.
+/// Returns the index pairs of a longest common subsequence, ascending on both sides.
 ///
-/// Takes time in proportion to the number of equal pairs behind the common beginning and before the common end.
+/// Runs in time proportional to the number of equal pairs between the common prefix and the common suffix.
 pub(super) fn common_subsequence<T: Eq + Hash>(one: &[T], other: &[T]) -> Vec<(usize, usize)> {
     let first = one.iter().zip(other).take_while(|(one, other)| one == other).count();
     let (one_rest, other_rest) = (&one[first..], &other[first..]);
@@ -22,11 +22,11 @@ fn longest<T: Eq + Hash>(one: &[T], other: &[T]) -> Vec<(usize, usize)> {
     for (place, element) in other.iter().enumerate() {
         places.entry(element).or_default().push(place);
     }
-    // For each length the chain that ends earliest in `other`, as the number of its last link.
+    // For each length, the last link of the chain that ends earliest in `other`.
     let mut ends: Vec<usize> = Vec::new();
     let mut links: Vec<((usize, usize), Option<usize>)> = Vec::new();
     for (at, element) in one.iter().enumerate() {
-        // From the back, so that an element of `one` is used once.
+        // In reverse order, so that an element of `one` is used once.
         for place in places.get(element).into_iter().flatten().rev() {
             let length = ends.partition_point(|link| links[*link].0.1 < *place);
             let before = length.checked_sub(1).map(|shorter| ends[shorter]);

@@ -1,4 +1,4 @@
-//! Blobs as lines: a small one is a line, a large one a line for each of its pieces.
+//! Blobs as JSON lines: a small one as one line, a large one as a line per chunk.
 
 use super::export::Exporter;
 use super::import::Importer;
@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use std::io::Write;
 
 impl<W: Write + Send> Exporter<W> {
-    /// Writes a blob, if it is held.
+    /// Writes a blob, if the store has it.
     pub(super) async fn blob(&mut self, sha256: [u8; 32]) -> Result<()> {
         let store = self.database.store.clone();
         let Some((mut at, mut bytes)) = store.blob_piece(sha256, 0).await? else { return Ok(()) };
@@ -57,7 +57,7 @@ impl Importer<'_> {
     }
 }
 
-/// Returns the blobs that messages show, and those whose marks stand in them and in their sources.
+/// Returns the blobs that messages refer to, and those referred to by placeholders in them and their sources.
 pub(super) fn blobs_of(messages: &[Message], origins: &[MessageOrigin]) -> Vec<[u8; 32]> {
     let mut blobs = Vec::new();
     for content in messages.iter().map(|message| &message.content) {

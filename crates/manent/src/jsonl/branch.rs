@@ -1,4 +1,4 @@
-//! Branches and their messages, as a file brings them.
+//! Import of branches and their messages from JSON lines.
 
 use super::group::*;
 use super::import::Importer;
@@ -12,8 +12,8 @@ use std::collections::HashMap;
 /// A branch that is opened when its first messages are known.
 pub(super) struct Waiting {
     pub record: BranchRecord,
-    /// Messages with which it begins and which another conversation here owns: a fork that travelled without its parent
-    /// has them as its own.
+    /// Its first messages, if another stored conversation owns them: a fork that was exported without its parent
+    /// contains copies of them.
     here: Vec<Placed>,
 }
 
@@ -32,7 +32,7 @@ impl Importer<'_> {
         if waits { Ok(()) } else { self.open_branch(None).await }
     }
 
-    /// Opens the branch that waits, with the messages that stand in its pieces.
+    /// Opens the pending branch, with the messages inside its pieces.
     async fn open_branch(&mut self, base: Option<BranchBase>) -> Result<()> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let Some(Waiting { record: branch, .. }) = open.branch.take() else { return Ok(()) };
@@ -80,7 +80,7 @@ impl Importer<'_> {
         Ok(())
     }
 
-    /// Stores the messages that wait, and opens the branch that waits for them.
+    /// Stores the pending messages, and first opens the pending branch.
     pub(super) async fn store_messages(&mut self) -> Result<()> {
         self.store_group().await?;
         match self.open.as_ref().is_some_and(|open| open.branch.is_some()) {
@@ -89,7 +89,7 @@ impl Importer<'_> {
         }
     }
 
-    /// Stores the messages that wait, at the end of their branch; one that is refused does not take the others along.
+    /// Appends the pending messages to their branch; a refused one does not affect the others.
     async fn store_group(&mut self) -> Result<()> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let mut waiting = std::mem::take(&mut open.waiting);
@@ -117,7 +117,7 @@ impl Importer<'_> {
         Ok(())
     }
 
-    /// Counts the first messages of the branch that waits that are here already, in one path of another conversation.
+    /// Counts the first messages of the pending branch that are stored already, on one path of another conversation.
     async fn how_many_are_here(&mut self, records: &[(u64, MessageRecord)]) -> Result<usize> {
         let ids = records.iter().map(|(_, record)| record.id).collect();
         let found = self.database.store.messages(MessagesQuery::Ids(ids)).await?;
@@ -129,14 +129,15 @@ impl Importer<'_> {
             let Some(placed) = found.remove(&record.id).filter(|placed| placed.conversation != open.record.id) else {
                 break;
             };
-            // What was erased here is the same message still. A file that only knows an id gets nobody's words with it.
+            // An erased message is still the same message. Otherwise the content must match, so that a file with a
+            // guessed id does not gain access to another conversation's message.
             if !placed.message.erased && placed.message.content != new_message(record).content {
                 break;
             }
             branch.here.push(placed);
         }
         let count = branch.here.len() - before;
-        // A message that is here but not behind those before it is none that this branch could begin with.
+        // A stored message that does not follow the ones before it cannot start this branch.
         match count > 0 && !self.is_a_path().await? {
             true => {
                 if let Some(branch) = self.open.as_mut().and_then(|open| open.branch.as_mut()) {
@@ -148,7 +149,7 @@ impl Importer<'_> {
         }
     }
 
-    /// Says whether the messages that are here are the beginning of the path that ends with the last of them.
+    /// Returns whether the stored messages are a prefix of the path that ends with the last of them.
     async fn is_a_path(&self) -> Result<bool> {
         let Some(branch) = self.open.as_ref().and_then(|open| open.branch.as_ref()) else { return Ok(false) };
         let Some(last) = branch.here.last() else { return Ok(false) };
@@ -161,7 +162,7 @@ impl Importer<'_> {
                 direction: Direction::Forward,
                 limit: rest.len().min(PAGE_MAX as usize) as u32,
             };
-            // A page is cut by bytes as well, so it may be shorter than what was asked for.
+            // A page is also limited in bytes, so it may be shorter than requested.
             let page = self.database.store.window(query).await?.messages;
             let (part, behind) = rest.split_at(page.len().min(rest.len()));
             if page.is_empty() || !page.iter().map(|message| message.id).eq(part.iter().map(|one| one.message.id)) {
@@ -173,16 +174,17 @@ impl Importer<'_> {
         Ok(true)
     }
 
-    /// Opens the branch that waits behind what is here already, by reference.
+    /// Opens the pending branch by reference after the messages that are stored already.
     async fn open_where_it_begins(&mut self) -> Result<()> {
         let last = self.open.as_ref().and_then(|open| open.branch.as_ref()).and_then(|branch| branch.here.last());
         let base = last.map(|last| BranchBase { parent: last.branch, fork: Some(last.message.id) });
         self.open_branch(base).await
     }
 
-    /// Counts messages that were stored. What was erased where it came from is erased here: only its place comes along.
+    /// Counts stored messages. Messages erased in the source store are erased here too: only their address is
+    /// imported.
     ///
-    /// Never for messages that were refused: their ids may be those of somebody else's messages.
+    /// Not called for refused messages: their ids may belong to unrelated messages.
     async fn stored(&mut self, records: &[(u64, MessageRecord)]) -> Result<()> {
         self.report.messages += records.len() as u64;
         for (_, record) in records.iter().filter(|(_, record)| record.erased) {

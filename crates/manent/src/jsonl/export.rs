@@ -1,4 +1,4 @@
-//! Writing: every conversation whole, page by page, so that memory does not grow with the store.
+//! JSON lines export: every conversation complete, page by page, so that memory does not grow with the store.
 
 use super::blob::blobs_of;
 use super::record::*;
@@ -16,49 +16,49 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::sync::Arc;
 
-/// What to write.
+/// The content to export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExportSelection {
-    /// Everything that the store holds.
+    /// The whole store.
     Everything,
-    /// These conversations, with what is attached to them, the blobs they show and the files they came from. They are
-    /// written in this order, but a conversation comes after the one it forked from.
+    /// These conversations, with what is attached to them, their blobs and their sources. They are written in this
+    /// order, except that a conversation follows the one it was forked from.
     Conversations(Vec<ConversationId>),
 }
 
-/// What travels with a conversation.
+/// What is exported together with a conversation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Company {
-    /// Everything else is written as well.
+    /// Everything else is exported as well.
     Everything,
-    /// It travels alone and takes its blobs along.
+    /// It is exported alone, with its blobs.
     Alone,
 }
 
-/// What an export came to.
+/// The result of an export.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LinesReport {
     /// How many lines were written.
     pub lines: u64,
-    /// What could not be read and is not in the file.
+    /// Damaged records, which are not in the file.
     pub damaged: Vec<DamagedRecord>,
 }
 
 pub(super) struct Exporter<W: Write> {
-    /// Its reads leave damaged records out.
+    /// A handle whose reads skip damaged records.
     pub database: Database,
     out: W,
     lines: u64,
     damage: Arc<DamageLog>,
-    /// Branches that were written, by their ids: a fork may only refer to one of those.
+    /// Ids of the branches written so far: a fork may only refer to one of those.
     written: HashSet<manent_model::BranchId>,
 }
 
 impl Database {
-    /// Writes conversations as JSON lines.
+    /// Exports conversations as JSON lines.
     ///
-    /// A conversation that goes on from one that is not written gets the messages it needs as its own. Damaged records are left
-    /// out; the report names them, and so does the file.
+    /// A conversation that continues one that is not exported gets the messages it needs as its own. Damaged records
+    /// are skipped; the report and the file list them.
     pub async fn export_jsonl<W: Write + Send>(&self, selection: &ExportSelection, out: W) -> Result<LinesReport> {
         let (database, damage) = self.skipping_damaged();
         let mut exporter = Exporter { database, out, lines: 0, damage, written: HashSet::new() };
@@ -72,7 +72,7 @@ impl Database {
                 }
             }
         }
-        // Behind everything else: a line that belongs to no conversation ends the one before it.
+        // After everything else: a line that belongs to no conversation ends the previous conversation.
         let damaged = exporter.damage.records();
         for record in &damaged {
             exporter.line(Kind::Damaged, None, record)?;
@@ -84,7 +84,7 @@ impl Database {
     }
 }
 
-/// Notes damage that ended a read, and goes on without what was asked for.
+/// Records damage that made a read fail, and continues without the requested data.
 pub(crate) fn or_damaged<T>(
     damage: &DamageLog,
     conversation: Option<ConversationId>,
@@ -117,7 +117,7 @@ impl<W: Write + Send> Exporter<W> {
         Ok(())
     }
 
-    /// Goes on after damage that a read could not leave out: what was asked for is left out as a whole.
+    /// Continues after damage that a read could not skip: the requested data is left out as a whole.
     fn or_damaged<T: Default>(&self, conversation: Option<ConversationId>, outcome: Result<T>) -> Result<T> {
         Ok(or_damaged(&self.damage, conversation, outcome)?.unwrap_or_default())
     }
@@ -181,8 +181,8 @@ impl<W: Write + Send> Exporter<W> {
         Ok(())
     }
 
-    /// Orders conversations so that a branch is written before those that leave it: a message can be written as the
-    /// own one of a single conversation only.
+    /// Orders conversations so that a branch is written before the branches that fork from it: a message can be owned
+    /// by a single conversation only.
     async fn parents_first(&self, ids: &[ConversationId]) -> Result<Vec<ConversationId>> {
         let mut waiting = Vec::new();
         for id in ids {
@@ -198,7 +198,7 @@ impl<W: Write + Send> Exporter<W> {
             let is_free = |(id, branches): &(ConversationId, Vec<BranchInfo>)| {
                 !waiting.iter().any(|(other, parents)| other != id && leaves(branches, parents))
             };
-            // A branch is younger than its parent, so somebody is always free.
+            // A branch is younger than its parent, so at least one conversation has no pending parent.
             let place = waiting.iter().position(is_free).unwrap_or(0);
             ordered.push(waiting.remove(place).0);
         }
@@ -219,7 +219,7 @@ impl<W: Write + Send> Exporter<W> {
         }
         let mut record = record_of(&shown, first);
         if company == Company::Alone {
-            // Projects do not travel with single conversations.
+            // Projects are not exported with single conversations.
             record.draft.project = None;
         }
         self.line(Kind::Conversation, Some(id), &record)?;
@@ -235,8 +235,8 @@ impl<W: Write + Send> Exporter<W> {
         self.or_damaged(Some(id), outcome)
     }
 
-    /// Returns a message of a path, or the last one before it that is not damaged: nothing can refer to one that is not in the
-    /// file. None is the start of the path.
+    /// Returns a message of a path, or the last undamaged one before it, because references to messages outside the
+    /// file are invalid. `None` is the start of the path.
     async fn sound_until(
         &self,
         conversation: ConversationId,
@@ -255,7 +255,7 @@ impl<W: Write + Send> Exporter<W> {
         Ok(before.last().map(|message| message.id))
     }
 
-    /// Counts the own messages inside the pieces of a branch that are not damaged: an import counts those that follow.
+    /// Counts the undamaged own messages inside the pieces of a branch: an import counts the ones that follow.
     async fn sound_in_pieces(&self, branch: &BranchInfo) -> Result<i64> {
         let (mut count, mut after) = (0, None);
         while count < branch.own_in_pieces {
@@ -272,7 +272,7 @@ impl<W: Write + Send> Exporter<W> {
         Ok(count)
     }
 
-    /// Writes what the messages of a conversation refer to: blobs, and the files they came from.
+    /// Writes what the messages of a conversation refer to: blobs and sources.
     async fn needed_by(&mut self, id: ConversationId, branches: &[BranchInfo]) -> Result<()> {
         let (mut seen, mut sources) = (HashSet::new(), HashSet::new());
         for branch in branches {
@@ -329,7 +329,7 @@ impl<W: Write + Send> Exporter<W> {
                 self.or_damaged(Some(id), base)?
             }
         };
-        // The first branch is made together with its conversation and needs no line.
+        // The first branch is created with its conversation and needs no line.
         if branch.id != first.id {
             self.line(Kind::Branch, Some(id), &record)?;
         }
@@ -350,7 +350,7 @@ impl<W: Write + Send> Exporter<W> {
         Ok(())
     }
 
-    /// Returns the messages that a branch takes from a parent, for a file in which it cannot leave that one.
+    /// Returns the messages that a branch takes from its parent, for a file that does not contain the parent.
     async fn base_of(&self, conversation: ConversationId, branch: &BranchInfo) -> Result<Vec<manent_model::Message>> {
         let mut messages = Vec::new();
         let Some(fork) = branch.fork else { return Ok(messages) };

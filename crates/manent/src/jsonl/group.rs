@@ -1,17 +1,17 @@
-//! Groups: what is stored together, so that a large file does not cost a sync for each of its lines.
+//! Batching: records that are committed together, so that a large file does not need one sync per line.
 
 use super::record::MessageRecord;
 use manent_model::{ConversationId, MessageStatus, NewMessage};
 use manent_store::{At, Change, HeadMove, Why};
 
-/// Messages are stored in groups of this many, or of this many bytes. What is larger goes alone: the store refuses a
-/// commit that is too large whole.
+/// Batch limits of stored messages: this many messages, or this many bytes. A larger message gets its own commit: the
+/// store refuses a commit that is too large as a whole.
 pub(super) const GROUP: usize = 200;
 pub(super) const GROUP_BYTES: usize = 1 << 20;
-/// No commit puts more messages into the middle of a path, so a file that says so is not one of ours.
+/// No commit inserts more messages into a path, so a file with more was not written by this program.
 pub(super) const OWN_IN_PIECES_MAX: i64 = 2_000;
 
-/// Returns the change that adds messages of one branch at its end.
+/// Returns the change that appends messages to one branch.
 pub(super) fn appending(conversation: ConversationId, records: &[(u64, MessageRecord)]) -> Change {
     Change::AppendMessages {
         conversation,
@@ -23,7 +23,7 @@ pub(super) fn appending(conversation: ConversationId, records: &[(u64, MessageRe
     }
 }
 
-/// Returns roughly what a message costs of the size that a commit may have.
+/// Estimates how much of the maximum commit size a message takes.
 pub(super) fn size_of(record: &MessageRecord) -> usize {
     let content = &record.content;
     let json = [&content.usage, &content.metadata].into_iter().flatten().map(|json| json.text().len());
@@ -33,7 +33,7 @@ pub(super) fn size_of(record: &MessageRecord) -> usize {
 
 pub(super) fn new_message(record: &MessageRecord) -> NewMessage {
     let mut content = record.content.clone();
-    // An erased message has nothing to stream.
+    // An erased message cannot be continued by its stream.
     if record.erased && content.status == MessageStatus::Streaming {
         content.status = MessageStatus::Incomplete;
     }

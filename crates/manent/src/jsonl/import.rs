@@ -1,4 +1,4 @@
-//! Reading: line by line through the low lane; a broken line is reported with its place, and the rest goes on.
+//! JSON lines import: commits at low priority; a broken line is reported with its number, and the import continues.
 
 use super::branch::Waiting;
 use super::group::*;
@@ -21,27 +21,27 @@ use std::io::BufRead;
 
 const NOT_OURS: &str = "this is no file of ours: its first line does not say so";
 
-/// A line that could not be taken in.
+/// A line that could not be imported.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct ImportProblem {
-    /// The line, counted from 1.
+    /// Line number, from 1.
     pub line: u64,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct ImportReport {
     /// Lines that were read.
     pub lines: u64,
     /// Conversations that were added.
     pub conversations: u64,
-    /// Conversations that were there already and were left as they are.
+    /// Conversations that existed already and were left unchanged.
     pub unchanged: u64,
     /// Messages that were added.
     pub messages: u64,
-    /// Lines that could not be taken in.
+    /// Lines that could not be imported.
     pub problems: Vec<ImportProblem>,
 }
 
@@ -49,43 +49,43 @@ pub(super) struct Importer<'a> {
     pub database: &'a Database,
     pub report: ImportReport,
     pub line: u64,
-    /// The conversation that is being filled.
+    /// The conversation that is being imported.
     pub open: Option<Filling>,
-    /// Conversations that were there before; their lines are passed over.
+    /// Conversations that existed before; their lines are skipped.
     skipped: HashSet<ConversationId>,
     known: Known,
     state: Progress,
 }
 
-/// How far a file was read.
+/// State of the reader.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
-    /// The line that says what the file is has not come yet.
+    /// The header line has not been read yet.
     Unknown,
     Begun,
     Ended,
-    /// It is not a file that this program can read.
+    /// The file has an unsupported version or is not in this format.
     Refused,
 }
 
-/// A conversation that is being filled.
+/// A conversation that is being imported.
 pub(super) struct Filling {
     pub record: ConversationRecord,
-    /// A branch that waits for its first messages.
+    /// A branch whose first messages are pending.
     pub branch: Option<Waiting>,
-    /// Messages that wait to be stored together, each with its line.
+    /// Pending messages, each with its line number.
     pub waiting: Vec<(u64, MessageRecord)>,
     pub bytes: usize,
     head: Option<HeadRecord>,
-    /// Events that wait to be stored together.
+    /// Pending events.
     events: Vec<NewEvent>,
     event_bytes: usize,
 }
 
 impl Database {
-    /// Reads JSON lines that `export_jsonl` wrote, of this store or another.
+    /// Imports JSON lines that `export_jsonl` wrote, of this store or another.
     ///
-    /// A conversation that exists is left as it is. One whose import was cut off is imported anew.
+    /// A conversation that exists is left unchanged. One whose import was interrupted is imported again.
     pub async fn import_jsonl<R: BufRead + Send>(&self, mut reader: R) -> Result<ImportReport> {
         let plain = self.plain();
         let mut importer = Importer {
@@ -114,8 +114,8 @@ impl Database {
                 _ => importer.take(&bytes).await?,
             }
         }
-        // The end line closes the last conversation. Without it, nobody knows how much is missing, so that one stays
-        // unfinished and the whole file can be imported over it.
+        // The end line closes the last conversation. Without it, an unknown amount is missing, so that conversation
+        // stays unfinished and the complete file can be imported over it.
         if matches!(importer.state, Progress::Unknown | Progress::Begun) {
             importer.store_messages().await?;
             importer.store_events().await?;
@@ -134,7 +134,7 @@ impl Importer<'_> {
         self.report.problems.push(ImportProblem { line, why: why.to_string() });
     }
 
-    /// Takes a line in. What is wrong with the line is reported; what is wrong with the store ends the import.
+    /// Imports a line. A problem of the line is reported; a failure of the store ends the import.
     async fn take(&mut self, bytes: &[u8]) -> Result<()> {
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         if bytes.is_empty() {
@@ -159,7 +159,7 @@ impl Importer<'_> {
         Ok(())
     }
 
-    /// Takes in the line that says what the file is.
+    /// Reads the header line.
     fn begin(&mut self, line: &Line) -> Result<()> {
         let format = (line.kind == Kind::Manent).then(|| serde_json::from_str::<Beginning>(&line.text()));
         match format {
@@ -235,7 +235,7 @@ impl Importer<'_> {
         };
         match self.database.store.conversation(ConversationRef::Id(record.id)).await? {
             Some(there) if there.status == ConversationStatus::Importing => {
-                // An earlier import was cut off here; half a conversation is no conversation.
+                // An earlier import was interrupted here; its incomplete conversation is replaced.
                 self.database.trash(record.id).await?;
                 self.database.purge(record.id).await?;
             }
@@ -276,7 +276,7 @@ impl Importer<'_> {
         Ok(())
     }
 
-    /// Does something and returns why the store refused it, if it did because of the line.
+    /// Commits a change and returns the reason if the store refused it because of the line.
     pub(super) async fn attempt(
         &mut self,
         at: Micros,
@@ -289,7 +289,7 @@ impl Importer<'_> {
         }
     }
 
-    /// Reports a line about a message that the conversation does not own; others are left as they are.
+    /// Reports a line about a message that the conversation does not own; such messages are left unchanged.
     async fn owns(&mut self, conversation: ConversationId, message: MessageId) -> Result<bool> {
         let found = self.database.store.messages(MessagesQuery::Ids(vec![message])).await?;
         let owns = found.first().is_some_and(|placed| placed.conversation == conversation);
@@ -319,7 +319,7 @@ impl Importer<'_> {
         self.low(now(), Change::MoveHead { conversation, to }).await
     }
 
-    /// Gives a filled conversation the life and the times it had.
+    /// Sets the status and times of a conversation after its last line.
     async fn finish_conversation(&mut self) -> Result<()> {
         self.store_messages().await?;
         self.store_events().await?;
@@ -347,7 +347,7 @@ impl Importer<'_> {
         }
     }
 
-    /// Takes in what is neither a conversation nor a branch nor a message.
+    /// Imports a record that is not a conversation, branch or message.
     async fn thing(&mut self, line: &Line) -> Result<()> {
         self.store_messages().await?;
         match line.conversation {
@@ -426,7 +426,7 @@ impl Importer<'_> {
             parent: fold.parent,
             made_by: fold.made_by,
         };
-        // A fold that was refused may have the id of one that was here before, and that one stays as it is.
+        // A refused fold may have the id of an existing one, which stays unchanged.
         if let Some(error) = self.attempt(fold.at, None, Change::AddFold { conversation, fold: new }).await? {
             self.problem(error);
             return Ok(());
@@ -437,7 +437,7 @@ impl Importer<'_> {
         }
     }
 
-    /// A version of a document that is there already is not added again.
+    /// Adds a version of a document, unless it exists already.
     async fn document(&mut self, document: Document) -> Result<()> {
         let Document { kind, id, project, body, at, .. } = document;
         let same = self.known.next_version(self.database, &kind, &id).await?;

@@ -1,4 +1,4 @@
-//! What an import knows to be here, so that no line reads the store from its start.
+//! Cache of stored records during an import, so that a line does not reread the store.
 
 use crate::database::Database;
 use crate::error::Result;
@@ -6,14 +6,14 @@ use manent_model::{Document, Json, Origin, ProjectId, Quarantined, Source, Sourc
 use manent_store::{DocumentsQuery, OriginsQuery};
 use std::collections::{HashMap, HashSet};
 
-/// What was read from the store so far; each is read once. What the file brings twice, the store refuses.
+/// Records read from the store so far, each once. Duplicates within the file are refused by the store.
 #[derive(Default)]
 pub(super) struct Known {
     projects: Option<HashSet<ProjectId>>,
     sources: Option<HashMap<SourceId, Source>>,
     quarantined: HashMap<SourceId, HashSet<String>>,
     origins: HashMap<SourceId, HashSet<String>>,
-    /// The versions of documents, and how many of them the file has given.
+    /// The versions of documents, and how many of them the file has contained.
     documents: HashMap<(String, String), (Vec<Document>, usize)>,
 }
 
@@ -64,7 +64,7 @@ impl Known {
         Ok(self.origins.get(&id).is_some_and(|known| known.contains(&text_of(origin))))
     }
 
-    /// Returns what is here in the place of the next version of a document.
+    /// Returns the stored version at the place of the file's next version of a document.
     pub(super) async fn next_version(&mut self, database: &Database, kind: &str, id: &str) -> Result<Option<Document>> {
         let key = (kind.to_owned(), id.to_owned());
         if !self.documents.contains_key(&key) {

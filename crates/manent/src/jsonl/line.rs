@@ -1,15 +1,15 @@
-//! Lines of a file, however long.
+//! Bounded line reader.
 
 use std::io::BufRead;
 
-/// A longer line is not one of ours.
+/// Maximum line length; this program writes no longer ones.
 pub(super) const LINE_MAX: usize = 256 << 20;
 
-/// What was read.
+/// Result of reading a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Read {
     Line,
-    /// A line that was passed over, since nobody would hold it in memory.
+    /// A line above the limit, skipped without buffering it.
     TooLong,
     End,
 }

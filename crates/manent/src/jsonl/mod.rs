@@ -1,8 +1,8 @@
-//! Our own format: one JSON value a line, everything a store holds, without loss.
+//! Manent's own lossless format: JSON lines of everything a store holds.
 //!
-//! A file begins with a `manent` line and ends with an `end` line that counts the others, so that a cut file is noticed.
-//! Conversations come in the order they were made, each whole: its branches with their messages, then what is attached.
-//! Versions, cursors and addresses are the store's own business and are not written; the order of lines says the same.
+//! A file begins with a `manent` line and ends with an `end` line that counts the others, so that truncation is
+//! detected. Conversations are in order of creation, each complete: its branches with their messages, then what is
+//! attached. Versions, cursors and addresses are internal to a store and not written; the order of lines implies them.
 
 mod record;
 mod line;

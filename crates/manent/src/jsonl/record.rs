@@ -1,4 +1,4 @@
-//! The lines of the format.
+//! Record types of the JSON lines format.
 
 use manent_model::{
     BranchId, ConversationDraft, ConversationId, ConversationStatus, ConversationTimes, MessageId, Stretch,
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// The version of the format that this program writes; it reads this one and older.
+/// Format version that this program writes; it reads this one and older ones.
 pub(super) const FORMAT: u32 = 1;
 
-/// What a line is about.
+/// Record type of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Kind {
@@ -36,7 +36,7 @@ pub(super) enum Kind {
     Memory,
     Origin,
     Scratch,
-    /// Something that could not be read when the file was written.
+    /// A record that was damaged when the file was written.
     Damaged,
     End,
 }
@@ -49,13 +49,13 @@ pub(super) struct Line {
     /// The conversation that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
-    /// What it says, in the words of the model. How deep it is nested is checked where it is stored: a value that was
-    /// just allowed there is deeper here. A value that was written over several lines stands here as a text.
+    /// The record, in the model's JSON. Its nesting depth is checked when it is stored, because a value at the limit
+    /// is nested deeper here. A value that was written over several lines is stored as a string.
     pub value: Box<RawValue>,
 }
 
 impl Line {
-    /// Makes a line. JSON from outside is kept as it was written, with the line ends between its tokens.
+    /// Creates a line. Foreign JSON is kept as written, including line breaks between its tokens.
     pub(super) fn of<T: Serialize>(
         kind: Kind,
         conversation: Option<ConversationId>,
@@ -69,7 +69,7 @@ impl Line {
         Ok(Self { kind, conversation, value })
     }
 
-    /// Returns what it says as JSON.
+    /// Returns the record as JSON.
     pub(super) fn text(&self) -> Cow<'_, str> {
         match self.value.get().starts_with('"') {
             true => serde_json::from_str(self.value.get()).map_or(Cow::Borrowed(""), Cow::Owned),
@@ -106,7 +106,7 @@ pub(super) struct BranchRecord {
     pub parent: Option<BranchId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork: Option<MessageId>,
-    /// So many of the messages that follow stand inside the pieces.
+    /// Number of the following messages that are inside the pieces.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub own_in_pieces: i64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -139,7 +139,7 @@ pub(super) struct HeadRecord {
 pub(super) struct BlobRecord {
     pub sha256: String,
     pub base64: String,
-    /// It is one of several pieces.
+    /// Set for a chunk of a larger blob.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub piece: Option<PieceRecord>,
 }
@@ -147,7 +147,7 @@ pub(super) struct BlobRecord {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct PieceRecord {
     pub n: i64,
-    /// The size of the whole; with the last one only.
+    /// The total size; only on the last chunk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<i64>,
 }

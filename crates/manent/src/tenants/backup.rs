@@ -1,4 +1,4 @@
-//! Backups of who may come in, and bringing tenants back.
+//! Backup of the system store (tenants, users, keys, audit log), and restoring tenants.
 
 use super::{Tenants, system_place};
 use crate::backup::{self, BackupPlan};
@@ -12,16 +12,17 @@ use manent_store::system::{AuditDraft, By, SystemStore, TenantRow};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The folder of the system store's backups, beside those of the tenants.
+/// Folder of the system store's backups, beside those of the tenants.
 const SYSTEM: &str = "system";
 
 impl Tenants {
-    /// Writes a copy of tenants, users, keys and audit log that was checked before this returns.
+    /// Writes a backup of tenants, users, keys and audit log that is checked before this returns.
     pub async fn backup_system(&self, to: impl AsRef<Path>) -> Result<()> {
         Ok(self.inner.system.backup(to.as_ref()).await?)
     }
 
-    /// Makes a managed backup of tenants, users, keys and audit log if one is due. Where nothing was ever made there is none.
+    /// Makes a managed backup of tenants, users, keys and audit log if one is due, unless the system store does not
+    /// exist.
     pub async fn backup_system_if_due(&self, plan: &BackupPlan) -> Result<Option<PathBuf>> {
         let _one = self.inner.system_backups.lock().await;
         self.keep_system_backup(plan).await
@@ -40,12 +41,13 @@ impl Tenants {
         .await
     }
 
-    /// Says whether a file is a backup of who may come in, and not one of a store.
+    /// Returns whether a file is a backup of the system store, not of a tenant's store.
     pub fn is_system_backup(path: impl AsRef<Path>) -> bool {
         sqlite::is_system(path.as_ref())
     }
 
-    /// Brings tenants, users, keys and audit log back from a backup, where there are none yet. Stores come back one by one.
+    /// Restores tenants, users, keys and audit log from a backup, if there are none yet. Tenant stores are restored
+    /// one by one.
     pub async fn restore_system(from: impl AsRef<Path>, place: &Place, by: By) -> Result<()> {
         backup::refuse_half(from.as_ref())?;
         let system = SystemStore::open(system_place(place)?, now())?;
@@ -56,7 +58,7 @@ impl Tenants {
         restored
     }
 
-    /// Brings the store of a tenant back from a backup, where it is not there.
+    /// Restores the store of a missing tenant from a backup.
     pub async fn restore_tenant(&self, id: TenantId, from: impl AsRef<Path>, by: By) -> Result<()> {
         self.tenant_to_restore(id).await?;
         self.audit(AuditDraft::new("tenant.restore", Some(id), by)).await?;
@@ -68,7 +70,7 @@ impl Tenants {
         self.must_have_stayed(id).await
     }
 
-    /// Whoever was erased does not come back under the same id.
+    /// An erased tenant is not restored under the same id.
     async fn tenant_to_restore(&self, id: TenantId) -> Result<TenantRow> {
         let row = self.tenant_row(&id.to_string()).await?;
         match row.tenant.is_in_use() {
@@ -77,7 +79,7 @@ impl Tenants {
         }
     }
 
-    /// Removes the managed backups of who may come in, because somebody goes; returns how many went.
+    /// Removes the managed backups of the system store because of an erasure; returns how many were removed.
     pub(super) async fn forget_system_backups(&self) -> Result<i64> {
         let _one = self.inner.system_backups.lock().await;
         match self.system_backups() {
@@ -86,14 +88,14 @@ impl Tenants {
         }
     }
 
-    /// Takes a backup after somebody has gone, and removes what another may have taken before that.
+    /// Makes a new backup after an erasure, and removes backups that another process may have made before it.
     pub(super) async fn renew_system_backups(&self) -> Result<()> {
         let Some(folder) = self.system_backups() else { return Ok(()) };
         let _one = self.inner.system_backups.lock().await;
         let before = backup::of_before(&folder)?;
         let plan = BackupPlan { folder, every: Duration::ZERO, keep: before.len() + 1 };
         let kept = self.keep_system_backup(&plan).await;
-        // Also where there is none to stand for them: they tell of somebody who is gone.
+        // Also if no new backup was made: the old ones contain data of the erased user.
         backup::remove(&before)?;
         kept.map(drop)
     }

@@ -1,4 +1,4 @@
-//! Erasing a tenant or a user: everything goes, managed backups as well, and a receipt says what.
+//! Erasure of a tenant or a user, managed backups included, with a receipt of what was removed.
 
 use super::{Tenants, files, to_the_end};
 use crate::backup::renew_backups;
@@ -15,39 +15,39 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-// Receipts are kept for ever: a field that is added later needs a default.
-/// What an erasure removed.
+// Receipts are kept for ever: fields that are added later need a default.
+/// Receipt of an erasure.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Erasure {
     /// The tenant.
     pub tenant: String,
     /// When.
     pub at: Micros,
-    /// Conversations that are gone.
+    /// Erased conversations.
     pub conversations: i64,
-    /// Messages whose content is gone.
+    /// Erased messages.
     pub messages: i64,
-    /// What went with them: notes, states, memories, drafts, pictures, old values, words of the index.
+    /// Erased attached data: notes, states, memories, drafts, blobs, old values, index entries.
     pub attached: i64,
-    /// Users that are forgotten.
+    /// Erased users.
     pub users: i64,
-    /// Keys that are gone.
+    /// Erased keys.
     pub keys: i64,
-    /// Lines of the audit log whose particulars are gone.
+    /// Audit log entries whose details were erased.
     pub audit: i64,
-    /// Managed backups that are gone.
+    /// Removed managed backups.
     pub backups: i64,
-    /// Files that are gone, backups left out.
+    /// Removed files, without backups.
     pub files: i64,
-    /// Bytes of the files that are gone.
+    /// Bytes of the removed files.
     pub bytes: i64,
-    /// Rows that are gone, on a server.
+    /// Removed rows, on a server.
     pub rows: i64,
 }
 
 impl Tenants {
-    /// Destroys a tenant: its store, its index, its backups, its users and keys, and what the audit log tells of its
-    /// people. What a crash interrupts is finished at the next start.
+    /// Erases a tenant: its store, its index, its backups, its users and keys, and personal details in the audit log.
+    /// An interrupted erasure is resumed at the next start.
     pub async fn erase_tenant(&self, id: TenantId, by: By) -> Result<Erasure> {
         if id == DEFAULT_TENANT {
             let why = "the first tenant is the store itself: it cannot be erased while it is open";
@@ -64,19 +64,19 @@ impl Tenants {
             return Err(Error::not_found("tenant", id));
         }
         use TenantStatus::{Active, Erasing, Making, Suspended};
-        // One that another began to erase is erased by whoever asks again.
+        // An erasure that another process began is finished by the next caller.
         const FROM: &[TenantStatus] = &[Making, Active, Suspended, Erasing];
         self.move_tenant(id, FROM, TenantStatus::Erasing, "tenant.erase", by).await?;
         self.go_on_erasing(&row).await
     }
 
-    /// Erases a tenant that a crash left half erased.
+    /// Finishes the erasure of a tenant that a crash interrupted.
     pub(super) async fn finish_erasing(&self, row: &TenantRow) -> Result<Erasure> {
         let _turn = self.inner.erasures.of(row.tenant.id).await;
         self.go_on_erasing(row).await
     }
 
-    /// Destroys what is left of a tenant that is being erased.
+    /// Erases what remains of a tenant with status `erasing`.
     async fn go_on_erasing(&self, row: &TenantRow) -> Result<Erasure> {
         let id = row.tenant.id;
         let mut erasure = Erasure { tenant: id.to_string(), at: now(), ..Erasure::default() };
@@ -97,11 +97,11 @@ impl Tenants {
         let kept = self.inner.system.finish_erasing(id, receipt, now(), line).await?;
         self.renew_system_backups().await?;
         self.refresh().await?;
-        // Another process may have erased it at the same time: what it removed is told by the receipt that was first.
+        // If another process erased it at the same time, its receipt was stored first and is returned.
         read_receipt(id, &kept)
     }
 
-    /// Closes the store of a tenant and destroys it.
+    /// Closes the store of a tenant and deletes it.
     pub(super) async fn destroy(&self, row: &TenantRow) -> Result<Destroyed> {
         let destroy = async {
             Ok(match &self.place_of(row) {
@@ -118,8 +118,8 @@ impl Tenants {
         row.receipt.map(|receipt| read_receipt(id, &receipt)).transpose()
     }
 
-    /// Destroys all that a user wrote and all that is known of them: conversations that were theirs alone, their messages
-    /// in others, drafts, keys, what the audit log tells, and the managed backups that still hold it.
+    /// Erases everything that a user wrote and all data about them: conversations of theirs alone, their messages in
+    /// others, drafts, keys, audit log details, and the managed backups that contain it.
     pub async fn erase_user(&self, tenant: TenantId, user: &str, by: By) -> Result<Erasure> {
         let (tenants, user) = (self.clone(), user.to_owned());
         to_the_end(async move { tenants.erase_user_now(tenant, &user, by).await }).await
@@ -127,16 +127,16 @@ impl Tenants {
 
     async fn erase_user_now(&self, tenant: TenantId, user: &str, by: By) -> Result<Erasure> {
         self.user(tenant, user).await?;
-        // Before our turn: where the tenant goes as well, whoever opens its store waits for that.
+        // Before taking the lock: if the tenant is being erased too, opening its store waits for that.
         let database = self.database(tenant).await?;
         let _turn = self.inner.erasures.of(tenant).await;
         self.user(tenant, user).await?;
-        // It is told before it is done, and once more with what went.
+        // Audited before it is done, and again with the result.
         self.audit(AuditDraft::new("user.erase", Some(tenant), by.clone()).about(user)).await?;
         self.revoke_keys_of(tenant, user, &by).await?;
         let mut erasure = Erasure { tenant: tenant.to_string(), at: now(), ..Erasure::default() };
-        // What they brought with a key is kept under the name of the key; with this the store takes nothing more from it, so that
-        // nothing comes behind what is looked for below.
+        // Content that the user imported with a key is stored under the name of the key. The store accepts nothing
+        // more from the revoked key, so nothing is added after the search below.
         let keys = self.keys_of(tenant, user).await?;
         for key in &keys {
             erasure.add(&database.erase(Erase::Author(key.to_string())).await?);
@@ -145,7 +145,7 @@ impl Tenants {
         for target in alone.chain([Erase::Author(user.to_owned())]) {
             match database.erase(target).await {
                 Ok(receipt) => erasure.add(&receipt),
-                // Somebody else destroyed it meanwhile; or they never wrote anything, and take part in nothing.
+                // Another process erased it meanwhile; or the user wrote nothing and is in no conversation.
                 Err(Error::Store(StoreError::NotFound { .. })) => {}
                 Err(error) => return Err(error),
             }
@@ -153,7 +153,8 @@ impl Tenants {
         if let Some(folder) = self.backups_of(tenant) {
             erasure.backups = renew_backups(&database, &folder).await?;
         }
-        // Before it is forgotten: what a crash leaves then is a server without old backups, not backups that tell.
+        // Before the user is deleted: a crash then leaves a server without old backups, not backups with the user's
+        // data.
         erasure.backups += self.forget_system_backups().await?;
         (erasure.users, erasure.keys) = (1, keys.len() as i64);
         let line = AuditDraft::new("user.erased", Some(tenant), by).detail(&erasure);
@@ -164,7 +165,7 @@ impl Tenants {
         Ok(erasure)
     }
 
-    /// Ends the keys of a user, so that nothing new is written while the old goes.
+    /// Revokes the keys of a user, so that nothing new is written during the erasure.
     async fn revoke_keys_of(&self, tenant: TenantId, user: &str, by: &By) -> Result<()> {
         for key in self.keys_of(tenant, user).await? {
             self.revoke_key(tenant, key, by.clone()).await?;
@@ -182,7 +183,7 @@ impl Tenants {
         }
     }
 
-    /// Returns where the managed backups of a tenant lie.
+    /// Returns the folder of a tenant's managed backups.
     pub fn backups_of(&self, id: TenantId) -> Option<PathBuf> {
         let folder = self.inner.backups.as_ref()?;
         Some(match id == DEFAULT_TENANT {
@@ -219,7 +220,7 @@ fn read_receipt(id: TenantId, receipt: &str) -> Result<Erasure> {
     Ok(serde_json::from_str(receipt).map_err(altered)?)
 }
 
-/// Returns the conversations that a user made and that nobody else belongs to.
+/// Returns the conversations that a user created and that have no other members.
 async fn alone_of(database: &Database, user: &str) -> Result<Vec<manent_model::ConversationId>> {
     use manent_model::ConversationStatus::{Active, Archived, Importing, Trashed};
     let mut query = ListQuery {

@@ -1,4 +1,4 @@
-//! The files of tenants: where they lie, and how they go.
+//! Files of tenants: their paths and their removal.
 
 use crate::error::{Error, Result};
 use manent_model::TenantId;
@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 /// The file of the system store.
 pub const SYSTEM: &str = "system.db";
 
-/// So often a folder is emptied into which somebody else writes.
+/// Maximum attempts to empty a folder into which another process writes.
 const TRIES: usize = 10;
 
-/// Returns the folder beside a store in which the files of its tenants lie.
+/// Returns the folder beside a store that holds the files of its tenants.
 ///
-/// The whole name of the store is in it: two stores in one folder have nothing in common.
+/// Its name contains the whole name of the store: two stores in one folder share nothing.
 pub fn folder(store: &Path) -> PathBuf {
     crate::backup::beside(store, "-tenants")
 }
 
-/// Makes a folder that only its owner enters, unless it is there.
+/// Creates a folder with owner-only permissions, unless it exists.
 pub fn make_private(folder: &Path) -> Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -28,12 +28,12 @@ pub fn make_private(folder: &Path) -> Result<()> {
     builder.create(folder).map_err(|error| Error::file("making", folder, error))
 }
 
-/// Returns where the store of a tenant is.
+/// Returns the path of a tenant's store.
 pub fn store_of(home: &Path, tenant: TenantId) -> PathBuf {
     folder(home).join(format!("{tenant}.db"))
 }
 
-/// Removes a folder of backups and what lies in it.
+/// Removes a folder of backups with its content.
 pub fn remove_folder(folder: &Path) -> Result<Destroyed> {
     let (mut gone, mut tries) = (Destroyed::default(), 0);
     loop {
@@ -41,7 +41,7 @@ pub fn remove_folder(folder: &Path) -> Result<Destroyed> {
         match std::fs::remove_dir(folder) {
             Ok(()) => break,
             Err(error) if error.kind() == ErrorKind::NotFound => break,
-            // A backup may be under way in it, and has something new there until it notices.
+            // A running backup may add a file until it notices the removal.
             Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty && tries < TRIES => tries += 1,
             Err(error) => return Err(Error::file("removing", folder, error)),
         }
@@ -54,7 +54,7 @@ pub fn remove_folder(folder: &Path) -> Result<Destroyed> {
 
 fn empty(folder: &Path, gone: &mut Destroyed) -> Result<()> {
     for path in entries(folder)? {
-        // What somebody put there besides goes as well; a link is a file.
+        // Unrelated files are removed as well; a symlink is treated as a file.
         if std::fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_dir()) {
             empty(&path, gone)?;
             std::fs::remove_dir(&path).map_err(|error| Error::file("removing", &path, error))?;
@@ -75,7 +75,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     paths.collect::<std::io::Result<_>>().map_err(|error| Error::file("reading", folder, error))
 }
 
-/// Makes the removal durable: a power cut must not bring the names back.
+/// Syncs the folder, so that the removal is durable.
 fn sync(folder: &Path) -> Result<()> {
     let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
     synced.map_err(|error| Error::file("syncing", folder, error))

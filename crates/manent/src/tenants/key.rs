@@ -1,4 +1,4 @@
-//! Keys: made, listed, ended.
+//! API key operations: create, list, revoke.
 
 use super::Tenants;
 use super::tenant::checked_name;
@@ -8,11 +8,11 @@ use manent_model::{Key, KeyDraft, KeyId, KeyWord, TenantId};
 use manent_store::StoreError;
 use manent_store::system::{AuditDraft, By};
 
-/// So many projects may limit a key.
+/// Maximum number of projects that a key can be limited to.
 const PROJECTS_MAX: usize = 100;
 
 impl Tenants {
-    /// Makes a key. The word is what its holder shows; it is told this once and kept nowhere.
+    /// Creates an API key. The secret is returned only here and not stored.
     pub async fn create_key(&self, tenant: TenantId, draft: KeyDraft, by: By) -> Result<(Key, KeyWord)> {
         let name = checked_name("key", &draft.name)?.to_owned();
         let at = now();
@@ -60,13 +60,13 @@ impl Tenants {
         Ok((key, word))
     }
 
-    /// Returns the keys of a tenant in the order they were made, after one.
+    /// Returns the keys of a tenant in order of creation, after the given one.
     pub async fn keys(&self, tenant: TenantId, after: Option<KeyId>, limit: u32) -> Result<Vec<Key>> {
         self.flush_use().await?;
         Ok(self.inner.system.keys(tenant, after, limit).await?)
     }
 
-    /// Ends a key, and with it every stream and session that was opened with it.
+    /// Revokes a key, and ends every stream and session that was opened with it.
     pub async fn revoke_key(&self, tenant: TenantId, id: KeyId, by: By) -> Result<Key> {
         let line = AuditDraft::new("key.revoke", Some(tenant), by).detail(id);
         let key = self.inner.system.revoke_key(tenant, id, now(), line).await?;

@@ -1,8 +1,8 @@
-//! Many owners on one server: who they are, their stores, who may come in, and what was done.
+//! Multi-tenancy: tenants with their stores, users, API keys, and the audit log.
 //!
-//! The first tenant is the store itself, so that whoever needs no others notices nothing of this. Of SQLite the others
-//! lie in a folder beside it, a file each with `system.db`; on PostgreSQL they are rows of the same tables. The modules,
-//! in reading order:
+//! The first tenant is the store itself, so a single-tenant installation has no overhead. With SQLite, other tenants
+//! have one file each in a folder beside it, along with `system.db`; with PostgreSQL they are rows of the same tables.
+//! The modules, in reading order:
 
 mod files;
 mod turns;
@@ -32,7 +32,7 @@ use std::sync::Arc;
 use stores::Stores;
 use turns::Turns;
 
-/// The tenants of a server. Cloning it is cheap and gives another handle to the same.
+/// The tenants of a server. Cloning is cheap and returns another handle to the same tenants.
 #[derive(Clone)]
 pub struct Tenants {
     inner: Arc<Inner>,
@@ -42,20 +42,20 @@ struct Inner {
     system: SystemStore,
     place: Place,
     home: Database,
-    /// Where the managed backups lie; each tenant has a folder of its own in it.
+    /// Folder of the managed backups, with a subfolder per tenant.
     backups: Option<PathBuf>,
     registry: Registry,
     stores: Stores,
-    /// A tenant or somebody in it is erased by one at a time: two at once would each have half a receipt.
+    /// Serializes erasures per tenant: two concurrent ones would each get half a receipt.
     erasures: Turns,
-    /// Held by whoever writes or removes managed backups of the system store.
+    /// Serializes writing and removing managed backups of the system store.
     system_backups: tokio::sync::Mutex<()>,
 }
 
 impl Tenants {
-    /// Opens the store at a place with its tenants, or makes it.
+    /// Opens or creates the store at a place, with its tenants.
     ///
-    /// This reads the stores before it returns; in an async program call it where waiting is allowed.
+    /// This reads the stores before it returns; in an async program call it on a blocking thread.
     pub fn open(place: &Place, backups: Option<PathBuf>) -> Result<Self> {
         let home = Database::open_at(place)?;
         let system = SystemStore::open(system_place(place)?, now())?;
@@ -65,7 +65,7 @@ impl Tenants {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Says whether there may be others than the first tenant, or keys: whether [`Self::open`] has ever made anything.
+    /// Returns whether there may be further tenants or keys: whether a system store exists.
     pub fn are_at(place: &Place) -> bool {
         match place {
             Place::File(path) => files::folder(path).join(files::SYSTEM).exists(),
@@ -73,10 +73,10 @@ impl Tenants {
         }
     }
 
-    /// Reads who may come in, and finishes what a crash left half done: tenants that were being made are made, those that
-    /// were being erased are erased. Returns those that could not be finished; the others are served nevertheless.
+    /// Loads tenants and keys, and finishes what a crash interrupted: tenants in creation are created, tenants in
+    /// erasure are erased. Returns those that failed; the others are served nevertheless.
     ///
-    /// For whoever serves them; whoever comes beside a server reads only who may come in, with [`Self::refresh`].
+    /// For servers. Programs that run beside a server only load tenants and keys, with [`Self::refresh`].
     pub async fn begin(&self) -> Result<Vec<(TenantId, Error)>> {
         let left = self.finish_tenants().await?;
         self.refresh().await?;
@@ -88,14 +88,14 @@ impl Tenants {
         &self.inner.home
     }
 
-    /// Returns the databases that are open now, for upkeep that opens none.
+    /// Returns the databases that are open now, for maintenance that must not open others.
     pub fn open_databases(&self) -> Vec<(TenantId, Database)> {
         let mut open = self.inner.stores.open();
         open.push((DEFAULT_TENANT, self.inner.home.clone()));
         open
     }
 
-    /// Returns the database of a tenant that is in use.
+    /// Returns the database of an active tenant.
     pub async fn database(&self, id: TenantId) -> Result<Database> {
         if id == DEFAULT_TENANT {
             return Ok(self.inner.home.clone());
@@ -106,7 +106,7 @@ impl Tenants {
         self.open_store(id, Opening::Made).await
     }
 
-    /// Returns the database of whoever has a pass, as far as they reach.
+    /// Returns the database of an authenticated key, limited to its access scope.
     pub async fn granted(&self, pass: &Pass) -> Result<Database> {
         Ok(self.database(pass.key.tenant).await?.granted(pass.grant()))
     }
@@ -116,12 +116,12 @@ impl Tenants {
         std::iter::once((DEFAULT_TENANT, self.inner.home.clone())).chain(self.inner.stores.open()).collect()
     }
 
-    /// Opens the store of a tenant, or makes it.
+    /// Opens or creates the store of a tenant.
     async fn open_store(&self, id: TenantId, opening: Opening) -> Result<Database> {
         let tenants = self.clone();
         to_the_end(async move {
             let mut is_tried = false;
-            // Looked up when it is our turn: whoever erases it from now on comes after us, and finds what we open.
+            // Looked up after taking the lock: a later erasure waits for it, and closes the store opened here.
             let place = async {
                 let row = tenants.tenant_row(&id.to_string()).await?;
                 tenants.may_open(&row, opening)?;
@@ -146,8 +146,8 @@ impl Tenants {
         }
     }
 
-    /// Another process may have erased a tenant while its store was opened or brought back, which made it again: then it goes
-    /// again. Not for whoever erases.
+    /// Another process may have erased a tenant while its store was opened or restored, which recreated the file: then
+    /// it is deleted again. Not used by the erasure itself.
     async fn must_have_stayed(&self, id: TenantId) -> Result<()> {
         let row = self.tenant_row(&id.to_string()).await?;
         if !matches!(row.tenant.status, TenantStatus::Erasing | TenantStatus::Erased) {
@@ -160,7 +160,7 @@ impl Tenants {
 
     /// Closes every store.
     pub async fn close(&self) -> Result<()> {
-        // All of them are closed, also where one says that it could not.
+        // All of them are closed, even if one fails.
         let ends = [
             self.flush_use().await,
             self.inner.stores.close().await,
@@ -170,7 +170,7 @@ impl Tenants {
         ends.into_iter().collect()
     }
 
-    /// A file that was lost is not made anew: whoever writes into that could never get the old one back.
+    /// A lost file is not recreated empty: writes to the new file would prevent restoring the old one.
     fn must_be_there(&self, row: &TenantRow) -> Result<()> {
         match self.place_of(row) {
             Place::File(path) if !path.exists() => {
@@ -186,28 +186,28 @@ impl Tenants {
             Place::File(path) if row.tenant.id == DEFAULT_TENANT => Place::File(path.clone()),
             Place::File(path) => Place::File(files::store_of(path, row.tenant.id)),
             Place::Server(options) if row.tenant.id == DEFAULT_TENANT => Place::Server(options.clone()),
-            // A few threads each: a server has room for a hundred connections, not for a thousand.
+            // Few connections each: a server allows about a hundred connections, not a thousand.
             Place::Server(options) => Place::Server(PostgresOptions { tenant: row.no, readers: 1, ..options.clone() }),
         }
     }
 }
 
-/// Whether the store of a tenant is expected to be there.
+/// Whether the store of a tenant is expected to exist.
 #[derive(Debug, Clone, Copy)]
 enum Opening {
-    /// It was made before.
+    /// It must exist.
     Made,
-    /// It is made, unless it is there.
+    /// It is created unless it exists.
     Anew,
 }
 
-/// Goes on with something to its end, also where whoever waits for it goes away.
+/// Runs a future to completion in a task, even if the caller is dropped.
 async fn to_the_end<T: Send + 'static>(work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
     match tokio::spawn(work).await {
         Ok(done) => done,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            // The runtime ends.
+            // The runtime is shutting down.
             Err(_) => Err(StoreError::Closed.into()),
         },
     }

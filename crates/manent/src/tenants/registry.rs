@@ -1,5 +1,5 @@
-//! Who may come in, held in memory. A key is looked up by the digest of the whole of it, without asking the system store: one that
-//! is unknown and one that is wrong are both just not there, so nothing tells them apart.
+//! Credential cache: tenants and API keys in memory. A key is looked up by the digest of the whole key, without a
+//! query to the system store: an unknown key and a wrong one are both just not found, so they cannot be told apart.
 
 use super::Tenants;
 use crate::error::Result;
@@ -12,22 +12,22 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How exactly it is known when a key was last used.
+/// Resolution at which the last use of a key is recorded.
 const USE_STEP: i64 = 60_000_000;
 
-/// Why a key lets nobody in.
+/// Why a key is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// It is none, or not one of this server.
+    /// Malformed, or not a key of this server.
     #[error("the key is not one of this server")]
     Unknown,
-    /// It ended by itself.
+    /// Expired.
     #[error("the key has expired")]
     Expired,
-    /// It was ended.
+    /// Revoked.
     #[error("the key was revoked")]
     Revoked,
-    /// Its tenant is suspended, or is not there yet, or no longer.
+    /// Its tenant is suspended, not created yet, or erased.
     #[error("the tenant of the key is suspended")]
     Suspended,
 }
@@ -44,27 +44,27 @@ impl Refusal {
     }
 }
 
-/// What a key lets its holder do, until it ends.
+/// An authenticated key with its permissions, valid until it ends.
 #[derive(Debug, Clone)]
 pub struct Pass {
     /// The key.
     pub key: Arc<Key>,
-    /// What the user is called that it acts for.
+    /// Display name of the user that it acts for.
     user_name: Arc<str>,
     key_end: watch::Receiver<bool>,
     tenant_end: watch::Receiver<bool>,
 }
 
 impl Pass {
-    /// Returns what it lets its holder do and reach.
+    /// Returns its permissions and access scope.
     pub(super) fn grant(&self) -> Grant {
         let key = &self.key;
         let actor = key.user.as_ref().map(|id| Author { id: id.clone(), name: self.user_name.to_string() });
         Grant { id: key.id.to_string(), scopes: key.scopes.clone(), realm: key.realm(), actor }
     }
 
-    /// Returns when it is over: the key is revoked or gone, or its tenant is suspended. Not when it expires by itself;
-    /// whoever waits knows when that is.
+    /// Waits until the key is revoked or deleted, or its tenant is suspended. Not until its expiry, which the caller
+    /// knows.
     pub async fn ended(mut self) {
         let (key, tenant) = (self.key_end.wait_for(|end| *end), self.tenant_end.wait_for(|end| *end));
         tokio::select! {
@@ -88,16 +88,16 @@ struct HeldTenant {
 
 #[derive(Default)]
 struct Held {
-    /// How many changes are in it.
+    /// Number of the system store's change that it reflects.
     change: i64,
-    /// Several tenants are served.
+    /// Whether several tenants are served.
     are_several: bool,
     keys: HashMap<KeyId, HeldKey>,
     by_digest: HashMap<KeyDigest, KeyId>,
     tenants: HashMap<TenantId, HeldTenant>,
 }
 
-/// The keys and the tenants in memory.
+/// The cache of keys and tenants.
 #[derive(Default)]
 pub(super) struct Registry {
     held: RwLock<Held>,
@@ -115,7 +115,7 @@ impl Registry {
 
     fn take_in(&self, changed: Changed) {
         let mut held = self.write();
-        // Two may have asked at once, and the later answer may come first.
+        // Two refreshes may overlap, and the later answer may arrive first.
         if changed.change < held.change {
             return;
         }
@@ -153,7 +153,7 @@ impl Held {
         self.tenants.get(&tenant).is_some_and(|tenant| tenant.is_active)
     }
 
-    /// Lets the holder of a key in, if the key is good.
+    /// Authenticates a key, if it is valid.
     fn pass(&self, found: &HeldKey, now: Micros) -> Result<Pass, Refusal> {
         let key = &found.key;
         if key.revoked_at.is_some() {
@@ -195,7 +195,7 @@ impl Held {
                 held.is_active = false;
                 held.end.send_replace(true);
             }
-            // What was ended stays ended; whoever comes now begins anew.
+            // A pass that ended stays ended; later requests get a new one.
             (false, true) => *held = new(),
             _ => {}
         }
@@ -203,7 +203,7 @@ impl Held {
 }
 
 impl Tenants {
-    /// Takes in what has changed of those who may come in.
+    /// Reloads tenants and keys that have changed.
     pub async fn refresh(&self) -> Result<()> {
         let known = self.inner.registry.read().change;
         let changed = self.inner.system.changed_since(known).await?;
@@ -211,7 +211,7 @@ impl Tenants {
         self.inner.stores.close_others(|id| self.inner.registry.read().is_active(id)).await
     }
 
-    /// Takes in what other processes change, and notes when keys were used, until it is dropped.
+    /// Follows changes of other processes and records the last use of keys, until it is dropped.
     pub async fn follow(&self) {
         const SECOND: Duration = Duration::from_secs(1);
         const MINUTE: Duration = Duration::from_secs(60);
@@ -222,7 +222,7 @@ impl Tenants {
                 changed = changes.changed() => if changed.is_err() { return },
                 () = rested => {}
             }
-            // Keys that another process ended are good here until this succeeds, so it is soon tried again.
+            // Keys revoked by another process stay valid here until a refresh succeeds, so it is retried soon.
             let refreshed = self.refresh().await;
             let _ = self.flush_use().await;
             let _ = self.inner.stores.close_idle().await;
@@ -230,23 +230,23 @@ impl Tenants {
         }
     }
 
-    /// Returns whose key it is, and for which user it acts.
+    /// Returns the tenant of a key, and the user it acts for.
     pub fn holder(&self, id: KeyId) -> Option<(TenantId, Option<String>)> {
         let held = self.inner.registry.read();
         held.keys.get(&id).map(|held| (held.key.tenant, held.key.user.clone()))
     }
 
-    /// Says whether there are others than the first tenant.
+    /// Returns whether there are tenants besides the first one.
     pub fn are_several(&self) -> bool {
         self.inner.registry.read().are_several
     }
 
-    /// Says whether a tenant knows users, so that what is in it may be somebody's.
+    /// Returns whether a tenant has users, so that its content may belong to one.
     pub fn has_users(&self, tenant: TenantId) -> bool {
         self.inner.registry.read().tenants.get(&tenant).is_some_and(|tenant| tenant.has_users)
     }
 
-    /// Lets the holder of a key in, or says why not.
+    /// Authenticates an API key, or returns why it is refused.
     pub fn admit(&self, word: &str) -> Result<Pass, Refusal> {
         let now = now();
         let pass = self.inner.registry.admit(word, now)?;
@@ -254,7 +254,7 @@ impl Tenants {
         Ok(pass)
     }
 
-    /// Lets somebody in who showed a key before.
+    /// Authenticates by key id, for a session that was started with the key.
     pub fn admit_again(&self, id: KeyId) -> Result<Pass, Refusal> {
         let now = now();
         let pass = self.inner.registry.admit_again(id, now)?;
@@ -267,7 +267,7 @@ impl Tenants {
         self.inner.registry.used.lock().unwrap_or_else(PoisonError::into_inner).insert(key.id, minute);
     }
 
-    /// Writes down when keys were last used.
+    /// Records when keys were last used.
     pub(super) async fn flush_use(&self) -> Result<()> {
         let used = std::mem::take(&mut *self.inner.registry.used.lock().unwrap_or_else(PoisonError::into_inner));
         match used.is_empty() {

@@ -1,4 +1,4 @@
-//! The stores of tenants that are open: made when they are needed, closed when nobody has needed them for a while.
+//! Pool of open tenant stores: opened on demand, closed when idle.
 
 use super::turns::Turns;
 use crate::database::Database;
@@ -12,34 +12,34 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
-/// A store that nobody used for so long is closed.
+/// Idle time after which a store is closed.
 const IDLE_MAX: Duration = Duration::from_secs(5 * 60);
 
-/// So many stores are open at a time on a server: each has four connections, a server has room for a hundred, and there may be
-/// several of us.
+/// Maximum number of open stores on a PostgreSQL server: each has four connections, the server allows about a hundred,
+/// and several processes may share it.
 const ON_SERVER_MAX: usize = 8;
 
-/// So many are being opened at a time: each takes a thread meanwhile.
+/// Maximum number of stores being opened concurrently: each takes a thread meanwhile.
 const OPENING_MAX: u32 = 4;
 
-/// Stores that are open, and the threads that work for those that are files.
+/// Open stores, and the threads shared by those in files.
 pub(super) struct Stores {
     open: Mutex<HashMap<TenantId, Open>>,
     opening: Semaphore,
-    /// A store is opened, closed or destroyed by one at a time.
+    /// Keyed mutex: opening, closing and destroying a store are serialized.
     turns: Turns,
-    /// Works for all files but the first, which has threads of its own; begun with the first of them.
+    /// Worker threads of all files except the first, which has its own; started with the first of them.
     crew: Mutex<Option<Arc<Crew>>>,
 }
 
-/// An open store, and when it was last asked for.
+/// An open store with its last use.
 struct Open {
     database: Database,
     used: Instant,
 }
 
 impl Open {
-    /// Nobody else has a handle, so nobody notices when it is closed.
+    /// There are no other handles, so closing it affects no caller.
     fn is_unused(&self) -> bool {
         Arc::strong_count(&self.database.store) == 1
     }
@@ -65,9 +65,9 @@ impl Stores {
         Some(found.database.clone())
     }
 
-    /// Opens the store of a tenant at the place where it turns out to be, or makes it.
+    /// Opens or creates the store of a tenant at the place that the future resolves to.
     pub(super) async fn make(&self, id: TenantId, place: impl Future<Output = Result<Place>>) -> Result<Database> {
-        // One opens it for all who want it.
+        // Concurrent callers wait for the first one to open it.
         let _turn = self.turns.of(id).await;
         match self.get(id) {
             Some(database) => Ok(database),
@@ -76,7 +76,7 @@ impl Stores {
     }
 
     async fn open_now(&self, id: TenantId, place: Place) -> Result<Database> {
-        // Those on a server one after the other: room is made for each.
+        // Stores on a server are opened one after the other, because each may evict another.
         let many = match place {
             Place::File(_) => 1,
             Place::Server(_) => OPENING_MAX,
@@ -85,7 +85,7 @@ impl Stores {
         let opening = match place {
             Place::File(path) => {
                 let (crew, options) = (self.crew()?, SqliteOptions { readers: 2, ..SqliteOptions::new(path) });
-                // Opening waits for the disk or the server; somebody else may need this thread.
+                // Opening waits for the disk or the server and must not block a runtime thread.
                 tokio::task::spawn_blocking(move || Ok(Database::over(Arc::new(SqliteStore::open_in(&crew, options)?))))
             }
             Place::Server(_) => {
@@ -98,7 +98,7 @@ impl Stores {
         Ok(database)
     }
 
-    /// Closes the stores that were not asked for longest, as long as there are so many.
+    /// Closes the least recently used stores while the maximum is reached.
     async fn make_room(&self, most: usize) -> Result<()> {
         loop {
             let mut unused: Vec<(Instant, TenantId)> = {
@@ -109,7 +109,7 @@ impl Stores {
                 open.iter().filter(|(_, open)| open.is_unused()).map(|(id, open)| (open.used, *id)).collect()
             };
             unused.sort_unstable();
-            // Nobody is waited for: whoever has the turn of another store may wait for the room that this makes.
+            // Does not wait for locks: the holder of another store's lock may itself wait for this eviction.
             let mut free = unused.into_iter().filter_map(|(_, id)| Some((id, self.turns.try_of(id)?)));
             match free.next() {
                 Some((id, _turn)) => self.close_now(id, Open::is_unused).await?,
@@ -118,22 +118,22 @@ impl Stores {
         }
     }
 
-    /// Closes stores that nobody used for a while.
+    /// Closes idle stores.
     pub(super) async fn close_idle(&self) -> Result<()> {
         self.close_where(|_, open| open.is_unused() && open.used.elapsed() > IDLE_MAX).await
     }
 
-    /// Closes the stores of tenants that are not served: they may have been erased by another process.
+    /// Closes the stores of tenants that are no longer served: another process may have erased them.
     pub(super) async fn close_others(&self, is_served: impl Fn(TenantId) -> bool) -> Result<()> {
         self.close_where(|id, _| !is_served(id)).await
     }
 
-    /// Closes all of them.
+    /// Closes all stores.
     pub(super) async fn close(&self) -> Result<()> {
         self.close_where(|_, _| true).await
     }
 
-    /// Closes some, also where one says that it could not.
+    /// Closes some stores, continuing after a failure.
     async fn close_where(&self, is_meant: impl Fn(TenantId, &Open) -> bool) -> Result<()> {
         let meant = |(id, open): (&TenantId, &Open)| is_meant(*id, open).then_some(*id);
         let ids: Vec<TenantId> = self.lock().iter().filter_map(meant).collect();
@@ -149,9 +149,9 @@ impl Stores {
         self.close_now(id, is_meant).await
     }
 
-    /// Closes a store whose turn one has.
+    /// Closes a store whose lock the caller holds.
     async fn close_now(&self, id: TenantId, is_meant: impl Fn(&Open) -> bool) -> Result<()> {
-        // While one waited somebody may have asked for it, or closed it.
+        // It may have been used or closed while this waited.
         let taken = {
             let mut open = self.lock();
             let is_meant = open.get(&id).is_some_and(is_meant);
@@ -163,19 +163,19 @@ impl Stores {
         }
     }
 
-    /// Closes the store of a tenant and does something that nobody may have it open for; whoever wants it waits.
+    /// Closes the store of a tenant and runs a future while it is closed; other callers wait.
     pub(super) async fn while_closed<T>(&self, id: TenantId, work: impl Future<Output = Result<T>>) -> Result<T> {
         let _turn = self.turns.of(id).await;
         self.close_now(id, |_| true).await?;
         work.await
     }
 
-    /// Returns all that are open.
+    /// Returns all open stores.
     pub(super) fn open(&self) -> Vec<(TenantId, Database)> {
         self.lock().iter().map(|(id, open)| (*id, open.database.clone())).collect()
     }
 
-    /// Returns the threads that work for files.
+    /// Returns the worker threads of file stores.
     fn crew(&self) -> Result<Arc<Crew>> {
         let mut crew = self.crew.lock().unwrap_or_else(PoisonError::into_inner);
         match &*crew {

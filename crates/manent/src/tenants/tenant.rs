@@ -1,4 +1,4 @@
-//! Tenants: made, listed, suspended, and what a crash left of them finished.
+//! Tenant operations: create, list, suspend, and recovery of interrupted operations.
 
 use super::{Opening, Tenants};
 use crate::error::{Error, Result};
@@ -7,11 +7,11 @@ use manent_model::{DEFAULT_TENANT, Tenant, TenantId, TenantStatus};
 use manent_store::StoreError;
 use manent_store::system::{AuditDraft, By, TenantRef, TenantRow};
 
-/// The longest name of a tenant or a key.
+/// Maximum length of the name of a tenant or key.
 pub(super) const NAME_MAX: usize = 100;
 
 impl Tenants {
-    /// Makes a tenant with an empty store.
+    /// Creates a tenant with an empty store.
     pub async fn create_tenant(&self, name: &str, by: By) -> Result<Tenant> {
         let name = checked_name("tenant", name)?;
         let id = self.home().new_id(TenantId::new);
@@ -22,7 +22,7 @@ impl Tenants {
         Ok(made)
     }
 
-    /// Makes the store of a tenant and lets people in.
+    /// Creates the store of a tenant and activates the tenant.
     async fn make(&self, row: &TenantRow) -> Result<Tenant> {
         let id = row.tenant.id;
         self.open_store(id, Opening::Anew).await?;
@@ -31,7 +31,7 @@ impl Tenants {
         Ok(row.tenant)
     }
 
-    /// Returns a tenant by its id or its name.
+    /// Returns a tenant by its id or name.
     pub async fn tenant(&self, text: &str) -> Result<Tenant> {
         self.tenant_row(text).await.map(|row| row.tenant)
     }
@@ -44,7 +44,7 @@ impl Tenants {
         self.inner.system.tenant(which).await?.ok_or_else(|| Error::not_found("tenant", text))
     }
 
-    /// Returns tenants in the order they were made, after one; those that were erased are left out.
+    /// Returns tenants in order of creation, after the given one; erased ones are omitted.
     pub async fn tenants(&self, after: Option<TenantId>, limit: u32) -> Result<Vec<Tenant>> {
         let mut after = match after {
             Some(id) => self.tenant_row(&id.to_string()).await?.no,
@@ -61,7 +61,7 @@ impl Tenants {
         Ok(found)
     }
 
-    /// Lets nobody of a tenant in any more; whoever is in is sent out, and everything is kept.
+    /// Suspends a tenant: its keys are refused, running requests end, and all data is kept.
     pub async fn suspend(&self, id: TenantId, by: By) -> Result<Tenant> {
         if id == DEFAULT_TENANT {
             return Err(
@@ -71,7 +71,7 @@ impl Tenants {
         self.move_tenant(id, &[TenantStatus::Active], TenantStatus::Suspended, "tenant.suspend", by).await
     }
 
-    /// Lets the people of a tenant in again.
+    /// Resumes a suspended tenant.
     pub async fn resume(&self, id: TenantId, by: By) -> Result<Tenant> {
         self.move_tenant(id, &[TenantStatus::Suspended], TenantStatus::Active, "tenant.resume", by).await
     }
@@ -90,7 +90,8 @@ impl Tenants {
         Ok(row.tenant)
     }
 
-    /// Finishes what a crash left half done; returns those that could not be finished. They keep no other from being served.
+    /// Finishes interrupted operations; returns tenants for which that failed. They do not keep the others from being
+    /// served.
     pub(super) async fn finish_tenants(&self) -> Result<Vec<(TenantId, Error)>> {
         let (mut after, mut left) = (0, Vec::new());
         loop {
@@ -109,7 +110,7 @@ impl Tenants {
     }
 }
 
-/// Checks a name that people give to something.
+/// Validates a user-entered name.
 pub(super) fn checked_name<'a>(what: &str, name: &'a str) -> Result<&'a str> {
     let name = name.trim();
     let characters = name.chars().count();

@@ -1,23 +1,23 @@
-//! One at a time for each tenant, and nobody waits for another tenant.
+//! Keyed mutex: one holder at a time per tenant, independent of other tenants.
 
 use manent_model::TenantId;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::OwnedMutexGuard;
 
-/// Those who wait for their turn with a tenant.
+/// Keyed mutex by tenant.
 #[derive(Default)]
 pub(super) struct Turns {
     of: Mutex<HashMap<TenantId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 impl Turns {
-    /// Waits until nobody else has the turn of a tenant; it ends when this is dropped.
+    /// Acquires the lock of a tenant; it is released when the guard is dropped.
     pub(super) async fn of(&self, id: TenantId) -> OwnedMutexGuard<()> {
         self.turn(id).lock_owned().await
     }
 
-    /// Takes the turn of a tenant, if nobody has it or waits for it.
+    /// Acquires the lock of a tenant, if it is free.
     pub(super) fn try_of(&self, id: TenantId) -> Option<OwnedMutexGuard<()>> {
         self.turn(id).try_lock_owned().ok()
     }

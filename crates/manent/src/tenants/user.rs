@@ -1,4 +1,4 @@
-//! The users of a tenant.
+//! User operations of a tenant.
 
 use super::Tenants;
 use crate::error::{Error, Result};
@@ -7,11 +7,11 @@ use manent_model::{TenantId, User};
 use manent_store::StoreError;
 use manent_store::system::{AuditDraft, By};
 
-/// The longest id of a user.
+/// Maximum length of a user id.
 const ID_MAX: usize = 200;
 
 impl Tenants {
-    /// Makes a user known; one that is known gets the name.
+    /// Creates a user, or updates the name of an existing one.
     pub async fn put_user(&self, tenant: TenantId, id: &str, name: &str, by: By) -> Result<User> {
         let fits = (1..=ID_MAX).contains(&id.len()) && !id.chars().any(char::is_control) && id.trim() == id;
         if !fits {
@@ -33,7 +33,7 @@ impl Tenants {
         found.ok_or_else(|| Error::not_found("user", id))
     }
 
-    /// Returns users in the order of their ids, after one.
+    /// Returns users in order of id, after the given one.
     pub async fn users(&self, tenant: TenantId, after: Option<&str>, limit: u32) -> Result<Vec<User>> {
         Ok(self.inner.system.users(tenant, after.unwrap_or_default().to_owned(), limit).await?)
     }

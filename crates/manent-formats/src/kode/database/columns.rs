@@ -1,4 +1,4 @@
-//! Which column is which member of a record.
+//! Mapping between database columns and record members.
 
 use crate::json::{Members, Object};
 use crate::sqlite::{Cell, Record};

@@ -1,4 +1,4 @@
-//! Rows as the files that the JSON store would have.
+//! Database rows presented as the files of the JSON store.
 
 use super::columns::{self, Columns};
 use super::{AgentRows, Database, DatabaseFrame, Rest, mark};
@@ -8,7 +8,7 @@ use crate::problem::{Broken, Place, Problem, Repair};
 use crate::sqlite::{Applied, Cell, Record, Row, Table};
 use std::collections::{BTreeMap, HashMap};
 
-/// A table that nobody knows is kept whole up to this size.
+/// Unknown tables are kept whole up to this size.
 const OTHER_MAX: usize = 256 << 10;
 
 /// A database as files.
@@ -165,7 +165,7 @@ impl Unrolled {
     }
 }
 
-/// What of a row no member stands for; whose it is says its agent.
+/// The columns of a row without a matching member; the agent id identifies the owner.
 fn rest(row: Option<i64>, record: &Record, columns: &Columns) -> Rest {
     let is_rest =
         |name: &str| !columns.iter().any(|(column, ..)| name.eq_ignore_ascii_case(column)) && name != "agent_id";

@@ -1,7 +1,7 @@
-//! The SQLite store: agents, messages, tool calls and snapshots as rows, and everything else in files beside them.
+//! The SQLite store: agents, messages, tool calls and snapshots as rows, everything else in files beside them.
 //!
-//! Rows are read as the files that the JSON store would have, and written from them, so both stores are one reader and one
-//! writer. What rows have and files do not, their numbers and ids, stays with the agent.
+//! Rows are converted to the files of the JSON store when reading, and from them when writing, so both stores share
+//! one reader and one writer. Row numbers and ids, which files do not have, are kept with the agent.
 
 mod statements;
 mod columns;
@@ -65,7 +65,7 @@ pub(super) struct DatabaseFrame {
 pub(super) struct Rest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row: Option<i64>,
-    /// Columns that no member stands for.
+    /// Columns without a matching member.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cells: Vec<(String, Cell)>,
 }
@@ -103,7 +103,7 @@ pub(super) fn find(tree: &dyn Tree) -> Vec<String> {
     candidates_below(tree).into_iter().filter(is_one).collect()
 }
 
-/// Everything that stands in a database.
+/// The content of a database.
 pub(super) struct Database {
     pub opened: Opened,
     pub tables: Tables,

@@ -1,4 +1,4 @@
-//! A tree with files that are not there, those that rows stand for, and with others under other names.
+//! Virtual file tree: adds the files that database rows represent, and renames others.
 
 use crate::json::Bytes;
 use crate::tree::{Entry, Tree};

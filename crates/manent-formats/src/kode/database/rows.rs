@@ -1,4 +1,4 @@
-//! Files of the JSON store as rows, and what stays a file.
+//! Files of the JSON store converted to rows, and what stays a file.
 
 use super::columns::{self, Columns};
 use super::statements::STATEMENTS;
@@ -82,7 +82,7 @@ fn insert(made: &Made, table: &Table, row: Option<i64>, record: &Record) -> Resu
     made.insert(table, row, &cells)
 }
 
-/// The frame of a database that nobody has written yet.
+/// The skeleton of a new database.
 fn fresh() -> DatabaseFrame {
     let table = |name: &str, columns: &Columns, more: &[&str]| Table {
         name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! The statements of the SDK's SQLite store.
+//! SQL statements of the SDK's SQLite store.
 
 pub(super) const STATEMENTS: [&str; 15] = [
     "CREATE TABLE agents (\n  agent_id TEXT PRIMARY KEY,\n  template_id TEXT NOT NULL,\n  created_at TEXT NOT NULL,\n  config_version TEXT NOT NULL,\n  lineage TEXT NOT NULL,\n  message_count INTEGER NOT NULL DEFAULT 0,\n  last_sfp_index INTEGER NOT NULL DEFAULT -1,\n  last_bookmark TEXT,\n  breakpoint TEXT,\n  metadata TEXT NOT NULL\n)",
