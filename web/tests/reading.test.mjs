@@ -41,7 +41,7 @@ describe('a phone', () => {
     const { id } = await make('To be chosen');
     await enter(page, server);
     await page.locator('nav.shown').waitFor({ timeout: 3000 });
-    const row = page.locator(`[data-testid="row"][data-id="${id}"] a`);
+    const row = page.locator(`[data-conversation-id="${id}"] a`);
     await row.click({ timeout: 3000 });
     await until(async () => page.url().includes(id), 'it is open');
     await until(async () => (await page.locator('nav.shown').count()) === 0, 'the list is closed');

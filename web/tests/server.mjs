@@ -115,7 +115,9 @@ async function servePage(route) {
   // What other sites ask for is the server's to answer.
   const isOwn = (request.isNavigationRequest() && request.frame() === top) || top.url().startsWith(`${origin}/`);
   if (hostname !== '127.0.0.1' || !isOwn) return route.fallback();
-  const response = await route.fetch();
+  const response = await route.fetch().catch(() => undefined);
+  // The server is away, or the page was closed meanwhile.
+  if (!response) return route.abort().catch(() => undefined);
   const file = join(PAGE, pathname === '/' ? 'index.html' : pathname);
   const headers = response.headers();
   if (!headers['x-request-id'] || !existsSync(file)) return route.fulfill({ response });
