@@ -63,7 +63,7 @@ describe('the list', () => {
       await page.getByTestId('rows').evaluate((element) => (element.scrollTop = element.scrollHeight));
       return (await rows.count()) >= 200;
     }, 'all rows are there');
-    const ids = await rows.evaluateAll((all) => all.map((row) => row.dataset.id));
+    const ids = await rows.evaluateAll((all) => all.map((row) => row.dataset.conversationId));
     assert.equal(new Set(ids).size, ids.length, 'no row twice');
     assert.ok(made.every((id) => ids.includes(id)), 'no row is missing');
     assert.ok(asked.some((url) => url.includes('after=')), 'pages go on by key');
@@ -80,7 +80,7 @@ describe('the list', () => {
     const { id } = await make('Thrown away');
     await enter(page, server);
     await openConversation(page, id);
-    const row = page.locator(`[data-testid="row"][data-id="${id}"]`);
+    const row = page.locator(`[data-conversation-id="${id}"]`);
     await row.hover();
     await row.getByTestId('row-trash').click();
     await until(async () => (await row.count()) === 0, 'the row is gone');
@@ -96,7 +96,7 @@ describe('the list', () => {
     await server.call('DELETE', `/conversations/${id}`);
     await enter(page, server);
     await page.getByTestId('status-trashed').click();
-    const row = page.locator(`[data-testid="row"][data-id="${id}"]`);
+    const row = page.locator(`[data-conversation-id="${id}"]`);
     const purge = async (answer) => {
       await row.hover();
       await row.getByTestId('row-menu').click();
@@ -116,14 +116,14 @@ describe('the list', () => {
     const { id } = await make('Pin me');
     await make('Later');
     await enter(page, server);
-    const row = page.locator(`[data-testid="row"][data-id="${id}"]`);
+    const row = page.locator(`[data-conversation-id="${id}"]`);
     const choose = async (name) => {
       await row.hover();
       await row.getByTestId('row-menu').click();
       await page.getByRole('menuitem', { name, exact: true }).click();
     };
     await choose('Pin');
-    await until(async () => (await page.getByTestId('row').first().getAttribute('data-id')) === id, 'it stands first');
+    await until(async () => (await page.getByTestId('row').first().getAttribute('data-conversation-id')) === id, 'it stands first');
     await choose('Archive');
     await until(async () => (await row.count()) === 0, 'it left the list');
     await page.getByTestId('status-archived').click();
@@ -151,7 +151,7 @@ describe('names', () => {
       const { id } = await make('Old name');
       await enter(page, server);
       await openConversation(page, id);
-      const title = page.locator(`[data-testid="row"][data-id="${id}"]`).getByTestId('row-title');
+      const title = page.locator(`[data-conversation-id="${id}"]`).getByTestId('row-title');
       await title.dblclick();
       const field = page.getByTestId('name-field');
       assert.equal(await field.evaluate((input) => input.value.slice(input.selectionStart, input.selectionEnd)), 'Old name');
@@ -193,7 +193,7 @@ describe('names', () => {
     const { id } = await make('旧名');
     await enter(page, server);
     await openConversation(page, id);
-    const row = page.locator(`[data-testid="row"][data-id="${id}"]`);
+    const row = page.locator(`[data-conversation-id="${id}"]`);
     await row.locator('a').press('F2');
     await page.getByTestId('name-field').fill('  新名  ');
     await page.getByTestId('name-field').press('Enter');
@@ -242,7 +242,7 @@ describe('the messages', () => {
       window.jumps = [];
       const middle = () => {
         const box = one.getBoundingClientRect();
-        return document.elementFromPoint(box.left + box.width / 2 - 300, box.top + box.height / 2)?.closest('[data-testid="message"]');
+        return document.elementFromPoint(box.left + box.width / 2 - 300, box.top + box.height / 2)?.closest('[data-message-id]');
       };
       let last = { element: middle(), scroll: one.scrollTop };
       new MutationObserver(() => {
@@ -288,7 +288,7 @@ describe('the messages', () => {
     for (let from = 0; from < 200; from += 100) ids.push(...(await say(id, ...Array.from({ length: 100 }, (_, index) => `Line ${from + index}`))));
     await enter(page, server);
     await openConversation(page, id, ids[90]);
-    const target = page.locator(`[data-testid="message"][data-id="${ids[90]}"]`);
+    const target = page.locator(`[data-message-id="${ids[90]}"]`);
     await target.waitFor();
     const top = await target.evaluate((one) => one.getBoundingClientRect().top);
     assert.ok(top > 50 && top < 500, `it stands at ${top}`);
@@ -309,7 +309,7 @@ describe('the messages', () => {
       await route.fallback();
     });
     await openConversation(page, id, ids[50]);
-    const top = await page.locator(`[data-testid="message"][data-id="${ids[50]}"]`).evaluate((one) => one.getBoundingClientRect().top);
+    const top = await page.locator(`[data-message-id="${ids[50]}"]`).evaluate((one) => one.getBoundingClientRect().top);
     assert.ok(top > 50 && top < 500, `it stands at ${top}`);
   });
 
@@ -334,7 +334,7 @@ describe('the messages', () => {
     await page.getByTestId('send').click();
     await page.locator('[data-testid="message"][data-role="assistant"]').waitFor();
     assert.deepEqual(await textsOf(id), ['first line\nsecond line', 'an answer']);
-    const row = page.locator(`[data-testid="row"][data-id="${id}"]`);
+    const row = page.locator(`[data-conversation-id="${id}"]`);
     await until(async () => (await row.getByTestId('row-count').innerText()) === '2 messages', 'the row counts them');
     await until(async () => (await server.call('GET', `/conversations/${id}/draft`)).text === '', 'the draft is gone');
   });
@@ -529,7 +529,7 @@ describe('what others do', () => {
   inPage('appears by itself: a new one, a name, a message, a switch, a removal', {}, async (page) => {
     await enter(page, server);
     const { id } = await make('From elsewhere');
-    const row = page.locator(`[data-testid="row"][data-id="${id}"]`);
+    const row = page.locator(`[data-conversation-id="${id}"]`);
     await row.waitFor();
     await openConversation(page, id);
     const ids = await say(id, 'Hello', 'from the CLI');
@@ -568,7 +568,7 @@ describe('what others do', () => {
     const again = await startServer(mine.home, new URL(mine.origin).port);
     await until(async () => (await page.getByTestId('offline').count()) === 0, 'the banner goes', 20_000);
     const { id } = await again.call('POST', '/conversations', { title: 'After the pause' });
-    await page.locator(`[data-testid="row"][data-id="${id}"]`).waitFor();
+    await page.locator(`[data-conversation-id="${id}"]`).waitFor();
     await page.goto('about:blank');
     await again.stop();
   });

@@ -21,7 +21,7 @@ const hitsOf = (page, id) => page.locator(`[data-testid="hit"][data-conversation
 /** Says whether a message lies within what is seen of the transcript. */
 const inSight = (page, id) =>
   page.evaluate((id) => {
-    const box = document.querySelector(`[data-testid="message"][data-id="${id}"]`)?.getBoundingClientRect();
+    const box = document.querySelector(`[data-message-id="${id}"]`)?.getBoundingClientRect();
     const frame = document.querySelector('[data-testid="transcript"]')?.getBoundingClientRect();
     return box !== undefined && frame !== undefined && box.top >= frame.top - 1 && box.top < frame.bottom - 20;
   }, id);

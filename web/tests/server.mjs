@@ -4,12 +4,14 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { extname, join, resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 
 const BINARY = process.env.MANENT_BIN ?? fileURLToPath(new URL('../../target/debug/manent', import.meta.url));
+/** A built page that is served instead of the one in the server, so that it can be tested without building the server again. */
+const PAGE = process.env.MANENT_PAGE && resolve(process.env.MANENT_PAGE);
 const CHROMIUM = process.env.CHROMIUM_BIN ?? '/usr/bin/chromium';
 
 /** Starts a server with an empty home and returns how to talk to it and how to stop it. */
@@ -97,9 +99,31 @@ export async function openPage(browser, options = {}) {
     reducedMotion: 'reduce',
     ...rest,
   });
+  if (PAGE) await context.route((url) => !url.pathname.startsWith('/api/'), servePage);
   const page = await context.newPage();
   const errors = watch(page, allow);
   return { context, page, errors };
+}
+
+const MEDIA_TYPES = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' };
+
+/** Answers with a file of `MANENT_PAGE` and the headers of the server, which hold the content security policy. */
+async function servePage(route) {
+  const request = route.request();
+  const { hostname, origin, pathname } = new URL(request.url());
+  const top = request.frame().page().mainFrame();
+  // What other sites ask for is the server's to answer.
+  const isOwn = (request.isNavigationRequest() && request.frame() === top) || top.url().startsWith(`${origin}/`);
+  if (hostname !== '127.0.0.1' || !isOwn) return route.fallback();
+  const response = await route.fetch().catch(() => undefined);
+  // The server is away, or the page was closed meanwhile.
+  if (!response) return route.abort().catch(() => undefined);
+  const file = join(PAGE, pathname === '/' ? 'index.html' : pathname);
+  const headers = response.headers();
+  if (!headers['x-request-id'] || !existsSync(file)) return route.fulfill({ response });
+  delete headers['content-length'];
+  headers['content-type'] = MEDIA_TYPES[extname(file)] ?? 'application/octet-stream';
+  return route.fulfill({ status: 200, headers, body: readFileSync(file) });
 }
 
 /** Collects page errors, console errors, dialogs and requests to other hosts. */

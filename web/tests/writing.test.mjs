@@ -97,7 +97,7 @@ describe('the Undo of a notice', () => {
     const { id } = await make('Thrown away');
     await make('Beside it');
     await enter(page, server);
-    const row = page.locator(`[data-testid="row"][data-id="${id}"]`);
+    const row = page.locator(`[data-conversation-id="${id}"]`);
     await row.hover();
     await row.getByTestId('row-trash').click();
     await page.getByTestId('toast-action').waitFor();

@@ -201,6 +201,8 @@ export const en = {
   'message.media': 'Attachment',
   'message.other': 'Part “{type}”',
   'message.showAll': 'Show all {n} characters',
+  'message.taskDone': 'Task done',
+  'message.taskOpen': 'Task not done',
   'message.notExact': 'time from the import',
   'message.elsewhere': 'You are reading another branch.',
   'message.leaveBranch': 'Back to the shown one',

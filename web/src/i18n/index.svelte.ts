@@ -1,6 +1,6 @@
 // The language of the page: follows the browser until somebody chooses.
 
-import { kept, keep } from '../state/kept';
+import { readPreference, savePreference } from '../state/preferences';
 import { en } from './en';
 import { format, localeFor, type Locale, type TextKey, type Values } from './format';
 import { zh } from './zh';
@@ -8,11 +8,11 @@ import { zh } from './zh';
 export { LOCALES, type Locale, type TextKey } from './format';
 
 class Language {
-  locale: Locale = $state(localeFor(kept('locale') ?? navigator.language));
+  locale: Locale = $state(localeFor(readPreference('locale') ?? navigator.language));
 
   choose(locale: Locale): void {
     this.locale = locale;
-    keep('locale', locale);
+    savePreference('locale', locale);
   }
 }
 

@@ -203,6 +203,8 @@ export const zh: Texts = {
   'message.media': '附件',
   'message.other': '内容“{type}”',
   'message.showAll': '显示全部 {n} 个字符',
+  'message.taskDone': '任务已完成',
+  'message.taskOpen': '任务未完成',
   'message.notExact': '时间来自导入',
   'message.elsewhere': '您正在查看另一个分支。',
   'message.leaveBranch': '返回当前分支',

@@ -1,172 +1,219 @@
-// Markdown as blocks that can be shown: paragraphs, headings, lists, quotes, tables and code. No HTML, ever: what is not
-// Markdown stays as it was typed, with its line breaks.
+// Parses Markdown (CommonMark with tables, strikethrough and task lists) into a tree that components render. The HTML renderer of the
+// parser is not used: raw HTML and images stay text, and links have only the targets that `safeUrl` allows.
 
-import { inlinesOf, type Inline } from './inline';
+import markdownIt, { type MarkdownIt, type Token } from 'markdown-it';
+import cjkFriendly from 'markdown-it-cjk-friendly';
+import { safeUrl } from './links';
 
-/** A block of a text. */
+export type Inline =
+  | { kind: 'text'; text: string }
+  | { kind: 'code'; text: string }
+  | { kind: 'strong' | 'emphasis' | 'strikethrough'; children: Inline[] }
+  | { kind: 'link'; url: string; children: Inline[] };
+
 export type Block =
-  | { kind: 'paragraph'; inside: Inline[] }
-  | { kind: 'heading'; level: number; inside: Inline[] }
+  | { kind: 'paragraph'; children: Inline[] }
+  | { kind: 'heading'; level: number; children: Inline[] }
   | { kind: 'code'; language: string; code: string }
   | { kind: 'quote'; blocks: Block[] }
-  | { kind: 'list'; start: number | undefined; items: Block[][] }
-  | { kind: 'table'; head: Inline[][]; rows: Inline[][][] }
+  | { kind: 'list'; start: number | undefined; items: ListItem[] }
+  | { kind: 'table'; align: Align[]; head: Inline[][]; rows: Inline[][][] }
   | { kind: 'rule' };
 
-/** Quotes and lists inside each other; what is deeper is words. */
-const DEPTH_MAX = 6;
-const COLUMNS_MAX = 40;
-
-const FENCE = /^( {0,3})(`{3,}|~{3,})([^`]*)$/;
-const HEADING = /^ {0,3}(#{1,6})[ \t]+(.*)$/;
-const QUOTE = /^ {0,3}>(?:[ \t](.*)|(>.*))?$/;
-const ITEM = /^( {0,3})([-*]|\d{1,9}[.)])( {1,4})(?=\S)(.*)$/;
-
-/** Reads a text. */
-export function blocksOf(text: string): Block[] {
-  return read(text.replaceAll('\r\n', '\n').split('\n'), 0);
+export interface ListItem {
+  /** The state of a task list item; undefined for other items. */
+  checked: boolean | undefined;
+  blocks: Block[];
 }
 
-function read(lines: string[], depth: number): Block[] {
+export type Align = 'left' | 'center' | 'right' | undefined;
+
+/** A longer text is one paragraph of plain text. Parsing takes about a second per megabyte and blocks the page. */
+const LENGTH_MAX = 2_000_000;
+/** A quote is one level, a list and its item are two. Deeper blocks are paragraphs. It must be below `maxNesting`: behind that the parser drops text. */
+const BLOCK_LEVEL_MAX = 16;
+/** Deeper emphasis is plain text. Components recurse, so a file must not decide how deep. */
+const INLINE_DEPTH_MAX = 16;
+
+const parser = newParser();
+
+/** Parses a text into blocks. Line breaks inside a paragraph are kept as `\n`. */
+export function parseMarkdown(text: string): Block[] {
+  if (text.length > LENGTH_MAX) return [{ kind: 'paragraph', children: [{ kind: 'text', text }] }];
+  return readBlocks(parser.parse(text, {})[Symbol.iterator]());
+}
+
+function newParser(): MarkdownIt {
+  const parser = markdownIt({ html: false, linkify: true, maxNesting: 20 });
+  // CommonMark does not close **“重点”**内容: it expects a space between punctuation and the next word. Chinese has none.
+  parser.use(cjkFriendly);
+  // Only addresses with a protocol are links: "main.rs" is a file.
+  parser.linkify.set({ fuzzyLink: false, fuzzyEmail: false, fuzzyIP: false });
+  parser.normalizeLink = (target) => safeUrl(target) ?? '';
+  parser.validateLink = (url) => safeUrl(url) !== undefined;
+  parser.normalizeLinkText = (text) => text;
+  limitBlockDepth(parser);
+  keepImageSource(parser);
+  keepIndentation(parser);
+  return parser;
+}
+
+/** Adds a rule that reads blocks at the depth limit as paragraphs. */
+function limitBlockDepth(parser: MarkdownIt): void {
+  parser.block.ruler.before('table', 'depth_limit', (state, start, end, silent) => {
+    if (silent || state.level < BLOCK_LEVEL_MAX) return false;
+    let next = start + 1;
+    while (next < end && !state.isEmpty(next) && (state.sCount[next] ?? 0) >= state.blkIndent) next += 1;
+    state.line = next;
+    state.push('paragraph_open', 'p', 1);
+    const inline = state.push('inline', '', 0);
+    inline.content = state.getLines(start, next, state.blkIndent, false).trim();
+    inline.children = [];
+    state.push('paragraph_close', 'p', -1);
+    return true;
+  });
+}
+
+/** Replaces the rule for images by one that keeps their source as text: a message must not load anything from other sites. */
+function keepImageSource(parser: MarkdownIt): void {
+  const readImage = inlineRule('image');
+  parser.inline.ruler.at('image', (state, silent) => {
+    const start = state.pos;
+    if (!readImage(state, true)) return false;
+    if (!silent) state.pending += state.src.slice(start, state.pos);
+    return true;
+  });
+}
+
+/** Keeps the spaces behind a line break, so that code pasted without a fence keeps its indentation. */
+function keepIndentation(parser: MarkdownIt): void {
+  const readNewline = inlineRule('newline');
+  parser.inline.ruler.at('newline', (state, silent) => {
+    const start = state.pos;
+    if (!readNewline(state, silent)) return false;
+    state.pos = start + 1;
+    return true;
+  });
+}
+
+/** Returns a rule of the parser, to be called by the one that replaces it. */
+function inlineRule(name: 'image' | 'newline'): ReturnType<MarkdownIt['inline']['ruler']['getRules']>[number] {
+  const rule = markdownIt('zero').enable(name).inline.ruler.getRules('').at(-1);
+  if (!rule) throw new Error(`the parser has no rule ${name}`);
+  return rule;
+}
+
+/** Reads sibling blocks up to the closing token of their parent, which is consumed. */
+function readBlocks(tokens: Iterator<Token>): Block[] {
   const blocks: Block[] = [];
-  let words: string[] = [];
-  const endWords = (): void => {
-    const text = words.join('\n').trimEnd();
-    if (text !== '') blocks.push({ kind: 'paragraph', inside: inlinesOf(text) });
-    words = [];
-  };
-  let at = 0;
-  while (at < lines.length) {
-    const line = lines[at] as string;
-    const found = line.trim() === '' ? undefined : begun(lines, at, words.length > 0, depth);
-    if (found) {
-      endWords();
-      blocks.push(found.block);
-      at = found.next;
-      continue;
-    }
-    if (line.trim() === '') endWords();
-    else words.push(line);
-    at += 1;
+  for (let token = nextOf(tokens); token && token.nesting !== -1; token = nextOf(tokens)) {
+    const block = readBlock(token, tokens);
+    if (block) blocks.push(block);
   }
-  endWords();
   return blocks;
 }
 
-interface Found {
-  block: Block;
-  next: number;
-}
-
-/** Reads the block that begins at a line, unless it is a line of a paragraph. */
-function begun(lines: string[], at: number, inWords: boolean, depth: number): Found | undefined {
-  const line = lines[at] as string;
-  const fence = FENCE.exec(line);
-  if (fence) return fenced(lines, at, fence);
-  const heading = HEADING.exec(line);
-  if (heading) {
-    const level = (heading[1] as string).length;
-    return { block: { kind: 'heading', level, inside: inlinesOf((heading[2] as string).trimEnd()) }, next: at + 1 };
-  }
-  if (isRule(line)) return { block: { kind: 'rule' }, next: at + 1 };
-  if (depth < DEPTH_MAX && QUOTE.test(line)) return quoted(lines, at, depth);
-  const item = depth < DEPTH_MAX ? ITEM.exec(line) : null;
-  // A year at the start of a line is no list.
-  if (item && !(inWords && /\d/.test(item[2] as string) && !/^1[.)]$/.test(item[2] as string))) return listed(lines, at, item, depth);
-  return inWords ? undefined : tabled(lines, at);
-}
-
-/** A fence that nobody closed reaches to the end: it is still being written. */
-function fenced(lines: string[], at: number, [, indent = '', fence = '', about = '']: RegExpExecArray): Found {
-  const code: string[] = [];
-  let next = at + 1;
-  for (; next < lines.length; next += 1) {
-    const line = lines[next] as string;
-    const closing = FENCE.exec(line);
-    if (closing?.[2]?.startsWith(fence) === true && closing[3]?.trim() === '') break;
-    code.push(outdented(line, indent.length));
-  }
-  const language = about.trim().split(/\s+/)[0] ?? '';
-  return { block: { kind: 'code', language, code: code.join('\n') }, next: next + 1 };
-}
-
-function quoted(lines: string[], at: number, depth: number): Found {
-  const inside: string[] = [];
-  let next = at;
-  for (; next < lines.length; next += 1) {
-    const found = QUOTE.exec(lines[next] as string);
-    if (!found) break;
-    inside.push(found[1] ?? found[2] ?? '');
-  }
-  return { block: { kind: 'quote', blocks: read(inside, depth + 1) }, next };
-}
-
-function listed(lines: string[], at: number, first: RegExpExecArray, depth: number): Found {
-  const kindOf = (item: RegExpExecArray): string => (item[2] as string).slice(-1);
-  const number = Number.parseInt(first[2] as string, 10);
-  const items: string[][] = [];
-  let width = 0;
-  let next = at;
-  while (next < lines.length) {
-    const line = lines[next] as string;
-    if (line.trim() === '') {
-      // Blank lines part items and their paragraphs; after others the list is over.
-      let after = next;
-      while (after < lines.length && (lines[after] as string).trim() === '') after += 1;
-      const follower = lines[after];
-      if (follower === undefined) break;
-      const item = ITEM.exec(follower);
-      const goesOn = indentOf(follower) >= width || (item !== null && kindOf(item) === kindOf(first));
-      if (!goesOn) break;
-      for (; next < after; next += 1) items.at(-1)?.push('');
-      continue;
+function readBlock(token: Token, tokens: Iterator<Token>): Block | undefined {
+  switch (token.type) {
+    case 'paragraph_open': {
+      const children = readInlines(tokens);
+      return children.length > 0 ? { kind: 'paragraph', children } : undefined;
     }
-    const item = items.length > 0 && indentOf(line) >= width ? null : ITEM.exec(line);
-    if (item) {
-      if (kindOf(item) !== kindOf(first) || isRule(line)) break;
-      width = (item[1] as string).length + (item[2] as string).length + (item[3] as string).length;
-      items.push([item[4] as string]);
-    } else if (indentOf(line) >= Math.min(width, 2)) {
-      items.at(-1)?.push(outdented(line, width));
-    } else {
-      break;
-    }
-    next += 1;
+    case 'heading_open':
+      return { kind: 'heading', level: Number(token.tag.slice(1)), children: readInlines(tokens) };
+    case 'fence':
+    case 'code_block':
+      return { kind: 'code', language: token.info.trim().split(/\s+/)[0] ?? '', code: token.content.replace(/\n$/, '') };
+    case 'blockquote_open':
+      return { kind: 'quote', blocks: readBlocks(tokens) };
+    case 'bullet_list_open':
+      return { kind: 'list', start: undefined, items: readItems(tokens) };
+    case 'ordered_list_open':
+      return { kind: 'list', start: Number(token.attrGet('start') ?? 1), items: readItems(tokens) };
+    case 'table_open':
+      return readTable(tokens);
+    case 'hr':
+      return { kind: 'rule' };
+    default:
+      return undefined;
   }
-  const start = Number.isNaN(number) ? undefined : number;
-  return { block: { kind: 'list', start, items: items.map((inside) => read(inside, depth + 1)) }, next };
 }
 
-function tabled(lines: string[], at: number): Found | undefined {
-  const [head, line] = [lines[at] as string, lines[at + 1]];
-  if (line === undefined || !head.includes('|') || !line.includes('|') || !/^[\s|:-]+$/.test(line)) return undefined;
-  const [names, rule] = [cellsOf(head), cellsOf(line)];
-  if (names.length !== rule.length || names.length > COLUMNS_MAX || !rule.every((cell) => /^:?-+:?$/.test(cell))) return undefined;
+function readItems(tokens: Iterator<Token>): ListItem[] {
+  const items: ListItem[] = [];
+  while (nextOf(tokens)?.type === 'list_item_open') {
+    const blocks = readBlocks(tokens);
+    items.push({ checked: takeCheckbox(blocks), blocks });
+  }
+  return items;
+}
+
+/** Removes `[ ]` or `[x]` at the start of a list item and returns its state. */
+function takeCheckbox(blocks: Block[]): boolean | undefined {
+  const first = blocks[0]?.kind === 'paragraph' ? blocks[0].children[0] : undefined;
+  const box = first?.kind === 'text' ? /^\[([ xX])\]\s+/.exec(first.text) : null;
+  if (first?.kind !== 'text' || !box) return undefined;
+  first.text = first.text.slice(box[0].length);
+  return box[1] !== ' ';
+}
+
+function readTable(tokens: Iterator<Token>): Block {
+  const align: Align[] = [];
   const rows: Inline[][][] = [];
-  let next = at + 2;
-  for (; next < lines.length && (lines[next] as string).includes('|'); next += 1) {
-    rows.push(cellsOf(lines[next] as string).slice(0, names.length).map(inlinesOf));
+  for (let token = nextOf(tokens); token && token.type !== 'table_close'; token = nextOf(tokens)) {
+    if (token.type === 'tr_open') rows.push([]);
+    else if (token.type === 'th_open') align.push(alignOf(token));
+    else if (token.type === 'inline') rows.at(-1)?.push(inlinesOf(token));
   }
-  return { block: { kind: 'table', head: names.map(inlinesOf), rows }, next };
+  return { kind: 'table', align, head: rows[0] ?? [], rows: rows.slice(1) };
 }
 
-function cellsOf(line: string): string[] {
-  let row = line.trim();
-  if (row.startsWith('|')) row = row.slice(1);
-  if (row.endsWith('|') && !row.endsWith('\\|')) row = row.slice(0, -1);
-  return row.split(/(?<!\\)\|/).map((cell) => cell.replaceAll('\\|', '|').trim());
+function alignOf(cell: Token): Align {
+  return /text-align:(left|center|right)/.exec(String(cell.attrGet('style')))?.[1] as Align;
 }
 
-function isRule(line: string): boolean {
-  if (line.length > 200 || indentOf(line) > 3) return false;
-  const marks = line.replace(/\s/g, '');
-  return marks.length >= 3 && /^(?:-+|\*+|_+)$/.test(marks);
+/** Reads the text of a paragraph or heading and its closing token. */
+function readInlines(tokens: Iterator<Token>): Inline[] {
+  const inline = nextOf(tokens);
+  nextOf(tokens);
+  return inline ? inlinesOf(inline) : [];
 }
 
-function indentOf(line: string): number {
-  return line.length - line.trimStart().length;
+function inlinesOf(token: Token): Inline[] {
+  const root: Inline[] = [];
+  const open = [root];
+  for (const child of token.children ?? []) {
+    const siblings = open.at(-1) ?? root;
+    if (child.nesting === 1) {
+      const parent = open.length > INLINE_DEPTH_MAX ? undefined : parentOf(child);
+      if (parent) siblings.push(parent);
+      open.push(parent?.children ?? siblings);
+    } else if (child.nesting === -1) {
+      open.pop();
+    } else if (child.type === 'code_inline') {
+      siblings.push({ kind: 'code', text: child.content });
+    } else {
+      pushText(siblings, child.type === 'softbreak' || child.type === 'hardbreak' ? '\n' : child.content);
+    }
+  }
+  return root;
 }
 
-function outdented(line: string, width: number): string {
-  return line.slice(Math.min(width, indentOf(line)));
+function parentOf(token: Token): Extract<Inline, { children: Inline[] }> | undefined {
+  if (token.type === 'strong_open') return { kind: 'strong', children: [] };
+  if (token.type === 'em_open') return { kind: 'emphasis', children: [] };
+  if (token.type === 's_open') return { kind: 'strikethrough', children: [] };
+  const url = safeUrl(String(token.attrGet('href')));
+  return url === undefined ? undefined : { kind: 'link', url, children: [] };
+}
+
+function pushText(siblings: Inline[], text: string): void {
+  const last = siblings.at(-1);
+  if (last?.kind === 'text') last.text += text;
+  else if (text !== '') siblings.push({ kind: 'text', text });
+}
+
+function nextOf(tokens: Iterator<Token>): Token | undefined {
+  const { done, value } = tokens.next();
+  return done ? undefined : value;
 }

@@ -7,7 +7,7 @@ import { oneLine } from '../model/text';
 import { withWords } from '../model/messages';
 import { focusComposer } from './cursor';
 import { dialogs } from './dialogs.svelte';
-import { Finding } from './finding.svelte';
+import { FindInConversation } from './findInConversation.svelte';
 import { list } from './list.svelte';
 import { route } from './route.svelte';
 import { search } from './search.svelte';
@@ -259,4 +259,4 @@ export function showHit(hit: Hit, step: 'push' | 'replace' = 'push'): void {
   else route.replace(hit.conversation, message);
 }
 
-export const finding = new Finding((hit) => showHit(hit, 'replace'));
+export const findInConversation = new FindInConversation((hit) => showHit(hit, 'replace'));

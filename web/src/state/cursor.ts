@@ -5,5 +5,5 @@ import { tick } from 'svelte';
 /** Puts the cursor into the field where a message is written, if there is one. */
 export async function focusComposer(): Promise<void> {
   await tick();
-  document.querySelector<HTMLElement>('[data-testid="composer-field"]')?.focus();
+  document.querySelector<HTMLElement>('#composer-field')?.focus();
 }

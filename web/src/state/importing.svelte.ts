@@ -1,7 +1,7 @@
 // An import from this page: one at a time, with its progress and what came of it.
 
 import { importFile, importLines, isAborted, type ImportedReport } from '../api';
-import { pack, type Named } from '../model/pack';
+import { zipFiles, type NamedFile } from '../model/zip';
 import { list } from './list.svelte';
 import { problemText } from './toasts.svelte';
 
@@ -34,7 +34,7 @@ class Importing {
   }
 
   /** Takes files in: each file by itself, each folder as a whole. One that fails does not hide what the others came to. */
-  async take(files: Named[]): Promise<void> {
+  async take(files: NamedFile[]): Promise<void> {
     if (files.length === 0 || this.running) return;
     this.#controller = new AbortController();
     const groups = grouped(files);
@@ -57,7 +57,7 @@ class Importing {
 
   async #one(group: Group): Promise<ImportedReport> {
     const [first] = group.files;
-    if (group.files.length > 1 || first === undefined || first.name.includes('/')) return this.#file(group.name, await pack(group.files));
+    if (group.files.length > 1 || first === undefined || first.name.includes('/')) return this.#file(group.name, await zipFiles(group.files));
     return (await isOurs(first.file)) ? this.#lines(group.name, first.file) : this.#file(group.name, first.file);
   }
 
@@ -110,15 +110,15 @@ class Importing {
 /** Files that are one import. */
 interface Group {
   name: string;
-  files: Named[];
+  files: NamedFile[];
 }
 
 /** What SQLite writes beside its file. */
 const BESIDE = /-(wal|shm|journal)$/;
 
 /** Puts the files of a folder together, and a database with what stands beside it; every other file is alone. */
-function grouped(files: Named[]): Group[] {
-  const groups = new Map<string, Named[]>();
+function grouped(files: NamedFile[]): Group[] {
+  const groups = new Map<string, NamedFile[]>();
   for (const file of files) {
     const [top = file.name, ...below] = file.name.split('/');
     const key = below.length > 0 ? `${top}/` : top.replace(BESIDE, '');

@@ -1,12 +1,12 @@
 // What the screen is like: theme, width, and the time of day.
 
-import { keep, kept } from './kept';
+import { readPreference, savePreference } from './preferences';
 
 export const THEMES = ['system', 'light', 'dark'] as const;
 export type Theme = (typeof THEMES)[number];
 
 class Screen {
-  theme: Theme = $state(themeFor(kept('theme')));
+  theme: Theme = $state(themeFor(readPreference('theme')));
   /** The list is a drawer. */
   narrow = $state(false);
   /** Moves once a minute, so that "5 minutes ago" does not stay. */
@@ -21,7 +21,7 @@ class Screen {
 
   choose(theme: Theme): void {
     this.theme = theme;
-    keep('theme', theme === 'system' ? null : theme);
+    savePreference('theme', theme === 'system' ? null : theme);
     if (theme === 'system') delete document.documentElement.dataset['theme'];
     else document.documentElement.dataset['theme'] = theme;
   }

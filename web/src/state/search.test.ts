@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Hit } from '../api';
-import { Finding } from './finding.svelte';
+import { FindInConversation } from './findInConversation.svelte';
 import { Search } from './search.svelte';
 
 interface Asked {
@@ -147,9 +147,9 @@ test('a new order or scope asks again; what is not asked for is not sent', async
 
 test('finding reads every page, counts messages only, and steps through them as they are read', async () => {
   const shown: unknown[] = [];
-  const finding = new Finding((one) => shown.push(one.message));
-  finding.open('conv', 'in use');
-  finding.type('word', 'typed');
+  const find = new FindInConversation((one) => shown.push(one.message));
+  find.open('conv', 'in use');
+  find.type('word', 'typed');
   await quiet();
   asked[0]?.answer(found(['d', 'c'], 'cursor'));
   await settle();
@@ -157,12 +157,12 @@ test('finding reads every page, counts messages only, and steps through them as 
   second.hits.forEach((one) => (one.position = (one.position ?? 0) - 50));
   asked[1]?.answer(second);
   await settle();
-  expect([messagesOf(finding), finding.place]).toEqual([['a', 'b', 'c', 'd'], 4]);
-  finding.step(1);
-  finding.step(1);
-  finding.step(-1);
-  finding.step(-1);
-  expect([shown, finding.place]).toEqual([['d', 'a', 'b', 'a', 'd'], 4]);
-  finding.close();
-  expect([finding.hits, finding.within]).toEqual([[], undefined]);
+  expect([messagesOf(find), find.place]).toEqual([['a', 'b', 'c', 'd'], 4]);
+  find.step(1);
+  find.step(1);
+  find.step(-1);
+  find.step(-1);
+  expect([shown, find.place]).toEqual([['d', 'a', 'b', 'a', 'd'], 4]);
+  find.close();
+  expect([find.hits, find.within]).toEqual([[], undefined]);
 });
