@@ -28,7 +28,7 @@ impl Asides {
 
     /// Counts one member.
     pub fn add(&mut self, record: &'static str, key: &str) {
-        // Names come from outside; a file of a million different ones is told as one.
+        // Field names are untrusted: after 1,000 different ones, all further ones are counted as `…`.
         let known = self.0.len() < 1_000 || self.0.contains_key(&(record, key.to_owned()));
         *self.0.entry((record, if known { key } else { "…" }.to_owned())).or_default() += 1;
     }

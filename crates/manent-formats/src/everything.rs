@@ -14,7 +14,8 @@ const LITTER: [&str; 4] = [".DS_Store", "Thumbs.db", "desktop.ini", "-shm"];
 
 /// Reads all that is of a known format, or of the one that is asked for, then tells what was left out.
 ///
-/// A store that cannot be read does not keep the others out: it is told as a problem. It is an error if nothing could be read.
+/// An unreadable store does not prevent reading the others: it is reported as a problem. It is an error if nothing
+/// could be read.
 pub fn read_everything(tree: &dyn Tree, asked: Option<&'static Format>, sink: &mut dyn Sink) -> Result<(), ReadError> {
     let read = ReadNames::default();
     let (mut failed, mut has_read) = (Vec::new(), false);

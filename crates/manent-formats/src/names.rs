@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-/// Says whether a name stays below the folder it is written to, on every system.
+/// Returns whether a path stays below the target folder, on every system.
 pub fn is_safe(name: &str) -> bool {
     let is_drive =
         |piece: &str| piece.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) && piece[1..].starts_with(':');
@@ -23,7 +23,7 @@ pub fn safe(name: &str) -> String {
     if is_safe(&safe) { safe } else { "file".to_owned() }
 }
 
-/// Says whether a name is that of one file, with no folder before it.
+/// Returns whether a name is a single file name without folders.
 pub fn is_safe_piece(name: &str) -> bool {
     name.len() <= 200 && !name.contains('/') && is_safe(name)
 }
@@ -33,7 +33,7 @@ pub fn is_safe_piece(name: &str) -> bool {
 pub struct Names(HashSet<String>);
 
 impl Names {
-    /// Says whether a name was free, and takes it.
+    /// Reserves a name; returns whether it was free.
     pub fn take(&mut self, name: &str) -> bool {
         // On some systems two names that differ in case only are one file.
         self.0.insert(name.to_lowercase())

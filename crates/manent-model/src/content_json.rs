@@ -22,10 +22,10 @@ struct Flat<'a> {
     #[serde(serialize_with = "moment_only", deserialize_with = "either_form")]
     #[schemars(with = "Micros")]
     time: Time,
-    /// How the time is known, unless exactly.
+    /// Precision of the time, if not exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     time_known: Option<Known>,
-    /// Its life.
+    /// Status of the message.
     #[serde(default, skip_serializing_if = "MessageStatus::is_complete")]
     status: MessageStatus,
     /// Visibility.
@@ -37,13 +37,13 @@ struct Flat<'a> {
     /// The model that wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<Cow<'a, str>>,
-    /// Its tokens, if counted.
+    /// Token count, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tokens: Option<u32>,
     /// The provider's usage record, as it was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<Cow<'a, Json>>,
-    /// Whatever the caller wants to keep with it.
+    /// Custom metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     metadata: Option<Cow<'a, Json>>,
     /// The message that it answers in a group, apart from the order of the path.

@@ -70,7 +70,7 @@ pub struct Conversation {
     /// Its tags.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub tags: BTreeSet<String>,
-    /// Whatever the caller wants to keep with it.
+    /// Custom metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Json>,
     /// The conversation that this one continues.
@@ -124,7 +124,7 @@ pub struct ConversationDraft {
     /// Its tags.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub tags: BTreeSet<String>,
-    /// Whatever the caller wants to keep with it.
+    /// Custom metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Json>,
     /// The conversation that this one continues.

@@ -26,7 +26,7 @@ pub struct KeyWord {
 }
 
 impl KeyWord {
-    /// Puts a key together from its id and 256 bits of chance.
+    /// Builds a key from its id and 256 random bits.
     pub fn new(id: KeyId, secret: [u8; 32]) -> Self {
         Self { id, secret }
     }

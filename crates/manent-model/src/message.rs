@@ -75,7 +75,7 @@ pub struct Content {
     pub author: Option<Author>,
     /// When.
     pub time: Time,
-    /// Its life.
+    /// Status of the message.
     pub status: MessageStatus,
     /// Visibility.
     pub seen: Seen,
@@ -83,11 +83,11 @@ pub struct Content {
     pub turn: Option<u32>,
     /// The model that wrote it.
     pub model: Option<String>,
-    /// Its tokens, if counted.
+    /// Token count, if known.
     pub tokens: Option<u32>,
     /// The provider's usage record, as it was written.
     pub usage: Option<Json>,
-    /// Whatever the caller wants to keep with it.
+    /// Custom metadata.
     pub metadata: Option<Json>,
     /// The message that it answers in a group, apart from the order of the path.
     pub reply_to: Option<MessageId>,
@@ -206,10 +206,10 @@ struct Flat<'a> {
     author: Option<&'a Author>,
     /// When.
     time: Micros,
-    /// How the time is known, unless exactly.
+    /// Precision of the time, if not exact.
     #[serde(skip_serializing_if = "Option::is_none")]
     time_known: Option<Known>,
-    /// Its life.
+    /// Status of the message.
     status: MessageStatus,
     /// Visibility; everybody by default.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -220,16 +220,16 @@ struct Flat<'a> {
     /// The model that wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<&'a str>,
-    /// Its tokens, if counted.
+    /// Token count, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     tokens: Option<u32>,
     /// The provider's usage record.
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<&'a Json>,
-    /// Whatever the caller wants to keep with it.
+    /// Custom metadata.
     #[serde(skip_serializing_if = "Option::is_none")]
     metadata: Option<&'a Json>,
-    /// The message that it answers in a group.
+    /// The message that it replies to in a group.
     #[serde(skip_serializing_if = "Option::is_none")]
     reply_to: Option<MessageId>,
     /// Its parts.

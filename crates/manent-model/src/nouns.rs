@@ -24,7 +24,7 @@ pub struct Project {
     /// Facts shared by its conversations.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, String>,
-    /// Whatever the caller wants to keep with it.
+    /// Custom metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Json>,
     /// Grows with every change.
@@ -74,7 +74,7 @@ pub struct Bookmark {
     pub name: String,
     /// The last message of the path that it remembers.
     pub head: Option<MessageId>,
-    /// Whatever the caller wants to keep with it.
+    /// Custom metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Json>,
     /// When.
@@ -117,12 +117,12 @@ pub struct Fold {
     pub after: MessageId,
     /// Kind of the fold.
     pub kind: FoldKind,
-    /// The messages it covers.
+    /// The covered messages.
     pub covers: Vec<Stretch>,
-    /// The summary, if it is one.
+    /// The summary, for folds of that kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// The fold that this one grew from.
+    /// The fold that this one extends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<FoldId>,
     /// Free-form record of how it was made: model, prompt, usage, cost.
@@ -264,7 +264,7 @@ pub struct Memory {
     pub external: Option<String>,
     /// The text.
     pub text: String,
-    /// Whatever the caller wants to keep with it.
+    /// Custom metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Json>,
 }

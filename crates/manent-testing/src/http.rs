@@ -60,7 +60,7 @@ impl Client {
         Ok(())
     }
 
-    /// Says whether the server has closed the connection, as it does with one on which nothing is asked for long.
+    /// Returns whether the server has closed the connection, for example after its idle timeout.
     pub fn is_closed(&self) -> bool {
         self.sender.is_closed()
     }
@@ -111,7 +111,7 @@ pub struct Events {
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Event {
-    /// Its id, by which a reader goes on.
+    /// Event id, for resuming.
     pub id: String,
     /// Its data.
     pub data: String,

@@ -17,7 +17,7 @@ pub fn open(columns: u16, rows: u16) -> io::Result<(File, File)> {
     Ok((File::from(controller), File::from(user)))
 }
 
-/// Resizes a terminal, like a user who resizes the window.
+/// Resizes a terminal, as resizing its window would.
 pub fn resize(terminal: &File, columns: u16, rows: u16) -> io::Result<()> {
     Ok(tcsetwinsize(terminal, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 })?)
 }

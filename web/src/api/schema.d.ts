@@ -1,12 +1,12 @@
 // Written by scripts/schema.mjs from ../docs/openapi.json; change nothing here.
 
-/** A place in the journal. */
+/** A position in the journal. */
 export type After = number | End;
 
-/** Messages to add. */
+/** Messages to append. */
 export type Append = { after?: MessageId | null; messages: (MessageInput)[] };
 
-/** What was added. */
+/** The appended messages. */
 export type Appended = { ids: (MessageId)[] };
 
 /** Where messages are appended. */
@@ -38,7 +38,7 @@ export type Attached = { bookmarks: (Bookmark)[]; calls: (Call)[]; folds: (Fold)
 /** Where a page ends; hand it back to get the next one. */
 export type AttachedCursor = string;
 
-/** Who did something that the audit log tells of. */
+/** The actor of an audit log entry. */
 export type AuditActor = "operator" | "token" | "stranger" | "server" | AuditActorKey;
 
 /** A key. */
@@ -66,13 +66,13 @@ export type AuditProblemLostValue = { no: number };
 /** What was found when the audit log was checked. */
 export type AuditReport = { digest: string; erased: number; lines: number; problems: (AuditProblem)[] };
 
-/** Who speaks: an external id that stays, and a name for people that may change. */
+/** An author: a stable external id, and a display name that may change. */
 export type Author = { id: string; name?: string };
 
 /** A backup that was restored, checked and compared. */
 export type BackupReport = { conversations: number; messages: number; path: string; position: number; size_bytes: number };
 
-/** A named place in a conversation: a snapshot, a second head. */
+/** A named position in a conversation: a snapshot, a second head. */
 export type Bookmark = { at: Moment; head: MessageId | null; metadata?: Json | null; name: string };
 
 /** Where a branch that comes from elsewhere leaves its parent. */
@@ -91,7 +91,7 @@ export type CallId = string & { readonly kind?: 'CallId' };
 /** One request to a model. */
 export type CallInput = { after?: MessageId | null; at: Moment; cost_micros?: number | null; id: CallId; manifest?: Json | null; model?: string | null; outcome: CallOutcome; sent: (Stretch)[]; tokens_in?: number | null; tokens_out?: number | null };
 
-/** How one request to a model ended.  - `answered`: Answered. - `failed`: The provider or the way to it failed. - `stopped`: Stopped by somebody. */
+/** How one request to a model ended.  - `answered`: Answered. - `failed`: The provider or the way to it failed. - `stopped`: Stopped by a user. */
 export type CallOutcome = "answered" | "failed" | "stopped";
 
 /** One change. Every kind that the design knows exists; each is journalled unless it says otherwise.  In JSON the kind is the only member and holds the rest: what was written as JSON inside stays as it was written. The pieces of a blob are bytes and are not read from JSON. */
@@ -297,39 +297,39 @@ export type ChangeUndo = { undo: ChangeUndoValue };
 
 export type ChangeUndoValue = { position: number };
 
-/** Some more words. */
+/** A chunk of a streaming message. */
 export type Chunk = { delta: string };
 
-/** Changes that happen together. */
+/** A transaction: changes that are committed together. */
 export type Commit = { changes: (Change)[] };
 
 /** What a transaction did. */
 export type Committed = { at: Moment; done: (Done)[]; first: number; position: number; repeated?: boolean };
 
-/** Says that it is meant. */
+/** Confirmation of a destructive request. */
 export type Confirmed = { name: string };
 
-/** What a message says about itself; everything but where it stands. */
+/** The content of a message: everything except its address. */
 export type Content = { author?: Author | null; body: Parts; metadata?: Json | null; model?: string | null; reply_to?: MessageId | null; role: string; seen?: Seen; status?: MessageStatus; time: Moment; time_known?: Known | null; tokens?: number | null; turn?: number | null; usage?: Json | null };
 
 /** A conversation as people see it in a list. */
 export type Conversation = { active_at: Moment; continued_from?: ConversationId | null; created_at: Moment; creator?: Author | null; external_id?: string | null; forked_from?: ConversationId | null; head?: MessageId | null; id: ConversationId; kind: ConversationKind; members?: (Author)[]; messages: number; metadata?: Json | null; pinned?: boolean; project?: ProjectId | null; status: ConversationStatus; tags?: (string)[]; title: string; tokens: number; trashed_at?: Moment | null; version: number; words: number };
 
-/** What is given when a conversation is made. */
+/** Properties of a new conversation. */
 export type ConversationDraft = { continued_from?: ConversationId | null; creator?: Author | null; external_id?: string | null; forked_from?: ConversationId | null; kind?: ConversationKind; members?: (Author)[]; metadata?: Json | null; project?: ProjectId | null; tags?: (string)[]; title?: string };
 
 export type ConversationId = string & { readonly kind?: 'ConversationId' };
 
-/** What a conversation is for.  - `chat`: One person and a model; some call it private. - `agent`: A run of an agent with tools. - `roleplay`: A story with characters. - `group`: Several people. - `channel`: One speaks, many read. */
+/** Purpose of a conversation.  - `chat`: One person and a model; some call it private. - `agent`: A run of an agent with tools. - `roleplay`: A story with characters. - `group`: Several people. - `channel`: One speaks, many read. */
 export type ConversationKind = "chat" | "agent" | "roleplay" | "group" | "channel";
 
-/** What to change of a conversation; what is `None` stays. */
+/** Changes to a conversation; fields that are `None` stay unchanged. */
 export type ConversationPatch = { add_tags?: (string)[]; members?: (Author)[] | null; metadata?: Json | null; pinned?: boolean | null; project?: ProjectId | null; remove_tags?: (string)[]; status?: ConversationStatus | null; times?: ConversationTimes | null; title?: string | null };
 
 /** Where a conversation is in its life.  - `active`: In use. - `archived`: Put away; listed only when asked for. - `trashed`: In the trash; can be restored or purged. - `importing`: Its import has not finished yet. */
 export type ConversationStatus = "active" | "archived" | "trashed" | "importing";
 
-/** The times of a conversation that comes from elsewhere. */
+/** Times of an imported conversation. */
 export type ConversationTimes = { active_at: Moment; created_at: Moment; trashed_at?: Moment | null };
 
 /** A page of conversations. */
@@ -341,13 +341,13 @@ export type Count = { more: boolean; n: number };
 /** How far hits are counted.  - `shown`: Those that are shown, and whether there are more. - `all`: All of them, up to a thousand. */
 export type Counting = "shown" | "all";
 
-/** What became of the records of a kind. */
+/** Outcome counts of one record type. */
 export type Counts = { aside: number; mapped: number; read: number; reported: number };
 
 /** The state of a store. */
 export type DoctorReport = { engine: string; files: ([string, number])[]; largest: ([ConversationId, string, number])[]; position: number; schema: number; settings: ([string, string])[]; tables: ([string, number])[] };
 
-/** A small versioned thing by kind and id: a character, a background, a template, settings. */
+/** A small versioned JSON value by kind and id: a character, a background, a template, settings. */
 export type Document = { at: Moment; body: Json | null; id: string; kind: string; project?: ProjectId | null; version: number };
 
 /** What one change did. */
@@ -374,15 +374,15 @@ export type DonePurged = { purged: boolean };
 /** The new version of a document. */
 export type DoneVersion = { version: number };
 
-/** What somebody was typing. */
+/** An unsent draft. */
 export type Draft = { text: string };
 
-/** Another message in the place of one. */
+/** An edit of a message. */
 export type Edit = { message: MessageId; tail?: TailWish; with: MessageInput };
 
 export type End = "end";
 
-/** A session that has begun. */
+/** A started session. */
 export type Entrance = { secret: string };
 
 /** What is to be erased. */
@@ -397,54 +397,54 @@ export type EraseConversation = { conversation: ConversationId };
 /** One message, on every path that reaches it. */
 export type EraseMessage = { message: MessageId };
 
-/** What is to be erased: one of these. */
+/** The target of an erasure; exactly one of these. */
 export type ErasePlan = ErasePlanMessage | ErasePlanConversation | ErasePlanAuthor;
 
-/** Everything that this author wrote, by external id. */
+/** Everything written by the author with this external id. */
 export type ErasePlanAuthor = { author: string };
 
-/** A conversation with everything in it. */
+/** A conversation with all of its content. */
 export type ErasePlanConversation = { conversation: ConversationId };
 
 /** One message, on every path that reaches it. */
 export type ErasePlanMessage = { message: MessageId };
 
-/** What an erasure removed, and what still holds some of it. */
+/** The result of an erasure, and where erased content remains. */
 export type ErasedContent = { at: Moment; attached: number; backups_removed: number; blobs: number; conversations: number; finished: boolean; journal: number; kept: Kept; messages: number; scratch: number };
 
-/** What an erasure removed. */
+/** Receipt of an erasure. */
 export type Erasure = { at: Moment; attached: number; audit: number; backups: number; bytes: number; conversations: number; files: number; keys: number; messages: number; rows: number; tenant: string; users: number };
 
 /** An entry of a run's log. */
 export type Event = { at: Moment; body: Json; channel: string; cursor: number };
 
-/** Where a text stands.  - `title`: The name of a conversation. - `tags`: A tag of a conversation. - `text`: Words for the reader. - `reasoning`: What the model thought. - `tool_call`: The name and the arguments of a tool call. - `tool_result`: What a tool answered. - `media`: The name of a file. - `source`: The title of a source. - `summary`: A summary of earlier messages. - `error`: What went wrong. */
+/** The field that a text belongs to.  - `title`: The name of a conversation. - `tags`: A tag of a conversation. - `text`: Words for the reader. - `reasoning`: Reasoning of the model. - `tool_call`: The name and the arguments of a tool call. - `tool_result`: Result of a tool call. - `media`: The name of a file. - `source`: The title of a source. - `summary`: A summary of earlier messages. - `error`: An error message. */
 export type Field = "title" | "tags" | "text" | "reasoning" | "tool_call" | "tool_result" | "media" | "source" | "summary" | "error";
 
 /** How a streaming message ends. */
 export type Finish = { body?: Parts | null; status: MessageStatus; tokens?: number | null; usage?: Json | null };
 
-/** How a streaming message ends. */
+/** Completion of a streaming message. */
 export type FinishWish = { parts?: Parts | null; status: MessageStatus; text?: string | null; tokens?: number | null; usage?: Json | null };
 
-/** A compaction: which messages of a path are folded, and what stands for them. */
+/** A compaction: the folded messages of a path, and what the model sees in their place. */
 export type Fold = { active: boolean; after: MessageId; at: Moment; covers: (Stretch)[]; id: FoldId; kind: FoldKind; made_by?: Json | null; parent?: FoldId | null; summary?: string | null };
 
 export type FoldId = string & { readonly kind?: 'FoldId' };
 
-/** A fold that is to be added. */
+/** A fold to add. */
 export type FoldInput = { after?: MessageId | null; covers: (Stretch)[]; kind: FoldKind; made_by?: Json | null; parent?: FoldId | null; summary?: string | null };
 
-/** What a fold does to the messages it covers.  - `summary`: A summary stands for them. - `tool_clear`: Tool results are left out. - `media_clear`: Media are left out. - `drop`: They are not sent to the model. */
+/** Effect of a fold on the messages it covers.  - `summary`: The model sees a summary in their place. - `tool_clear`: Tool results are left out. - `media_clear`: Media are left out. - `drop`: They are not sent to the model. */
 export type FoldKind = "summary" | "tool_clear" | "media_clear" | "drop";
 
-/** A fold that was made. */
+/** The created fold. */
 export type Folded = { fold: FoldId };
 
-/** Where a new conversation begins. */
+/** A fork into a new conversation. */
 export type Fork = { after: MessageId; conversation?: ConversationDraft };
 
-/** A format of another program. */
+/** A supported file format of another program. */
 export type FormatView = { about: string; generations: (string)[]; name: string };
 
 /** A page of hits. */
@@ -473,25 +473,25 @@ export type HeadToOn = { on: HeadToOnValue };
 
 export type HeadToOnValue = { branch: BranchId; message?: MessageId | null };
 
-/** A lease that is held. */
+/** The granted lease. */
 export type Held = { token: number };
 
-/** A fold that hides messages. */
+/** The created fold that hides the messages. */
 export type Hidden = { fold: FoldId };
 
 /** One place where it was found. */
 export type Hit = { after: (Neighbour)[]; author: Author | null; before: (Neighbour)[]; branch: BranchId | null; conversation: ConversationId; field: Field; fold: FoldId | null; in_conversation?: Count | null; kind: ConversationKind; message: MessageId | null; on_path: boolean; position: number | null; role: string | null; score?: number | null; snippet: Snippet; status: ConversationStatus; time: Moment; time_known?: Known | null; title: string };
 
-/** A line that could not be taken in. */
+/** A line that could not be imported. */
 export type ImportProblem = { line: number; why: string };
 
-/** What an import did. */
+/** The result of an import. */
 export type ImportReport = { conversations: number; lines: number; messages: number; problems: (ImportProblem)[]; unchanged: number };
 
-/** What happened to a conversation. */
+/** The outcome for one conversation. */
 export type ImportedConversation = { added: number; attached: number; external: string; id?: ConversationId | null; is_new: boolean; repaired?: (Repaired)[]; skipped?: (Skipped)[]; title: string; unchanged: number; updated: number };
 
-/** What an import did. Every record that was read is counted: as a noun, as kept aside, or as reported. */
+/** The result of an import. Every record that was read is counted: as mapped, unmapped, or reported. */
 export type ImportedReport = { aside?: (SetAside)[]; conversations: (ImportedConversation)[]; left_out?: (LeftOut)[]; left_out_more?: number; library: number; records: { [name: string]: Counts }; repaired?: (Repaired)[]; roots: (ImportedRoot)[]; skipped?: (Skipped)[] };
 
 /** A file or folder that was read. */
@@ -505,7 +505,7 @@ export type Input = { at: Moment; body: Json; id: InputId; taken: boolean };
 
 export type InputId = string & { readonly kind?: 'InputId' };
 
-/** Messages in the middle of a path. */
+/** Messages to insert into a path. */
 export type Insert = { after?: MessageId | null; messages: (MessageInput)[] };
 
 /** A row of the journal as readers of the tail see it. */
@@ -520,150 +520,150 @@ export type JournalPage = { entries: (JournalEntry)[]; more: boolean; reached: n
 /** Any JSON, kept as it was written. */
 export type Json = unknown;
 
-/** What an erasure leaves. */
+/** Where erased content remains. */
 export type Kept = { backups: number; names: (string)[] };
 
-/** Bytes that are kept. */
+/** A stored blob. */
 export type Kept2 = { sha256: string };
 
-/** What is known of a key; never its secret. */
+/** An API key without its secret. */
 export type Key = { created_at: Moment; expires_at?: Moment | null; id: KeyId; name: string; projects?: (ProjectId)[] | null; rate?: number | null; revoked_at?: Moment | null; scopes: KeyScopes; tenant: TenantId; used_at?: Moment | null; user?: string | null };
 
-/** What is given when a key is made. */
+/** Properties of a new API key. */
 export type KeyDraft = { expires_at?: Moment | null; name: string; projects?: (ProjectId)[] | null; rate?: number | null; scopes: KeyScopes; user?: string | null };
 
 export type KeyId = string & { readonly kind?: 'KeyId' };
 
-/** What somebody may do.  - `read`: See what is there. - `append`: Add to it; what is there stays as it is. - `manage`: Change it in ways that can be undone. - `admin`: Destroy, and look after the whole. */
+/** A permission.  - `read`: Read. - `append`: Append; existing content cannot be changed. - `manage`: Change it in ways that can be undone. - `admin`: Destroy, and look after the whole. */
 export type KeyScope = "read" | "append" | "manage" | "admin";
 
-/** The scopes that somebody was given; a list of words in JSON. */
+/** A set of permissions; a list of names in JSON. */
 export type KeyScopes = (KeyScope)[];
 
 /** A page of keys. */
 export type Keys = { keys: (Key)[] };
 
-/** How a time is known. Order never depends on it: order is by position.  - `exact`: Recorded when it happened. - `inherited`: Taken from a neighbour or from the conversation. - `file`: Taken from the file that held it. - `unknown`: Nobody knows; the value is a place holder. */
+/** How a time is known. Order never depends on it: order is by position.  - `exact`: Recorded when it happened. - `inherited`: Taken from a neighbour or from the conversation. - `file`: Taken from the file that held it. - `unknown`: Unknown; the value is a placeholder. */
 export type Known = "exact" | "inherited" | "file" | "unknown";
 
-/** Who owns a run, until when, with the token that fences off an earlier owner. */
+/** The lease of a run: owner, expiry and fencing token. */
 export type Lease = { owner: string; token: number; until: Moment };
 
-/** More time. */
+/** A lease renewal. */
 export type LeaseRenewal = { token: number; until: Moment };
 
-/** Who wants a lease. */
+/** A lease request. */
 export type LeaseWish = { owner: string; until: Moment };
 
 /** A file that was not read. */
 export type LeftOut = { name: string; why: string };
 
-/** Where the log ends. */
+/** The end of the log. */
 export type Logged = { cursor: number };
 
-/** The way in. */
+/** Login request. */
 export type Login = { token: string };
 
-/** A key that was made. */
-export type MadeKey = { created_at: Moment; expires_at?: Moment | null; id: KeyId; name: string; projects?: (ProjectId)[] | null; rate?: number | null; revoked_at?: Moment | null; scopes: KeyScopes; tenant: TenantId; used_at?: Moment | null; user?: string | null; secret: string };
+/** A created API key. */
+export type MadeKey = { created_at: Moment; expires_at?: Moment | null; id: KeyId; name: string; projects?: (ProjectId)[] | null; rate?: number | null; revoked_at?: Moment | null; scopes: KeyScopes; tenant: TenantId; used_at?: Moment | null; user?: string | null; word: string };
 
-/** A text to be remembered, tied to where it came from. */
+/** A text to remember, with its origin. */
 export type Memory = { collection: string; conversation?: ConversationId | null; external?: string | null; id: MemoryId; message?: MessageId | null; metadata?: Json | null; project?: ProjectId | null; text: string };
 
 export type MemoryId = string & { readonly kind?: 'MemoryId' };
 
-/** A message in JSON: flat, in the words of people. Where it stands is said by its place in the answer. */
+/** A message in JSON: flat, without its address, which the order of the response implies. */
 export type Message = { author?: Author | null; erased?: boolean; id: MessageId; metadata?: Json | null; model?: string | null; parts: Parts; position: number; reply_to?: MessageId | null; role: string; seen?: Seen | null; status: MessageStatus; time: Moment; time_known?: Known | null; tokens?: number | null; turn?: number | null; usage?: Json | null };
 
 export type MessageId = string & { readonly kind?: 'MessageId' };
 
-/** A message that is to be added. Give `text`, or `parts` for anything else than words. */
+/** A message to add. Give `text`, or `parts` for other content. */
 export type MessageInput = { author?: Author | null; id?: MessageId | null; metadata?: Json | null; model?: string | null; parts?: Parts | null; reply_to?: MessageId | null; role: string; seen?: Seen | null; status?: MessageStatus | null; text?: string | null; time?: Moment | null; tokens?: number | null; turn?: number | null; usage?: Json | null };
 
 /** Where an imported message came from. */
 export type MessageOrigin = { external?: string | null; message: MessageId; ordinal: number; raw?: string | null; source: SourceId };
 
-/** The life of a message.  - `complete`: Whole. - `streaming`: Still being written; its text grows in chunks. - `incomplete`: Ended early; what came is kept. - `failed`: Could not be sent; not counted. */
+/** The life of a message.  - `complete`: Whole. - `streaming`: Still being written; its text grows in chunks. - `incomplete`: Ended early; partial content is kept. - `failed`: Could not be sent; not counted. */
 export type MessageStatus = "complete" | "streaming" | "incomplete" | "failed";
 
 /** A time as RFC 3339 text in UTC, with a fraction of up to six digits where it has one. */
 export type Moment = string;
 
-/** What a text names.  - `conversation`: A conversation. - `message`: A message. - `project`: A project. */
+/** Kinds of objects that can be resolved.  - `conversation`: A conversation. - `message`: A message. - `project`: A project. */
 export type Named = "conversation" | "message" | "project";
 
 /** A message beside a hit. */
 export type Neighbour = { message: MessageId; role: string; text: string };
 
-/** A named place. */
+/** A bookmark: a named position. */
 export type NewBookmark = { head?: MessageId | null; metadata?: Json | null };
 
-/** The first message of a new branch. */
+/** A new branch. */
 export type NewBranch = { after: MessageId; message: MessageInput };
 
-/** A request to a model. */
+/** A model call to record. */
 export type NewCall = { after?: MessageId | null; cost_micros?: number | null; manifest?: Json | null; model?: string | null; outcome: CallOutcome; sent?: (Stretch)[]; tokens_in?: number | null; tokens_out?: number | null };
 
-/** A version of a document. */
+/** A new version of a document. */
 export type NewDocument = { body: Json; project?: ProjectId | null };
 
 /** An event that somebody wants to log. */
 export type NewEvent = { at: Moment; body: Json; channel: string };
 
-/** Events to log. */
+/** Events to append to the log. */
 export type NewEvents = { channel: string; events: (Json)[] };
 
 /** A fold that somebody wants to add. */
 export type NewFold = { after: MessageId; covers: (Stretch)[]; id: FoldId; kind: FoldKind; made_by?: Json | null; parent?: FoldId | null; summary?: string | null };
 
-/** An input for a run. */
+/** An input to queue for a run. */
 export type NewInput = { body: Json };
 
-/** A memory that is to be kept. */
+/** A memory to store. */
 export type NewMemory = { collection: string; conversation?: ConversationId | null; external?: string | null; id?: MemoryId | null; message?: MessageId | null; metadata?: Json | null; project?: ProjectId | null; text: string };
 
-/** A message that somebody wants to add. */
+/** A message to store. */
 export type NewMessage = { content: Content; id: MessageId };
 
-/** A new name. */
+/** A new title. */
 export type NewName = { title: string };
 
-/** Something said about a message. */
+/** A note on a message. */
 export type NewNote = { kind: string; value: Json };
 
-/** A project that is to be made. */
+/** A project to create. */
 export type NewProject = { instructions?: string; name: string };
 
-/** A named value. */
+/** A named state value. */
 export type NewState = { after?: MessageId | null; value?: Json | null };
 
-/** A tenant that is to be made. */
+/** A tenant to create. */
 export type NewTenant = { name: string };
 
-/** What is to be known of a user. */
+/** Properties of a user. */
 export type NewUser = { name?: string };
 
-/** Something said about a message: a rating, a pin, a label. */
+/** A note on a message: a rating, a pin, a label. */
 export type Note = { actor?: Author | null; at: Moment; id: NoteId; kind: string; message: MessageId; value: Json };
 
 export type NoteId = string & { readonly kind?: 'NoteId' };
 
-/** A note that was made. */
+/** The created note. */
 export type Noted = { id: NoteId };
 
-/** An empty object. */
+/** An empty response object. */
 export type Nothing = { [name: string]: unknown };
 
-/** What becomes of the managed backups from before an erasure.  - `keep`: They stay, and still hold what was erased. - `replace`: A backup of what is left is taken, and they are removed. */
+/** How an erasure treats existing managed backups.  - `keep`: Keep them; they still contain the erased content. - `replace`: Replace them with a backup of the remaining content. */
 export type OldBackups = "keep" | "replace";
 
-/** A tool call and the conversation it belongs to. */
+/** A tool call with its conversation. */
 export type OpenCall = { conversation: ConversationId; tool_call: ToolCallTrail };
 
-/** What an imported object was in its own program. */
+/** The origin of an imported object in its own program. */
 export type Origin = { external?: string | null; object: OriginObject; ordinal: number; raw?: string | null; source: SourceId };
 
-/** What an origin belongs to. */
+/** The object that an origin belongs to. */
 export type OriginObject = OriginObjectConversation | OriginObjectMessage | OriginObjectProject | OriginObjectFold | OriginObjectMemory | OriginObjectDocument;
 
 /** A conversation. */
@@ -695,21 +695,21 @@ export type Placed = { branch: BranchId; conversation: ConversationId; message: 
 /** Messages with their places, as many as [`PAGE_BYTES`] hold; a single message may be larger. */
 export type PlacedPage = { messages: (Placed)[]; more: boolean };
 
-/** A problem as it is sent. */
+/** An error response. */
 export type Problem = { at?: number | null; code: string; detail: string; status: number; title: string; type: string };
 
-/** What several conversations share. */
+/** A project: settings shared by several conversations. */
 export type Project = { facts?: { [name: string]: string }; id: ProjectId; instructions?: string; kind: string; metadata?: Json | null; name: string; version: number };
 
 export type ProjectId = string & { readonly kind?: 'ProjectId' };
 
-/** What to change of a project; what is `None` stays. */
+/** Changes to a project; fields that are `None` stay unchanged. */
 export type ProjectPatch = { facts?: { [name: string]: string | null }; instructions?: string | null; metadata?: Json | null; name?: string | null };
 
-/** Bytes of a source that nobody could read. */
+/** Unparsable bytes of a source. */
 export type Quarantined = { at_byte: number; bytes: string; source: SourceId; why: string };
 
-/** An input that waits. */
+/** The queued input. */
 export type Queued = { id: InputId };
 
 /** How far the index reaches. */
@@ -718,19 +718,19 @@ export type Reach = { complete: boolean; last: number; position: number; waiting
 /** What an erasure removed. */
 export type Receipt = { at: Moment; attached: number; blobs: number; conversations: number; finished: boolean; journal: number; messages: number; scratch: number };
 
-/** A request that was recorded. */
+/** The recorded model call. */
 export type Recorded = { id: CallId };
 
-/** Another answer in the place of one. */
+/** A regenerated answer. */
 export type Regenerate = { answer: MessageId; with: MessageInput };
 
-/** A memory that is kept. */
+/** The stored memory. */
 export type Remembered = { id: MemoryId };
 
-/** Something that did not fit together. */
+/** A repaired inconsistency. */
 export type Repaired = { place: string; what: string; why: string };
 
-/** What a text named. */
+/** The resolved object. */
 export type Resolved = { id: string };
 
 /** What an undo or redo is about. */
@@ -748,16 +748,16 @@ export type SearchCursor = string;
 /** The order of hits.  - `newest`: The newest first, by the time of the message itself. - `relevance`: The best first, among the newest [`RANKED_MAX`]. */
 export type SearchOrder = "newest" | "relevance";
 
-/** Who sees a message from the start. Hiding it later is a fold or a splice. */
+/** Initial visibility of a message. It can be hidden later by a fold or a splice. */
 export type Seen = { by_model: boolean; by_reader: boolean };
 
-/** What this server is. */
+/** Server version and permissions of the caller. */
 export type Session = { projects?: (ProjectId)[] | null; scopes: KeyScopes; tenant: TenantId; token: boolean; user?: string | null; version: string };
 
-/** A member that no noun holds. */
+/** An unmapped field. */
 export type SetAside = { count: number; key: string; record: string };
 
-/** A record that was not taken in. */
+/** A record that was not imported. */
 export type Skipped = { place: string; record: string; why: string };
 
 /** A piece of a text on one line. */
@@ -786,13 +786,13 @@ export type Stats = { by_day: { [name: string]: Tally }; by_model: { [name: stri
 /** Back or forth.  - `undo`: Undo. - `redo`: Redo. */
 export type Step = "undo" | "redo";
 
-/** What was taken back or done again. */
+/** The change that was undone or redone. */
 export type Stepped = { position: number };
 
 /** The messages that a fold covers or a call sent, as the first and the last of a stretch of the path. */
 export type Stretch = { first: MessageId; last: MessageId };
 
-/** What to show: one of these. */
+/** Target of a switch; exactly one of these. */
 export type SwitchTo = SwitchToMessage | SwitchToBranch;
 
 /** This branch. */
@@ -801,21 +801,21 @@ export type SwitchToBranch = { branch: BranchId };
 /** The branch that this message belongs to. */
 export type SwitchToMessage = { message: MessageId };
 
-/** What becomes of the messages behind an edited one.  - `cut`: The path ends at the edited message. - `keep`: They follow the edited message. */
+/** What happens to the messages after an edited one.  - `cut`: The path ends at the edited message. - `keep`: They follow the edited message. */
 export type TailWish = "cut" | "keep";
 
-/** Inputs that a run takes in. */
+/** Inputs that a run has taken from its queue. */
 export type Taken = { ids: (InputId)[] };
 
 /** Counts of a group of messages. */
 export type Tally = { messages: number; response_micros: number; timed: number; tokens: number; words: number };
 
-/** One owner among many on a server: nobody sees another's words. */
+/** A tenant: an isolated store on a shared server. */
 export type Tenant = { created_at: Moment; id: TenantId; name: string; status: TenantStatus };
 
 export type TenantId = string & { readonly kind?: 'TenantId' };
 
-/** Where a tenant is in its life.  - `making`: Its store is being made. - `active`: In use. - `suspended`: Nobody is let in; everything is kept. - `erasing`: Everything is being destroyed. - `erased`: Everything is gone; what was removed is on its receipt. */
+/** Where a tenant is in its life.  - `making`: Its store is being made. - `active`: In use. - `suspended`: Suspended: its keys are refused, all data is kept. - `erasing`: Everything is being destroyed. - `erased`: Erased: all data was deleted; its receipt lists what was removed. */
 export type TenantStatus = "making" | "active" | "suspended" | "erasing" | "erased";
 
 /** A tenant. */
@@ -824,19 +824,19 @@ export type TenantView = { created_at: Moment; id: TenantId; name: string; recei
 /** A page of tenants. */
 export type TenantsPage = { tenants: (Tenant)[] };
 
-/** A message of the conversation. */
+/** A position given by its message. */
 export type ToMessage = { message: MessageId };
 
 /** The record of a tool call; keyed by the part of the message that asked, since providers' ids repeat. */
 export type ToolCall = { call_id: string; message: MessageId; name: string; part: number; record: Json; state: ToolState };
 
-/** A tool call that is to be recorded. */
+/** A tool call to record. */
 export type ToolCallInput = { call: ToolCall; note?: string };
 
 /** A tool call with its trail. */
 export type ToolCallTrail = { call: ToolCall; steps: (ToolStep)[] };
 
-/** Where a tool call goes. */
+/** A state transition of a tool call. */
 export type ToolMove = { message: MessageId; note?: string; part: number; record?: Json | null; to: ToolState };
 
 /** A part of a message that asked for a tool. */
@@ -848,19 +848,19 @@ export type ToolState = "PENDING" | "APPROVAL_REQUIRED" | "APPROVED" | "EXECUTIN
 /** One step of the audit trail. */
 export type ToolStep = { actor?: Author | null; at: Moment; note?: string; state: ToolState };
 
-/** Which way a page reaches.  - `backward`: Towards the start. - `forward`: Towards the head. */
+/** Reading direction of a page.  - `backward`: Towards the start. - `forward`: Towards the head. */
 export type Towards = "backward" | "forward";
 
-/** Which changes to look at. */
+/** The scope of an undo or redo. */
 export type UndoScope = { beside?: boolean };
 
-/** What an undo or redo would do now. */
+/** The effect of an undo or redo. */
 export type UndoStep = { at: Moment; kinds: (JournalKind)[]; position: number };
 
-/** What can be undone and redone in a scope now. */
+/** The available undo and redo of a scope. */
 export type UndoSteps = { redo: UndoStep | null; undo: UndoStep | null };
 
-/** Somebody within a tenant: conversations have creators and members, and keys may act for one. */
+/** A user of a tenant: conversations have creators and members, and keys may act for a user. */
 export type User = { created_at: Moment; id: string; name: string };
 
 /** A page of users. */
@@ -893,7 +893,7 @@ export type VerifyProblemLost = { conversation: ConversationId | null; position:
 /** What `verify` found. */
 export type VerifyReport = { blobs: number; conversations: number; erased: number; indexed: number; journal: number; messages: number; problems: (VerifyProblem)[] };
 
-/** A version that was written. */
+/** The stored version. */
 export type Versioned = { version: number };
 
 /** Why a branch was opened.  - `start`: The conversation began. - `fork`: Somebody went on from an earlier message. - `retry`: The model was asked again. - `edit`: A message was edited, inserted or removed. - `withdrawn`: A message could not be sent and was taken back. - `clear`: The path was cleared. - `import`: It came from another program. */

@@ -77,7 +77,7 @@ impl Reader<'_> {
         self.tell(put)
     }
 
-    /// Reads what is said about an agent; nothing where that cannot be read, which is told.
+    /// Reads the metadata of an agent; empty if it is unreadable, which is reported.
     fn meta(&mut self, found: &Found) -> Result<(Meta, Option<Kept>), ReadError> {
         let file = meta_file(found);
         if !found.has(file) {
@@ -242,7 +242,7 @@ fn name_apart(bookmarks: &mut [BookmarkItem]) {
     }
 }
 
-/// Says whether a file has been read as what its name says.
+/// Returns whether a file was read as the kind that its name implies.
 fn is_known(found: &Found, file: &str) -> bool {
     let leaf = file.rsplit('/').next().unwrap_or(file);
     if found.is_flat {

@@ -107,7 +107,7 @@ impl Reader<'_> {
     }
 }
 
-/// Says whether a record is that of the same call, later in its life.
+/// Returns whether a record is a later state of the same call.
 fn goes_on(newer: &str, older: &str) -> bool {
     let (Ok(newer), Ok(older)) = (call::read(newer), call::read(older)) else { return false };
     newer.id == older.id && newer.steps.starts_with(&older.steps)

@@ -33,7 +33,7 @@ impl Found {
         }
     }
 
-    /// Says whether it is the list of a pool that was shut down.
+    /// Returns whether it is the list of a pool that was shut down.
     pub fn is_pool(&self) -> bool {
         self.folder.rsplit('/').next() == Some(POOL) && self.files == ["meta.json"]
     }
@@ -167,7 +167,7 @@ pub(super) fn generation(tree: &dyn Tree, agents: &[Found]) -> Generation {
     }
 }
 
-/// Says whether the records of tool calls are those of the C# port.
+/// Returns whether the tool call records are those of the C# port.
 fn is_camel(tree: &dyn Tree, name: &str) -> bool {
     let Ok(bytes) = tree.read(name, 1 << 20) else { return false };
     let Ok(records) = serde_json::from_slice::<Vec<&serde_json::value::RawValue>>(&bytes) else { return false };

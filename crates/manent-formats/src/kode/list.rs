@@ -29,7 +29,7 @@ impl Said {
     }
 }
 
-/// Says whether one list of records goes on from another.
+/// Returns whether one list of records continues another.
 fn begins(longer: &[Said], shorter: &[Said]) -> bool {
     longer.len() >= shorter.len() && longer.iter().zip(shorter).all(|(one, other)| one.compact == other.compact)
 }
@@ -73,7 +73,7 @@ fn record(bytes: Vec<u8>, kind: Kind) -> Result<Said, String> {
 }
 
 impl Reader<'_> {
-    /// Reads the records of a list in a file; those that cannot be read are told.
+    /// Reads the records of a list in a file; unreadable ones are reported.
     pub fn records(
         &mut self,
         path: &str,
@@ -103,7 +103,7 @@ impl Reader<'_> {
         Ok(records)
     }
 
-    /// Reads a record without its members that are no JSON, which are told; none if it is no record without them.
+    /// Reads a record without its invalid members, which are reported; `None` if the rest is not a record.
     fn rest_of(&mut self, path: &str, bytes: &dyn Bytes, span: Span, kind: Kind) -> Result<Option<Said>, ReadError> {
         if span.len() > RECORD_MAX {
             return Ok(None);

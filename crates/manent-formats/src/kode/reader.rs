@@ -10,7 +10,7 @@ use crate::tree::Tree;
 use manent_model::Json;
 use std::collections::HashMap;
 
-/// A file of records above this size is told and passed over; what is said by an agent is held in memory whole.
+/// Record files above this size are reported and skipped, because the messages of an agent are held in memory.
 const FILE_MAX: u64 = 1 << 30;
 
 pub(super) struct Reader<'a> {
@@ -58,12 +58,12 @@ impl<'a> Reader<'a> {
         self.take(Item::Repair(Repair { place, what, why }))
     }
 
-    /// Opens a file of records; none if it is larger than anybody's, which is told.
+    /// Opens a record file; `None` if it exceeds the size limit, which is reported.
     pub fn open(&mut self, name: &str) -> Result<Option<Box<dyn Bytes + 'a>>, ReadError> {
         self.below(name, FILE_MAX)
     }
 
-    /// Reads a file that is one record; none if it is larger than any, which is told.
+    /// Reads a file with a single record; `None` if it exceeds the size limit, which is reported.
     pub fn bytes(&mut self, name: &str) -> Result<Option<Vec<u8>>, ReadError> {
         let Some(file) = self.below(name, RECORD_MAX)? else { return Ok(None) };
         file.slice(0, file.len()).map(Some).map_err(|source| ReadError::File { file: name.to_owned(), source })
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
         self.stretch(file, removed.span, "member", why)
     }
 
-    /// Reads a file that is one value, and counts it as a record; none if it is no JSON, which is told.
+    /// Reads a file with a single value, and counts it as a record; `None` if it is not JSON, which is reported.
     pub fn value(&mut self, path: &str, file: &str, record: &'static str) -> Result<Option<Kept>, ReadError> {
         let Some(bytes) = self.bytes(path)? else { return Ok(None) };
         self.found(record, 1)?;

@@ -81,7 +81,7 @@ pub(super) fn newest_of_each_window(summaries: Vec<Summary>) -> Vec<Summary> {
     newest
 }
 
-/// Puts a new summary between the marks of the old one, by which the program and we find its window.
+/// Puts a new summary between the markers of the old one, which identify its window.
 fn wrapped(was: &str, summary: &str) -> String {
     match was.find('>') {
         Some(end) if was.starts_with("<context-summary") && !summary.starts_with("<context-summary") => {

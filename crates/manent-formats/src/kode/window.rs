@@ -46,7 +46,7 @@ pub(super) struct Window {
 }
 
 impl<'a> Reader<'a> {
-    /// Opens a file that is an object around lists; what of it cannot be read is told.
+    /// Opens a file with an object around lists; unreadable parts are reported.
     pub fn history(
         &mut self,
         path: &str,

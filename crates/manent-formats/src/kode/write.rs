@@ -189,7 +189,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Says whether agents move into the first generation, where messages and a file about them make one.
+    /// Returns whether agents are converted to the first generation, where messages and a file about them make one.
     fn is_flattened(&self) -> bool {
         self.names.from != Generation::Flat && self.names.to == Generation::Flat
     }

@@ -8,7 +8,7 @@ use manent_model::mark::{self, Mark};
 use manent_model::{Body, Document, Event, Json, MessageId, hex};
 use std::borrow::Cow;
 
-/// Puts back what was taken out of a text. What is held no longer comes back as nothing: it was erased.
+/// Restores the data extracted from a text. Data that is no longer stored was erased and is restored as empty.
 pub fn put_back<'a, E>(
     text: &'a str,
     mut bytes_of: impl FnMut([u8; 32]) -> Result<Option<Vec<u8>>, E>,
@@ -37,7 +37,7 @@ pub fn put_back<'a, E>(
     Ok(Cow::Owned(out))
 }
 
-/// So much of a page is put back at once.
+/// Chunk size for restoring a page.
 const PAGE_BYTES: usize = 16 << 20;
 
 /// A library in which messages are whole again.
@@ -50,7 +50,7 @@ pub struct Whole<'a> {
 }
 
 impl<'a> Whole<'a> {
-    /// Puts back whatever was taken out.
+    /// Restores all extracted data.
     pub fn new(library: &'a mut dyn Library) -> Self {
         Self { library, last: None, left: None }
     }

@@ -129,7 +129,7 @@ impl Reader<'_> {
         Ok((index, trash))
     }
 
-    /// Opens the files of sessions; those that cannot be read are told.
+    /// Opens the session files; unreadable ones are reported.
     fn open(&mut self, names: &[String]) -> Result<Vec<Option<Found>>, ReadError> {
         let mut sessions = Vec::with_capacity(names.len());
         for name in names {
@@ -176,7 +176,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Puts sessions into the order of their index; those that it does not name come last.
+    /// Sorts sessions by their index; those that it does not contain come last.
     fn sessions(&mut self, index: Index) -> Result<Vec<Found>, ReadError> {
         let names = self.files.sessions.clone();
         let mut found = self.open(&names)?;
@@ -230,7 +230,7 @@ impl Reader<'_> {
         self.told.push(Item::Problem(Problem { place, record: "session", why, bytes: entry.text.into_bytes() }));
     }
 
-    /// Puts deleted sessions into the order of their index, where there is one.
+    /// Sorts deleted sessions by their index, if there is one.
     fn trash(&mut self, index: Index) -> Result<Vec<Found>, ReadError> {
         let names = self.files.trash.clone();
         let mut found = self.open(&names)?;

@@ -66,7 +66,7 @@ impl Instance {
     }
 }
 
-/// Puts conversations into instances: those of one project into one, others each into its own.
+/// Assigns conversations to instances: those of one project to one instance, each other one to its own.
 pub(super) fn instances(library: &mut dyn Library, source: Option<Generation>) -> Result<Vec<Instance>, WriteError> {
     let mut instances: Vec<Instance> = Vec::new();
     for place in 0..library.count() {

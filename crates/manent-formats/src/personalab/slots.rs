@@ -28,7 +28,7 @@ impl SlotFrame {
         (slots, values)
     }
 
-    /// Puts another value in the place of one that is JSON, and returns that.
+    /// Replaces a JSON value with another one, and returns the old value.
     fn put(&mut self, name: &str, value: &str) -> Option<Json> {
         let text = &self.frame.shell.text;
         let raw = Members::parse(text)?.raw(name)?;
@@ -38,7 +38,7 @@ impl SlotFrame {
         Some(was)
     }
 
-    /// Fills the values in that hold now. What was there and is unset goes; what is new comes behind the rest.
+    /// Fills in the present values. Values that were unset are removed; new ones are appended.
     pub(super) fn filled(&self, names: &[&str], value: impl Fn(&str) -> Option<String>) -> String {
         let mut slots = self.clone();
         for name in names {

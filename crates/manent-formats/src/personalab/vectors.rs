@@ -96,7 +96,7 @@ fn each_piece(
     loop {
         let to = length.min(at + PIECE as u64);
         let piece = file.slice(at, to).map_err(failed)?;
-        // A file that shrinks while it is read ends early; its digest then does not fit, which is told.
+        // A file that shrinks while it is read ends early; its digest then does not match, which is reported.
         let is_last = to == length || piece.is_empty();
         look(&piece, is_last)?;
         if is_last {

@@ -26,7 +26,7 @@ impl Made {
         self.connection.execute(sql, []).map(|_| ()).map_err(|error| failure(&self.name, error))
     }
 
-    /// Puts a row into a table; its number is the next one where none is given.
+    /// Inserts a row into a table; without a number it gets the next one.
     pub fn insert(&self, table: &Table, row: Option<i64>, cells: &[(&str, &Cell)]) -> Result<(), WriteError> {
         let number = table.number.as_ref().zip(row).map(|(name, row)| (name.as_str(), Cell::Integer(row)));
         let all = || number.iter().map(|(name, cell)| (*name, cell)).chain(cells.iter().copied());

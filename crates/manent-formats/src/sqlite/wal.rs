@@ -29,7 +29,7 @@ fn checksum(mut sum: (u32, u32), bytes: &[u8], is_big: bool) -> (u32, u32) {
     sum
 }
 
-/// Puts every whole transaction of a log into a file; none if it is no log of this file.
+/// Applies every complete transaction of a log to a file; none if the log does not belong to the file.
 pub(crate) fn apply(file: &mut Vec<u8>, log: &[u8], size_max: usize) -> Option<Applied> {
     let magic = number(log, 0);
     let page = number(log, 8) as usize;

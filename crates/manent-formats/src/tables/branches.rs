@@ -74,7 +74,7 @@ impl<'a> Branches<'a> {
         self.sources[at].record.get("message_id")
     }
 
-    /// Says whether a row names a parent that is taken out.
+    /// Returns whether the parent of a row is removed.
     fn is_orphaned(&self, at: usize) -> bool {
         parent(&self.sources[at].record).is_some_and(|parent| self.gone.contains(parent))
     }

@@ -55,7 +55,7 @@ pub(super) fn fresh(id: &str, generation: Generation, conversation: &Conversatio
     record
 }
 
-/// Puts what is said about a conversation now into its row. Returns what the row has no place for.
+/// Updates the row of a conversation with its metadata. Returns what the row cannot represent.
 pub(super) fn change(record: &mut Record, out: &ConversationOut) -> Vec<&'static str> {
     let conversation = &out.conversation;
     let mut lost = Vec::new();

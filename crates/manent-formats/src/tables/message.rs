@@ -110,7 +110,7 @@ pub(super) fn change(record: &mut Record, content: &Content) {
     }
 }
 
-/// Says whether a record says the same as a message.
+/// Returns whether a record is equivalent to a message.
 pub(super) fn is_same(record: &Record, content: &Content) -> bool {
     let was = read(record, content.time.at);
     was.role == content.role && was.body == content.body && was.metadata == content.metadata

@@ -198,7 +198,7 @@ impl Writer<'_> {
     }
 }
 
-/// Puts rows into a table: those with a number first, then those that come new behind all of them.
+/// Inserts rows into a table: those with a number first, then new ones after all of them.
 fn insert(made: &Made, table: &Table, rows: &mut [Numbered]) -> Result<(), WriteError> {
     let mut taken = HashSet::new();
     for row in rows.iter_mut() {

@@ -176,7 +176,7 @@ impl<'a> JsonFile<'a> {
     }
 }
 
-/// Says whether all of a file is UTF-8, a piece at a time.
+/// Returns whether a whole file is UTF-8, reading it in chunks.
 fn is_text(bytes: &dyn Bytes) -> io::Result<bool> {
     let mut at = 0;
     while at < bytes.len() {

@@ -15,7 +15,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Puts files together; of two with one name the last counts.
+    /// Builds a tree of files; of two with one name the last wins.
     pub fn new(label: &str, files: Vec<(String, File)>) -> io::Result<Self> {
         let mut found = std::collections::BTreeMap::new();
         for (name, file) in files {

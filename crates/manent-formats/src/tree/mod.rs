@@ -55,7 +55,7 @@ pub trait Tree {
         self.entries().get(place)
     }
 
-    /// Says whether a file is there.
+    /// Returns whether a file exists.
     fn has(&self, name: &str) -> bool {
         self.entry(name).is_some()
     }
@@ -114,7 +114,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Puts files together.
+    /// Builds a tree of files.
     pub fn new(label: &str, files: BTreeMap<String, Vec<u8>>) -> Self {
         let entry = |(name, bytes): (&String, &Vec<u8>)| {
             let size = bytes.len() as u64;

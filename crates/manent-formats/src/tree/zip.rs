@@ -45,7 +45,7 @@ struct Packed {
 }
 
 impl Zip {
-    /// Says whether a file begins like one.
+    /// Returns whether a file has the signature of a zip.
     pub fn is_one(file: &mut File) -> io::Result<bool> {
         let mut start = [0; SIGNATURE.len()];
         file.rewind()?;
@@ -108,7 +108,7 @@ impl Zip {
     }
 }
 
-/// Says whether a name, with the separators of any system, would be unpacked beside or above the folder.
+/// Returns whether a name, with the separators of any system, would be unpacked outside the folder.
 fn leads_outside(name: &str) -> bool {
     let is_separator = |letter: char| letter == '/' || letter == '\\';
     let is_drive = name.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) && name[1..].starts_with(':');

@@ -14,7 +14,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Takes in what a message asks for and what it answers.
+    /// Records the tool calls and results of a message.
     pub(super) fn look(&mut self, message: MessageIndex, entry: &Entry) {
         let body = &entry.content.body;
         let parts = if body.may_have_tools() { body.parts() } else { Vec::new() };

@@ -114,7 +114,7 @@ impl Reader<'_> {
         Ok(sessions)
     }
 
-    /// The records of a session that cannot be read are told one by one: they may be larger than a session's own text.
+    /// Unreadable records of a session are reported one by one: they may be larger than a session's own text.
     fn strays(&mut self, outline: &Outline) -> Result<(), ReadError> {
         let lists = [("entries", "entry"), ("compacted_entries", "compaction"), ("compacted_dialogues", "compaction")];
         for (list, record) in lists {

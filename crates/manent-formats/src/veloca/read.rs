@@ -22,7 +22,7 @@ const FILE: Shape = Shape::Object(&[
     ("compacted_entries", RECORDS),
 ]);
 const NAMES: [&str; 2] = ["veloca-storage.json", "otherone-storage.json"];
-/// Why the end of a file is told.
+/// Why the end of a file is reported.
 pub(super) const TORN: &str = "the file ends, or goes wrong, before its last bracket";
 
 /// Returns the files of this format in a tree: at its root, in `.veloca/` and in `.otherone/`, or the only file there is.

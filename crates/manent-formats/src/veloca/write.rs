@@ -191,7 +191,7 @@ impl Writer<'_> {
         Ok(tools)
     }
 
-    /// Says whether records are written in another generation than they were read in.
+    /// Returns whether records are written in another generation than they were read in.
     fn is_moved(&self) -> bool {
         self.source != self.generation
     }

@@ -112,7 +112,7 @@ pub(super) struct Database {
 }
 
 impl Database {
-    /// Reads every row, so that of a damaged file nothing is told.
+    /// Reads every row first, so that nothing of a damaged file is emitted.
     pub fn open(tree: &dyn Tree, name: &str) -> Result<Self, ReadError> {
         let opened = Opened::open(tree, name)?;
         let Some(tables) = Tables::of(&opened.schema) else {

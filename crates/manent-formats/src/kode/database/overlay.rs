@@ -16,7 +16,7 @@ pub(in crate::kode) struct Overlay<'a> {
 }
 
 impl<'a> Overlay<'a> {
-    /// Puts files in front of those of a tree that have a name here.
+    /// Overlays files on those of a tree with the same names.
     pub fn new(
         base: &'a dyn Tree,
         label: String,
