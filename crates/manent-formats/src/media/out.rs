@@ -50,7 +50,7 @@ pub struct Whole<'a> {
 }
 
 impl<'a> Whole<'a> {
-    /// Restores all extracted data.
+    /// Wraps a library so that all extracted data is restored on export.
     pub fn new(library: &'a mut dyn Library) -> Self {
         Self { library, last: None, left: None }
     }
