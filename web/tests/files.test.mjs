@@ -77,7 +77,7 @@ describe('files that are chosen', () => {
       await page.getByTestId('import-folder').setInputFiles(folder);
       await page.getByTestId('imported').waitFor();
       assert.match(await page.getByTestId('imported').innerText(), /Obsidian RAG assistant: 1 conversation, 1 message added/);
-      assert.match(await page.getByTestId('importing').innerText(), /1 thing repaired/, 'the question has no answer');
+      assert.match(await page.getByTestId('importing').innerText(), /1 problem repaired/, 'the question has no answer');
     } finally {
       rmSync(folder, { recursive: true });
     }

@@ -33,7 +33,7 @@ describe('the way in', () => {
     assert.match(await page.getByTestId('login').innerText(), /manent serve[\s\S]*manent token/);
     await page.getByTestId('token').fill('mnt_wrong');
     await page.getByTestId('enter').click();
-    assert.match(await page.getByTestId('login-problem').innerText(), /not the token/);
+    assert.match(await page.getByTestId('login-problem').innerText(), /Wrong token/);
     await page.getByTestId('token').fill(server.link);
     await page.getByTestId('enter').click();
     await page.getByTestId('rail').waitFor();

@@ -129,14 +129,14 @@ describe('what is found', () => {
     await say(id, 'gnu');
     await enter(page, server);
     await look(page, 'gnu');
-    assert.match(await page.getByTestId('search-behind').innerText(), /1,234 messages are not searched yet/);
+    assert.match(await page.getByTestId('search-behind').innerText(), /1,234 messages are not searchable yet/);
   });
 });
 
 describe('a query that cannot be read', () => {
   for (const [locale, wrong] of [
     ['en-US', [['tapir "tap', /This quotation mark is not closed.*at character 7/], ['tapir kind:cat', /kind: takes chat, agent.*at character 12/], ['(tapir', /parenthesis is not closed/]]],
-    ['zh-CN', [['tapir "tap', /这个引号没有闭合.*第 7 个字符/], ['tapir kind:cat', /kind: 只能是 chat/], ['tapir after:soon', /日期，例如 2026/], ['tapir)', /没有对应的左括号/], ['tapir OR', /OR 应放在两个词之间/], ['tapir role:', /缺少值/], [`tapir ${'（'.repeat(20)}`, /最多嵌套 8 层/]]],
+    ['zh-CN', [['tapir "tap', /这个引号没有闭合.*第 7 个字符/], ['tapir kind:cat', /kind: 只能是 chat/], ['tapir after:soon', /日期，例如 2026/], ['tapir)', /没有对应的左括号/], ['tapir OR', /OR 两边都需要有词/], ['tapir role:', /缺少值/], [`tapir ${'（'.repeat(20)}`, /最多 8 层/]]],
   ]) {
     inPage(`is told under the box with its place, and the last hits stay: ${locale}`, { locale, allow: REFUSED }, async (page) => {
       const { id } = await make('Tapir');
@@ -393,7 +393,7 @@ describe('finding in a conversation', () => {
     await until(async () => (await painted(page, 'found-here')).join() === 'puffin', 'the chosen one is painted');
     await until(async () => (await painted(page, 'found')).length > 0, 'the others are painted, too');
     await page.getByTestId('find-field').fill('no such thing');
-    await until(async () => (await place.innerText()) === 'Not found', 'it says so');
+    await until(async () => (await place.innerText()) === 'No results', 'it says so');
     await page.keyboard.press('Escape');
     await until(async () => (await page.getByTestId('find-bar').count()) === 0, 'Esc closes it');
     assert.deepEqual([await painted(page, 'found'), await painted(page, 'found-here')], [[], []]);

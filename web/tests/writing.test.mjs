@@ -132,7 +132,7 @@ describe('the Undo of a notice', () => {
 
 describe('going elsewhere', () => {
   for (const [locale, name, title, undone] of [
-    ['en-US', 'Clear conversation', 'Weather & trips', /Undo brings its messages back/],
+    ['en-US', 'Clear conversation', 'Weather & trips', /You can undo this/],
     ['zh-CN', '清空当前', '天气', /可以撤销/],
   ]) {
     inPage(`closes a question, which names its conversation: ${locale}`, { locale }, async (page) => {

@@ -1,4 +1,4 @@
-// The one way to the server. Routes, parameters and answers are those of openapi.json.
+// Typed HTTP client. Routes, parameters and responses follow openapi.json.
 
 import { pass } from './pass';
 import { isAborted, Problem } from './problem';
@@ -12,12 +12,12 @@ type Wanted<Name extends string, Value> = [Value] extends [undefined]
   ? { [name in Name]?: undefined }
   : { [name in Name]: Value };
 
-/** What any request may say about itself. */
+/** Options of a request. */
 export interface Manner {
   signal?: AbortSignal;
-  /** Makes a retry safe: the server does once what it is asked twice with one key. */
+  /** Idempotency key: the server executes requests with the same key once. */
   key?: string;
-  /** The version of the conversation that it is meant for; if it has another one by then, the answer is 412. */
+  /** Expected version of the conversation (If-Match); another version is answered with 412. */
   version?: number;
   /** Lets the request outlive the page. */
   keepalive?: boolean;
@@ -29,7 +29,7 @@ const TIMEOUT_MS = 30_000;
 
 let refused: () => void = () => {};
 
-/** Names what happens when the server no longer knows us. */
+/** Sets the callback for an ended session. */
 export function onRefused(then: () => void): void {
   refused = then;
 }
@@ -73,7 +73,7 @@ export function fill(template: string, values: Record<string, string> | undefine
   return template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values?.[name] ?? ''));
 }
 
-/** Writes what stands behind the question mark; what is not given is left out. */
+/** Formats the query string without undefined values. */
 export function search(values: object | undefined): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(values ?? {})) {
@@ -83,7 +83,7 @@ export function search(values: object | undefined): string {
   return text === '' ? '' : `?${text}`;
 }
 
-/** A key that no other request has. */
+/** Returns a new idempotency key. */
 export function freshKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return `page-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')}`;

@@ -1,4 +1,4 @@
-// Other programs' files, to the server and back. What they bring is reported as it goes.
+// Import and export of files, with progress.
 
 import { isAborted, Problem } from './problem';
 import { search } from './client';
@@ -13,13 +13,13 @@ export interface Lost {
   conversations: number;
 }
 
-/** How an upload is watched and stopped. */
+/** Progress callback and abort signal of an upload. */
 export interface Watch {
   signal: AbortSignal;
   tell: (records: number) => void;
 }
 
-/** Sends a file of another program, and returns what became of it. */
+/** Uploads a file of another program and returns the report of its import. */
 export async function importFile(name: string, body: Blob, watch: Watch): Promise<ImportedReport> {
   const response = await send(`/api/v1/import/files${search({ name })}`, 'application/octet-stream', body, watch.signal);
   let report: ImportedReport | undefined;
@@ -32,13 +32,13 @@ export async function importFile(name: string, body: Blob, watch: Watch): Promis
   return report;
 }
 
-/** Sends our own lines, and returns what became of them. */
+/** Uploads native JSON lines and returns the report. */
 export async function importLines(body: Blob, signal: AbortSignal): Promise<ImportReport> {
   const response = await send('/api/v1/import', 'application/x-ndjson', body, signal);
   return (await response.json()) as ImportReport;
 }
 
-/** Reads a file as another program would write it; says how it is called and what it could not hold. */
+/** Downloads an export in a format, with its file name and what the format could not hold. */
 export async function exportFiles(
   query: { format: string; conversation?: string; redact?: boolean },
   signal: AbortSignal,
@@ -59,7 +59,7 @@ export async function exportFiles(
   }
 }
 
-/** Reads our own lines: everything, or one conversation, without loss. */
+/** Downloads native JSON lines of everything or of one conversation. */
 export async function exportLines(conversation: string | undefined, signal: AbortSignal): Promise<{ name: string; file: Blob; lost: Lost[] }> {
   try {
     const query = conversation === undefined ? {} : { conversation };

@@ -1,4 +1,4 @@
-// What the rest of the page knows of the server.
+// The API client as the rest of the page uses it.
 
 export { call, freshKey, onRefused } from './client';
 export { exportFiles, exportLines, importFile, importLines, type Lost } from './files';

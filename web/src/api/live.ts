@@ -1,24 +1,24 @@
-// The live tail of the journal: what the CLI, a program or another tab changes appears by itself.
+// Follows the journal with server-sent events, so that changes by other clients appear.
 
 import { call } from './client';
 import { events } from './events';
 import { pass } from './pass';
 import type { JournalEntry } from './schema';
 
-/** Whether changes arrive. */
+/** Whether the event stream is connected. */
 export type LiveState = 'connecting' | 'open' | 'broken';
 
-/** Who listens. */
+/** Callbacks for events. */
 export interface Listener {
   changed(entry: JournalEntry): void;
-  /** Something may have been missed; read everything again. */
+  /** Events may have been missed; reload everything. */
   missed(): void;
   state(state: LiveState): void;
 }
 
 const RETRY_MS = [500, 1000, 2000, 5000, 10_000];
 
-/** Follows the journal from its end on, and returns how to stop. */
+/** Follows the journal from its end. Returns a function that stops it. */
 export function follow(listener: Listener): () => void {
   let source: AbortController | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -31,7 +31,7 @@ export function follow(listener: Listener): () => void {
     try {
       if (position === undefined) {
         position = await journalEnd();
-        // What happened between the first reading of the lists and now is in neither.
+        // Changes between the first load and the start of the stream would be missed.
         listener.missed();
       }
     } catch {
@@ -58,7 +58,7 @@ export function follow(listener: Listener): () => void {
         }
       }
     } catch {
-      // Broken off or cut: it begins anew below, from the last position.
+      // The connection ended: reconnect below from the last position.
     }
     if (own.signal.aborted) return;
     close();
@@ -79,7 +79,7 @@ export function follow(listener: Listener): () => void {
     source = undefined;
   }
 
-  // Browsers open six connections to a server; tabs that nobody sees must not hold them all.
+  // Browsers open six connections to a server; hidden tabs must not hold them all.
   function seen(): void {
     if (document.hidden) close();
     else if (source === undefined && !stopped) void open();

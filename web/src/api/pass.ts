@@ -4,7 +4,7 @@
 const NAME = 'manent-session';
 const HEADER = 'manent-session';
 
-/** The headers that say who asks. */
+/** Returns the authentication headers. */
 export function pass(): Record<string, string> {
   const secret = kept();
   return secret === null ? {} : { [HEADER]: secret };
@@ -16,7 +16,7 @@ export function keepPass(secret: string): void {
   try {
     localStorage.setItem(NAME, secret);
   } catch {
-    // A browser that keeps nothing for us still knows it until the page is left.
+    // Without storage the secret lasts until the page is closed.
   }
 }
 
@@ -25,7 +25,7 @@ export function forgetPass(): void {
   try {
     localStorage.removeItem(NAME);
   } catch {
-    // Then there is nothing to forget.
+    // Without storage there is nothing to delete.
   }
 }
 

@@ -1,11 +1,11 @@
-// What can go wrong between the page and the server, as one kind of error.
+// One error type for failed requests.
 
 import type { Problem as ProblemBody } from './schema';
 
-/** How far a request came. */
+/** How far a request got. */
 export type Reach = 'connection' | 'timeout' | 'answer';
 
-/** A request that did not do what it was asked. */
+/** A failed request. */
 export class Problem extends Error {
   constructor(
     readonly reach: Reach,
@@ -21,7 +21,7 @@ export class Problem extends Error {
     this.name = 'Problem';
   }
 
-  /** Reads the body of an answer that is not a good one. */
+  /** Parses the body of an error response. */
   static answered(status: number, text: string): Problem {
     const body = parsed(text);
     const code = typeof body?.code === 'string' ? body.code : `http_${status}`;
@@ -29,7 +29,7 @@ export class Problem extends Error {
     return new Problem('answer', status, code, detail, typeof body?.at === 'number' ? body.at : undefined);
   }
 
-  /** Reads what `fetch` threw. */
+  /** Converts an error of `fetch`. */
   static thrown(error: unknown): Problem {
     if (error instanceof Problem) return error;
     const name = error instanceof Error ? error.name : '';
@@ -39,7 +39,7 @@ export class Problem extends Error {
   }
 }
 
-/** Says whether somebody stopped the request on purpose; then there is nothing to tell. */
+/** Returns whether the request was aborted by the page; such errors are not shown. */
 export function isAborted(error: unknown): boolean {
   return error instanceof Error && error.name === 'AbortError';
 }

@@ -1,8 +1,8 @@
-// How a text is chosen and filled. Pure, so that tests need no page.
+// Selects and formats texts.
 
 import { en } from './en';
 
-/** A key of a text. */
+/** A text key. */
 export type TextKey = keyof typeof en;
 
 /** A text, or one for each plural form of its language. */
@@ -11,18 +11,18 @@ export type Text = string | { [form in Intl.LDMLPluralRule]?: string } & { other
 /** All texts of a language. */
 export type Texts = { [key in TextKey]: Text };
 
-/** What stands in the braces of a text. */
+/** Values for the placeholders of a text. */
 export type Values = Record<string, string | number>;
 
 export const LOCALES = ['en', 'zh-CN'] as const;
 export type Locale = (typeof LOCALES)[number];
 
-/** Picks the language that the page speaks for a language that people ask for. */
+/** Returns the supported locale for a language tag. */
 export function localeFor(wanted: string | null | undefined): Locale {
   return wanted?.toLowerCase().startsWith('zh') === true ? 'zh-CN' : 'en';
 }
 
-/** Fills a text; `n` chooses the plural form and is written as the language writes numbers. */
+/** Formats a text. `n` selects the plural form and is formatted in the locale. */
 export function format(text: Text, values: Values, locale: Locale): string {
   const count = values['n'];
   const chosen =

@@ -1,4 +1,4 @@
-// The language of the page: follows the browser until somebody chooses.
+// The language of the page: that of the browser unless one is chosen.
 
 import { readPreference, savePreference } from '../state/preferences';
 import { en } from './en';

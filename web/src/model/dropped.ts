@@ -1,10 +1,10 @@
-// What was dropped on the page or chosen: files, and whole folders with what lies in them.
+// Reads dropped or chosen files, including the contents of folders.
 
 import type { NamedFile } from './zip';
 
-/** Reads what was dropped; folders are walked, and their names stand before those of their files. */
+/** Reads dropped files and folders recursively. A name is the path below what was dropped. */
 export async function dropped(transfer: DataTransfer): Promise<NamedFile[]> {
-  // The list is emptied as soon as the event is over, so it is read before anything is waited for.
+  // The browser clears the list after the event, so it is read before the first await.
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry()).filter((entry) => entry !== null);
   const plain = [...transfer.files];
   if (entries.length === 0) return plain.map((file) => ({ name: file.name, file }));
@@ -13,7 +13,7 @@ export async function dropped(transfer: DataTransfer): Promise<NamedFile[]> {
   return found;
 }
 
-/** Reads what was chosen in a dialog. */
+/** Reads the files chosen in a file dialog. */
 export function chosen(files: FileList): NamedFile[] {
   return [...files].map((file) => ({ name: file.webkitRelativePath || file.name, file }));
 }
@@ -28,7 +28,7 @@ async function walk(entry: FileSystemEntry, folder: string, found: NamedFile[]):
   if (!isFolder(entry)) return;
   const reader = entry.createReader();
   for (;;) {
-    // It hands out a hundred at a time, and nothing at the end.
+    // Each call returns up to 100 entries; an empty result is the end.
     const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
     if (some.length === 0) return;
     for (const inner of some) await walk(inner, `${name}/`, found);

@@ -1,21 +1,21 @@
-// What was found, cut into pieces to be shown, and looked for again in the words on the screen.
+// Splits snippets at their highlights, and finds the highlighted words in displayed text.
 
 import type { Snippet } from '../api';
 
-/** A piece of a text, and whether it is what was looked for. */
+/** A piece of a snippet, and whether it is highlighted. */
 export interface Piece {
   text: string;
   found: boolean;
 }
 
-/** Words as they stand in a text, and whether a word begins and ends with them. */
+/** Highlighted text, and whether it begins and ends at a word boundary. */
 export interface Words {
   text: string;
   begins: boolean;
   ends: boolean;
 }
 
-/** Cuts a snippet at its highlights. They count characters, and a character may take two places of a string. */
+/** Splits a snippet at its highlights. Offsets count code points, not UTF-16 units. */
 export function piecesOf({ text, highlights }: Pick<Snippet, 'text' | 'highlights'>): Piece[] {
   const characters = Array.from(text);
   const pieces: Piece[] = [];
@@ -33,13 +33,13 @@ export function piecesOf({ text, highlights }: Pick<Snippet, 'text' | 'highlight
   return pieces;
 }
 
-/** Cuts a query where it cannot be read; the place counts characters, too. */
+/** Splits a query at an error offset, which counts code points. */
 export function cutAt(text: string, at: number): [string, string] {
   const characters = Array.from(text);
   return [characters.slice(0, at).join(''), characters.slice(at).join('')];
 }
 
-/** Returns what a snippet highlights, each once, to be looked for in the whole message. */
+/** Returns the distinct highlighted texts of a snippet, to be found in the whole message. */
 export function wordsOf(snippet: Pick<Snippet, 'text' | 'highlights'>): Words[] {
   const found = new Map<string, Words>();
   const pieces = piecesOf(snippet);
@@ -52,12 +52,12 @@ export function wordsOf(snippet: Pick<Snippet, 'text' | 'highlights'>): Words[] 
   return [...found.values()];
 }
 
-/** Finds words in a text, as places of the string; upper and lower case are the same, no two places overlap. */
+/** Finds words in a text, ignoring case. Returns UTF-16 ranges that do not overlap. */
 export function placesIn(text: string, all: Words[]): [number, number][] {
   const haystack = lower(text);
   const places = all.flatMap((words) => {
     const whole = placesOf(haystack, text, words);
-    // Marks of Markdown stand between the words that were stored, and not between those that are shown.
+    // The stored text has Markdown marks between words that the displayed text does not have.
     return whole.length > 0 ? whole : partsOf(words).flatMap((part) => placesOf(haystack, text, part));
   });
   places.sort((left, right) => left[0] - right[0] || right[1] - left[1]);
@@ -86,7 +86,7 @@ function partsOf({ text, begins, ends }: Words): Words[] {
   return parts.map((part, index) => ({ text: part, begins: begins || index > 0, ends: ends || index < parts.length - 1 }));
 }
 
-/** Says whether a word goes on from one text into the next. Chinese has no blanks, so there a word may begin anywhere. */
+/** Returns whether a word continues from one text into the next. In scripts without spaces a word may begin anywhere. */
 function goesOn(before: string, after: string): boolean {
   return /[\p{L}\p{N}_]$/u.test(before) && /^[\p{L}\p{N}_]/u.test(after) && !CJK_END.test(before) && !CJK_START.test(after);
 }
@@ -95,7 +95,7 @@ const CJK = '[\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=
 const CJK_END = new RegExp(`${CJK}$`, 'u');
 const CJK_START = new RegExp(`^${CJK}`, 'u');
 
-/** Small letters, unless their number differs; then no place would be right. */
+/** Lowercases a text, unless that changes its length and so its offsets. */
 function lower(text: string): string {
   const small = text.toLowerCase();
   return small.length === text.length ? small : text;

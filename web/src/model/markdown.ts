@@ -30,7 +30,7 @@ export type Align = 'left' | 'center' | 'right' | undefined;
 
 /** A longer text is one paragraph of plain text. Parsing takes about a second per megabyte and blocks the page. */
 const LENGTH_MAX = 2_000_000;
-/** A quote is one level, a list and its item are two. Deeper blocks are paragraphs. It must be below `maxNesting`: behind that the parser drops text. */
+/** A quote is one level, a list and its item are two. Deeper blocks are paragraphs. Must be below `maxNesting`, where the parser drops text. */
 const BLOCK_LEVEL_MAX = 16;
 /** Deeper emphasis is plain text. Components recurse, so a file must not decide how deep. */
 const INLINE_DEPTH_MAX = 16;
@@ -45,7 +45,7 @@ export function parseMarkdown(text: string): Block[] {
 
 function newParser(): MarkdownIt {
   const parser = markdownIt({ html: false, linkify: true, maxNesting: 20 });
-  // CommonMark does not close **“重点”**内容: it expects a space between punctuation and the next word. Chinese has none.
+  // CommonMark does not close the emphasis in **“重点”**内容, because it requires a space or punctuation after closing punctuation.
   parser.use(cjkFriendly);
   // Only addresses with a protocol are links: "main.rs" is a file.
   parser.linkify.set({ fuzzyLink: false, fuzzyEmail: false, fuzzyIP: false });

@@ -1,8 +1,8 @@
-// Questions about messages that need no server.
+// Pure functions over messages.
 
 import type { BranchInfo, Message, MessageId, Part } from '../api';
 
-/** Returns the words of a message, for copying and editing. */
+/** Returns the text of a message, for copying and editing. */
 export function wordsOf(message: Message): string {
   return message.parts
     .filter((part) => part.type === 'text' || part.type === 'summary' || part.type === 'error')
@@ -15,7 +15,7 @@ export function textOf(part: Part): string {
   return typeof part.text === 'string' ? part.text : '';
 }
 
-/** Says whether people can edit a message: it says its words in one place. */
+/** Returns whether a message can be edited: it is complete and has exactly one text part. */
 export function isEditable(message: Message): boolean {
   return (
     message.erased !== true &&
@@ -24,15 +24,15 @@ export function isEditable(message: Message): boolean {
   );
 }
 
-/** Returns the parts of a message with other words in it. */
+/** Returns the parts of a message with its text replaced. */
 export function withWords(parts: Part[], text: string): Part[] {
   return parts.map((part) => (part.type === 'text' ? { ...part, text } : part));
 }
 
 /**
- * Finds the messages of a path that may have alternatives: those behind a message at which a branch left.
+ * Returns the messages of a path that may have alternatives: those that follow a fork.
  *
- * Only these are worth a request. A message whose predecessor is not loaded is found when that one is.
+ * Only these need a request. A message whose predecessor is not loaded is returned once it is.
  */
 export function atForks(messages: Message[], branches: BranchInfo[], startsAtFirst: boolean): MessageId[] {
   const forks = new Set<MessageId | null>(
@@ -48,7 +48,7 @@ export function atForks(messages: Message[], branches: BranchInfo[], startsAtFir
     .map((message) => message.id);
 }
 
-/** Says whether a message needs no header of its own: a tool that goes on after a tool. Everybody else is named. */
+/** Returns whether a message is shown without a header: a tool message after a tool message of the same author. */
 export function isJoined(message: Message | undefined, before: Message | undefined): boolean {
   return message?.role === 'tool' && before?.role === 'tool' && message.author?.id === before.author?.id;
 }

@@ -1,13 +1,13 @@
-// The rules for names that people type; the server has the same ones and the last word.
+// Rules for conversation names. The server applies the same rules and decides.
 
-/** Why a name cannot be given; the codes are those of the server. */
+/** The reason why a name is refused, by the code of the server. */
 export type NameProblem = 'name_empty' | 'name_length' | 'name_characters';
 
 export const NAME_CHARACTERS_MAX = 50;
 
 const FORBIDDEN = /[/\\:*?"<>|\p{Cc}]/gu;
 
-/** Checks a name and returns what is wrong with it, if anything is. Characters that the current name has may stay. */
+/** Checks a name and returns the first rule that it breaks. Characters of the current name are allowed. */
 export function nameProblem(name: string, current = ''): NameProblem | undefined {
   const trimmed = name.trim();
   if (trimmed === '') return 'name_empty';
@@ -16,7 +16,7 @@ export function nameProblem(name: string, current = ''): NameProblem | undefined
   return undefined;
 }
 
-/** Returns the first character that a name cannot have, unless the current name has it. */
+/** Returns the first forbidden character that the current name does not contain. */
 export function forbiddenIn(name: string, current: string): string | undefined {
   return name.trim().match(FORBIDDEN)?.find((character) => !current.includes(character));
 }
@@ -26,7 +26,7 @@ export function isNameProblem(code: string): code is NameProblem {
   return code === 'name_empty' || code === 'name_length' || code === 'name_characters';
 }
 
-/** Counts characters as a reader does, and stops when there are enough. */
+/** Counts grapheme clusters, up to a limit. */
 function charactersUpTo(text: string, enough: number): number {
   let count = 0;
   for (const _ of new Intl.Segmenter(undefined, { granularity: 'grapheme' }).segment(text)) {

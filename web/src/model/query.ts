@@ -1,13 +1,13 @@
-// The query language as far as the page must know it: the server reads queries, the page shows what it says of them.
+// Error messages for search queries. The server parses queries; the page translates its errors.
 
 import type { TextKey } from '../i18n/format';
 
-/** Says whether the server may refuse a text once it is finished; plain words are never wrong. */
+/** Returns whether a text contains query syntax, so that the server may refuse it. Plain words are always valid. */
 export function mayBeWrong(text: string): boolean {
   return /["“”„「『«()（）|｜:：]|(?:^|\s)OR(?:\s|$)|(?:^|\s)[-－−]/.test(text) || text.length > 900;
 }
 
-/** What is wrong with a query, as a text of the page. */
+/** A query error as a text key with its values. */
 export interface Wrong {
   key: TextKey;
   values: Record<string, string>;
@@ -28,7 +28,7 @@ const WRONG: [RegExp, TextKey][] = [
   [/^(?<key>[\w.]+): takes (?<expected>.*?)(?:, at character \d+)?$/, 'query.value'],
 ];
 
-/** Finds the text of the page for what the server says in English; a sentence that is new to the page stays as it is. */
+/** Maps an English error of the server to a translated text. An unknown error is shown as the server wrote it. */
 export function wrongOf(detail: string): Wrong {
   for (const [pattern, key] of WRONG) {
     const found = pattern.exec(detail);

@@ -1,4 +1,4 @@
-// What people do to conversations. Each does it on the server, then shows it, then says so.
+// User actions on conversations. Each sends the request, updates the page and shows a toast.
 
 import { call, Problem, type Conversation, type ConversationId, type Hit, type Message, type MessageId, type UndoStep } from '../api';
 import { t, type TextKey } from '../i18n/index.svelte';
@@ -14,7 +14,7 @@ import { search } from './search.svelte';
 import { toasts, type Action } from './toasts.svelte';
 import { transcript } from './transcript.svelte';
 
-/** Runs an action and tells what went wrong; says whether it went well. */
+/** Runs an action, shows its error, and returns whether it succeeded. */
 async function attempt(work: () => Promise<void>): Promise<boolean> {
   try {
     await work();
@@ -32,7 +32,7 @@ function took(conversation: Conversation): void {
 
 let creating: Promise<Conversation | undefined> | undefined;
 
-/** Makes a conversation and puts the cursor where its first message is written. A second press makes no second one. */
+/** Creates a conversation and focuses the composer. Ignored while another is being created. */
 export function createConversation(): Promise<Conversation | undefined> {
   creating ??= create().finally(() => (creating = undefined));
   return creating;
@@ -43,7 +43,7 @@ async function create(): Promise<Conversation | undefined> {
   await attempt(async () => {
     const title = t('list.newName', { time: stamp(new Date()) });
     made = await call('POST /conversations', { body: { title } });
-    // What is typed now is meant for the new one, so it does not wait for the list.
+    // Text typed now belongs to the new conversation, so it opens before the list is updated.
     transcript.show(made);
     route.go(made.id);
     dialogs.drawer = false;
@@ -55,7 +55,7 @@ async function create(): Promise<Conversation | undefined> {
   return made;
 }
 
-/** Renames; throws what went wrong, because the field shows it. */
+/** Renames a conversation. Throws errors, because the field shows them. */
 export async function rename(conversation: Conversation, title: string): Promise<void> {
   const path = { conversation: conversation.id };
   took(await call('POST /conversations/{conversation}/rename', { path, body: { title: title.trim() } }));
@@ -85,7 +85,7 @@ export async function trash(conversation: Conversation): Promise<void> {
     const wasOpen = route.place.conversation === conversation.id;
     const trashed = await call('DELETE /conversations/{conversation}', { path: { conversation: conversation.id } });
     took(trashed);
-    // The last one that is deleted makes room for a new one, which goes again if nobody used it.
+    // Deleting the last conversation creates a new one, which undo removes if it is unused.
     const isLast = wasOpen && list.status === 'active' && list.conversations.length === 0;
     const stopgap = isLast ? await createConversation() : undefined;
     if (!isLast) leave(conversation.id, beside);
@@ -135,7 +135,7 @@ export async function clear(conversation: Conversation): Promise<void> {
   });
 }
 
-/** Takes the last change back, or does it again. */
+/** Undoes or redoes the last change. */
 export async function step(conversation: ConversationId, which: 'undo' | 'redo'): Promise<void> {
   await attempt(async () => {
     const what = changeName(transcript.id === conversation ? transcript.steps?.[which] : undefined);
@@ -143,7 +143,7 @@ export async function step(conversation: ConversationId, which: 'undo' | 'redo')
   });
 }
 
-/** Takes back the change that made a conversation what it is here, and nothing that happened to it since. */
+/** Undoes one commit, only if the conversation has not changed since. */
 async function takeBack({ id, version }: Conversation): Promise<void> {
   await attempt(async () => {
     try {
@@ -163,7 +163,7 @@ async function stepped(conversation: Conversation, which: 'undo' | 'redo', what 
   else toasts.say(t(which === 'undo' ? 'conversation.undoneWhat' : 'conversation.redoneWhat', { what }));
 }
 
-/** Names what a commit changed, for people; the first kind that they know by name. */
+/** Returns the translated name of the first change of a commit that has one. */
 export function changeName(step: UndoStep | null | undefined): string {
   const known = step?.kinds.map((kind) => CHANGES.get(kind)).find((name) => name !== undefined);
   if (step == null) return '';
@@ -188,7 +188,7 @@ function undoOf({ id, version }: Conversation, act: () => void): Action {
   return { text: t('toast.undo'), act, change: { conversation: id, version } };
 }
 
-/** Shows another alternative in the place of a message, at the same place of the screen. */
+/** Replaces a message by an edited alternative at the same scroll position. */
 export async function switchTo(conversation: ConversationId, message: MessageId, offset_px: number | undefined): Promise<void> {
   await attempt(async () => {
     const path = { conversation };
@@ -213,7 +213,7 @@ export async function editMessage(
     if (edited !== undefined) await transcript.moveTo(edited, offset_px);
     const now = await call('GET /conversations/{conversation}', { path: { conversation } });
     list.put(now);
-    // If somebody else came between, there is no telling whose change would be taken back.
+    // If another client committed meanwhile, undo could revert its change.
     const alone = now.version === before + 1;
     toasts.say(t('message.edited'), alone ? undoOf(now, () => void takeBack(now)) : undefined);
   });
@@ -230,7 +230,7 @@ export async function forkFrom(conversation: Conversation, message: MessageId): 
   });
 }
 
-/** Opens the conversation before or after the open one. */
+/** Opens the previous or next conversation. */
 export function goBeside(direction: -1 | 1): void {
   const all = list.conversations;
   const index = all.findIndex((one) => one.id === route.place.conversation);
@@ -238,7 +238,7 @@ export function goBeside(direction: -1 | 1): void {
   if (target) route.go(target.id);
 }
 
-/** The conversation that is opened when this one leaves the list. */
+/** Returns the conversation to open when this one leaves the list. */
 function neighbour(id: ConversationId): ConversationId | undefined {
   return list.conversations.find((one) => one.id !== id)?.id;
 }
@@ -247,13 +247,13 @@ function leave(id: ConversationId, beside: ConversationId | undefined): void {
   if (route.place.conversation === id) route.go(beside);
 }
 
-/** Shows a hit: its message where it stands, or its conversation. The step back leads to where one was. */
+/** Opens the message or conversation of a hit. */
 export function showHit(hit: Hit, step: 'push' | 'replace' = 'push'): void {
   const message = hit.message ?? undefined;
   dialogs.drawer = false;
   const { place } = route;
   if (place.conversation === hit.conversation && place.message === message) {
-    // One is there already, but may have scrolled away.
+    // It is open already, but may be scrolled out of view.
     if (message !== undefined) void transcript.moveTo(message, undefined);
   } else if (step === 'push') route.go(hit.conversation, message);
   else route.replace(hit.conversation, message);

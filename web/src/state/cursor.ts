@@ -1,8 +1,8 @@
-// Where the cursor stands.
+// Keyboard focus.
 
 import { tick } from 'svelte';
 
-/** Puts the cursor into the field where a message is written, if there is one. */
+/** Focuses the composer, if there is one. */
 export async function focusComposer(): Promise<void> {
   await tick();
   document.querySelector<HTMLElement>('#composer-field')?.focus();

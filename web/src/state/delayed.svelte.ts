@@ -1,8 +1,8 @@
-// Shows that something is on its way only when it takes long enough to wonder.
+// Delays loading indicators, so that short waits do not flicker.
 
 const PATIENCE_MS = 150;
 
-/** Follows a condition, but becomes true only after it held for a moment. Call it while a component is made. */
+/** Follows a condition, but becomes true only after a delay. Call it during component initialization. */
 export function delayed(condition: () => boolean): { readonly shown: boolean } {
   let shown = $state(false);
   $effect(() => {

@@ -1,11 +1,11 @@
-// Questions that wait for an answer, and the dialogs that only one of can be open.
+// Open dialogs; one of each kind at a time.
 
 import type { Conversation } from '../api';
 
-/** A question. */
+/** A confirmation. */
 export interface Question {
   text: string;
-  /** What it is about, and what can be done about it afterwards. */
+  /** Details, such as how to undo it. */
   more: string | undefined;
   yes: string;
   tone: 'plain' | 'bad';
@@ -15,13 +15,13 @@ export interface Question {
 class Dialogs {
   question: Question | undefined = $state();
   keys = $state(false);
-  /** How to search. */
+  /** The search help is open. */
   searchHelp = $state(false);
   drawer = $state(false);
-  /** What is to be exported: one conversation, or all. */
+  /** The target of the export dialog: one conversation, or all. */
   exporting: { conversation: Conversation | undefined } | undefined = $state.raw();
 
-  /** Asks, and resolves with the answer; Esc is a no. */
+  /** Asks for confirmation. Esc resolves with false. */
   ask(text: string, yes: string, tone: Question['tone'] = 'plain', more?: string): Promise<boolean> {
     this.question?.answer(false);
     return new Promise((resolve) => {
@@ -38,7 +38,7 @@ class Dialogs {
     });
   }
 
-  /** Closes everything: what stood behind it is another place now. */
+  /** Closes all dialogs, after navigation. */
   close(): void {
     this.question?.answer(false);
     this.keys = this.searchHelp = false;

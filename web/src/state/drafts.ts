@@ -1,5 +1,5 @@
-// Drafts: saved on the server, so that a reload, a crash or another screen finds them. Until the server has one it is kept
-// in this browser, so that a server that is away and a closed tab lose nothing.
+// Drafts, saved on the server, so that they survive reloads and are found on other devices. Until the server has one it is kept
+// in this browser, so that nothing is lost when the server is unreachable or the tab is closed.
 
 import { call, Problem, type ConversationId } from '../api';
 import { toasts } from './toasts.svelte';
@@ -9,14 +9,14 @@ const QUIET_MS = 400;
 const KEPT = 'manent.draft.';
 
 class Drafts {
-  /** The newest text of each conversation that the server does not have; an empty one is a draft to forget. */
+  /** The newest unsaved text of each conversation; an empty text deletes the draft. */
   #unsaved: Map<ConversationId, string> = restored();
-  /** Those that an earlier page left; another tab may have saved them since. */
+  /** Conversations with unsaved drafts of an earlier page; another tab may have saved them since. */
   #left = new Set(this.#unsaved.keys());
   #timers = new Map<ConversationId, ReturnType<typeof setTimeout>>();
   /** One request at a time for each conversation, or an old text could arrive last. */
   #lines = new Map<ConversationId, Promise<void>>();
-  /** Said once until a draft is saved again, not for every letter. */
+  /** A failure is shown once until a draft is saved again. */
   #told = false;
 
   constructor() {
@@ -34,33 +34,33 @@ class Drafts {
     return (await call('GET /conversations/{conversation}/draft', { path, query: {} }, { signal })).text;
   }
 
-  /** Keeps a text as soon as the typing pauses. */
+  /** Saves a text after a pause in typing. */
   save(conversation: ConversationId, text: string): void {
     this.#keep(conversation, text);
     clearTimeout(this.#timers.get(conversation));
     this.#timers.set(conversation, setTimeout(() => this.flush(conversation, 'typing'), QUIET_MS));
   }
 
-  /** Sends what waits for a pause. */
+  /** Saves what waits for a pause. */
   flush(conversation: ConversationId, when: 'typing' | 'leaving'): void {
     if (!this.#timers.has(conversation)) return;
     this.#stopWaiting(conversation);
     this.#queue(conversation, when);
   }
 
-  /** Forgets the draft: it was sent. */
+  /** Deletes the draft, after it was sent. */
   clear(conversation: ConversationId): void {
     this.#stopWaiting(conversation);
     this.#keep(conversation, '');
     this.#queue(conversation, 'typing');
   }
 
-  /** Sends again what did not arrive; the server is back. */
+  /** Saves unsaved drafts when the server is reachable again. */
   retry(): void {
     for (const id of this.#unsaved.keys()) if (!this.#timers.has(id) && !this.#lines.has(id)) this.#queue(id, 'typing');
   }
 
-  /** Leaves nothing in this browser for whoever comes next. */
+  /** Deletes all drafts in this browser, at logout. */
   forget(): void {
     for (const id of this.#timers.keys()) this.#stopWaiting(id);
     for (const id of [...this.#unsaved.keys()]) this.#keep(id, undefined);
@@ -79,7 +79,7 @@ class Drafts {
     stored(conversation, text);
   }
 
-  /** Reads a draft of an earlier page again: another tab that wrote or saved it since knows better. */
+  /** Reloads a draft of an earlier page: another tab may have changed or saved it since. */
   #renew(conversation: ConversationId): void {
     if (!this.#left.has(conversation)) return;
     const text = restored().get(conversation);
@@ -89,7 +89,7 @@ class Drafts {
 
   #queue(conversation: ConversationId, when: 'typing' | 'leaving'): void {
     const before = this.#lines.get(conversation);
-    // A page that is going away cannot wait for its turn.
+    // A page that is being closed cannot wait for the queue.
     const line = when === 'leaving' || before === undefined ? this.#send(conversation, when) : before.then(() => this.#send(conversation, when));
     this.#lines.set(conversation, line);
     void line.then(() => {
@@ -112,14 +112,14 @@ class Drafts {
       this.#told = true;
       if (mayArriveLater(Problem.thrown(error))) return;
     }
-    // What was typed meanwhile has its own turn.
+    // Text typed meanwhile is queued on its own.
     if (this.#unsaved.get(conversation) === text) this.#keep(conversation, undefined);
   }
 }
 
 export const drafts = new Drafts();
 
-/** Says whether the same request can succeed later. A conversation that is gone stays gone. */
+/** Returns whether the same request can succeed later. A deleted conversation stays deleted. */
 function mayArriveLater(problem: Problem): boolean {
   return problem.reach !== 'answer' || problem.status === 401 || problem.status >= 500;
 }
@@ -131,7 +131,7 @@ function restored(): Map<ConversationId, string> {
       if (key.startsWith(KEPT) && typeof text === 'string') found.set(key.slice(KEPT.length), text);
     }
   } catch {
-    // A browser that stores nothing has them as long as the page is open.
+    // Without storage they last as long as the page.
   }
   return found;
 }
@@ -142,6 +142,6 @@ function stored(conversation: ConversationId, text: string | undefined): void {
     if (text === undefined) localStorage.removeItem(KEPT + conversation);
     else localStorage.setItem(KEPT + conversation, text);
   } catch {
-    // A browser that stores nothing has them as long as the page is open.
+    // Without storage they last as long as the page.
   }
 }

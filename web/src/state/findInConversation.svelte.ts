@@ -1,23 +1,23 @@
-// Finding in the open conversation: all its hits in reading order, and the one that is shown.
+// Find in the open conversation: all hits in reading order, and the current one.
 
 import { call, isAborted, Problem, type ConversationId, type Hit, type MessageId } from '../api';
 
 const QUIET_MS = 150;
 const PAGE = 100;
-/** Nobody steps through more of them. */
+/** Hits that are loaded at most. */
 const HITS_MAX = 1000;
 
 export class FindInConversation {
-  /** Where is looked; nothing while the bar is closed. */
+  /** The conversation that is searched; undefined while the bar is closed. */
   within: ConversationId | undefined = $state();
   text = $state('');
-  /** Hits in messages, in the order in which they are read. */
+  /** Hits in messages, in reading order. */
   hits: Hit[] = $state.raw([]);
   shown: MessageId | undefined = $state();
-  /** There are more than anybody steps through. */
+  /** There are more hits than are loaded. */
   more = $state(false);
   asking = $state(false);
-  /** The hits are those of this text. */
+  /** The text that the hits belong to. */
   answered: string | undefined = $state();
   problem: Problem | undefined = $state.raw();
   #trashed = false;
@@ -26,7 +26,7 @@ export class FindInConversation {
 
   constructor(readonly show: (hit: Hit) => void) {}
 
-  /** The place of the shown hit, counted from 1; 0 if none is shown. */
+  /** The number of the current hit from 1; 0 if there is none. */
   get place(): number {
     return this.hits.findIndex((hit) => hit.message === this.shown) + 1;
   }
@@ -59,7 +59,7 @@ export class FindInConversation {
     this.#timer = setTimeout(() => void this.#ask(), QUIET_MS);
   }
 
-  /** Shows the next hit or the one before; behind the last one comes the first. */
+  /** Shows the next or previous hit, wrapping around. */
   step(direction: -1 | 1): void {
     const count = this.hits.length;
     const place = this.place;
@@ -92,7 +92,7 @@ export class FindInConversation {
         const query = { q: text, in: within, include, neighbours: 0, offset, typing: true, limit: PAGE, after };
         const found = await call('GET /search', { query }, { signal });
         if (signal.aborted) return;
-        // The name of the conversation is no place among its messages.
+        // Hits in the title have no message.
         hits.push(...found.hits.filter((hit) => hit.message !== null));
         after = found.next ?? undefined;
       } while (after !== undefined && hits.length < HITS_MAX);
@@ -100,7 +100,7 @@ export class FindInConversation {
       this.more = after !== undefined;
       this.answered = text;
       this.problem = undefined;
-      // Who reads at the end sees what was said last first.
+      // Start at the last hit, as the view is usually at the end.
       if (this.place === 0) this.#choose(this.hits.at(-1));
     } catch (error) {
       if (isAborted(error) || signal.aborted) return;

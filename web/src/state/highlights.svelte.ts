@@ -1,4 +1,4 @@
-// Which words are marked in the messages: those that a search found, as long as it is open.
+// The words to highlight in messages while a search or the find bar is open.
 
 import type { Field, Hit, MessageId } from '../api';
 import { wordsOf, type Words } from '../model/found';
@@ -6,7 +6,7 @@ import { findInConversation } from './actions';
 import { route } from './route.svelte';
 import { search } from './search.svelte';
 
-/** What was found in a message: the words, and the kinds of parts that hold them. */
+/** The hits in a message: the words, and the kinds of parts that contain them. */
 export interface MessageHighlight {
   words: Words[];
   fields: Set<Field>;
@@ -17,7 +17,7 @@ class Highlights {
 
   all: Map<MessageId, MessageHighlight> = $derived(highlightsOf(this.#hits.filter((hit) => hit.conversation === route.place.conversation)));
 
-  /** The message that was chosen, if it was found. */
+  /** The open message, if it is a hit. */
   chosen: MessageId | undefined = $derived(
     route.place.message !== undefined && this.all.has(route.place.message) ? route.place.message : undefined,
   );

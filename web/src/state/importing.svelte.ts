@@ -1,31 +1,31 @@
-// An import from this page: one at a time, with its progress and what came of it.
+// Import of files: one at a time, with progress and report.
 
 import { importFile, importLines, isAborted, type ImportedReport } from '../api';
 import { zipFiles, type NamedFile } from '../model/zip';
 import { list } from './list.svelte';
 import { problemText } from './toasts.svelte';
 
-/** How far it is. */
+/** The stage of an import. */
 export type Stage = 'sending' | 'reading' | 'done' | 'failed';
 
-/** What one file, or several that belong together, came to. */
+/** The state of an import of one or more files. */
 export interface Import {
   name: string;
   stage: Stage;
   records: number;
   report: ImportedReport | undefined;
-  /** How many conversations and messages came in. */
+  /** Imported conversations and messages. */
   conversations: number;
   messages: number;
-  /** What went wrong, for people. */
+  /** The translated error. */
   why: string;
 }
 
-/** What the first line of our own export begins with. */
+/** The start of a native JSON lines export. */
 const OURS = '{"type":"manent"';
 
 class Importing {
-  /** Shown until it is closed. */
+  /** Shown until the user closes it. */
   current: Import | undefined = $state();
   #controller = new AbortController();
 
@@ -33,7 +33,7 @@ class Importing {
     return this.current?.stage === 'sending' || this.current?.stage === 'reading';
   }
 
-  /** Takes files in: each file by itself, each folder as a whole. One that fails does not hide what the others came to. */
+  /** Imports files one by one and each folder as a whole. A failure does not stop the others. */
   async take(files: NamedFile[]): Promise<void> {
     if (files.length === 0 || this.running) return;
     this.#controller = new AbortController();
@@ -61,7 +61,7 @@ class Importing {
     return (await isOurs(first.file)) ? this.#lines(group.name, first.file) : this.#file(group.name, first.file);
   }
 
-  /** Adds what one of several imports came to. */
+  /** Adds the report of one of several imports. */
   #add(report: ImportedReport): void {
     const before = this.current?.report;
     const all: ImportedReport = {
@@ -78,7 +78,7 @@ class Importing {
     this.#now({ report: all, conversations: conversations + report.conversations.length, messages: messages + added });
   }
 
-  /** Stops what is on its way to the server; what the server has whole, it takes in. */
+  /** Aborts the upload. A file that the server has received completely is still imported. */
   stop(): void {
     this.#controller.abort();
   }
@@ -107,16 +107,16 @@ class Importing {
   }
 }
 
-/** Files that are one import. */
+/** Files that are imported together. */
 interface Group {
   name: string;
   files: NamedFile[];
 }
 
-/** What SQLite writes beside its file. */
+/** Suffixes of files that SQLite writes beside a database. */
 const BESIDE = /-(wal|shm|journal)$/;
 
-/** Puts the files of a folder together, and a database with what stands beside it; every other file is alone. */
+/** Groups the files of a folder, and a database with its WAL and journal; every other file is a group of its own. */
 function grouped(files: NamedFile[]): Group[] {
   const groups = new Map<string, NamedFile[]>();
   for (const file of files) {

@@ -1,4 +1,4 @@
-// The list of conversations, read in pages by key, kept in order while others change it.
+// The conversation list: keyset paging, kept in order while other clients change it.
 
 import { call, isAborted, Problem, type Conversation, type ConversationId, type ConversationStatus } from '../api';
 import { microsOf } from '../model/dates';
@@ -12,7 +12,7 @@ const PAGE = 50;
 class List {
   conversations: Conversation[] = $state.raw([]);
   status: ListStatus = $state('active');
-  /** The first page is on its way. */
+  /** The first page is loading. */
   opening = $state(true);
   reading = $state(false);
   problem: Problem | undefined = $state.raw();
@@ -29,16 +29,16 @@ class List {
     return this.open();
   }
 
-  /** Reads the first page anew; what was being read for another list is stopped. */
+  /** Reloads the first page and aborts the previous request. */
   async open(): Promise<void> {
     this.opening = true;
     this.#first = this.#read(undefined, PAGE);
     await this.#first;
   }
 
-  /** Reads as many rows as there are, in place, because changes may have been missed. */
+  /** Reloads all loaded rows in place, because events may have been missed. */
   async refresh(): Promise<void> {
-    // Whoever opened the list waits for its first page: to stop that would leave the page without a conversation.
+    // The first page must not be aborted: the page would open no conversation.
     await this.#first;
     await this.#read(undefined, Math.min(1000, Math.max(PAGE, this.conversations.length)));
   }
@@ -47,7 +47,7 @@ class List {
     if (!this.reading && this.#next !== undefined) await this.#read(this.#next, PAGE);
   }
 
-  /** Takes in a conversation that is new or has changed. */
+  /** Inserts or updates a conversation. */
   put(conversation: Conversation): void {
     toasts.saw(conversation);
     const others = this.conversations.filter((one) => one.id !== conversation.id);
@@ -58,7 +58,7 @@ class List {
       return;
     }
     const place = others.findIndex((one) => compare(conversation, one) < 0);
-    // Behind the last row stand those that were not read yet; it comes with them.
+    // A conversation after the last loaded row is loaded with its page.
     if (place === -1 && this.#next !== undefined) this.conversations = others;
     else this.conversations = others.toSpliced(place === -1 ? others.length : place, 0, conversation);
   }
@@ -98,7 +98,7 @@ class List {
 
 export const list = new List();
 
-/** The order of the server: pinned first, then the latest active. */
+/** Compares as the server does: pinned first, then by last activity. */
 function compare(left: Conversation, right: Conversation): number {
   if ((left.pinned ?? false) !== (right.pinned ?? false)) return left.pinned === true ? -1 : 1;
   const difference = microsOf(right.active_at) - microsOf(left.active_at);

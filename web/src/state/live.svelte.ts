@@ -1,4 +1,4 @@
-// Brings what others change into the list and the open conversation.
+// Applies changes of other clients to the list and the open conversation.
 
 import { call, follow, isAborted, Problem, type ConversationId, type JournalEntry, type LiveState } from '../api';
 import { drafts } from './drafts';
@@ -7,7 +7,7 @@ import { route } from './route.svelte';
 import { sending } from './sending.svelte';
 import { transcript } from './transcript.svelte';
 
-/** A stream writes many chunks; the page reads at this pace. */
+/** Interval at which an open stream is reloaded. */
 const PACE_MS = 120;
 
 class Live {
@@ -27,7 +27,7 @@ class Live {
     });
   }
 
-  /** What failed because the server was away is tried again. */
+  /** Retries what failed while the server was unreachable. */
   #connected(): void {
     drafts.retry();
     sending.connected();
@@ -54,7 +54,7 @@ class Live {
     this.#busy = true;
     const changes = this.#kinds;
     this.#kinds = new Map();
-    // An import changes thousands; then the list is read once instead of each of them.
+    // After many changes, such as an import, the list is reloaded once.
     const many = changes.size > 20;
     if (many) await list.refresh();
     const open = transcript.id;

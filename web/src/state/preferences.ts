@@ -1,8 +1,8 @@
-// Preferences of this browser. A browser that keeps nothing still works.
+// Preferences in local storage. The page works without storage.
 
 type Name = 'theme' | 'locale' | 'last';
 
-/** Returns what was kept. */
+/** Returns a preference. */
 export function readPreference(name: Name): string | null {
   try {
     return localStorage.getItem(`manent.${name}`);
@@ -11,7 +11,7 @@ export function readPreference(name: Name): string | null {
   }
 }
 
-/** Keeps a preference, or forgets it. */
+/** Stores or removes a preference. */
 export function savePreference(name: Name, value: string | null): void {
   try {
     if (value === null) localStorage.removeItem(`manent.${name}`);

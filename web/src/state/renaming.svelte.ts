@@ -1,4 +1,4 @@
-// Which name is being edited, and where: the same conversation stands in the list and above its messages.
+// Which name is being edited, and where: in the list or in the header.
 
 import type { ConversationId } from '../api';
 

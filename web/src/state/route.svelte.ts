@@ -1,20 +1,20 @@
-// Where one is: the fragment of the address, so that a link works and the back button too.
+// Router: the open conversation and message are in the URL fragment.
 
 import type { ConversationId, MessageId } from '../api';
 
-/** A place of the page. */
+/** A route. */
 export interface Place {
   conversation: ConversationId | undefined;
   message: MessageId | undefined;
 }
 
-/** Reads a fragment. */
+/** Parses a fragment. */
 export function placeOf(fragment: string): Place {
   const found = /^#\/c\/([\w-]+)(?:\/m\/([\w-]+))?$/.exec(fragment);
   return { conversation: found?.[1], message: found?.[2] };
 }
 
-/** Writes a fragment. */
+/** Formats a fragment. */
 export function fragmentOf(conversation?: ConversationId, message?: MessageId): string {
   if (conversation === undefined) return '#/';
   return message === undefined ? `#/c/${conversation}` : `#/c/${conversation}/m/${message}`;
@@ -34,11 +34,11 @@ class Route {
     const fragment = fragmentOf(conversation, message);
     if (location.hash === fragment) return;
     location.hash = fragment;
-    // The browser tells it later; a second key press must not start from the old place.
+    // `hashchange` fires later; a second key press must not start from the old route.
     this.place = placeOf(fragment);
   }
 
-  /** Goes somewhere without leaving a step for the back button. */
+  /** Navigates without a new history entry. */
   replace(conversation?: ConversationId, message?: MessageId): void {
     history.replaceState(null, '', fragmentOf(conversation, message));
     this.place = placeOf(location.hash);

@@ -1,4 +1,4 @@
-// What the screen is like: theme, width, and the time of day.
+// Theme, screen width and current time.
 
 import { readPreference, savePreference } from './preferences';
 
@@ -7,9 +7,9 @@ export type Theme = (typeof THEMES)[number];
 
 class Screen {
   theme: Theme = $state(themeFor(readPreference('theme')));
-  /** The list is a drawer. */
+  /** The screen is narrow: the sidebar is a drawer. */
   narrow = $state(false);
-  /** Moves once a minute, so that "5 minutes ago" does not stay. */
+  /** Updated once a minute, for relative times. */
   now = $state(new Date());
 
   constructor() {

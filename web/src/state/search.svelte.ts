@@ -1,11 +1,11 @@
-// Search as one types: titles and messages, of all conversations or of one.
+// Search while typing, in titles and messages of all conversations or of one.
 
 import { call, isAborted, Problem, type ConversationId, type Found, type Hit } from '../api';
 import { mayBeWrong } from '../model/query';
 
-/** People who type pause this long between two words. */
+/** Pause in typing after which a search starts. */
 const QUIET_MS = 150;
-/** Who pauses this long has finished, so that a query that cannot be read may be called wrong. */
+/** Pause in typing after which a syntax error is shown. */
 const FINISHED_MS = 700;
 const PAGE = 20;
 
@@ -14,12 +14,12 @@ export type Order = (typeof ORDERS)[number];
 export const ALSO = ['branches', 'trashed', 'reasoning'] as const;
 export type Also = (typeof ALSO)[number];
 
-/** What is known of the last answer, besides its hits. */
+/** The last response, without its hits. */
 export interface Answer {
-  /** The text that was asked for. */
+  /** The query. */
   text: string;
   took_ms: number;
-  /** So many messages are not in the index, and were not looked at. */
+  /** Messages that are not indexed yet. */
   behind: number | undefined;
   cutShort: boolean;
 }
@@ -27,16 +27,16 @@ export interface Answer {
 export class Search {
   text = $state('');
   order: Order = $state('newest');
-  /** Only this conversation. */
+  /** Search in this conversation only. */
   within: ConversationId | undefined = $state();
   also: Also[] = $state.raw([]);
   hits: Hit[] = $state.raw([]);
-  /** The hit that the arrow keys stand on. */
+  /** The hit selected with the arrow keys. */
   active = $state(-1);
   answer: Answer | undefined = $state.raw();
-  /** The query cannot be read, or the server cannot be reached; the last hits stay. */
+  /** A syntax or connection error; the last hits stay. */
   problem: Problem | undefined = $state.raw();
-  /** Something was typed, and the pause is not over. */
+  /** A search is scheduled. */
   waiting = $state(false);
   asking = $state(false);
   reading = $state(false);
@@ -54,12 +54,12 @@ export class Search {
     return this.text.trim() !== '';
   }
 
-  /** Says whether the hits are those of what stands in the box. */
+  /** Whether the hits belong to the current text. */
   get current(): boolean {
     return this.answer?.text === this.text && !this.waiting && !this.asking;
   }
 
-  /** Takes what was typed. While a word is composed, it is not what anybody looks for yet. */
+  /** Takes the typed text. Text of an input method is not searched while it is composed. */
   type(text: string, manner: 'composing' | 'typed'): void {
     this.text = text;
     this.#stop();
@@ -71,7 +71,7 @@ export class Search {
     else this.problem = undefined;
   }
 
-  /** Asks now: nothing more is typed. */
+  /** Searches now, without waiting for a pause. */
   finish(): void {
     if (!this.open) return;
     clearTimeout(this.#finished);
@@ -90,7 +90,7 @@ export class Search {
     this.#again();
   }
 
-  /** Looks in one conversation only, or in all. Who looks into one that is in the trash means to. */
+  /** Limits the search to one conversation. One in the trash includes the trash. */
   scope(within: ConversationId | undefined, where: 'in use' | 'in the trash'): void {
     if (within === this.within) return;
     this.within = within;
@@ -108,7 +108,7 @@ export class Search {
     this.#next = undefined;
   }
 
-  /** Moves to another hit and reads on where they end; says which one it is. */
+  /** Selects the next or previous hit and loads more at the end. */
   async step(direction: -1 | 1): Promise<void> {
     if (direction === 1 && this.active === this.hits.length - 1 && this.more) await this.readMore();
     const last = this.hits.length - 1;
@@ -134,7 +134,7 @@ export class Search {
   #stop(): void {
     clearTimeout(this.#timer);
     clearTimeout(this.#finished);
-    // An answer that is on its way is for a text that nobody looks for any longer.
+    // A pending response is for an outdated text.
     this.#controller.abort();
     this.#controller = new AbortController();
     this.waiting = this.asking = this.reading = false;
@@ -157,7 +157,7 @@ export class Search {
       if (this.problem?.code !== 'query') this.problem = undefined;
     } catch (error) {
       if (isAborted(error) || signal.aborted) return;
-      // Whether a query is wrong, or only not finished, is seen when it is checked.
+      // Whether a query is wrong or only unfinished is decided after the longer pause.
       const problem = Problem.thrown(error);
       if (problem.code !== 'query') this.problem = problem;
       else if (!mayBeWrong(text)) this.problem = problem;
@@ -165,7 +165,7 @@ export class Search {
     this.asking = false;
   }
 
-  /** Asks whether the text can be read as it stands. */
+  /** Asks the server whether the query is valid. */
   async #check(): Promise<void> {
     const signal = this.#controller.signal;
     const query = { ...this.#query(this.text), limit: 1 };

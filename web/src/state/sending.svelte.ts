@@ -1,25 +1,25 @@
-// A message on its way. Until the server has it, it is nowhere in the conversation; if it fails, it goes back.
+// Sending messages. A message is shown once the server has stored it; if it fails, its text returns to the composer.
 
 import { call, freshKey, Problem, type Conversation, type ConversationId } from '../api';
 import { list } from './list.svelte';
 import { transcript } from './transcript.svelte';
 
-/** What is to be said. */
+/** A message to send. */
 export interface Unsent {
   conversation: ConversationId;
   role: string;
   text: string;
-  /** Stays the same for a retry, so that a message whose answer was lost is not said twice. */
+  /** Idempotency key, kept for retries, so that a message whose response was lost is not stored twice. */
   key: string;
 }
 
-/** What was not sent, and why. */
+/** A message that was not sent, and why. */
 export interface Failure {
   unsent: Unsent;
   problem: Problem;
-  /** Its text is in the input again. */
+  /** Its text is back in the composer. */
   restored: boolean;
-  /** What stood in the way is over. It is kept for its key: the message may have arrived, and only the answer been lost. */
+  /** The server is reachable again. It is kept for its key: the message may be stored and only the response lost. */
   over: boolean;
 }
 
@@ -29,7 +29,7 @@ class Sending {
 
   #line: Promise<unknown> = Promise.resolve();
 
-  /** Sends when what was sent before has arrived, and says what went wrong if something did. */
+  /** Sends after earlier messages are stored. Returns the failure, if any. */
   send(conversation: ConversationId, role: string, text: string): Promise<Problem | undefined> {
     const turn = this.#line.then(() => this.#send(conversation, role, text));
     this.#line = turn;
@@ -57,7 +57,7 @@ class Sending {
     }
   }
 
-  /** Goes on where one reads: a branch that was only looked at becomes the shown one. */
+  /** Switches the conversation to the branch that is read before sending on it. */
   async #showBranch(conversation: ConversationId): Promise<void> {
     const elsewhere = transcript.id === conversation ? transcript.elsewhere : undefined;
     if (elsewhere === undefined) return;
@@ -70,7 +70,7 @@ class Sending {
     if (this.failure) this.failure = { ...this.failure, restored: true };
   }
 
-  /** The server is back, so nothing says any more that it cannot be reached. */
+  /** Hides connection errors when the server is reachable again. */
   connected(): void {
     if (this.failure && this.failure.problem.reach !== 'answer') this.failure = { ...this.failure, over: true };
   }
@@ -79,7 +79,7 @@ class Sending {
     this.failure = undefined;
   }
 
-  /** The message is stored; that it cannot be shown yet is no failure of sending. */
+  /** The message is stored; an error while loading it is not a failure of sending. */
   async #show(id: ConversationId): Promise<void> {
     let conversation: Conversation;
     try {

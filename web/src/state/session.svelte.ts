@@ -1,4 +1,4 @@
-// Whether one is in. The token comes once, in the link or by hand, and is never kept by the page; what is kept is the
+// The session. The token comes once, in the link or typed, and is never stored by the page; what is stored is the
 // secret of the session.
 
 import { call, forgetPass, keepPass, onRefused, Problem } from '../api';
@@ -9,17 +9,17 @@ export type SessionState = 'asking' | 'out' | 'in' | 'unreachable';
 
 class Session {
   state: SessionState = $state('asking');
-  /** One was in, and is no longer. */
+  /** The session has ended. */
   ended = $state(false);
   problem: Problem | undefined = $state.raw();
   #scopes: string[] = $state.raw([]);
 
-  /** One may say something. What one may not do is not offered. */
+  /** The key has the scope to append messages. */
   get writes(): boolean {
     return this.#scopes.some((scope) => scope !== 'read');
   }
 
-  /** One may change what was said: names, versions, the trash. */
+  /** The key has the scope to change conversations: names, versions, the trash. */
   get manages(): boolean {
     return this.#scopes.some((scope) => scope === 'manage' || scope === 'admin');
   }
@@ -29,7 +29,7 @@ class Session {
       this.ended = this.state === 'in';
       this.state = 'out';
     });
-    // The link may be opened in a tab that shows this page already; then nothing is loaded anew.
+    // The link may be opened in a tab that shows this page already; then only the fragment changes.
     addEventListener('hashchange', () => void this.#enterByLink());
     if (!(await this.#enterByLink())) await this.ask();
   }
@@ -37,7 +37,7 @@ class Session {
   async #enterByLink(): Promise<boolean> {
     const token = /^#token=([\w-]+)$/.exec(location.hash)?.[1];
     if (token === undefined) return false;
-    // The secret leaves the address at once, so that it is in no history and no bookmark.
+    // Removes the token from the URL, so that it is in no history and no bookmark.
     history.replaceState(null, '', location.pathname);
     return this.enter(token);
   }
@@ -54,7 +54,7 @@ class Session {
     }
   }
 
-  /** Says whether the token was the right one. */
+  /** Logs in and returns whether the token was accepted. */
   async enter(token: string): Promise<boolean> {
     try {
       keepPass((await call('POST /session', { body: { token } })).secret);

@@ -1,10 +1,10 @@
-// Short notices at the edge of the page.
+// Toasts.
 
 import { isAborted, Problem, type Conversation, type ConversationId } from '../api';
 import { t } from '../i18n/index.svelte';
 import { isNameProblem } from '../model/names';
 
-/** A notice. */
+/** A toast. */
 export interface Toast {
   id: number;
   text: string;
@@ -12,11 +12,11 @@ export interface Toast {
   action?: Action;
 }
 
-/** What a notice offers to do. */
+/** The action of a toast. */
 export interface Action {
   text: string;
   act: () => void;
-  /** The change that it takes back. Once something else happened to the conversation, it is offered no longer. */
+  /** The commit that it undoes. It is removed once the conversation changes again. */
   change?: { conversation: ConversationId; version: number };
 }
 
@@ -35,7 +35,7 @@ class Toasts {
     this.#show({ text, tone: 'bad' });
   }
 
-  /** Tells what went wrong, unless somebody stopped it on purpose. */
+  /** Shows an error, unless the request was aborted. */
   problem(error: unknown): void {
     if (!isAborted(error)) this.warn(problemText(error));
   }
@@ -44,7 +44,7 @@ class Toasts {
     this.all = this.all.filter((toast) => toast.id !== id);
   }
 
-  /** Takes in how a conversation is now, and forgets what can no longer be taken back alone. */
+  /** Removes undo actions of commits that are no longer the newest of a conversation. */
   saw(conversation: Conversation): void {
     const isOld = ({ action }: Toast): boolean =>
       action?.change?.conversation === conversation.id && action.change.version < conversation.version;
@@ -61,7 +61,7 @@ class Toasts {
 
 export const toasts = new Toasts();
 
-/** Says in the reader's language what went wrong. */
+/** Returns the translated text of an error. */
 export function problemText(error: unknown): string {
   const problem = Problem.thrown(error);
   if (isNameProblem(problem.code)) return t(`name.${problem.code}`);

@@ -1,4 +1,4 @@
-// The open conversation: a window of its path that moves both ways and follows what others change.
+// The open conversation: a window of loaded messages that extends in both directions and follows changes.
 
 import { SvelteMap } from 'svelte/reactivity';
 import {
@@ -15,17 +15,17 @@ import {
 } from '../api';
 import { atForks } from '../model/messages';
 
-/** Messages on a page, and messages that are mounted at a time. */
+/** Messages per page, and messages mounted at most. */
 const PAGE = 60;
 const WINDOW = 300;
 
-/** The alternatives at the place of a message. */
+/** The alternatives of a message. */
 export interface Siblings {
   ids: MessageId[];
   index: number;
 }
 
-/** Where the view is to stand after the next change: once, then it stays where it is. */
+/** The scroll target after the next update; used once. */
 export type Placement = { at: 'start' } | { at: 'end' } | { at: 'message'; message: MessageId; offset_px: number | undefined };
 
 class Transcript {
@@ -38,11 +38,11 @@ class Transcript {
   reading: 'before' | 'after' | undefined = $state();
   problem: Problem | undefined = $state.raw();
   siblings = new SvelteMap<MessageId, Siblings>();
-  /** The linked message is not on the shown path: the path of its branch is read instead, and nothing is changed. */
+  /** The linked message is on another branch, whose path is shown without switching to it. */
   elsewhere: { message: MessageId; branch: BranchId } | undefined = $state.raw();
-  /** What undo and redo would do now. */
+  /** The next undo and redo steps. */
   steps: UndoSteps | undefined = $state.raw();
-  /** There is no such message here. */
+  /** The linked message does not exist. */
   missing = $state(false);
   placement: Placement | undefined;
   #controller = new AbortController();
@@ -50,7 +50,7 @@ class Transcript {
   #branches: BranchInfo[] = [];
   #branchesText = '';
 
-  /** Opens a conversation at its end, or at a message. What was being read for another one is stopped. */
+  /** Opens a conversation at its end or at a message. Aborts requests for the previous one. */
   async open(id: ConversationId | undefined, message?: MessageId): Promise<void> {
     this.#begin();
     this.#leaveFor(id);
@@ -70,7 +70,7 @@ class Transcript {
     });
   }
 
-  /** Shows a conversation that was just made, before anything of it is read: there is nothing to read. */
+  /** Shows a new, empty conversation without a request. */
   show(made: Conversation): void {
     this.#begin();
     this.#leaveFor(made.id);
@@ -78,7 +78,7 @@ class Transcript {
     this.opening = false;
   }
 
-  /** Moves the window to a message that keeps its place on the screen. */
+  /** Loads the messages around another message and keeps the scroll offset. */
   async moveTo(message: MessageId, offset_px: number | undefined): Promise<void> {
     const id = this.id;
     if (id === undefined) return;
@@ -121,7 +121,7 @@ class Transcript {
     await this.#next(async (signal) => {
       const page = await this.#page(id, { from: last.id, direction: 'forward', limit: PAGE }, signal);
       if (this.messages.at(-1)?.id !== last.id) return;
-      // Another path was shown meanwhile, and this window is a part of the old one.
+      // Another path was opened meanwhile, and this page belongs to the old one.
       const reaches = [last, ...page.messages].some((one) => one.id === this.conversation?.head);
       if (!page.more && this.conversation && !reaches && !this.elsewhere) return this.#readAnew(this.conversation, signal);
       const all = [...this.messages, ...page.messages];
@@ -133,7 +133,7 @@ class Transcript {
     this.reading = undefined;
   }
 
-  /** Takes in what happened to the open conversation; the kinds are those of the journal. */
+  /** Applies changes of the open conversation; the kinds are those of the journal. */
   async follow(conversation: Conversation, kinds: Set<string>): Promise<void> {
     if (conversation.id !== this.id || this.opening) return;
     const before = this.conversation;
@@ -145,7 +145,7 @@ class Transcript {
     await this.#next(async (signal) => {
       const elsewhere = this.elsewhere;
       if (elsewhere) {
-        // What is said on the shown path does not touch this one; another path may be shown now.
+        // Appends to the current path do not affect this branch, but the conversation may have switched to it.
         if ([...kinds].every((kind) => HARMLESS.has(kind))) return;
         await this.#at(conversation.id, elsewhere.message, undefined, signal);
         await this.#readBranches(conversation.id, signal);
@@ -163,14 +163,14 @@ class Transcript {
     });
   }
 
-  /** The branch that is read is the shown one now. */
+  /** The branch that is read became the current one. */
   arrived(conversation: Conversation): void {
     if (conversation.id !== this.id) return;
     this.conversation = conversation;
     this.elsewhere = undefined;
   }
 
-  /** The conversation is gone. */
+  /** The conversation was deleted. */
   lost(id: ConversationId): void {
     if (id !== this.id) return;
     this.#begin();
@@ -204,7 +204,7 @@ class Transcript {
     this.#line = Promise.resolve();
   }
 
-  /** Runs works one after the other, so that none works on a window that another one is moving. */
+  /** Runs tasks one after the other, so that they do not move the window concurrently. */
   #next(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const signal = this.#controller.signal;
     const run = async (): Promise<void> => {
@@ -267,7 +267,7 @@ class Transcript {
     this.messages = [...before.messages, placed.message, ...after.messages];
   }
 
-  /** Reads what was added at the end, and says whether that explains the new head. */
+  /** Loads appended messages. Returns whether they lead to the new head. */
   async #readAppended(conversation: Conversation, signal: AbortSignal): Promise<boolean> {
     if (this.moreAfter) return true;
     const last = this.messages.at(-1);
@@ -276,7 +276,7 @@ class Transcript {
     const page = await this.#page(conversation.id, { from: last.id, direction: 'forward', limit: PAGE }, signal);
     const known = new Set(this.messages.map((one) => one.id));
     const added = page.messages.filter((one) => !known.has(one.id));
-    // A window that ends elsewhere than the head is not a window of the shown path.
+    // If the window does not end at the head, the path has changed.
     if (!page.more && (added.at(-1) ?? last).id !== conversation.head) return false;
     this.moreAfter = page.more;
     const all = [...this.messages, ...added];
@@ -285,7 +285,7 @@ class Transcript {
     return true;
   }
 
-  /** Reads the window again, because the path may be another one. */
+  /** Reloads the window, because the path may have changed. */
   async #readAnew({ id }: Conversation, signal: AbortSignal): Promise<void> {
     const first = this.messages[0];
     if (this.moreAfter && first !== undefined) {
@@ -312,7 +312,7 @@ class Transcript {
     }
   }
 
-  /** Asks what could be undone; where that cannot be told, nothing is offered. */
+  /** Loads the undo and redo steps; on an error none are offered. */
   async #readSteps(conversation: ConversationId, signal: AbortSignal): Promise<void> {
     const asking = call('GET /conversations/{conversation}/undo', { path: { conversation } }, { signal });
     const steps = await asking.catch((error: unknown) => {
@@ -330,7 +330,7 @@ class Transcript {
     await this.#readSiblings(signal);
   }
 
-  /** Asks for alternatives where a branch left, and nowhere else. */
+  /** Loads the alternatives of messages that follow a fork. */
   async #readSiblings(signal: AbortSignal): Promise<void> {
     const wanted = atForks(this.messages, this.#branches, !this.moreBefore).filter((id) => !this.siblings.has(id));
     await Promise.all(
@@ -347,7 +347,7 @@ class Transcript {
   }
 }
 
-/** Kinds after which the shown path is what it was, perhaps with more at its end. */
+/** Kinds of changes that leave the path as it is or append to it. */
 const HARMLESS = new Set(['messages_appended', 'chunk_appended', 'conversation_edited', 'conversation_created']);
 
 export const transcript = new Transcript();

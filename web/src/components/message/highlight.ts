@@ -1,12 +1,12 @@
-// Paints found words without touching the elements that hold them: a message stays what Svelte made of it.
+// Highlights search hits with the CSS Custom Highlight API, which does not change the DOM.
 
 import type { MessageId } from '../../api';
 import { placesIn } from '../../model/found';
 import type { MessageHighlight } from '../../state/highlights.svelte';
 
-/** Paints what was found in the messages that are mounted; returns the first place in the chosen one. */
+/** Highlights hits in mounted messages. Returns the first range in the chosen message. */
 export function highlightWords(content: HTMLElement, highlights: Map<MessageId, MessageHighlight>, chosen: MessageId | undefined): Range | undefined {
-  // A browser without this shows the message that was found, and no words in it.
+  // A browser without the API shows the message without highlights.
   if (!('highlights' in CSS)) return undefined;
   const all: Range[] = [];
   const here: Range[] = [];
@@ -29,7 +29,7 @@ export function clearHighlights(): void {
   CSS.highlights.delete('found-here');
 }
 
-/** Scrolls a place into sight, out of a box that scrolls by itself too. */
+/** Scrolls a range into view, in a code block and in the transcript. */
 export function scrollToRange(range: Range, scroller: HTMLElement): void {
   const start = range.startContainer.parentElement;
   for (const box of [start?.closest('pre'), scroller]) {
@@ -47,9 +47,9 @@ function rangesIn(body: HTMLElement, highlight: MessageHighlight): Range[] {
   const walker = document.createTreeWalker(body, NodeFilter.SHOW_TEXT);
   let block: Element | null | undefined;
   for (let node = walker.nextNode() as Text | null; node !== null; node = walker.nextNode() as Text | null) {
-    // What can be pressed is the page's, not the message's.
+    // Labels of buttons are not message text.
     if (node.parentElement?.closest('button')) continue;
-    // Two blocks are two lines, so that no word goes on from one into the other.
+    // A line break between blocks, so that no word continues from one into the next.
     const its = node.parentElement?.closest('p, li, td, th, pre, h3, h4, h5, h6, blockquote, summary, div');
     if (block !== undefined && its !== block) text += '\n';
     block = its;

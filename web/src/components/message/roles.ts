@@ -1,4 +1,4 @@
-// What a role is called.
+// Display names of roles.
 
 import { t, type TextKey } from '../../i18n/index.svelte';
 import { oneLine } from '../../model/text';
@@ -10,7 +10,7 @@ const ROLES: Record<string, TextKey> = {
   tool: 'role.tool',
 };
 
-/** Returns the name of a role in the reader's language; of a role that only its program knows, the role. */
+/** Returns the translated name of a role, or the role itself if it is unknown. */
 export function roleName(role: string): string {
   const known = Object.hasOwn(ROLES, role) ? ROLES[role] : undefined;
   return known ? t(known) : oneLine(role, 30);

@@ -1,9 +1,9 @@
-// Copying, also where the page is not served securely and browsers hide the clipboard.
+// Copies text, also on insecure origins, where browsers offer no clipboard API.
 
 import { t, type TextKey } from '../../i18n/index.svelte';
 import { toasts } from '../../state/toasts.svelte';
 
-/** Copies a text and says so; returns whether it went well. */
+/** Copies a text, shows a toast, and returns whether it succeeded. */
 export async function copy(text: string, done: TextKey | undefined): Promise<boolean> {
   try {
     if (navigator.clipboard) await navigator.clipboard.writeText(text);
