@@ -32,7 +32,7 @@ export type At2InsteadOf = { instead_of: At2InsteadOfValue };
 
 export type At2InsteadOfValue = { branch: BranchId; message: MessageId };
 
-/** A page of what is attached to a conversation. Pages hold the kinds one after another, in this order. */
+/** A page of the attachments of a conversation. Pages hold the kinds one after another, in this order. */
 export type Attached = { bookmarks: (Bookmark)[]; calls: (Call)[]; folds: (Fold)[]; inputs: (Input)[]; lease: Lease | null; next?: AttachedCursor | null; notes: (Note)[]; states: (State)[]; streams: ([MessageId, string])[]; tool_calls: (ToolCallTrail)[] };
 
 /** Where a page ends; hand it back to get the next one. */
@@ -50,10 +50,10 @@ export type AuditEntry = { action: string; actor: AuditActor; at: Moment; digest
 /** A page of the audit log. */
 export type AuditPage = { entries: (AuditEntry)[]; next?: number | null };
 
-/** What was found wrong with the audit log. */
+/** A problem in the audit log. */
 export type AuditProblem = AuditProblemAltered | AuditProblemLost;
 
-/** A line does not say what it said. */
+/** A line was altered. */
 export type AuditProblemAltered = { altered: AuditProblemAlteredValue };
 
 export type AuditProblemAlteredValue = { no: number };
@@ -63,7 +63,7 @@ export type AuditProblemLost = { lost: AuditProblemLostValue };
 
 export type AuditProblemLostValue = { no: number };
 
-/** What was found when the audit log was checked. */
+/** The result of a check of the audit log. */
 export type AuditReport = { digest: string; erased: number; lines: number; problems: (AuditProblem)[] };
 
 /** An author: a stable external id, and a display name that may change. */
@@ -75,12 +75,12 @@ export type BackupReport = { conversations: number; messages: number; path: stri
 /** A named position in a conversation: a snapshot, a second head. */
 export type Bookmark = { at: Moment; head: MessageId | null; metadata?: Json | null; name: string };
 
-/** Where a branch that comes from elsewhere leaves its parent. */
+/** The fork point of an imported branch. */
 export type BranchBase = { fork?: MessageId | null; parent: BranchId };
 
 export type BranchId = string & { readonly kind?: 'BranchId' };
 
-/** A branch as people see it. */
+/** A branch of a conversation. */
 export type BranchInfo = { fork: MessageId | null; id: BranchId; is_head: boolean; own: number; own_in_pieces: number; parent: BranchId | null; pieces: (Stretch)[]; why: Why };
 
 /** One request to a model. */
@@ -94,15 +94,15 @@ export type CallInput = { after?: MessageId | null; at: Moment; cost_micros?: nu
 /** How one request to a model ended.  - `answered`: Answered. - `failed`: The provider or the way to it failed. - `stopped`: Stopped by a user. */
 export type CallOutcome = "answered" | "failed" | "stopped";
 
-/** One change. Every kind that the design knows exists; each is journalled unless it says otherwise.  In JSON the kind is the only member and holds the rest: what was written as JSON inside stays as it was written. The pieces of a blob are bytes and are not read from JSON. */
+/** One change. All kinds are journalled unless they say otherwise.  In JSON the kind is the only member and contains the rest: nested JSON stays exactly as it was written. The pieces of a blob are bytes and are not read from JSON. */
 export type Change = ChangeCreateConversation | ChangeEditConversation | ChangeAppendMessages | ChangeAppendChunk | ChangeFinishMessage | ChangeOpenBranch | ChangeSplice | ChangeMoveHead | ChangeAddNote | ChangeRemoveNote | ChangeSetBookmark | ChangeRemoveBookmark | ChangeSetState | ChangeAddFold | ChangeSetFoldActive | ChangePutToolCall | ChangePutToolTrail | ChangeMoveToolCall | ChangeAppendEvents | ChangePutInput | ChangeTakeInputs | ChangeTakeLease | ChangeRenewLease | ChangeReleaseLease | ChangePutDocument | ChangeRecordCall | ChangePutSource | ChangePutOrigin | ChangeQuarantine | ChangePutMemory | ChangeRemoveMemory | ChangePutScratch | ChangeRemoveScratch | ChangeCreateProject | ChangeEditProject | ChangeRemoveProject | ChangeUndo | ChangeStep | ChangePurge | ChangeErase;
 
-/** Folds messages. */
+/** Adds a fold. */
 export type ChangeAddFold = { add_fold: ChangeAddFoldValue };
 
 export type ChangeAddFoldValue = { conversation: ConversationId; fold: NewFold };
 
-/** Says something about a message. */
+/** Adds a note to a message. */
 export type ChangeAddNote = { add_note: ChangeAddNoteValue };
 
 export type ChangeAddNoteValue = { id: NoteId; kind: string; message: MessageId; value: Json };
@@ -122,17 +122,17 @@ export type ChangeAppendMessages = { append_messages: ChangeAppendMessagesValue 
 
 export type ChangeAppendMessagesValue = { at: At2; conversation: ConversationId; head: HeadMove; messages: (NewMessage)[]; origins?: (MessageOrigin)[]; why: Why };
 
-/** Makes a conversation with its first branch. The same external id again is a retry. */
+/** Creates a conversation with its first branch. The same external id again is a retry. */
 export type ChangeCreateConversation = { create_conversation: ChangeCreateConversationValue };
 
 export type ChangeCreateConversationValue = { branch: BranchId; draft: ConversationDraft; id: ConversationId; importing?: boolean };
 
-/** Makes a project. */
+/** Creates a project. */
 export type ChangeCreateProject = { create_project: ChangeCreateProjectValue };
 
 export type ChangeCreateProjectValue = { project: Project };
 
-/** Changes what is said about a conversation. */
+/** Changes the metadata of a conversation. */
 export type ChangeEditConversation = { edit_conversation: ChangeEditConversationValue };
 
 export type ChangeEditConversationValue = { id: ConversationId; patch: ConversationPatch };
@@ -142,7 +142,7 @@ export type ChangeEditProject = { edit_project: ChangeEditProjectValue };
 
 export type ChangeEditProjectValue = { id: ProjectId; patch: ProjectPatch };
 
-/** Destroys one step's worth of content everywhere, with a receipt; not undoable. Send it until it is finished. */
+/** Erases content everywhere by one bounded step, with a receipt; not undoable. Send it until it is finished. */
 export type ChangeErase = { erase: ChangeEraseValue };
 
 export type ChangeEraseValue = { target: Erase };
@@ -162,12 +162,12 @@ export type ChangeMoveToolCall = { move_tool_call: ChangeMoveToolCallValue };
 
 export type ChangeMoveToolCallValue = { message: MessageId; note: string; part: number; record?: Json | null; to: ToolState };
 
-/** Opens a branch that comes from elsewhere: base, own messages, pieces by their first and last message. */
+/** Opens an imported branch: base, own messages, pieces by their first and last message. */
 export type ChangeOpenBranch = { open_branch: ChangeOpenBranchValue };
 
 export type ChangeOpenBranchValue = { base?: BranchBase | null; branch: BranchId; conversation: ConversationId; origins?: (MessageOrigin)[]; own?: (NewMessage)[]; pieces?: (Stretch)[]; why: Why };
 
-/** Destroys one step's worth of a conversation in the trash; not undoable. Answers whether it is done. */
+/** Purges a conversation in the trash by one bounded step; not undoable. Returns whether it is finished. */
 export type ChangePurge = { purge: ChangePurgeValue };
 
 export type ChangePurgeValue = { conversation: ConversationId };
@@ -182,7 +182,7 @@ export type ChangePutInput = { put_input: ChangePutInputValue };
 
 export type ChangePutInputValue = { body: Json; conversation: ConversationId; id: InputId };
 
-/** Remembers a text; the same id again replaces it. */
+/** Stores a memory; the same id again replaces it. */
 export type ChangePutMemory = { put_memory: ChangePutMemoryValue };
 
 export type ChangePutMemoryValue = { memory: Memory };
@@ -212,7 +212,7 @@ export type ChangePutToolTrail = { put_tool_trail: ChangePutToolTrailValue };
 
 export type ChangePutToolTrailValue = { call: ToolCall; instead_of?: ToolPart | null; steps: (ToolStep)[] };
 
-/** Keeps bytes that nobody could read. */
+/** Keeps bytes that could not be parsed. */
 export type ChangeQuarantine = { quarantine: ChangeQuarantineValue };
 
 export type ChangeQuarantineValue = { quarantined: Quarantined };
@@ -222,22 +222,22 @@ export type ChangeRecordCall = { record_call: ChangeRecordCallValue };
 
 export type ChangeRecordCallValue = { call: CallInput; conversation: ConversationId };
 
-/** Gives a lease back; not undoable. */
+/** Releases a lease; not undoable. */
 export type ChangeReleaseLease = { release_lease: ChangeReleaseLeaseValue };
 
 export type ChangeReleaseLeaseValue = { conversation: ConversationId; token: number };
 
-/** Forgets a named place. */
+/** Removes a bookmark. */
 export type ChangeRemoveBookmark = { remove_bookmark: ChangeRemoveBookmarkValue };
 
 export type ChangeRemoveBookmarkValue = { conversation: ConversationId; name: string };
 
-/** Forgets a memory. */
+/** Removes a memory. */
 export type ChangeRemoveMemory = { remove_memory: ChangeRemoveMemoryValue };
 
 export type ChangeRemoveMemoryValue = { id: MemoryId };
 
-/** Takes a note back. */
+/** Removes a note. */
 export type ChangeRemoveNote = { remove_note: ChangeRemoveNoteValue };
 
 export type ChangeRemoveNoteValue = { id: NoteId };
@@ -247,7 +247,7 @@ export type ChangeRemoveProject = { remove_project: ChangeRemoveProjectValue };
 
 export type ChangeRemoveProjectValue = { id: ProjectId };
 
-/** Removes one; not journalled. */
+/** Removes a scratch value; not journalled. */
 export type ChangeRemoveScratch = { remove_scratch: ChangeRemoveScratchValue };
 
 export type ChangeRemoveScratchValue = { actor: string; id: string; kind: string };
@@ -257,27 +257,27 @@ export type ChangeRenewLease = { renew_lease: ChangeRenewLeaseValue };
 
 export type ChangeRenewLeaseValue = { conversation: ConversationId; token: number; until: Moment };
 
-/** Names a place; the same name again moves it. */
+/** Sets a bookmark; the same name again moves it. */
 export type ChangeSetBookmark = { set_bookmark: ChangeSetBookmarkValue };
 
 export type ChangeSetBookmarkValue = { conversation: ConversationId; head?: MessageId | null; metadata?: Json | null; name: string };
 
-/** Puts a fold in or out of force. */
+/** Activates or deactivates a fold. */
 export type ChangeSetFoldActive = { set_fold_active: ChangeSetFoldActiveValue };
 
 export type ChangeSetFoldActiveValue = { active: boolean; fold: FoldId };
 
-/** Sets a named value after a message; `None` for the start; no value unsets it. */
+/** Sets a state after a message; `None` for the start; no value unsets it. */
 export type ChangeSetState = { set_state: ChangeSetStateValue };
 
 export type ChangeSetStateValue = { after?: MessageId | null; conversation: ConversationId; name: string; value?: Json | null };
 
-/** Puts messages into the middle of the shown path, or takes some out; the tail is kept by reference. */
+/** Splices the shown path: inserts or removes messages in the middle; the tail is kept by reference. */
 export type ChangeSplice = { splice: ChangeSpliceValue };
 
 export type ChangeSpliceValue = { at: SpliceAt; branch: BranchId; conversation: ConversationId; messages: (NewMessage)[]; origins?: (MessageOrigin)[] };
 
-/** Undoes or redoes the last change of a scope, whichever that is when the transaction has its turn. */
+/** Undoes or redoes the last change of a scope at the time when the transaction is applied. */
 export type ChangeStep = { step: ChangeStepValue };
 
 export type ChangeStepValue = { scope: Scope; step: Step };
@@ -287,7 +287,7 @@ export type ChangeTakeInputs = { take_inputs: ChangeTakeInputsValue };
 
 export type ChangeTakeInputsValue = { conversation: ConversationId; ids: (InputId)[] };
 
-/** Takes the lease of a run if it is free or has run out; not undoable. */
+/** Acquires the lease of a run if it is free or has expired; not undoable. */
 export type ChangeTakeLease = { take_lease: ChangeTakeLeaseValue };
 
 export type ChangeTakeLeaseValue = { conversation: ConversationId; owner: string; until: Moment };
@@ -303,7 +303,7 @@ export type Chunk = { delta: string };
 /** A transaction: changes that are committed together. */
 export type Commit = { changes: (Change)[] };
 
-/** What a transaction did. */
+/** The result of a transaction. */
 export type Committed = { at: Moment; done: (Done)[]; first: number; position: number; repeated?: boolean };
 
 /** Confirmation of a destructive request. */
@@ -335,28 +335,28 @@ export type ConversationTimes = { active_at: Moment; created_at: Moment; trashed
 /** A page of conversations. */
 export type Conversations = { conversations: (Conversation)[]; next?: string | null };
 
-/** How many there are, as far as was counted. */
+/** A bounded count. */
 export type Count = { more: boolean; n: number };
 
-/** How far hits are counted.  - `shown`: Those that are shown, and whether there are more. - `all`: All of them, up to a thousand. */
+/** Whether all hits are counted.  - `shown`: Those that are shown, and whether there are more. - `all`: All of them, up to a thousand. */
 export type Counting = "shown" | "all";
 
 /** Outcome counts of one record type. */
 export type Counts = { aside: number; mapped: number; read: number; reported: number };
 
 /** The state of a store. */
-export type DoctorReport = { engine: string; files: ([string, number])[]; largest: ([ConversationId, string, number])[]; position: number; schema: number; settings: ([string, string])[]; tables: ([string, number])[] };
+export type DoctorReport = { engine: string; files: ([string, number])[]; largest: ([ConversationId, string, number])[]; position: number; schema: number; settings: ([string, string])[]; tables: ([string, number])[]; tables_complete: boolean };
 
 /** A small versioned JSON value by kind and id: a character, a background, a template, settings. */
 export type Document = { at: Moment; body: Json | null; id: string; kind: string; project?: ProjectId | null; version: number };
 
-/** What one change did. */
+/** The result of one change. */
 export type Done = "plain" | DoneConversation | DoneMessages | DoneEvents | DoneLease | DoneVersion | DonePurged | DoneErased;
 
-/** The conversation that now exists, perhaps since before. */
+/** The conversation, new or existing. */
 export type DoneConversation = { conversation: ConversationId };
 
-/** What was erased. */
+/** The counts of what was erased. */
 export type DoneErased = { erased: Receipt };
 
 /** The cursor of the last event that was logged. */
@@ -385,7 +385,7 @@ export type End = "end";
 /** A started session. */
 export type Entrance = { secret: string };
 
-/** What is to be erased. */
+/** The target of an erasure. */
 export type Erase = EraseMessage | EraseConversation | EraseAuthor;
 
 /** Everything that this author wrote, by external id. */
@@ -450,13 +450,13 @@ export type FormatView = { about: string; generations: (string)[]; name: string 
 /** A page of hits. */
 export type Found = { cut_short: boolean; hits: (Hit)[]; micros: number; next: SearchCursor | null; reach: Reach; total: Count };
 
-/** How hits are put together.  - `flat`: One after another. - `conversations`: The first one of each conversation. */
+/** Grouping of hits.  - `flat`: No grouping. - `conversations`: One hit per conversation, the first one. */
 export type Grouping = "flat" | "conversations";
 
-/** What happens to the head when messages are appended.  - `follow`: It goes to the last of them. - `stay`: It stays where it is. */
+/** Whether the head moves when messages are appended.  - `follow`: It moves to the last appended message. - `stay`: It stays where it is. */
 export type HeadMove = "follow" | "stay";
 
-/** Where the head goes. */
+/** Target of a head move. */
 export type HeadTo = HeadToMessage | HeadToEnd | HeadToOn | HeadToEmpty;
 
 /** To a new, empty branch with this id. */
@@ -465,7 +465,7 @@ export type HeadToEmpty = { empty: BranchId };
 /** To the end of this branch. */
 export type HeadToEnd = { end: BranchId };
 
-/** To this message: on the shown path if it lies there, else on its own branch. */
+/** To this message: on the shown path if the message is on it, else on its own branch. */
 export type HeadToMessage = { message: MessageId };
 
 /** To this message of the path of this branch; `None` for its start. */
@@ -479,7 +479,7 @@ export type Held = { token: number };
 /** The created fold that hides the messages. */
 export type Hidden = { fold: FoldId };
 
-/** One place where it was found. */
+/** A search hit. */
 export type Hit = { after: (Neighbour)[]; author: Author | null; before: (Neighbour)[]; branch: BranchId | null; conversation: ConversationId; field: Field; fold: FoldId | null; in_conversation?: Count | null; kind: ConversationKind; message: MessageId | null; on_path: boolean; position: number | null; role: string | null; score?: number | null; snippet: Snippet; status: ConversationStatus; time: Moment; time_known?: Known | null; title: string };
 
 /** A line that could not be imported. */
@@ -497,7 +497,7 @@ export type ImportedReport = { aside?: (SetAside)[]; conversations: (ImportedCon
 /** A file or folder that was read. */
 export type ImportedRoot = { format: string; generation: string; path: string };
 
-/** How far an index has come, as those who wait for it see it. */
+/** Index progress, for callers that wait for it. */
 export type Indexed = { idle: boolean; in_trouble: boolean; position: number; waiting: number };
 
 /** Something that waits for a run to take it in. */
@@ -508,10 +508,10 @@ export type InputId = string & { readonly kind?: 'InputId' };
 /** Messages to insert into a path. */
 export type Insert = { after?: MessageId | null; messages: (MessageInput)[] };
 
-/** A row of the journal as readers of the tail see it. */
+/** A journal row in the change feed. */
 export type JournalEntry = { actor?: Author | null; at: Moment; conversation: ConversationId | null; count: number; first: number; kind: JournalKind; messages?: (MessageId)[]; messages_cut?: boolean; position: number; undoes?: number | null };
 
-/** What kind of change a row of the journal records. The numbers live on disk: one once given keeps its meaning.  - `conversation_created`: A conversation was made. - `conversation_edited`: What is said about a conversation was changed. - `messages_appended`: Messages were added. - `message_finished`: A streaming message ended. - `branch_opened`: A branch was opened. - `head_moved`: The head went elsewhere. - `note_added`: Something was said about a message. - `note_removed`: A note was taken back. - `bookmark_set`: A place was named. - `bookmark_removed`: A named place was forgotten. - `state_set`: A named value was set or unset. - `fold_added`: Messages were folded. - `fold_switched`: A fold was put in or out of force. - `tool_call_put`: A tool call was recorded. - `tool_call_moved`: A tool call went to another state. - `events_appended`: Events were logged. - `input_put`: An input was queued. - `inputs_taken`: Inputs were taken. - `lease_changed`: A lease was taken, extended or given back. - `document_put`: A version of a document was written. - `call_recorded`: A request to a model was recorded. - `blob_put`: A blob is complete. - `source_put`: An imported file was recorded. - `origin_put`: Where an object came from was recorded. - `quarantined`: Bytes that nobody could read were kept. - `memory_put`: A text was remembered. - `memory_removed`: A memory was forgotten. - `project_created`: A project was made. - `project_edited`: A project was changed. - `project_removed`: A project was removed. - `undone`: A commit was undone. - `redone`: A commit was redone. - `purged`: A conversation was destroyed. - `erased`: Content was destroyed. - `chunk_appended`: A streaming message grew. */
+/** The kind of change that a journal row records. The numbers are stored on disk: a number keeps its meaning for ever.  - `conversation_created`: A conversation was made. - `conversation_edited`: The metadata of a conversation was changed. - `messages_appended`: Messages were added. - `message_finished`: A streaming message ended. - `branch_opened`: A branch was opened. - `head_moved`: The head went elsewhere. - `note_added`: Something was said about a message. - `note_removed`: A note was withdrawn. - `bookmark_set`: A place was named. - `bookmark_removed`: A named place was forgotten. - `state_set`: A named value was set or unset. - `fold_added`: Messages were folded. - `fold_switched`: A fold was put in or out of force. - `tool_call_put`: A tool call was recorded. - `tool_call_moved`: A tool call went to another state. - `events_appended`: Events were logged. - `input_put`: An input was queued. - `inputs_taken`: Inputs were taken. - `lease_changed`: A lease was taken, extended or given back. - `document_put`: A version of a document was written. - `call_recorded`: A request to a model was recorded. - `blob_put`: A blob is complete. - `source_put`: An imported file was recorded. - `origin_put`: Where an object came from was recorded. - `quarantined`: Bytes that could not be parsed were kept. - `memory_put`: A text was remembered. - `memory_removed`: A memory was forgotten. - `project_created`: A project was made. - `project_edited`: A project was changed. - `project_removed`: A project was removed. - `undone`: A commit was undone. - `redone`: A commit was redone. - `purged`: A conversation was destroyed. - `erased`: Content was destroyed. - `chunk_appended`: A streaming message grew. */
 export type JournalKind = "conversation_created" | "conversation_edited" | "messages_appended" | "message_finished" | "branch_opened" | "head_moved" | "note_added" | "note_removed" | "bookmark_set" | "bookmark_removed" | "state_set" | "fold_added" | "fold_switched" | "tool_call_put" | "tool_call_moved" | "events_appended" | "input_put" | "inputs_taken" | "lease_changed" | "document_put" | "call_recorded" | "blob_put" | "source_put" | "origin_put" | "quarantined" | "memory_put" | "memory_removed" | "project_created" | "project_edited" | "project_removed" | "undone" | "redone" | "purged" | "erased" | "chunk_appended";
 
 /** A page of the journal, oldest first. */
@@ -565,7 +565,7 @@ export type Logged = { cursor: number };
 export type Login = { token: string };
 
 /** A created API key. */
-export type MadeKey = { created_at: Moment; expires_at?: Moment | null; id: KeyId; name: string; projects?: (ProjectId)[] | null; rate?: number | null; revoked_at?: Moment | null; scopes: KeyScopes; tenant: TenantId; used_at?: Moment | null; user?: string | null; word: string };
+export type MadeKey = { created_at: Moment; expires_at?: Moment | null; id: KeyId; name: string; projects?: (ProjectId)[] | null; rate?: number | null; revoked_at?: Moment | null; scopes: KeyScopes; secret: string; tenant: TenantId; used_at?: Moment | null; user?: string | null };
 
 /** A text to remember, with its origin. */
 export type Memory = { collection: string; conversation?: ConversationId | null; external?: string | null; id: MemoryId; message?: MessageId | null; metadata?: Json | null; project?: ProjectId | null; text: string };
@@ -580,7 +580,7 @@ export type MessageId = string & { readonly kind?: 'MessageId' };
 /** A message to add. Give `text`, or `parts` for other content. */
 export type MessageInput = { author?: Author | null; id?: MessageId | null; metadata?: Json | null; model?: string | null; parts?: Parts | null; reply_to?: MessageId | null; role: string; seen?: Seen | null; status?: MessageStatus | null; text?: string | null; time?: Moment | null; tokens?: number | null; turn?: number | null; usage?: Json | null };
 
-/** Where an imported message came from. */
+/** The origin of an imported message. */
 export type MessageOrigin = { external?: string | null; message: MessageId; ordinal: number; raw?: string | null; source: SourceId };
 
 /** The life of a message.  - `complete`: Whole. - `streaming`: Still being written; its text grows in chunks. - `incomplete`: Ended early; partial content is kept. - `failed`: Could not be sent; not counted. */
@@ -607,13 +607,13 @@ export type NewCall = { after?: MessageId | null; cost_micros?: number | null; m
 /** A new version of a document. */
 export type NewDocument = { body: Json; project?: ProjectId | null };
 
-/** An event that somebody wants to log. */
+/** An event to log. */
 export type NewEvent = { at: Moment; body: Json; channel: string };
 
 /** Events to append to the log. */
 export type NewEvents = { channel: string; events: (Json)[] };
 
-/** A fold that somebody wants to add. */
+/** A fold to add. */
 export type NewFold = { after: MessageId; covers: (Stretch)[]; id: FoldId; kind: FoldKind; made_by?: Json | null; parent?: FoldId | null; summary?: string | null };
 
 /** An input to queue for a run. */
@@ -712,10 +712,10 @@ export type Quarantined = { at_byte: number; bytes: string; source: SourceId; wh
 /** The queued input. */
 export type Queued = { id: InputId };
 
-/** How far the index reaches. */
+/** Coverage of the index. */
 export type Reach = { complete: boolean; last: number; position: number; waiting: number };
 
-/** What an erasure removed. */
+/** The receipt of an erasure: what it removed. */
 export type Receipt = { at: Moment; attached: number; blobs: number; conversations: number; finished: boolean; journal: number; messages: number; scratch: number };
 
 /** The recorded model call. */
@@ -733,7 +733,7 @@ export type Repaired = { place: string; what: string; why: string };
 /** The resolved object. */
 export type Resolved = { id: string };
 
-/** What an undo or redo is about. */
+/** The scope of an undo or redo. */
 export type Scope = "everything" | "beside" | ScopeConversation;
 
 /** The last change of this conversation. */
@@ -768,10 +768,10 @@ export type Source = { at: Moment; format: string; generation: string; id: Sourc
 
 export type SourceId = string & { readonly kind?: 'SourceId' };
 
-/** What a splice takes out of the shown path. */
+/** The part of the shown path that a splice removes. */
 export type SpliceAt = SpliceAtAfter | SpliceAtReplace;
 
-/** Nothing: the new messages stand after this one; `None` for the start. */
+/** Nothing: the new messages are inserted after this one; `None` for the start. */
 export type SpliceAtAfter = { after: MessageId | null };
 
 /** These messages, both ends included. */
@@ -783,7 +783,7 @@ export type State = { after: MessageId | null; at: Moment; name: string; value: 
 /** Statistics of a conversation or of many. */
 export type Stats = { by_day: { [name: string]: Tally }; by_model: { [name: string]: Tally }; by_role: { [name: string]: Tally }; conversations: number; total: Tally };
 
-/** Back or forth.  - `undo`: Undo. - `redo`: Redo. */
+/** Undo or redo.  - `undo`: Undo. - `redo`: Redo. */
 export type Step = "undo" | "redo";
 
 /** The change that was undone or redone. */
@@ -833,13 +833,13 @@ export type ToolCall = { call_id: string; message: MessageId; name: string; part
 /** A tool call to record. */
 export type ToolCallInput = { call: ToolCall; note?: string };
 
-/** A tool call with its trail. */
+/** A tool call with its audit trail. */
 export type ToolCallTrail = { call: ToolCall; steps: (ToolStep)[] };
 
 /** A state transition of a tool call. */
 export type ToolMove = { message: MessageId; note?: string; part: number; record?: Json | null; to: ToolState };
 
-/** A part of a message that asked for a tool. */
+/** The address of a tool call part in a message. */
 export type ToolPart = { message: MessageId; part: number };
 
 /** Where a tool call is.  - `PENDING`: Asked for by the model. - `APPROVAL_REQUIRED`: A person or a policy must decide. - `APPROVED`: Allowed, not begun. - `EXECUTING`: Running. - `COMPLETED`: Done. - `FAILED`: Went wrong. - `DENIED`: Not allowed. - `SEALED`: Interrupted and closed, so that the conversation stays valid. */
@@ -869,34 +869,34 @@ export type Users = { users: (User)[] };
 /** One thing that is not as it was written. */
 export type VerifyProblem = VerifyProblemAltered | VerifyProblemLost | VerifyProblemDoubled | VerifyProblemChain | VerifyProblemBeside | VerifyProblemIndex | VerifyProblemFile;
 
-/** The content of a message is not what was written. */
+/** The content of a message does not match its digest. */
 export type VerifyProblemAltered = { conversation: ConversationId | null; message: MessageId | null; position: number; problem: "altered" };
 
-/** Something beside the messages is not what was written. */
+/** A row other than a message does not match its MAC or the journal. */
 export type VerifyProblemBeside = { problem: "beside"; what: string };
 
 /** The chain of a conversation does not hold at this journal row. */
 export type VerifyProblemChain = { conversation: ConversationId | null; position: number; problem: "chain" };
 
-/** A message stands where the journal knows none, or twice. */
+/** A message row that the journal does not contain, or contains twice. */
 export type VerifyProblemDoubled = { conversation: ConversationId | null; message: MessageId | null; problem: "doubled" };
 
 /** The file itself is damaged. */
 export type VerifyProblemFile = { problem: "file"; what: string };
 
-/** The index does not hold what the store says; `reindex` makes it anew. */
+/** The index does not match the store; `reindex` rebuilds it. */
 export type VerifyProblemIndex = { problem: "index"; what: string };
 
 /** A message that the journal knows is gone. */
 export type VerifyProblemLost = { conversation: ConversationId | null; position: number; problem: "lost" };
 
-/** What `verify` found. */
+/** The report of `verify`. */
 export type VerifyReport = { blobs: number; conversations: number; erased: number; indexed: number; journal: number; messages: number; problems: (VerifyProblem)[] };
 
 /** The stored version. */
 export type Versioned = { version: number };
 
-/** Why a branch was opened.  - `start`: The conversation began. - `fork`: Somebody went on from an earlier message. - `retry`: The model was asked again. - `edit`: A message was edited, inserted or removed. - `withdrawn`: A message could not be sent and was taken back. - `clear`: The path was cleared. - `import`: It came from another program. */
+/** Why a branch was opened.  - `start`: The conversation began. - `fork`: A fork: the conversation continues from an earlier message. - `retry`: The model was asked again. - `edit`: A message was edited, inserted or removed. - `withdrawn`: A message could not be sent and was withdrawn. - `clear`: The path was cleared. - `import`: It came from another program. */
 export type Why = "start" | "fork" | "retry" | "edit" | "withdrawn" | "clear" | "import";
 
 /** Messages of a path, always in reading order. */
@@ -904,70 +904,70 @@ export type Window = { messages: (Message)[]; more: boolean };
 
 /** What every route takes and answers. */
 export interface Routes {
-  /** Returns lines of the audit log, the newest first: those of the tenant, or with the token those of all tenants. */
+  /** Returns the audit log, newest first: of the tenant, or with the server token of all tenants. */
   'GET /audit': {
     path: undefined;
     query: { before?: number | null; limit?: number | null; tenant?: TenantId | null };
     body: undefined;
     answer: AuditPage;
   };
-  /** Walks the chain of the audit log, and names lines that were altered or lost; one too many at the end counts as lost. */
+  /** Checks the chain of the audit log, and reports altered or lost entries; an extra entry at the end counts as lost. */
   'POST /audit/verify': {
     path: undefined;
     query: undefined;
     body: Nothing;
     answer: AuditReport;
   };
-  /** Takes a backup now, restores and checks it, and only then calls it done. Others stay: it counts apart from the scheduled ones, and while as many stand as are kept there is no other. */
+  /** Creates a backup, then restores and checks it. Backups on demand are counted separately from scheduled ones; when the maximum number exists, the request is refused. */
   'POST /backups': {
     path: undefined;
     query: undefined;
     body: Nothing;
     answer: BackupReport;
   };
-  /** Keeps bytes; the same bytes again are kept once. */
+  /** Stores a blob under its SHA-256. */
   'POST /blobs': {
     path: undefined;
     query: undefined;
     body: undefined;
     answer: Kept2;
   };
-  /** Returns bytes, never to be shown as a page of this site. */
+  /** Returns the bytes of a blob as a download. */
   'GET /blobs/{sha256}': {
     path: { sha256: string };
     query: undefined;
     body: undefined;
     answer: undefined;
   };
-  /** Does a list of changes together, or none of them. For programs that bring their own ids. */
+  /** Applies a list of changes atomically. For clients that generate their own ids. */
   'POST /commits': {
     path: undefined;
     query: undefined;
     body: Commit;
     answer: Committed;
   };
-  /** Lists conversations, pinned first, then the latest active. */
+  /** Lists conversations: pinned first, then most recently active. */
   'GET /conversations': {
     path: undefined;
     query: { after?: string | null; creator?: string | null; external_id?: string | null; kind?: ConversationKind | null; limit?: number | null; metadata_key?: string | null; metadata_value?: string | null; project?: ProjectId | null; since?: Moment | null; status?: string | null; tag?: string | null; title?: string | null; until?: Moment | null };
     body: undefined;
     answer: Conversations;
   };
-  /** Makes a conversation. The same external id again answers the one that is there; a key that may not read gets its id, and what it said itself. */
+  /** Creates a conversation, or returns the one with the same external id. A key without `read` gets only the id and the fields it sent. */
   'POST /conversations': {
     path: undefined;
     query: undefined;
     body: ConversationDraft;
     answer: Conversation;
   };
-  /** Counts conversations, up to a bound. */
+  /** Counts conversations, up to 10,000. */
   'GET /conversations/count': {
     path: undefined;
     query: { after?: string | null; creator?: string | null; external_id?: string | null; kind?: ConversationKind | null; limit?: number | null; metadata_key?: string | null; metadata_value?: string | null; project?: ProjectId | null; since?: Moment | null; status?: string | null; tag?: string | null; title?: string | null; until?: Moment | null };
     body: undefined;
     answer: Count;
   };
-  /** Puts a conversation into the trash. */
+  /** Moves a conversation to the trash. */
   'DELETE /conversations/{conversation}': {
     path: { conversation: ConversationId };
     query: undefined;
@@ -981,42 +981,42 @@ export interface Routes {
     body: undefined;
     answer: Conversation;
   };
-  /** Changes what is said about a conversation; what is not given stays. */
+  /** Changes the properties of a conversation. Omitted fields are kept. */
   'PATCH /conversations/{conversation}': {
     path: { conversation: ConversationId };
     query: undefined;
     body: ConversationPatch;
     answer: Conversation;
   };
-  /** Returns a page of what is attached to a conversation: notes, bookmarks, state, folds, calls, inputs, streams. A page is cut by bytes as well; `next` leads to the one behind it. */
+  /** Returns a page of the notes, bookmarks, state, folds, calls, inputs and streams of a conversation. Pages are limited in bytes too; `next` is the cursor of the following page. */
   'GET /conversations/{conversation}/attached': {
     path: { conversation: ConversationId };
     query: { after?: AttachedCursor | null; limit?: number | null };
     body: undefined;
     answer: Attached;
   };
-  /** Forgets a named place. */
+  /** Removes a bookmark. */
   'DELETE /conversations/{conversation}/bookmarks/{name}': {
     path: { conversation: ConversationId; name: string };
     query: undefined;
     body: undefined;
     answer: undefined;
   };
-  /** Names a place; the same name again moves it. */
+  /** Sets a bookmark, or moves it. */
   'PUT /conversations/{conversation}/bookmarks/{name}': {
     path: { conversation: ConversationId; name: string };
     query: undefined;
     body: NewBookmark;
     answer: undefined;
   };
-  /** Returns the branches of a conversation. */
+  /** Lists the branches of a conversation. */
   'GET /conversations/{conversation}/branches': {
     path: { conversation: ConversationId };
     query: undefined;
     body: undefined;
     answer: (BranchInfo)[];
   };
-  /** Says something behind a message, on a branch of its own, and shows that; the old tail stays. */
+  /** Creates a branch after a message with a new message, and switches to it. */
   'POST /conversations/{conversation}/branches': {
     path: { conversation: ConversationId };
     query: undefined;
@@ -1030,35 +1030,35 @@ export interface Routes {
     body: NewCall;
     answer: Recorded;
   };
-  /** Shows an empty path; what was there stays on its branch. */
+  /** Starts with an empty path; the messages stay on their branch. */
   'POST /conversations/{conversation}/clear': {
     path: { conversation: ConversationId };
     query: undefined;
     body: Nothing;
     answer: Conversation;
   };
-  /** Forgets what somebody was typing. */
+  /** Deletes a draft. */
   'DELETE /conversations/{conversation}/draft': {
     path: { conversation: ConversationId };
     query: { actor?: string | null };
     body: undefined;
     answer: undefined;
   };
-  /** Returns what somebody was typing. */
+  /** Returns a draft. */
   'GET /conversations/{conversation}/draft': {
     path: { conversation: ConversationId };
     query: { actor?: string | null };
     body: undefined;
     answer: Draft;
   };
-  /** Keeps what somebody is typing. */
+  /** Saves a draft. */
   'PUT /conversations/{conversation}/draft': {
     path: { conversation: ConversationId };
     query: { actor?: string | null };
     body: Draft;
     answer: undefined;
   };
-  /** Puts another message in the place of one; the old one stays as an alternative. */
+  /** Replaces a message; the old one stays as an alternative. */
   'POST /conversations/{conversation}/edit': {
     path: { conversation: ConversationId };
     query: undefined;
@@ -1072,35 +1072,35 @@ export interface Routes {
     body: undefined;
     answer: (Event)[];
   };
-  /** Logs events and answers the cursor of the last one. */
+  /** Logs events and returns the cursor of the last one. */
   'POST /conversations/{conversation}/events': {
     path: { conversation: ConversationId };
     query: undefined;
     body: NewEvents;
     answer: Logged;
   };
-  /** Keeps a message that could not be sent beside the path: not counted, not shown, not lost. */
+  /** Stores an unsent message outside the current path. */
   'POST /conversations/{conversation}/failed': {
     path: { conversation: ConversationId };
     query: undefined;
     body: MessageInput;
     answer: Appended;
   };
-  /** Folds messages: a summary stands for them, or parts of them are left out. */
+  /** Adds a fold: the model sees a summary instead of the messages, or not the omitted parts. */
   'POST /conversations/{conversation}/folds': {
     path: { conversation: ConversationId };
     query: undefined;
     body: FoldInput;
     answer: Folded;
   };
-  /** Makes a conversation that begins with the path up to a message. Nothing is copied. */
+  /** Creates a conversation that continues from a message. Nothing is copied. */
   'POST /conversations/{conversation}/fork': {
     path: { conversation: ConversationId };
     query: undefined;
     body: Fork;
     answer: Conversation;
   };
-  /** Hides messages from the model; the reader still sees them. */
+  /** Hides messages from the model; readers still see them. */
   'POST /conversations/{conversation}/hide': {
     path: { conversation: ConversationId };
     query: undefined;
@@ -1121,133 +1121,133 @@ export interface Routes {
     body: Taken;
     answer: undefined;
   };
-  /** Puts messages into the middle of the shown path; what stood behind follows them. */
+  /** Inserts messages into the current path; the following messages come after them. */
   'POST /conversations/{conversation}/insert': {
     path: { conversation: ConversationId };
     query: undefined;
     body: Insert;
     answer: Appended;
   };
-  /** Gives a lease back. */
+  /** Releases a lease. */
   'DELETE /conversations/{conversation}/lease': {
     path: { conversation: ConversationId };
     query: { token: number };
     body: undefined;
     answer: undefined;
   };
-  /** Takes the lease of a run if it is free or has run out. */
+  /** Acquires the lease of a run if it is free or expired. */
   'POST /conversations/{conversation}/lease': {
     path: { conversation: ConversationId };
     query: undefined;
     body: LeaseWish;
     answer: Held;
   };
-  /** Extends a lease that the token still holds. */
+  /** Extends a lease. */
   'PUT /conversations/{conversation}/lease': {
     path: { conversation: ConversationId };
     query: undefined;
     body: LeaseRenewal;
     answer: undefined;
   };
-  /** Returns a page of the shown path, or of the path of a branch, in reading order. */
+  /** Returns a page of messages of the current path, or of a branch, in reading order. */
   'GET /conversations/{conversation}/messages': {
     path: { conversation: ConversationId };
     query: { branch?: BranchId | null; direction?: Towards | null; from?: MessageId | null; limit?: number | null };
     body: undefined;
     answer: Window;
   };
-  /** Adds messages at the head, all or none. When it answers, they are on disk. */
+  /** Appends messages at the head, all or none. They are on disk when the response arrives. */
   'POST /conversations/{conversation}/messages': {
     path: { conversation: ConversationId };
     query: undefined;
     body: Append;
     answer: Appended;
   };
-  /** Destroys a conversation that is in the trash. */
+  /** Deletes a conversation in the trash for good. */
   'POST /conversations/{conversation}/purge': {
     path: { conversation: ConversationId };
     query: undefined;
     body: Nothing;
     answer: undefined;
   };
-  /** Does again what was undone last in a conversation. */
+  /** Redoes the last undone change of a conversation. */
   'POST /conversations/{conversation}/redo': {
     path: { conversation: ConversationId };
     query: undefined;
     body: Nothing;
     answer: Conversation;
   };
-  /** Puts another answer in the place of one, and shows it. */
+  /** Stores another answer as the current alternative. */
   'POST /conversations/{conversation}/regenerate': {
     path: { conversation: ConversationId };
     query: undefined;
     body: Regenerate;
     answer: Appended;
   };
-  /** Takes messages out of the shown path; they stay on the branch they were on. */
+  /** Removes messages from the current path; they stay on their previous branch. */
   'POST /conversations/{conversation}/remove': {
     path: { conversation: ConversationId };
     query: undefined;
     body: Stretch;
     answer: Conversation;
   };
-  /** Renames a conversation, by the rules for names that people type. */
+  /** Renames a conversation: 1 to 50 characters, not empty, without / \ : * ? " < > |. */
   'POST /conversations/{conversation}/rename': {
     path: { conversation: ConversationId };
     query: undefined;
     body: NewName;
     answer: Conversation;
   };
-  /** Brings a conversation back from the trash or the archive. */
+  /** Restores a conversation from the trash or the archive. */
   'POST /conversations/{conversation}/restore': {
     path: { conversation: ConversationId };
     query: undefined;
     body: Nothing;
     answer: Conversation;
   };
-  /** Shows the path up to a message; what is appended next forks there. */
+  /** Moves the head back to a message; the next append creates a branch there. */
   'POST /conversations/{conversation}/rewind': {
     path: { conversation: ConversationId };
     query: undefined;
     body: ToMessage;
     answer: Conversation;
   };
-  /** Returns the value that a name has at the end of the shown path, or at a message. */
+  /** Returns the value of a state at the head, or at a message. */
   'GET /conversations/{conversation}/state/{name}': {
     path: { conversation: ConversationId; name: string };
     query: { at?: MessageId | null };
     body: undefined;
     answer: Json;
   };
-  /** Sets a named value after a message; without a value it is unset. It follows the branch. */
+  /** Sets a state after a message; without a value it is unset. State belongs to the branch. */
   'PUT /conversations/{conversation}/state/{name}': {
     path: { conversation: ConversationId; name: string };
     query: undefined;
     body: NewState;
     answer: undefined;
   };
-  /** Begins a message that is stored as it is written. */
+  /** Starts a streaming message. */
   'POST /conversations/{conversation}/streams': {
     path: { conversation: ConversationId };
     query: undefined;
     body: MessageInput;
     answer: Appended;
   };
-  /** Shows another branch to its end. */
+  /** Switches to the end of another branch. */
   'POST /conversations/{conversation}/switch': {
     path: { conversation: ConversationId };
     query: undefined;
     body: SwitchTo;
     answer: Conversation;
   };
-  /** Returns what undo and redo would do in a conversation now. */
+  /** Returns the changes that undo and redo would apply to. */
   'GET /conversations/{conversation}/undo': {
     path: { conversation: ConversationId };
     query: undefined;
     body: undefined;
     answer: UndoSteps;
   };
-  /** Takes the last change of a conversation back. */
+  /** Undoes the last change of a conversation. */
   'POST /conversations/{conversation}/undo': {
     path: { conversation: ConversationId };
     query: undefined;
@@ -1261,14 +1261,14 @@ export interface Routes {
     body: undefined;
     answer: DoctorReport;
   };
-  /** Returns the newest version of each document of a kind. */
+  /** Lists the newest version of each document of a kind. */
   'GET /documents/{kind}': {
     path: { kind: string };
     query: undefined;
     body: undefined;
     answer: (Document)[];
   };
-  /** Removes a document; its versions stay. */
+  /** Removes a document; its versions are kept. */
   'DELETE /documents/{kind}/{name}': {
     path: { kind: string; name: string };
     query: undefined;
@@ -1289,182 +1289,182 @@ export interface Routes {
     body: NewDocument;
     answer: Versioned;
   };
-  /** Returns every version of a document, oldest first. */
+  /** Lists all versions of a document, oldest first. */
   'GET /documents/{kind}/{name}/versions': {
     path: { kind: string; name: string };
     query: undefined;
     body: undefined;
     answer: (Document)[];
   };
-  /** Destroys a message, a conversation or all that an author wrote, without a trace in the files. The answer says what is kept; `backups=replace` replaces the managed backups. */
+  /** Erases a message, a conversation or everything an author wrote, without a trace in the files. The response lists what is kept; `backups=replace` replaces the managed backups. */
   'POST /erase': {
     path: undefined;
     query: { backups?: OldBackups };
     body: ErasePlan;
     answer: ErasedContent;
   };
-  /** Returns everything, one conversation, or those in which a search finds something, as JSON lines that an import takes in without loss. */
+  /** Exports everything, one conversation, or the conversations with search results, as JSON lines without loss. */
   'GET /export': {
     path: undefined;
     query: { conversation?: ConversationId | null; query?: string | null };
     body: undefined;
     answer: undefined;
   };
-  /** Returns conversations as another program writes them: its file, or a zip of several. The header `Manent-Losses` lists what the format cannot hold. */
+  /** Exports conversations in the format of another program: a file, or a zip of several. The header `Manent-Losses` lists what the format cannot represent. */
   'GET /export/files': {
     path: undefined;
     query: { conversation?: ConversationId | null; format: string; generation?: string | null; query?: string | null; redact?: boolean };
     body: undefined;
     answer: undefined;
   };
-  /** Puts a fold in force again. */
+  /** Enables a fold again. */
   'POST /folds/{fold}/refold': {
     path: { fold: FoldId };
     query: undefined;
     body: Nothing;
     answer: undefined;
   };
-  /** Shows the model again what a fold covers. */
+  /** Disables a fold: the model sees its messages again. */
   'POST /folds/{fold}/unfold': {
     path: { fold: FoldId };
     query: undefined;
     body: Nothing;
     answer: undefined;
   };
-  /** Returns the formats of other programs that are read and written. */
+  /** Lists the formats that can be imported and exported. */
   'GET /formats': {
     path: undefined;
     query: undefined;
     body: undefined;
     answer: (FormatView)[];
   };
-  /** Takes JSON lines in. A line that cannot be taken in is reported with its place, and the rest goes on. */
+  /** Imports JSON lines. Invalid lines are reported with their number; the rest is imported. */
   'POST /import': {
     path: undefined;
     query: undefined;
     body: undefined;
     answer: ImportReport;
   };
-  /** Takes in what another program wrote: a file, or a zip of several. With `Accept: text/event-stream` the answer is `progress` now and then, and a `report` or a `problem` at the end. */
+  /** Imports files of another program: a file, or a zip of several. With `Accept: text/event-stream` the response is a stream of `progress` events, then a `report` or a `problem`. */
   'POST /import/files': {
     path: undefined;
     query: { as?: string | null; dry_run?: boolean; name?: string | null };
     body: undefined;
     answer: ImportedReport;
   };
-  /** Returns changes after a position, oldest first; with `Accept: text/event-stream` they come live, and `Last-Event-ID` goes on where a reader stopped. */
+  /** Returns changes after a position, oldest first. With `Accept: text/event-stream` it is a live stream; `Last-Event-ID` resumes it. */
   'GET /journal': {
     path: undefined;
     query: { after?: After; conversation?: ConversationId | null; limit?: number | null };
     body: undefined;
     answer: JournalPage;
   };
-  /** Lists the keys of the tenant in the order they were made, those that have ended as well; never their secrets. */
+  /** Lists the keys of the tenant by creation time, including revoked ones, without secrets. */
   'GET /keys': {
     path: undefined;
     query: { after?: KeyId | null; limit?: number | null };
     body: undefined;
     answer: Keys;
   };
-  /** Makes a key. The key itself is told this once and kept nowhere; sending the request again makes another. */
+  /** Creates an API key. The secret is returned only in this response; repeating the request creates another key. */
   'POST /keys': {
     path: undefined;
     query: undefined;
     body: KeyDraft;
     answer: MadeKey;
   };
-  /** Ends a key, and with it every stream and session that was opened with it. */
+  /** Revokes a key, and ends its streams and sessions. */
   'DELETE /keys/{key}': {
     path: { key: KeyId };
     query: undefined;
     body: undefined;
     answer: Key;
   };
-  /** Returns memories in the order they were kept. */
+  /** Lists memories, oldest first. */
   'GET /memories': {
     path: undefined;
     query: { after?: MemoryId | null; collection?: string | null; external?: string | null; limit?: number | null; project?: ProjectId | null };
     body: undefined;
     answer: (Memory)[];
   };
-  /** Remembers a text; the same id again replaces it. */
+  /** Stores a memory, or replaces the one with this id. */
   'POST /memories': {
     path: undefined;
     query: undefined;
     body: NewMemory;
     answer: Remembered;
   };
-  /** Forgets a memory. */
+  /** Removes a memory. */
   'DELETE /memories/{memory}': {
     path: { memory: string };
     query: undefined;
     body: undefined;
     answer: undefined;
   };
-  /** Returns a message with its place. */
+  /** Returns a message with its location. */
   'GET /messages/{message}': {
     path: { message: MessageId };
     query: undefined;
     body: undefined;
     answer: Placed;
   };
-  /** Adds words to a message that is being written. */
+  /** Appends a chunk to a streaming message. */
   'POST /messages/{message}/chunks': {
     path: { message: MessageId };
     query: undefined;
     body: Chunk;
     answer: undefined;
   };
-  /** Ends a message that was being written, once. */
+  /** Finishes a streaming message. */
   'POST /messages/{message}/finish': {
     path: { message: MessageId };
     query: undefined;
     body: FinishWish;
     answer: undefined;
   };
-  /** Says something about a message: a rating, a pin, a label. */
+  /** Adds a note to a message: a rating, a pin, a label. */
   'POST /messages/{message}/notes': {
     path: { message: MessageId };
     query: undefined;
     body: NewNote;
     answer: Noted;
   };
-  /** Returns the alternatives at the place of a message, itself included, in pages of at most 4 MiB. */
+  /** Lists the alternatives of a message, including itself, in pages of at most 4 MiB. */
   'GET /messages/{message}/siblings': {
     path: { message: MessageId };
     query: { after?: MessageId | null };
     body: undefined;
     answer: PlacedPage;
   };
-  /** Returns the thread of replies that a message belongs to, in pages of at most 4 MiB. */
+  /** Lists the thread of replies that contains a message, in pages of at most 4 MiB. */
   'GET /messages/{message}/thread': {
     path: { message: MessageId };
     query: { after?: MessageId | null };
     body: undefined;
     answer: PlacedPage;
   };
-  /** Takes a note back. */
+  /** Removes a note. */
   'DELETE /notes/{note}': {
     path: { note: string };
     query: undefined;
     body: undefined;
     answer: undefined;
   };
-  /** Returns all projects. */
+  /** Lists all projects. */
   'GET /projects': {
     path: undefined;
     query: undefined;
     body: undefined;
     answer: (Project)[];
   };
-  /** Makes a project. */
+  /** Creates a project. */
   'POST /projects': {
     path: undefined;
     query: undefined;
     body: NewProject;
     answer: Project;
   };
-  /** Removes a project from the list; its conversations stay. */
+  /** Removes a project; its conversations are kept. */
   'DELETE /projects/{project}': {
     path: { project: ProjectId };
     query: undefined;
@@ -1478,105 +1478,105 @@ export interface Routes {
     body: undefined;
     answer: Project;
   };
-  /** Changes a project; what is not given stays, a fact without text goes. */
+  /** Changes a project. Omitted fields are kept; a fact with the value null is removed. */
   'PATCH /projects/{project}': {
     path: { project: ProjectId };
     query: undefined;
     body: ProjectPatch;
     answer: Project;
   };
-  /** Does again what was undone last. */
+  /** Redoes the last undone change. */
   'POST /redo': {
     path: undefined;
     query: undefined;
     body: UndoScope;
     answer: Stepped;
   };
-  /** Has the index made anew, and does not wait for it. With `Accept: text/event-stream` the answer is `progress` now and then, and a `report` or a `problem` at the end. */
+  /** Rebuilds the search index in the background. With `Accept: text/event-stream` the response is a stream of `progress` events, then a `report` or a `problem`. */
   'POST /reindex': {
     path: undefined;
     query: undefined;
     body: Nothing;
     answer: Indexed;
   };
-  /** Finds what a text names: an id, the unique beginning of one, an external id, or @last. */
+  /** Resolves an id, a unique prefix of an id, an external id, or @last. */
   'GET /resolve': {
     path: undefined;
     query: { kind?: Named; text: string };
     body: undefined;
     answer: Resolved;
   };
-  /** Finds messages, and conversations by their names and tags; also what was just appended. A query that cannot be read is a problem with the code `query`, and `at` is the place. */
+  /** Searches messages, titles and tags, including messages that were just appended. A syntax error is a problem with the code `query` and its position in `at`. */
   'GET /search': {
     path: undefined;
     query: { after?: string | null; count?: Counting; group?: Grouping; in?: ConversationId | null; include?: string | null; limit?: number | null; neighbours?: number | null; offset?: number; order?: SearchOrder; q: string; typing?: boolean };
     body: undefined;
     answer: Found;
   };
-  /** Says how far the index has come; a search looks through what is not in it yet. */
+  /** Returns the progress of the search index. Searches include unindexed messages. */
   'GET /search/index': {
     path: undefined;
     query: { wait?: boolean };
     body: undefined;
     answer: Indexed;
   };
-  /** Ends the session and the streams that were opened in it. */
+  /** Ends the session and its streams. */
   'DELETE /session': {
     path: undefined;
     query: undefined;
     body: undefined;
     answer: undefined;
   };
-  /** Says whether one is in, and what this server is. */
+  /** Returns the current session and server version. */
   'GET /session': {
     path: undefined;
     query: undefined;
     body: undefined;
     answer: Session;
   };
-  /** Begins a session of the page with the token or a key. The answer sets its cookie; requests with the cookie count only with the secret as `Manent-Session`. */
+  /** Starts a session of the page with the token or a key. The response sets a cookie; requests with the cookie also need the secret as `Manent-Session`. */
   'POST /session': {
     path: undefined;
     query: undefined;
     body: Login;
     answer: Entrance;
   };
-  /** Returns all imported files. */
+  /** Lists all imported files. */
   'GET /sources': {
     path: undefined;
     query: undefined;
     body: undefined;
     answer: (Source)[];
   };
-  /** Returns where the objects of a file came from. */
+  /** Lists the origins of the objects of an imported file. */
   'GET /sources/{source}/origins': {
     path: { source: string };
     query: undefined;
     body: undefined;
     answer: (Origin)[];
   };
-  /** Returns what of a file nobody could read. */
+  /** Returns the quarantined bytes of an imported file. */
   'GET /sources/{source}/quarantined': {
     path: { source: string };
     query: undefined;
     body: undefined;
     answer: (Quarantined)[];
   };
-  /** Counts messages, words, tokens and response times, by day, model and role. */
+  /** Returns statistics: messages, words, tokens and response times by day, model and role. */
   'GET /stats': {
     path: undefined;
     query: { conversation?: ConversationId | null; project?: ProjectId | null; since?: string | null; tag?: string | null; until?: string | null };
     body: undefined;
     answer: Stats;
   };
-  /** Lists tenants in the order they were made; those that were erased are left out. */
+  /** Lists tenants by creation time, without erased ones. */
   'GET /tenants': {
     path: undefined;
     query: { after?: TenantId | null; limit?: number | null };
     body: undefined;
     answer: TenantsPage;
   };
-  /** Makes a tenant with an empty store. */
+  /** Creates a tenant with an empty store. */
   'POST /tenants': {
     path: undefined;
     query: undefined;
@@ -1590,70 +1590,70 @@ export interface Routes {
     body: undefined;
     answer: TenantView;
   };
-  /** Destroys a tenant: its store, index, managed backups, users and keys, and what the audit log tells of its people. The receipt says what was removed. */
+  /** Erases a tenant: store, index, managed backups, users, keys, and personal details in the audit log. Returns a receipt. */
   'POST /tenants/{tenant}/erase': {
     path: { tenant: TenantId };
     query: undefined;
     body: Confirmed;
     answer: Erasure;
   };
-  /** Returns everything of a tenant as JSON lines that an import takes in without loss. */
+  /** Exports a tenant as JSON lines, without loss. */
   'GET /tenants/{tenant}/export': {
     path: { tenant: TenantId };
     query: undefined;
     body: undefined;
     answer: undefined;
   };
-  /** Makes a key for a tenant, such as the first one of its admin. The key itself is told this once. */
+  /** Creates a key for a tenant, such as the first admin key. The secret is returned only in this response. */
   'POST /tenants/{tenant}/keys': {
     path: { tenant: TenantId };
     query: undefined;
     body: KeyDraft;
     answer: MadeKey;
   };
-  /** Lets the people of a tenant in again. */
+  /** Resumes a suspended tenant. */
   'POST /tenants/{tenant}/resume': {
     path: { tenant: TenantId };
     query: undefined;
     body: Nothing;
     answer: Tenant;
   };
-  /** Lets nobody of a tenant in any more, and sends out whoever is in; everything is kept. */
+  /** Suspends a tenant: rejects new requests and closes open streams. Data is kept. */
   'POST /tenants/{tenant}/suspend': {
     path: { tenant: TenantId };
     query: undefined;
     body: Nothing;
     answer: Tenant;
   };
-  /** Returns the tool calls of all conversations that are not in a final state, oldest first. */
+  /** Lists open tool calls of all conversations, oldest first. */
   'GET /tool-calls': {
     path: undefined;
     query: { limit?: number | null };
     body: undefined;
     answer: (OpenCall)[];
   };
-  /** Records a tool call; the first step of its trail is the state it begins in. */
+  /** Records a tool call with its first state. */
   'POST /tool-calls': {
     path: undefined;
     query: undefined;
     body: ToolCallInput;
     answer: undefined;
   };
-  /** Moves a tool call along an allowed transition. */
+  /** Moves a tool call to another state. */
   'POST /tool-calls/move': {
     path: undefined;
     query: undefined;
     body: ToolMove;
     answer: undefined;
   };
-  /** Takes the last change of anything back. */
+  /** Undoes the last change of the store. */
   'POST /undo': {
     path: undefined;
     query: undefined;
     body: UndoScope;
     answer: Stepped;
   };
-  /** Lists the users of the tenant in the order of their ids. */
+  /** Lists the users of the tenant by id. */
   'GET /users': {
     path: undefined;
     query: { after?: string | null; limit?: number | null };
@@ -1667,21 +1667,21 @@ export interface Routes {
     body: undefined;
     answer: User;
   };
-  /** Makes a user known, by the id that the tenant's own system gave them; one that is known gets the name. */
+  /** Adds a user by the id of your own system, or changes the name of one. */
   'PUT /users/{user}': {
     path: { user: string };
     query: undefined;
     body: NewUser;
     answer: User;
   };
-  /** Destroys all that a user wrote and all that is known of them: conversations that were theirs alone, their messages in others, drafts, keys, what the audit log tells, and the managed backups that still hold it. The receipt says what was removed. */
+  /** Erases the content and data of a user: conversations without other members, messages in others, drafts, keys, personal details in the audit log, and managed backups that contain them. Returns a receipt. */
   'POST /users/{user}/erase': {
     path: { user: string };
     query: undefined;
     body: Nothing;
     answer: Erasure;
   };
-  /** Walks every digest and chain, and names what was altered, lost or doubled. */
+  /** Checks every digest and chain, and reports what was altered, lost or duplicated. */
   'POST /verify': {
     path: undefined;
     query: undefined;
