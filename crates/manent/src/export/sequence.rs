@@ -96,7 +96,7 @@ pub(super) async fn sequence(
             }
             for placed in page {
                 let message = placed.message;
-                let slot = i64::from(message.address.slot()) - 1;
+                let slot = message.address.slot() - 1;
                 edits.look(strict, id, &branch, slot, message.id).await?;
                 hidden.extend(Some(message.id).filter(|id| !shown.contains(id)));
                 roles.insert(message.id, message.content.role);
