@@ -149,10 +149,12 @@ pub(super) fn set_scopes(index: Connection<'_>, conversation_no: i64, scopes: &[
 /// Counts the conversations of a scope that have a message in a range of days.
 pub(super) fn count_active(index: Connection<'_>, scope: Scope, days: &std::ops::Range<i64>) -> Ran<i64> {
     let (kind, no) = scope.code();
+    // Without a first day of the range, NEVER is before it all the same.
+    let start = days.start.max(NEVER + 1);
     let sql = "select cast(coalesce(sum(conversations), 0) as bigint)
          from stat_active
          where kind = $1 and no = $2 and day >= $3 and day < $4 and previous < $3";
-    super::super::connection::one(index, sql, (kind, no, days.start, days.end), |row| row.get(0))
+    super::super::connection::one(index, sql, (kind, no, start, days.end), |row| row.get(0))
 }
 
 /// Counts the conversations of a scope.

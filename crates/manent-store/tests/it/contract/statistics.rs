@@ -50,6 +50,7 @@ impl Queries {
             StatsQuery { tag: Some("t".to_owned()), ..StatsQuery::project(project) },
             StatsQuery { since: Some(Day(1)), ..all.clone() },
             StatsQuery { until: Some(Day(1)), ..StatsQuery::project(project) },
+            StatsQuery { until: Some(Day(100_000)), ..all.clone() },
             StatsQuery { since: Some(Day(1)), until: Some(Day(2)), ..all },
         ];
         queries.extend(conversations.iter().map(|id| StatsQuery::conversation(*id)));
