@@ -53,7 +53,7 @@ async fn sample(database: &Database) -> Sample {
     Sample { chat, damaged: ids[17], untitled }
 }
 
-/// Changes the first letter of each text in a file that nobody has open.
+/// Changes the first letter of each text in a closed store.
 fn change_file(path: &Path) {
     let mut bytes = std::fs::read(path).expect("a file");
     for (_, _, text) in CHANGED {

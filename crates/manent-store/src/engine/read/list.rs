@@ -272,7 +272,7 @@ fn cursor_of(row: &Row) -> ListCursor {
 const SCANNED_MAX: usize = 4_000;
 
 /// Lists conversations. SQL filters by columns; titles and metadata are compared here, with the same rules on both
-/// engines. Where these reject so many rows that the page does not fill, it ends early with a cursor.
+/// engines. If most rows are rejected, the page ends early with a cursor.
 pub(crate) fn list(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) -> Outcome<ConversationPage> {
     let limit = query.limit.clamp(1, PAGE_MAX) as usize;
     let mut conversations = Vec::new();

@@ -81,7 +81,7 @@ pub async fn a_list_is_the_part_of_the_whole_list_that_is_within(whole: &Whole) 
     }
 }
 
-/// The member filter finds members, whoever created the conversation; a creator who is no member is not found.
+/// The member filter finds members independently of the creator; a creator who is not a member is not found.
 pub async fn a_list_by_member_follows_who_takes_part(whole: &Whole) {
     let conversation = talk(whole, "ann", &["bob", "bob"], None).await;
     let of = async |name: &str| {
