@@ -20,7 +20,7 @@ pub struct ListCursor {
 
 /// A text that is no cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("this is not where a page of a list ends")]
+#[error("invalid list cursor")]
 pub struct CursorProblem;
 
 impl fmt::Display for ListCursor {

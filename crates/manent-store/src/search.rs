@@ -234,7 +234,7 @@ pub struct SearchCursor {
 
 /// A text that is no cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("this is not where a page of hits ends")]
+#[error("invalid search cursor")]
 pub struct SearchCursorProblem;
 
 impl fmt::Display for SearchCursor {

@@ -99,7 +99,7 @@ impl Page {
         let after = match &self.after {
             Some(cursor) if cursor.kind > kind => return Ok(None),
             Some(cursor) if cursor.kind == kind => {
-                K::parse(&cursor.key).ok_or_else(|| StoreError::Invalid("this is not where a page ends".to_owned()))?
+                K::parse(&cursor.key).ok_or_else(|| StoreError::Invalid("invalid cursor of attachments".to_owned()))?
             }
             _ => K::first(),
         };
