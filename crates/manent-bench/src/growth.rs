@@ -36,7 +36,7 @@ const STEP: i64 = 5_000_000;
 pub fn of(folder: &Path, conversations: u64) -> Result<Vec<Fact>> {
     let runtime = Runtime::new()?;
     let path = folder.join("growth.db");
-    let database = Database::over(Arc::new(SqliteStore::open(SqliteOptions::new(&path))?));
+    let database = Database::from_store(Arc::new(SqliteStore::open(SqliteOptions::new(&path))?));
     let project = runtime.block_on(database.create_project("growth", ""))?.id;
     let corpus = Corpus::new(SEED, conversations * FACTOR, MESSAGES);
     let mut requests: Vec<(String, [Duration; 2])> = Vec::new();

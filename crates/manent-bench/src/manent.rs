@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ::manent::model::{BranchId, MessageId};
 use ::manent::store::sqlite::{SqliteOptions, SqliteStore};
-use ::manent::store::{Direction, WindowQuery};
+use ::manent::store::{Direction, MessagePageQuery};
 use ::manent::{ConversationDraft, ConversationId, Database, MessageDraft, Part};
 use anyhow::{Context, Result};
 use tokio::runtime::Runtime;
@@ -51,7 +51,7 @@ impl Manent {
         let runtime = Runtime::new()?;
         let path = directory.join("manent-read.db");
         let reader = Arc::new(SqliteStore::open(SqliteOptions::new(&path))?);
-        let read = Database::over(reader.clone());
+        let read = Database::from_store(reader.clone());
         let write = Database::open(directory.join("manent-write.db"))?;
         let mut conversations = Vec::new();
         for number in 0..corpus.conversations {
@@ -134,8 +134,8 @@ impl Manent {
     }
 }
 
-pub fn page(conversation: ConversationId, limit: u32) -> WindowQuery {
-    WindowQuery { conversation, branch: None, from: None, direction: Direction::Backward, limit }
+pub fn page(conversation: ConversationId, limit: u32) -> MessagePageQuery {
+    MessagePageQuery { conversation, branch: None, from: None, direction: Direction::Backward, limit }
 }
 
 /// Turns a message of the corpus into one of ours: text and tool calls as parts.

@@ -63,7 +63,7 @@ impl OnServer {
         let load = |server: Server| {
             let runtime = Runtime::new()?;
             let store = Arc::new(PostgresStore::open(PostgresOptions::new(server.url()))?);
-            let database = Database::over(store.clone());
+            let database = Database::from_store(store.clone());
             let mut conversations = Vec::new();
             for number in 0..corpus.conversations.min(CONVERSATIONS) {
                 conversations.push(runtime.block_on(fill(&database, corpus.conversation(number)))?);

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use etcetera::{BaseStrategy, choose_base_strategy};
-use manent::{Database, Place, Tenants};
+use manent::{Database, Location, Tenants};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ pub struct Home {
     /// Who said so.
     pub folder_from: &'static str,
     /// Where the store is.
-    pub store: Place,
+    pub store: Location,
     /// Who said so.
     pub store_from: &'static str,
 }
@@ -40,7 +40,7 @@ impl Home {
             (None, Some(db)) => (db, "MANENT_DB"),
             (None, None) => (folder.join(STORE), "home"),
         };
-        Ok(Self { folder, folder_from, store: Place::of(store), store_from })
+        Ok(Self { folder, folder_from, store: Location::of(store), store_from })
     }
 
     /// Refuses a store that is not there, for commands that read: looking must not create an empty store, which would be

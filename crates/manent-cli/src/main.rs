@@ -1,11 +1,11 @@
 //! The `manent` command.
 
 mod home;
-mod screen;
-mod line;
-mod moment;
+mod output;
+mod styled_line;
+mod time;
 mod progress;
-mod desk;
+mod context;
 #[cfg(unix)]
 mod picker;
 mod commands;
@@ -14,7 +14,7 @@ use anyhow::Result;
 use clap::{FromArgMatches, Parser};
 use commands::Command;
 use manent::store::StoreError;
-use screen::{BAD, Screen};
+use output::{BAD, Output};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -63,16 +63,16 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let home = home::Home::find(cli.db)?;
-    let screen = Screen { json: cli.json, quiet: cli.quiet, yes: cli.yes, no_pager: cli.no_pager };
+    let screen = Output { json: cli.json, quiet: cli.quiet, yes: cli.yes, no_pager: cli.no_pager };
     runtime.block_on(cli.command.run(home, screen))
 }
 
 /// Exit code of an error.
 fn code_of(error: &anyhow::Error) -> u8 {
-    if error.is::<commands::transfer::Partial>() {
+    if error.is::<commands::transfer::PartialFile>() {
         return 3;
     }
-    if error.is::<commands::search::Misread>() {
+    if error.is::<commands::search::QueryError>() {
         return 2;
     }
     match error.downcast_ref::<manent::Error>() {

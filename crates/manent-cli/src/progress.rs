@@ -1,8 +1,8 @@
 //! Progress of long work, on standard error.
 
-use crate::screen::Screen;
+use crate::output::Output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use manent::{Database, Indexed, Position};
+use manent::{Database, IndexStatus, Position};
 use std::io::IsTerminal;
 use std::io::{self, Read};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 /// What takes longer is shown.
 const LONG: Duration = Duration::from_millis(500);
 
-fn target(screen: &Screen) -> ProgressDrawTarget {
+fn target(screen: &Output) -> ProgressDrawTarget {
     match screen.quiet || !std::io::stderr().is_terminal() {
         true => ProgressDrawTarget::hidden(),
         false => ProgressDrawTarget::stderr(),
@@ -23,7 +23,7 @@ pub struct Spinner(ProgressBar);
 
 impl Spinner {
     /// Begins to turn.
-    pub fn start(screen: &Screen, doing: &str) -> Self {
+    pub fn start(screen: &Output, doing: &str) -> Self {
         let bar = ProgressBar::with_draw_target(None, target(screen)).with_message(doing.to_owned());
         bar.enable_steady_tick(Duration::from_millis(120));
         Self(bar)
@@ -46,7 +46,7 @@ pub struct Indexing(ProgressBar);
 
 impl Indexing {
     /// Begins.
-    pub fn start(screen: &Screen) -> Self {
+    pub fn start(screen: &Output) -> Self {
         let bar = ProgressBar::with_draw_target(Some(0), target(screen));
         if let Ok(style) = ProgressStyle::with_template("indexing {bar:30} {pos}/{len} {eta}") {
             bar.set_style(style);
@@ -55,7 +55,7 @@ impl Indexing {
     }
 
     /// Says how far it has come.
-    pub fn tell(&self, indexed: Indexed, last: Position) {
+    pub fn tell(&self, indexed: IndexStatus, last: Position) {
         self.0.set_length(last.max(indexed.position).max(0) as u64);
         self.0.set_position((indexed.position - indexed.waiting).max(0) as u64);
     }
@@ -67,7 +67,7 @@ impl Indexing {
 }
 
 /// Waits until everything is in the index; if that takes long, it is shown.
-pub async fn when_indexed(database: &Database, screen: &Screen) -> manent::Result<()> {
+pub async fn when_indexed(database: &Database, screen: &Output) -> manent::Result<()> {
     let waited = database.when_indexed();
     tokio::pin!(waited);
     let mut ticks = tokio::time::interval_at(Instant::now() + LONG, Duration::from_millis(100));
@@ -95,7 +95,7 @@ pub struct Reading<R> {
 
 impl<R> Reading<R> {
     /// Begins; without a size, only what was read is shown.
-    pub fn start(screen: &Screen, inner: R, size: Option<u64>) -> Self {
+    pub fn start(screen: &Output, inner: R, size: Option<u64>) -> Self {
         let bar = ProgressBar::with_draw_target(size, target(screen));
         let template = match size {
             Some(_) => "{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta}",

@@ -4,7 +4,7 @@ use crate::formats::{Format, readable};
 use crate::item::{Item, Root, Sink};
 use crate::kode;
 use crate::problem::{Place, Problem, ReadError};
-use crate::tree::{Part, ReadNames, Tree};
+use crate::source_fs::{ReadNames, SourceTree, StoreTree};
 use std::collections::BTreeSet;
 
 /// More folders than this are not looked into.
@@ -16,13 +16,17 @@ const LITTER: [&str; 4] = [".DS_Store", "Thumbs.db", "desktop.ini", "-shm"];
 ///
 /// An unreadable store does not prevent reading the others: it is reported as a problem. It is an error if nothing
 /// could be read.
-pub fn read_everything(tree: &dyn Tree, asked: Option<&'static Format>, sink: &mut dyn Sink) -> Result<(), ReadError> {
+pub fn read_everything(
+    tree: &dyn SourceTree,
+    asked: Option<&'static Format>,
+    sink: &mut dyn Sink,
+) -> Result<(), ReadError> {
     let read = ReadNames::default();
     let (mut failed, mut has_read) = (Vec::new(), false);
     let mut is_done = BTreeSet::new();
     for folder in folders(tree) {
         for format in readable().filter(|format| asked.is_none_or(|asked| asked.name == format.name)) {
-            let part = Part::unread(tree, &folder, &read);
+            let part = StoreTree::unread(tree, &folder, &read);
             // Agents are found in every folder below at once.
             let is_whole = format.name == kode::NAME && is_done.contains(format.name);
             if part.entries().is_empty() || is_whole || !(format.finds)(&part) {
@@ -49,7 +53,7 @@ pub fn read_everything(tree: &dyn Tree, asked: Option<&'static Format>, sink: &m
         let (place, why) = (Place::file(&place), with_causes(&error));
         sink.take(Item::Problem(Problem { place, record: "store", why, bytes: Vec::new() }))?;
     }
-    let unread = Part::unread(tree, "", &read);
+    let unread = StoreTree::unread(tree, "", &read);
     for entry in unread.entries().iter().filter(|entry| !LITTER.iter().any(|end| entry.name.ends_with(end))) {
         sink.take(Item::LeftOut { name: entry.name.clone(), why: "of no known format" })?;
     }
@@ -59,7 +63,7 @@ pub fn read_everything(tree: &dyn Tree, asked: Option<&'static Format>, sink: &m
     Ok(())
 }
 
-fn tree_label(tree: &dyn Tree) -> String {
+fn tree_label(tree: &dyn SourceTree) -> String {
     match tree.label() {
         "" => String::new(),
         label => format!("{}/", label.trim_end_matches('/')),
@@ -77,7 +81,7 @@ fn with_causes(error: &ReadError) -> String {
 }
 
 /// The root, then every folder, the nearest first; each with a `/` at its end.
-fn folders(tree: &dyn Tree) -> Vec<String> {
+fn folders(tree: &dyn SourceTree) -> Vec<String> {
     let mut folders = BTreeSet::from([(0, String::new())]);
     for entry in tree.entries() {
         for (place, _) in entry.name.match_indices('/') {

@@ -1,10 +1,10 @@
 //! Registry of formats: one row with all properties of each.
 
+use crate::export::{ExportSource, FileSink, Loss, WriteError};
 use crate::item::Sink;
-use crate::out::{Library, Loss, Out, WriteError};
 use crate::problem::ReadError;
-use crate::tree::{Below, Tree};
-use crate::{kode, obsidian, paper, personalab, tables, veloca};
+use crate::source_fs::{SourceTree, Subdirectory};
+use crate::{kode, obsidian, personalab, render, tables, veloca};
 
 /// A format that is read and written.
 #[derive(Debug)]
@@ -21,11 +21,11 @@ pub struct Format {
     /// are requested by id.
     pub holds_trash: bool,
     /// Returns whether a file tree contains this format.
-    pub finds: fn(&dyn Tree) -> bool,
+    pub finds: fn(&dyn SourceTree) -> bool,
     /// Reads all of it.
-    pub read: fn(&dyn Tree, &mut dyn Sink) -> Result<(), ReadError>,
+    pub read: fn(&dyn SourceTree, &mut dyn Sink) -> Result<(), ReadError>,
     /// Writes conversations in a generation; in their own, or the format's usual one, if none is given.
-    pub write: fn(&mut dyn Library, &mut dyn Out, Option<&str>) -> Result<Vec<Loss>, WriteError>,
+    pub write: fn(&mut dyn ExportSource, &mut dyn FileSink, Option<&str>) -> Result<Vec<Loss>, WriteError>,
 }
 
 /// Every format, in the order in which an unknown tree is tried.
@@ -81,24 +81,24 @@ pub static FORMATS: &[Format] = &[
         write: tables::write,
     },
     Format {
-        name: paper::MARKDOWN,
+        name: render::MARKDOWN,
         about: "Markdown for people: a file for each conversation (written only)",
         generations: &[],
         file_endings: &["md", "markdown"],
         holds_trash: false,
-        finds: paper::finds,
-        read: paper::read,
-        write: paper::write_markdown,
+        finds: render::finds,
+        read: render::read,
+        write: render::write_markdown,
     },
     Format {
-        name: paper::HTML,
+        name: render::HTML,
         about: "one page of HTML for people (written only)",
         generations: &[],
         file_endings: &["html", "htm"],
         holds_trash: false,
-        finds: paper::finds,
-        read: paper::read,
-        write: paper::write_html,
+        finds: render::finds,
+        read: render::read,
+        write: render::write_html,
     },
 ];
 
@@ -109,7 +109,7 @@ pub fn format(name: &str) -> Option<&'static Format> {
 
 /// Returns the formats that are read; the others are for people.
 pub fn readable() -> impl Iterator<Item = &'static Format> {
-    FORMATS.iter().filter(|format| ![paper::MARKDOWN, paper::HTML].contains(&format.name))
+    FORMATS.iter().filter(|format| ![render::MARKDOWN, render::HTML].contains(&format.name))
 }
 
 /// The names of the formats that are read, for people.
@@ -118,7 +118,7 @@ pub fn known_formats() -> String {
 }
 
 /// Detects the format of a file tree.
-pub fn sniff(tree: &dyn Tree) -> Option<&'static Format> {
+pub fn sniff(tree: &dyn SourceTree) -> Option<&'static Format> {
     readable().find(|format| (format.finds)(tree))
 }
 
@@ -127,17 +127,17 @@ pub fn sniff(tree: &dyn Tree) -> Option<&'static Format> {
 ///
 /// A requested format is not checked, but the single folder is entered for it too.
 pub fn recognise(
-    tree: Box<dyn Tree + Send>,
+    tree: Box<dyn SourceTree + Send>,
     asked: Option<&'static Format>,
-) -> Result<(Box<dyn Tree + Send>, &'static Format), Box<dyn Tree + Send>> {
-    let known = |tree: &dyn Tree| match asked {
+) -> Result<(Box<dyn SourceTree + Send>, &'static Format), Box<dyn SourceTree + Send>> {
+    let known = |tree: &dyn SourceTree| match asked {
         Some(format) => Some(format).filter(|format| (format.finds)(tree)),
         None => sniff(tree),
     };
     if let Some(format) = known(&*tree) {
         return Ok((tree, format));
     }
-    let tree = match Below::the_top(tree) {
+    let tree = match Subdirectory::the_top(tree) {
         Ok(below) => match known(&below) {
             Some(format) => return Ok((Box::new(below), format)),
             None => below.whole(),

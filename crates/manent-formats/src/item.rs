@@ -6,7 +6,7 @@
 
 use crate::problem::{Problem, ReadError, Repair};
 use manent_model::{
-    Author, Content, ConversationKind, ConversationStatus, FoldKind, Json, Micros, Time, ToolState, ToolStep,
+    Author, Content, ConversationKind, ConversationStatus, FoldKind, Json, Time, Timestamp, ToolState, ToolStep,
 };
 
 /// The number of a message in its conversation, in the order of items.
@@ -183,11 +183,11 @@ pub struct ConversationItem {
     /// The conversation that it forked from; see [`Self::continued_from`].
     pub forked_from: Option<String>,
     /// When it was made, if known.
-    pub created_at: Option<Micros>,
+    pub created_at: Option<Timestamp>,
     /// When something was last said, if that is written down.
-    pub active_at: Option<Micros>,
+    pub active_at: Option<Timestamp>,
     /// When it was trashed.
-    pub trashed_at: Option<Micros>,
+    pub trashed_at: Option<Timestamp>,
     /// Whether its messages are all that its program shows.
     pub extent: Extent,
     /// What a writer needs to write it back.
@@ -325,7 +325,7 @@ pub struct EventItem {
     /// The log.
     pub channel: String,
     /// When.
-    pub at: Micros,
+    pub at: Timestamp,
     /// What happened, as it was written.
     pub body: Json,
     /// The record that it came from.

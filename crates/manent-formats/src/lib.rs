@@ -1,18 +1,18 @@
 //! File formats of other programs: lossless readers and writers.
 
 pub mod json;
-pub mod tree;
-mod aside;
+pub mod source_fs;
+mod unmapped;
 mod everything;
 mod formats;
 mod item;
-pub mod lines;
+pub mod jsonl;
 mod losses;
 pub mod media;
-pub mod moment;
+pub mod time;
 pub mod names;
-mod out;
-pub mod paper;
+mod export;
+pub mod render;
 mod problem;
 pub mod redact;
 mod sqlite;
@@ -24,7 +24,7 @@ pub mod personalab;
 pub mod tables;
 
 pub use everything::read_everything;
+pub use export::*;
 pub use formats::{FORMATS, Format, format, known_formats, readable, recognise, sniff};
 pub use item::*;
-pub use out::*;
-pub use problem::{At, Broken, Place, Problem, ReadError, Repair};
+pub use problem::{At, Place, Problem, ReadError, Repair, RepairKind};

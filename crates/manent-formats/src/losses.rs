@@ -1,6 +1,6 @@
 //! Losses: content that a target format cannot represent, counted for the report.
 
-use crate::out::{Library, Loss, MessageOut, WriteError};
+use crate::export::{ExportSource, ExportedMessage, Loss, WriteError};
 use manent_model::ConversationId;
 
 /// Counts the messages of the file behind the end of the shown path, in a format that cannot mark them as removed.
@@ -9,7 +9,7 @@ pub(crate) struct LeftTail(usize);
 
 impl LeftTail {
     /// Looks at the next message of a conversation.
-    pub(crate) fn look(&mut self, message: &MessageOut) {
+    pub(crate) fn look(&mut self, message: &ExportedMessage) {
         match (message.is_removed, &message.record) {
             (true, _) => self.0 += 1,
             // What was taken out of the middle was taken out on purpose.
@@ -43,7 +43,7 @@ impl Losses {
     /// Counts the events of a conversation, for formats that have no log.
     pub fn events(
         &mut self,
-        library: &mut dyn Library,
+        library: &mut dyn ExportSource,
         place: usize,
         conversation: ConversationId,
     ) -> Result<(), WriteError> {

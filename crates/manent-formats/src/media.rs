@@ -5,12 +5,12 @@
 //! same text. A [placeholder](manent_model::mark) replaces it. This works on the text of any format, so data extracted
 //! from any text is restored in it.
 
-mod out;
-mod take;
+mod restore;
+mod extract;
 
-pub use out::{Whole, put_back};
-pub(crate) use take::PIECE;
-pub use take::{Bytes, Taking, take_out};
+pub(crate) use extract::PIECE;
+pub use extract::{Bytes, MediaExtractor, extract};
+pub use restore::{MediaRestorer, restore};
 
 /// Shorter base64 is not extracted.
 pub const SMALLEST: usize = 64 << 10;

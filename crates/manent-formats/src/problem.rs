@@ -88,14 +88,14 @@ pub struct Repair {
     /// Where.
     pub place: Place,
     /// What was wrong.
-    pub what: Broken,
+    pub what: RepairKind,
     /// What was done, with the names that are needed to understand it.
     pub why: String,
 }
 
 /// What a repair was about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Broken {
+pub enum RepairKind {
     /// A tool call without a result.
     ToolCallUnanswered,
     /// A question at the end without an answer.
@@ -134,7 +134,7 @@ pub enum Broken {
     RecordOrphaned,
 }
 
-impl Broken {
+impl RepairKind {
     /// Its name in reports.
     pub const fn name(self) -> &'static str {
         match self {

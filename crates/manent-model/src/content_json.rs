@@ -2,9 +2,9 @@
 
 use crate::MessageId;
 use crate::json::Json;
-use crate::message::{Author, Content, MessageStatus, Seen};
+use crate::message::{Author, Content, MessageStatus, Visibility};
 use crate::part::Body;
-use crate::time::{Known, Micros, Time};
+use crate::time::{Time, TimeSource, Timestamp};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
@@ -19,18 +19,18 @@ struct Flat<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     author: Option<Cow<'a, Author>>,
     /// When.
-    #[serde(serialize_with = "moment_only", deserialize_with = "either_form")]
-    #[schemars(with = "Micros")]
+    #[serde(serialize_with = "timestamp_only", deserialize_with = "either_form")]
+    #[schemars(with = "Timestamp")]
     time: Time,
     /// Precision of the time, if not exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    time_known: Option<Known>,
+    time_source: Option<TimeSource>,
     /// Status of the message.
     #[serde(default, skip_serializing_if = "MessageStatus::is_complete")]
     status: MessageStatus,
     /// Visibility.
-    #[serde(default, skip_serializing_if = "Seen::is_default")]
-    seen: Seen,
+    #[serde(default, skip_serializing_if = "Visibility::is_default")]
+    seen: Visibility,
     /// The number of the turn it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     turn: Option<u32>,
@@ -53,7 +53,7 @@ struct Flat<'a> {
     body: Cow<'a, Body>,
 }
 
-fn moment_only<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
+fn timestamp_only<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
     time.at.serialize(serializer)
 }
 
@@ -62,11 +62,11 @@ fn either_form<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Er
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Form {
-        Moment(Micros),
+        Moment(Timestamp),
         Object(Time),
     }
     Ok(match Form::deserialize(deserializer)? {
-        Form::Moment(at) => Time { at, known: Known::Exact },
+        Form::Moment(at) => Time { at, source: TimeSource::Exact },
         Form::Object(time) => time,
     })
 }
@@ -77,7 +77,7 @@ impl Serialize for Content {
             role: Cow::Borrowed(&self.role),
             author: self.author.as_ref().map(Cow::Borrowed),
             time: self.time,
-            time_known: Some(self.time.known).filter(|known| *known != Known::Exact),
+            time_source: Some(self.time.source).filter(|known| *known != TimeSource::Exact),
             status: self.status,
             seen: self.seen,
             turn: self.turn,
@@ -98,7 +98,7 @@ impl<'de> Deserialize<'de> for Content {
         Ok(Self {
             role: flat.role.into_owned(),
             author: flat.author.map(Cow::into_owned),
-            time: Time { at: flat.time.at, known: flat.time_known.unwrap_or(flat.time.known) },
+            time: Time { at: flat.time.at, source: flat.time_source.unwrap_or(flat.time.source) },
             status: flat.status,
             seen: flat.seen,
             turn: flat.turn,

@@ -3,7 +3,7 @@
 use crate::id::{ConversationId, MessageId, ProjectId};
 use crate::json::Json;
 use crate::message::Author;
-use crate::time::Micros;
+use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -80,12 +80,12 @@ pub struct Conversation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ConversationId>,
     /// When it was made.
-    pub created_at: Micros,
+    pub created_at: Timestamp,
     /// Time of the latest message.
-    pub active_at: Micros,
+    pub active_at: Timestamp,
     /// When it was moved to the trash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trashed_at: Option<Micros>,
+    pub trashed_at: Option<Timestamp>,
     /// Grows with every change of the conversation; for `If-Match`.
     pub version: i64,
     /// The last message of the path that is shown; none when it is empty.
@@ -173,11 +173,11 @@ pub struct ConversationPatch {
 #[serde(deny_unknown_fields)]
 pub struct ConversationTimes {
     /// When it was made.
-    pub created_at: Micros,
+    pub created_at: Timestamp,
     /// Time of the latest message.
-    pub active_at: Micros,
+    pub active_at: Timestamp,
     /// When it was moved to the trash.
-    pub trashed_at: Option<Micros>,
+    pub trashed_at: Option<Timestamp>,
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 //! As text, a key is one word: `manent_`, 26 characters of id, 52 characters of secret, 7 characters of checksum. So
 //! secret scanners can find it, a typing error can be told from a wrong key, and the store keeps only a digest.
 
+use crate::access_scope::KeyScopes;
 use crate::id::{KeyId, ProjectId, TenantId};
-use crate::realm::KeyScopes;
-use crate::time::Micros;
-use crate::{base32, realm::Realm};
+use crate::time::Timestamp;
+use crate::{access_scope::AccessScope, base32};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -19,13 +19,13 @@ const CHECKSUM: usize = 7;
 
 /// A key with its secret. It cannot be printed by mistake.
 #[derive(Clone, PartialEq, Eq)]
-pub struct KeyWord {
+pub struct ApiKeySecret {
     /// Which key it is.
     pub id: KeyId,
     secret: [u8; 32],
 }
 
-impl KeyWord {
+impl ApiKeySecret {
     /// Builds a key from its id and 256 random bits.
     pub fn new(id: KeyId, secret: [u8; 32]) -> Self {
         Self { id, secret }
@@ -60,7 +60,7 @@ impl KeyWord {
     }
 }
 
-impl fmt::Debug for KeyWord {
+impl fmt::Debug for ApiKeySecret {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "KeyWord({}, …)", self.id)
     }
@@ -108,26 +108,26 @@ pub struct Key {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<u32>,
     /// When it was made.
-    pub created_at: Micros,
+    pub created_at: Timestamp,
     /// When it ends by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<Micros>,
+    pub expires_at: Option<Timestamp>,
     /// When it was ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub revoked_at: Option<Micros>,
+    pub revoked_at: Option<Timestamp>,
     /// When it was last used, to the minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub used_at: Option<Micros>,
+    pub used_at: Option<Timestamp>,
 }
 
 impl Key {
     /// Returns the part of the tenant that it reaches.
-    pub fn realm(&self) -> Realm {
-        Realm { user: self.user.clone(), projects: self.projects.clone() }
+    pub fn access_scope(&self) -> AccessScope {
+        AccessScope { user: self.user.clone(), projects: self.projects.clone() }
     }
 
     /// Returns whether the key is valid at a given time.
-    pub fn is_good_at(&self, now: Micros) -> bool {
+    pub fn is_good_at(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
     }
 }
@@ -151,23 +151,23 @@ pub struct KeyDraft {
     pub rate: Option<u32>,
     /// When it ends by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<Micros>,
+    pub expires_at: Option<Timestamp>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn word() -> KeyWord {
-        KeyWord::new(KeyId::new(1_733_423_456_789, [7; 10]), [0xA5; 32])
+    fn word() -> ApiKeySecret {
+        ApiKeySecret::new(KeyId::new(1_733_423_456_789, [7; 10]), [0xA5; 32])
     }
 
     #[test]
     fn a_key_survives_being_written_down() {
         let text = word().reveal();
         assert_eq!(text.len(), PREFIX.len() + ID + SECRET + CHECKSUM);
-        assert_eq!(KeyWord::read(&text), Some(word()));
-        assert_eq!(KeyWord::read(&text).map(|word| word.digest()), Some(word().digest()));
+        assert_eq!(ApiKeySecret::read(&text), Some(word()));
+        assert_eq!(ApiKeySecret::read(&text).map(|word| word.digest()), Some(word().digest()));
         assert!(!format!("{:?}", word()).contains(&text[PREFIX.len() + ID..]));
     }
 
@@ -177,17 +177,17 @@ mod tests {
         for place in PREFIX.len()..text.len() {
             let mut wrong = text.clone().into_bytes();
             wrong[place] = if wrong[place] == b'7' { b'8' } else { b'7' };
-            assert_eq!(KeyWord::read(std::str::from_utf8(&wrong).expect("ASCII")), None, "{place}");
+            assert_eq!(ApiKeySecret::read(std::str::from_utf8(&wrong).expect("ASCII")), None, "{place}");
         }
         for rubbish in ["", "manent_", &text[1..], &text[..text.len() - 1], &[&text, "0"].concat(), "manent_天"] {
-            assert_eq!(KeyWord::read(rubbish), None, "{rubbish}");
+            assert_eq!(ApiKeySecret::read(rubbish), None, "{rubbish}");
         }
     }
 
     #[test]
     fn another_secret_or_another_id_is_another_digest() {
-        let other_secret = KeyWord::new(word().id, [0xA4; 32]);
-        let other_id = KeyWord::new(KeyId::new(1, [7; 10]), [0xA5; 32]);
+        let other_secret = ApiKeySecret::new(word().id, [0xA4; 32]);
+        let other_id = ApiKeySecret::new(KeyId::new(1, [7; 10]), [0xA5; 32]);
         assert_ne!(word().digest(), other_secret.digest());
         assert_ne!(word().digest(), other_id.digest());
     }

@@ -6,8 +6,8 @@ use crate::id::MessageId;
 use crate::json::Json;
 use crate::part::Body;
 use crate::path::Sums;
-use crate::time::{Known, Micros, Time};
-use crate::words::count_words;
+use crate::time::{Time, TimeSource, Timestamp};
+use crate::word_count::count_words;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
@@ -41,20 +41,20 @@ pub enum MessageStatus {
 /// Initial visibility of a message. It can be hidden later by a fold or a splice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Seen {
+pub struct Visibility {
     /// Shown to the reader.
     pub by_reader: bool,
     /// Sent to the model.
     pub by_model: bool,
 }
 
-impl Default for Seen {
+impl Default for Visibility {
     fn default() -> Self {
         Self { by_reader: true, by_model: true }
     }
 }
 
-impl Seen {
+impl Visibility {
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -78,7 +78,7 @@ pub struct Content {
     /// Status of the message.
     pub status: MessageStatus,
     /// Visibility.
-    pub seen: Seen,
+    pub seen: Visibility,
     /// The number of the turn it belongs to.
     pub turn: Option<u32>,
     /// The model that wrote it.
@@ -103,7 +103,7 @@ impl Content {
             author: None,
             time,
             status: MessageStatus::Complete,
-            seen: Seen::default(),
+            seen: Visibility::default(),
             turn: None,
             model: None,
             tokens: None,
@@ -126,7 +126,7 @@ impl Content {
         Sums {
             depth: 1,
             visible: i64::from(visible),
-            words: if counted { i64::from(count_words(&self.body.words())) } else { 0 },
+            interned: if counted { i64::from(count_words(&self.body.words())) } else { 0 },
             tokens: if counted { i64::from(self.tokens.unwrap_or(0)) } else { 0 },
         }
     }
@@ -136,11 +136,11 @@ impl Content {
         let mut fixed = Vec::with_capacity(64);
         fixed.extend_from_slice(id.as_bytes());
         fixed.extend_from_slice(&self.time.at.0.to_le_bytes());
-        fixed.push(match self.time.known {
-            Known::Exact => 0,
-            Known::Inherited => 1,
-            Known::File => 2,
-            Known::Unknown => 3,
+        fixed.push(match self.time.source {
+            TimeSource::Exact => 0,
+            TimeSource::Inherited => 1,
+            TimeSource::File => 2,
+            TimeSource::Unknown => 3,
         });
         fixed.push(self.status as u8);
         fixed.push(u8::from(self.seen.by_reader) | u8::from(self.seen.by_model) << 1);
@@ -205,15 +205,15 @@ struct Flat<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     author: Option<&'a Author>,
     /// When.
-    time: Micros,
+    time: Timestamp,
     /// Precision of the time, if not exact.
     #[serde(skip_serializing_if = "Option::is_none")]
-    time_known: Option<Known>,
+    time_source: Option<TimeSource>,
     /// Status of the message.
     status: MessageStatus,
     /// Visibility; everybody by default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    seen: Option<Seen>,
+    seen: Option<Visibility>,
     /// The number of the turn it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn: Option<u32>,
@@ -249,7 +249,7 @@ impl Serialize for Message {
             role: &content.role,
             author: content.author.as_ref(),
             time: content.time.at,
-            time_known: Some(content.time.known).filter(|known| *known != Known::Exact),
+            time_source: Some(content.time.source).filter(|known| *known != TimeSource::Exact),
             status: content.status,
             seen: Some(content.seen).filter(|seen| !seen.is_default()),
             turn: content.turn,

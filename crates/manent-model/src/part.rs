@@ -1,7 +1,7 @@
 //! Parts: what a message is made of.
 
 use crate::json::{Json, JsonProblem};
-use crate::raw;
+use crate::json_slice;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -98,9 +98,10 @@ impl Part {
     }
 }
 
-/// A part borrowed from a body: only strings with escapes are copied.
+/// A [`Part`] borrowed from a body, with the same fields: only strings with escapes are copied.
 #[derive(Debug)]
-pub(crate) enum PartRef<'a> {
+#[allow(missing_docs)]
+pub enum PartRef<'a> {
     Text { text: Cow<'a, str>, extra: Members<'a> },
     Reasoning { text: Cow<'a, str>, extra: Members<'a> },
     ToolCall { id: Cow<'a, str>, name: Cow<'a, str>, input: &'a str, extra: Members<'a> },
@@ -115,7 +116,7 @@ pub(crate) enum PartRef<'a> {
 impl<'a> PartRef<'a> {
     /// Reads a part; one that does not fit its type is opaque.
     fn of(part: &'a str) -> Self {
-        let members = raw::members(part).map(Members);
+        let members = json_slice::members(part).map(Members);
         members.and_then(Self::from_members).unwrap_or(Self::Opaque(part))
     }
 
@@ -152,7 +153,7 @@ impl<'a> PartRef<'a> {
     }
 
     /// Returns the text that a reader sees in this part, if it has any.
-    pub(crate) fn words(&self) -> Option<&str> {
+    pub fn words(&self) -> Option<&str> {
         match self {
             Self::Text { text, .. } | Self::Summary { text, .. } | Self::Error { text, .. } => Some(text),
             _ => None,
@@ -182,13 +183,13 @@ impl<'a> PartRef<'a> {
 
 /// The members of an object, in their order.
 #[derive(Debug)]
-pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, &'a str)>);
+pub struct Members<'a>(Vec<(Cow<'a, str>, &'a str)>);
 
 impl<'a> Members<'a> {
     /// Returns the first member of one of these names that is a string.
-    pub(crate) fn first_string(&self, names: &[&str]) -> Option<Cow<'a, str>> {
+    pub fn first_string(&self, names: &[&str]) -> Option<Cow<'a, str>> {
         let (_, value) = self.0.iter().find(|(key, _)| names.contains(&&**key))?;
-        raw::string(value)
+        json_slice::string(value)
     }
 
     fn has(&self, name: &str) -> bool {
@@ -201,7 +202,7 @@ impl<'a> Members<'a> {
     }
 
     fn string(&mut self, name: &str) -> Option<Cow<'a, str>> {
-        raw::string(self.take(name)?)
+        json_slice::string(self.take(name)?)
     }
 
     /// Returns the fields that the type does not name. A typed part has no field for a repeated key; such a part is
@@ -321,8 +322,8 @@ impl Body {
     }
 
     /// Iterates over the parts without copying.
-    pub(crate) fn borrowed(&self) -> impl Iterator<Item = PartRef<'_>> {
-        raw::elements(&self.0).map(PartRef::of)
+    pub fn borrowed(&self) -> impl Iterator<Item = PartRef<'_>> {
+        json_slice::elements(&self.0).map(PartRef::of)
     }
 
     /// Returns whether it is empty: no part, or only text parts of white space.

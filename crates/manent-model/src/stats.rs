@@ -1,7 +1,7 @@
 //! Statistics over the messages of paths.
 
 use crate::message::Content;
-use crate::time::{Day, Known, Micros};
+use crate::time::{Day, TimeSource, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ pub struct Counted {
     /// Its model.
     pub model: Option<String>,
     /// When, if that is known exactly.
-    pub at: Option<Micros>,
+    pub at: Option<Timestamp>,
     /// The day it belongs to.
     pub day: i64,
     /// Word count.
@@ -101,9 +101,9 @@ impl Counted {
         (sums.visible > 0).then(|| Self {
             role: content.role.clone(),
             model: content.model.clone(),
-            at: (content.time.known == Known::Exact).then_some(content.time.at),
+            at: (content.time.source == TimeSource::Exact).then_some(content.time.at),
             day: content.time.at.day(),
-            words: sums.words,
+            words: sums.interned,
             tokens: sums.tokens,
         })
     }
@@ -136,7 +136,7 @@ fn entry<'a>(tallies: &'a mut BTreeMap<String, Tally>, name: &str) -> &'a mut Ta
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counter {
     /// The time of a question that has no answer yet. A counter made with it continues where another one stopped.
-    pub asked_at: Option<Micros>,
+    pub asked_at: Option<Timestamp>,
 }
 
 impl Counter {
@@ -147,7 +147,7 @@ impl Counter {
     }
 
     /// Returns the tally of the next message of the path. `at` is its time, if known exactly.
-    pub fn tally(&mut self, role: &str, at: Option<Micros>, words: i64, tokens: i64) -> Tally {
+    pub fn tally(&mut self, role: &str, at: Option<Timestamp>, words: i64, tokens: i64) -> Tally {
         let mut tally = Tally { messages: 1, words, tokens, ..Tally::default() };
         match role {
             "user" => self.asked_at = at,

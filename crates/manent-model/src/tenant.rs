@@ -2,7 +2,7 @@
 
 use crate::id::{KeyId, TenantId};
 use crate::json::Json;
-use crate::time::Micros;
+use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +35,7 @@ pub struct Tenant {
     /// Status.
     pub status: TenantStatus,
     /// When it was made.
-    pub created_at: Micros,
+    pub created_at: Timestamp,
 }
 
 impl Tenant {
@@ -53,7 +53,7 @@ pub struct User {
     /// Display name.
     pub name: String,
     /// When they were made known.
-    pub created_at: Micros,
+    pub created_at: Timestamp,
 }
 
 /// The actor of an audit log entry.
@@ -78,7 +78,7 @@ pub struct AuditEntry {
     /// Its number; they have no gaps.
     pub no: i64,
     /// When.
-    pub at: Micros,
+    pub at: Timestamp,
     /// The action, such as `key.create`.
     pub action: String,
     /// The tenant it was done to.

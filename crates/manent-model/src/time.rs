@@ -1,6 +1,5 @@
 //! Timestamps, and how precisely they are known.
 
-use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
@@ -10,7 +9,7 @@ use std::str::FromStr;
 /// How a time is known. Order never depends on it: order is by position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Known {
+pub enum TimeSource {
     /// Recorded when it happened.
     #[default]
     Exact,
@@ -28,9 +27,9 @@ pub enum Known {
 /// 3339 have a sign and six digits, as in ISO 8601: `+012026-11-16T08:00:00Z`. A number of microseconds is accepted as
 /// well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Micros(pub i64);
+pub struct Timestamp(pub i64);
 
-impl Micros {
+impl Timestamp {
     const DAY: i64 = 86_400_000_000;
 
     /// Returns the number of the day since 1970-01-01 in UTC.
@@ -39,9 +38,9 @@ impl Micros {
     }
 }
 
-impl fmt::Display for Micros {
+impl fmt::Display for Timestamp {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match Timestamp::from_microsecond(self.0) {
+        match jiff::Timestamp::from_microsecond(self.0) {
             Ok(timestamp) => fmt::Display::fmt(&timestamp, formatter),
             Err(_) => far(self.0, formatter),
         }
@@ -53,7 +52,7 @@ fn far(micros: i64, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
     let (second, micro) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
     let of_day = second.rem_euclid(86_400);
     let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
-    write!(formatter, "{}T{hour:02}:{minute:02}:{second:02}", Day(Micros(micros).day()))?;
+    write!(formatter, "{}T{hour:02}:{minute:02}:{second:02}", Day(Timestamp(micros).day()))?;
     if micro > 0 {
         write!(formatter, ".{}", format!("{micro:06}").trim_end_matches('0'))?;
     }
@@ -61,7 +60,7 @@ fn far(micros: i64, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 /// Parses the output of [`far`] only.
-fn read_far(text: &str) -> Option<Micros> {
+fn read_far(text: &str) -> Option<Timestamp> {
     let (day, time) = text.strip_suffix('Z')?.split_once('T')?;
     let Day(day) = day.parse().ok()?;
     let (time, fraction) = time.split_once('.').unwrap_or((time, ""));
@@ -70,7 +69,7 @@ fn read_far(text: &str) -> Option<Micros> {
         seconds = seconds * 60 + part.parse::<u8>().ok().map(i128::from)?;
     }
     let micro: i128 = format!("{fraction:0<6}").parse().ok()?;
-    let micros = Micros(i64::try_from((i128::from(day) * 86_400 + seconds) * 1_000_000 + micro).ok()?);
+    let micros = Timestamp(i64::try_from((i128::from(day) * 86_400 + seconds) * 1_000_000 + micro).ok()?);
     (micros.to_string() == text).then_some(micros)
 }
 
@@ -138,11 +137,11 @@ impl FromStr for Day {
     }
 }
 
-impl FromStr for Micros {
+impl FromStr for Timestamp {
     type Err = TimeProblem;
 
     fn from_str(text: &str) -> Result<Self, TimeProblem> {
-        match text.parse::<Timestamp>() {
+        match text.parse::<jiff::Timestamp>() {
             Ok(timestamp) => Ok(Self(timestamp.as_microsecond())),
             Err(_) => read_far(text).or_else(|| text.parse().map(Self).ok()).ok_or(TimeProblem),
         }
@@ -154,7 +153,7 @@ impl FromStr for Micros {
 #[error("a time looks like 2026-11-16T08:00:00Z")]
 pub struct TimeProblem;
 
-impl Serialize for Micros {
+impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match serializer.is_human_readable() {
             true => serializer.collect_str(self),
@@ -163,7 +162,7 @@ impl Serialize for Micros {
     }
 }
 
-impl<'de> Deserialize<'de> for Micros {
+impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
@@ -181,7 +180,7 @@ impl<'de> Deserialize<'de> for Micros {
     }
 }
 
-impl JsonSchema for Micros {
+impl JsonSchema for Timestamp {
     fn schema_name() -> Cow<'static, str> {
         "Moment".into()
     }
@@ -200,20 +199,20 @@ impl JsonSchema for Micros {
 #[serde(deny_unknown_fields)]
 pub struct Time {
     /// The moment.
-    pub at: Micros,
+    pub at: Timestamp,
     /// How it is known.
     #[serde(default, skip_serializing_if = "is_exact")]
-    pub known: Known,
+    pub source: TimeSource,
 }
 
-fn is_exact(known: &Known) -> bool {
-    *known == Known::Exact
+fn is_exact(known: &TimeSource) -> bool {
+    *known == TimeSource::Exact
 }
 
 impl Time {
     /// Returns a time that was recorded when it happened.
     pub const fn exact(micros: i64) -> Self {
-        Self { at: Micros(micros), known: Known::Exact }
+        Self { at: Timestamp(micros), source: TimeSource::Exact }
     }
 }
 
@@ -223,34 +222,34 @@ mod tests {
 
     #[test]
     fn a_moment_before_1970_belongs_to_the_day_before() {
-        assert_eq!(Micros(-1).day(), -1);
-        assert_eq!(Micros(0).day(), 0);
-        assert_eq!(Micros(86_400_000_000).day(), 1);
+        assert_eq!(Timestamp(-1).day(), -1);
+        assert_eq!(Timestamp(0).day(), 0);
+        assert_eq!(Timestamp(86_400_000_000).day(), 1);
     }
 
     #[test]
     fn every_moment_survives_json() {
         for micros in [0, -1, 1, 1_763_280_000_250_000, -62_135_596_800_000_001, i64::MAX, i64::MIN] {
-            let text = serde_json::to_string(&Micros(micros)).expect("a moment is JSON");
-            assert_eq!(serde_json::from_str::<Micros>(&text).expect("our own text"), Micros(micros), "{text}");
+            let text = serde_json::to_string(&Timestamp(micros)).expect("a moment is JSON");
+            assert_eq!(serde_json::from_str::<Timestamp>(&text).expect("our own text"), Timestamp(micros), "{text}");
         }
-        assert_eq!(Micros(1_763_280_000_250_000).to_string(), "2025-11-16T08:00:00.25Z");
-        assert_eq!(serde_json::to_string(&Micros(0)).ok().as_deref(), Some("\"1970-01-01T00:00:00Z\""));
-        assert_eq!("2025-11-16T16:00:00+08:00".parse(), Ok(Micros(1_763_280_000_000_000)));
-        assert_eq!("yesterday".parse::<Micros>(), Err(TimeProblem));
+        assert_eq!(Timestamp(1_763_280_000_250_000).to_string(), "2025-11-16T08:00:00.25Z");
+        assert_eq!(serde_json::to_string(&Timestamp(0)).ok().as_deref(), Some("\"1970-01-01T00:00:00Z\""));
+        assert_eq!("2025-11-16T16:00:00+08:00".parse(), Ok(Timestamp(1_763_280_000_000_000)));
+        assert_eq!("yesterday".parse::<Timestamp>(), Err(TimeProblem));
     }
 
     #[test]
     fn moment_of_a_far_year_is_text_as_well() {
-        assert_eq!(Micros(i64::MAX).to_string(), "+294247-01-10T04:00:54.775807Z");
-        assert_eq!(Micros(i64::MIN).to_string(), "-290308-12-21T19:59:05.224192Z");
+        assert_eq!(Timestamp(i64::MAX).to_string(), "+294247-01-10T04:00:54.775807Z");
+        assert_eq!(Timestamp(i64::MIN).to_string(), "-290308-12-21T19:59:05.224192Z");
         for micros in [i64::MIN, i64::MAX, 253_402_300_800_000_000, -377_705_116_800_000_001] {
-            let text = serde_json::to_string(&Micros(micros)).expect("a moment is JSON");
+            let text = serde_json::to_string(&Timestamp(micros)).expect("a moment is JSON");
             assert!(text.starts_with('"'), "{text}");
-            assert_eq!(serde_json::from_str::<Micros>(&text).expect("our own text"), Micros(micros), "{text}");
+            assert_eq!(serde_json::from_str::<Timestamp>(&text).expect("our own text"), Timestamp(micros), "{text}");
         }
         for text in ["+294247-01-10T04:00:54.775808Z", "+012026-13-01T00:00:00Z", "+012026-01-01T24:00:00Z", "T", "Z"] {
-            assert_eq!(text.parse::<Micros>(), Err(TimeProblem), "{text}");
+            assert_eq!(text.parse::<Timestamp>(), Err(TimeProblem), "{text}");
         }
     }
 
@@ -259,7 +258,7 @@ mod tests {
         for micros in
             [0, -1, 951_782_400_000_000, 1_709_164_800_000_000, 1_763_280_000_000_000, -62_135_596_800_000_001]
         {
-            let (day, moment) = (Day(Micros(micros).day()), Micros(micros).to_string());
+            let (day, moment) = (Day(Timestamp(micros).day()), Timestamp(micros).to_string());
             assert_eq!(Some((day.to_string().as_str(), "T")), moment.find('T').map(|end| (&moment[..end], "T")));
             assert_eq!(day.to_string().parse(), Ok(day));
         }

@@ -3,7 +3,7 @@
 use crate::id::MessageId;
 use crate::json::Json;
 use crate::message::Author;
-use crate::time::Micros;
+use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -86,7 +86,7 @@ pub struct ToolStep {
     /// The state that was entered.
     pub state: ToolState,
     /// When.
-    pub at: Micros,
+    pub at: Timestamp,
     /// The actor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<Author>,

@@ -1,15 +1,15 @@
 //! Shared state of all handlers.
 
 use crate::auth::Auth;
-use crate::budget::Budget;
+use crate::budget::ByteBudget;
+use crate::concurrency::{ConcurrencyLimiter, ConcurrencyPermit, TenantShare};
+use crate::fair_queue::FairQueue;
 use crate::idempotency::InFlight;
-use crate::lines::Lines;
 use crate::metrics::Metrics;
 use crate::operation::Rules;
 use crate::options::Limits;
-use crate::places::{Place, Places, Share};
-use crate::problem::{Answer, Problem};
-use crate::witness::Witness;
+use crate::problem::{ApiResult, Problem};
+use crate::request_limits::RequestLimits;
 use axum::http::StatusCode;
 use manent::model::TenantId;
 use manent::{BackupPlan, Tenants};
@@ -27,7 +27,7 @@ pub struct App {
     /// Authentication: the server token and the sessions.
     pub auth: Arc<Auth>,
     /// Request rate limits and the audit log.
-    pub witness: Arc<Witness>,
+    pub witness: Arc<RequestLimits>,
     /// Limits on sizes, times and rates.
     pub limits: Limits,
     /// Access rules by route.
@@ -43,37 +43,37 @@ pub struct App {
     /// Writes in progress, by idempotency key.
     pub in_flight: Arc<InFlight>,
     /// Concurrency limit of requests.
-    pub requests: Arc<Places>,
+    pub requests: Arc<ConcurrencyLimiter>,
     /// Fair queues of requests.
-    pub lines: Arc<Lines>,
+    pub lines: Arc<FairQueue>,
     /// Fair queues of requests with large responses.
-    pub large_reads: Arc<Lines>,
+    pub large_reads: Arc<FairQueue>,
     /// Byte budget of request and response bodies.
-    pub budget: Arc<Budget>,
+    pub budget: Arc<ByteBudget>,
     /// Folder for uploads until they are stored.
     pub spool: PathBuf,
     /// Concurrency limit of imports and exports, which occupy a thread each until their last byte.
-    pub transfers: Arc<Places>,
+    pub transfers: Arc<ConcurrencyLimiter>,
     /// Concurrency limit of live tails.
-    pub tails: Arc<Places>,
+    pub tails: Arc<ConcurrencyLimiter>,
     /// Becomes true on shutdown: tails end, accepted requests are finished.
     pub stopping: watch::Receiver<bool>,
 }
 
 impl App {
     /// Acquires a permit for an import or export, to be held until the last byte.
-    pub fn transfer(&self, tenant: TenantId) -> Answer<Place> {
-        self.transfers.take(Some(tenant), self.share()).ok_or_else(|| {
+    pub fn transfer(&self, tenant: TenantId) -> ApiResult<ConcurrencyPermit> {
+        self.transfers.acquire(Some(tenant), self.share()).ok_or_else(|| {
             let why = "too many concurrent imports and exports";
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", why)
         })
     }
 
     /// Returns the share of a concurrency limit that one tenant may hold.
-    pub fn share(&self) -> Share {
+    pub fn share(&self) -> TenantShare {
         match self.tenants.are_several() {
-            true => Share::Half,
-            false => Share::All,
+            true => TenantShare::Half,
+            false => TenantShare::All,
         }
     }
 }

@@ -3,11 +3,11 @@
 //! A session has two secrets. A cookie carries one; the page keeps the other in the storage of its origin and sends it as a
 //! header. The cookie alone is not enough, because a browser sends it to every port of the host.
 
-use crate::principal::Who;
+use crate::principal::Credential;
 use crate::problem::Problem;
 use crate::secret::{Secret, write_private};
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
-use manent::model::{KeyId, KeyWord};
+use manent::model::{ApiKeySecret, KeyId};
 use manent::{Refusal, Tenants};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -44,14 +44,14 @@ pub struct Auth {
 }
 
 /// An authenticated caller.
-pub struct Admitted {
-    pub who: Who,
+pub struct Authenticated {
+    pub who: Credential,
     /// The session of the request, as the digest of its cookie.
     pub session: Option<String>,
 }
 
 /// A started session, for the browser.
-pub struct Begun {
+pub struct NewSession {
     pub cookie: String,
     /// For the page, which sends it with every request.
     pub secret: Secret,
@@ -107,48 +107,48 @@ impl Auth {
     }
 
     /// Authenticates a request. This is the only place that reads credentials.
-    pub fn admit(&self, tenants: &Tenants, headers: &HeaderMap) -> Result<Admitted, Refused> {
+    pub fn authenticate(&self, tenants: &Tenants, headers: &HeaderMap) -> Result<Authenticated, AuthError> {
         if let Some(value) = headers.get(header::AUTHORIZATION) {
             let shown = value.to_str().ok().and_then(|text| text.split_once(' '));
             return match shown {
                 Some((scheme, shown)) if scheme.eq_ignore_ascii_case("bearer") => {
-                    Ok(Admitted { who: self.know(tenants, shown.trim())?, session: None })
+                    Ok(Authenticated { who: self.session_key(tenants, shown.trim())?, session: None })
                 }
-                _ => Err(Refused::Unknown),
+                _ => Err(AuthError::Invalid),
             };
         }
-        let (digest, session) = self.session_of(headers).ok_or(Refused::Nothing)?;
+        let (digest, session) = self.session_of(headers).ok_or(AuthError::Missing)?;
         let who = match session {
             Session { key: Some(key), .. } => {
-                tenants.admit_again(key).map(Who::Key).map_err(|why| Refused::Key(why, Some(key)))?
+                tenants.authenticate_session(key).map(Credential::Key).map_err(|why| AuthError::Key(why, Some(key)))?
             }
-            Session { token: Some(token), .. } if token == self.mark() => Who::Token,
-            Session { .. } => return Err(Refused::Nothing),
+            Session { token: Some(token), .. } if token == self.mark() => Credential::Token,
+            Session { .. } => return Err(AuthError::Missing),
         };
-        Ok(Admitted { who, session: Some(digest) })
+        Ok(Authenticated { who, session: Some(digest) })
     }
 
     /// Resolves a server token or an API key.
-    pub fn know(&self, tenants: &Tenants, shown: &str) -> Result<Who, Refused> {
+    pub fn session_key(&self, tenants: &Tenants, shown: &str) -> Result<Credential, AuthError> {
         if Secret::given(shown).digest() == self.token {
-            return Ok(Who::Token);
+            return Ok(Credential::Token);
         }
-        match tenants.admit(shown) {
-            Ok(pass) => Ok(Who::Key(pass)),
-            Err(Refusal::Unknown) => Err(Refused::Unknown),
-            Err(why) => Err(Refused::Key(why, KeyWord::read(shown).map(|word| word.id))),
+        match tenants.authenticate(shown) {
+            Ok(pass) => Ok(Credential::Key(pass)),
+            Err(Refusal::Unknown) => Err(AuthError::Invalid),
+            Err(why) => Err(AuthError::Key(why, ApiKeySecret::read(shown).map(|word| word.id))),
         }
     }
 
     /// Starts a session. If it cannot be saved, for example on a full disk, it lasts until the server stops.
-    pub fn begin(&self, who: &Who) -> Begun {
+    pub fn begin(&self, who: &Credential) -> NewSession {
         let (session, page) = (Secret::random(""), Secret::random(""));
         let now = seconds();
         let mut sessions = self.lock();
         sessions.0.retain(|_, session| session.end > now);
         let key = match who {
-            Who::Token => None,
-            Who::Key(pass) => Some(pass.key.id),
+            Credential::Token => None,
+            Credential::Key(pass) => Some(pass.key.id),
         };
         sessions.make_room(key);
         let token = key.is_none().then(|| self.mark());
@@ -159,7 +159,7 @@ impl Auth {
         }
         drop(sessions);
         self.ended.send_replace(());
-        Begun { cookie: self.cookie(session.reveal(), SESSION), secret: page }
+        NewSession { cookie: self.cookie(session.reveal(), SESSION), secret: page }
     }
 
     /// Renews the session of a request and returns its new cookie, if a renewal is due.
@@ -253,7 +253,7 @@ impl Auth {
 /// Returns the token generated at the first start; generates it if there is none.
 pub fn token(home: &Path) -> io::Result<Secret> {
     let path = home.join(TOKEN_FILE);
-    if let Some(token) = kept_token(&path)? {
+    if let Some(token) = stored_token(&path)? {
         return Ok(token);
     }
     let token = Secret::random("mnt_");
@@ -265,7 +265,7 @@ pub fn token(home: &Path) -> io::Result<Secret> {
     std::fs::remove_file(&own)?;
     match made {
         Ok(()) => Ok(token),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match kept_token(&path)? {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match stored_token(&path)? {
             Some(token) => Ok(token),
             // An empty file contains no token.
             None => write_private(&path, token.reveal()).map(|()| token),
@@ -274,7 +274,7 @@ pub fn token(home: &Path) -> io::Result<Secret> {
     }
 }
 
-fn kept_token(path: &Path) -> io::Result<Option<Secret>> {
+fn stored_token(path: &Path) -> io::Result<Option<Secret>> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text.trim()).filter(|text| !text.is_empty()).map(Secret::given)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -284,23 +284,23 @@ fn kept_token(path: &Path) -> io::Result<Option<Secret>> {
 
 /// Why authentication failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
+pub enum AuthError {
     /// No credentials, or an expired session.
-    Nothing,
+    Missing,
     /// An unknown token, key or session.
-    Unknown,
+    Invalid,
     /// A key that is revoked, expired or otherwise no longer valid.
     Key(Refusal, Option<KeyId>),
 }
 
-impl From<Refused> for Problem {
-    fn from(refused: Refused) -> Self {
+impl From<AuthError> for Problem {
+    fn from(refused: AuthError) -> Self {
         let (code, why) = match refused {
-            Refused::Nothing => {
+            AuthError::Missing => {
                 ("unauthorized", "authentication required: send the server token or an API key".to_owned())
             }
-            Refused::Unknown => ("unauthorized", "invalid token or API key".to_owned()),
-            Refused::Key(why, _) => (why.code(), why.to_string()),
+            AuthError::Invalid => ("unauthorized", "invalid token or API key".to_owned()),
+            AuthError::Key(why, _) => (why.code(), why.to_string()),
         };
         Self::new(StatusCode::UNAUTHORIZED, code, why)
     }
@@ -313,19 +313,19 @@ fn seconds() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use manent::Place;
+    use manent::Location;
 
     #[tokio::test]
     async fn a_session_ends_with_the_token_that_began_it() {
         let home = tempfile::tempdir().expect("a temporary folder");
-        let tenants = Tenants::open(&Place::File(home.path().join("manent.db")), None).expect("an empty folder");
+        let tenants = Tenants::open(&Location::File(home.path().join("manent.db")), None).expect("an empty folder");
         let open = |token: &str| Auth::open(home.path(), &Secret::given(token), 80).expect("readable");
-        let begun = open("one").begin(&Who::Token);
+        let begun = open("one").begin(&Credential::Token);
         let cookie = begun.cookie.split(';').next().expect("a cookie").parse().expect("a header");
         let secret = begun.secret.reveal().parse().expect("a header");
         let headers = HeaderMap::from_iter([(header::COOKIE, cookie), (SESSION_HEADER, secret)]);
-        assert!(open("one").admit(&tenants, &headers).is_ok());
-        assert!(open("two").admit(&tenants, &headers).is_err(), "the token that began it is no longer one");
+        assert!(open("one").authenticate(&tenants, &headers).is_ok());
+        assert!(open("two").authenticate(&tenants, &headers).is_err(), "the token that began it is no longer one");
         let kept = std::fs::read_to_string(home.path().join(SESSIONS_FILE)).expect("there");
         let digest = Secret::given("one").digest().to_string();
         assert!(!kept.contains(&digest), "the file tells the digest of the token");

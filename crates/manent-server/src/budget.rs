@@ -1,7 +1,7 @@
 //! Byte budget: limits the memory that request and response bodies hold, in total and per tenant.
 
-use crate::places::Share;
-use crate::problem::{Answer, Problem};
+use crate::concurrency::TenantShare;
+use crate::problem::{ApiResult, Problem};
 use axum::http::StatusCode;
 use bytes::Bytes;
 use manent::model::TenantId;
@@ -9,13 +9,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A byte budget with its current reservations.
-pub struct Budget {
+pub struct ByteBudget {
     all: usize,
-    held: Mutex<Held>,
+    held: Mutex<Usage>,
 }
 
 #[derive(Default)]
-struct Held {
+struct Usage {
     sum: usize,
     /// `None` counts unauthenticated callers.
     by_tenant: HashMap<Option<TenantId>, usize>,
@@ -23,19 +23,19 @@ struct Held {
 
 /// Reserved bytes, released on drop.
 pub struct Reservation {
-    budget: Arc<Budget>,
+    budget: Arc<ByteBudget>,
     tenant: Option<TenantId>,
-    share: Share,
+    share: TenantShare,
     bytes: usize,
 }
 
-impl Budget {
+impl ByteBudget {
     pub fn new(all: usize) -> Arc<Self> {
         Arc::new(Self { all, held: Mutex::default() })
     }
 
     /// Starts an empty reservation for a tenant.
-    pub fn begin(self: &Arc<Self>, tenant: Option<TenantId>, share: Share) -> Reservation {
+    pub fn begin(self: &Arc<Self>, tenant: Option<TenantId>, share: TenantShare) -> Reservation {
         Reservation { budget: self.clone(), tenant, share, bytes: 0 }
     }
 
@@ -44,14 +44,14 @@ impl Budget {
         self.lock().sum
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, Usage> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Reservation {
     /// Reserves more bytes. Fails with 429 if the tenant has used up its share, with 503 if the server has no more.
-    pub fn grow(&mut self, bytes: usize) -> Answer<()> {
+    pub fn grow(&mut self, bytes: usize) -> ApiResult<()> {
         let mut held = self.budget.lock();
         let own = held.by_tenant.get(&self.tenant).copied().unwrap_or(0);
         if own.saturating_add(bytes) > self.share.of(self.budget.all) {
@@ -70,14 +70,14 @@ impl Reservation {
 
     /// Ties the reservation to bytes: it is released with the last copy of them, even one in a connection's send
     /// buffer.
-    pub fn tie(self, bytes: Bytes) -> Bytes {
-        struct Tied(Bytes, #[expect(dead_code, reason = "it is dropped with the bytes")] Reservation);
-        impl AsRef<[u8]> for Tied {
+    pub fn attach(self, bytes: Bytes) -> Bytes {
+        struct WithReservation(Bytes, #[expect(dead_code, reason = "it is dropped with the bytes")] Reservation);
+        impl AsRef<[u8]> for WithReservation {
             fn as_ref(&self) -> &[u8] {
                 &self.0
             }
         }
-        Bytes::from_owner(Tied(bytes, self))
+        Bytes::from_owner(WithReservation(bytes, self))
     }
 }
 
@@ -100,17 +100,17 @@ mod tests {
 
     #[test]
     fn budget_one_tenant_is_refused_while_another_is_served() {
-        let budget = Budget::new(100);
+        let budget = ByteBudget::new(100);
         let tenant = |number| Some(TenantId::new(1, [number; 10]));
-        let mut one = budget.begin(tenant(1), Share::Half);
+        let mut one = budget.begin(tenant(1), TenantShare::Half);
         one.grow(50).expect("its share");
         assert_eq!(one.grow(1).expect_err("more than its share").status, 429);
-        let mut other = budget.begin(tenant(2), Share::Half);
+        let mut other = budget.begin(tenant(2), TenantShare::Half);
         other.grow(50).expect("its share");
-        let third = budget.begin(tenant(3), Share::Half).grow(1);
+        let third = budget.begin(tenant(3), TenantShare::Half).grow(1);
         assert_eq!(third.expect_err("nothing is left").status, 503);
         // The reservation is held as long as a copy exists.
-        let bytes = other.tie(Bytes::from_static(b"answer"));
+        let bytes = other.attach(Bytes::from_static(b"answer"));
         let copy = bytes.clone();
         drop((bytes, one));
         assert_eq!((&copy[..], budget.held()), (&b"answer"[..], 50));

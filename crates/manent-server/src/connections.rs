@@ -21,7 +21,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// Timeout for receiving the request headers.
 const HEADERS: Duration = Duration::from_secs(15);
 /// Grace period for running requests after the shutdown begins.
-const FAREWELL: Duration = Duration::from_secs(30);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// IP address of the client.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +66,7 @@ pub async fn serve(listener: TcpListener, router: Router, end: impl Future<Outpu
         });
     }
     drop(listener);
-    if tokio::time::timeout(FAREWELL, graceful.shutdown()).await.is_err() {
+    if tokio::time::timeout(CLOSE_TIMEOUT, graceful.shutdown()).await.is_err() {
         tracing::warn!("some requests did not end in time");
     }
 }

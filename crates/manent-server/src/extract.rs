@@ -2,11 +2,11 @@
 
 use crate::app::App;
 use crate::budget::Reservation;
-use crate::guard::Key;
+use crate::guard::IdempotencyKey;
 use crate::principal::Principal;
-use crate::problem::{Answer, Problem};
+use crate::problem::{ApiResult, Problem};
 use axum::body::Body;
-use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use bytes::{Bytes, BytesMut};
@@ -23,7 +23,7 @@ pub struct Json<T>(pub T);
 impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &App) -> Answer<Self> {
+    async fn from_request(request: Request, _: &App) -> ApiResult<Self> {
         // The guard has already read it, within the size limit and the byte budget.
         let bytes = request.into_body().collect().await.map_err(|_| ended_early())?.to_bytes();
         // Serde would read a list as the fields of an object in order.
@@ -39,7 +39,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
 }
 
 /// Parses JSON; the error names the path of the field that does not match.
-pub(crate) fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Answer<T> {
+pub(crate) fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let (path, cause) = (error.path().to_string(), error.into_inner());
@@ -58,7 +58,7 @@ const BODY_COST: usize = 4;
 
 /// Reads a body up to a limit and reserves its memory as it arrives. A larger `Content-Length` is refused without
 /// reading.
-pub(crate) async fn read_body(mut body: Body, limit: usize, reservation: &mut Reservation) -> Answer<Bytes> {
+pub(crate) async fn read_body(mut body: Body, limit: usize, reservation: &mut Reservation) -> ApiResult<Bytes> {
     let too_large = || {
         let why = format!("the body is larger than {limit} bytes");
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", why)
@@ -83,19 +83,21 @@ fn ended_early() -> Problem {
 }
 
 /// Query parameters.
-pub struct Asked<T>(pub T);
+pub struct Query<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequestParts<App> for Asked<T> {
+impl<T: DeserializeOwned> FromRequestParts<App> for Query<T> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _: &App) -> Answer<Self> {
-        let query = Query::try_from_uri(&parts.uri);
-        query.map(|Query(asked)| Self(asked)).map_err(|error| Problem::invalid(error.body_text()))
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> ApiResult<Self> {
+        let query = axum::extract::Query::try_from_uri(&parts.uri);
+        query
+            .map(|axum::extract::Query(parameters)| Self(parameters))
+            .map_err(|error| Problem::invalid(error.body_text()))
     }
 }
 
 /// An id path parameter. An id of the wrong type is not found.
-pub struct Id<T>(pub T);
+pub struct PathId<T>(pub T);
 
 /// The name of an id's path parameter.
 pub trait InPath: FromStr {
@@ -124,78 +126,78 @@ in_path! {
     manent::model::KeyId = "key";
 }
 
-impl<T: InPath> FromRequestParts<App> for Id<T> {
+impl<T: InPath> FromRequestParts<App> for PathId<T> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Answer<Self> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> ApiResult<Self> {
         let text = in_path(parts, app, T::NAME).await?;
         text.parse().map(Self).map_err(|_| Problem::not_found(T::NAME, text))
     }
 }
 
 /// Reads a path parameter.
-pub async fn in_path(parts: &mut Parts, app: &App, name: &'static str) -> Answer<String> {
+pub async fn in_path(parts: &mut Parts, app: &App, name: &'static str) -> ApiResult<String> {
     let found = Path::<HashMap<String, String>>::from_request_parts(parts, app).await;
     let Path(mut found) = found.map_err(|_| Problem::invalid("the path is not valid UTF-8"))?;
     found.remove(name).ok_or_else(|| Problem::not_found(name, ""))
 }
 
 /// A name path parameter.
-pub struct Word(pub String);
+pub struct PathName(pub String);
 
-impl FromRequestParts<App> for Word {
+impl FromRequestParts<App> for PathName {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Answer<Self> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> ApiResult<Self> {
         in_path(parts, app, "name").await.map(Self)
     }
 }
 
 /// A user id path parameter.
-pub struct UserName(pub String);
+pub struct PathUser(pub String);
 
-impl FromRequestParts<App> for UserName {
+impl FromRequestParts<App> for PathUser {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Answer<Self> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> ApiResult<Self> {
         in_path(parts, app, "user").await.map(Self)
     }
 }
 
 /// A document kind path parameter.
-pub struct Kind(pub String);
+pub struct PathKind(pub String);
 
-impl FromRequestParts<App> for Kind {
+impl FromRequestParts<App> for PathKind {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Answer<Self> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> ApiResult<Self> {
         in_path(parts, app, "kind").await.map(Self)
     }
 }
 
 /// The caller's database, limited to the caller's access scope. Handlers get a database only through this extractor.
-pub struct Here(pub Database);
+pub struct CallerDatabase(pub Database);
 
-impl FromRequestParts<App> for Here {
+impl FromRequestParts<App> for CallerDatabase {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _: &App) -> Answer<Self> {
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> ApiResult<Self> {
         principal(parts).map(|principal| Self(principal.database.clone()))
     }
 }
 
 /// The authenticated caller.
-pub struct Asker(pub Principal);
+pub struct Caller(pub Principal);
 
-impl FromRequestParts<App> for Asker {
+impl FromRequestParts<App> for Caller {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _: &App) -> Answer<Self> {
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> ApiResult<Self> {
         principal(parts).cloned().map(Self)
     }
 }
 
-fn principal(parts: &Parts) -> Answer<&Principal> {
+fn principal(parts: &Parts) -> ApiResult<&Principal> {
     // A route without authentication must not access any store.
     let unknown = || {
         Problem::new(
@@ -208,27 +210,27 @@ fn principal(parts: &Parts) -> Answer<&Principal> {
 }
 
 /// The database for a write: carries the idempotency key of the request and the expected version.
-pub struct Write(pub Database);
+pub struct WriteDatabase(pub Database);
 
-impl FromRequestParts<App> for Write {
+impl FromRequestParts<App> for WriteDatabase {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Answer<Self> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> ApiResult<Self> {
         let own = principal(parts)?.database.clone();
-        let mut database = match parts.extensions.get::<Key>() {
-            Some(key) => own.once(&key.text).await?,
+        let mut database = match parts.extensions.get::<IdempotencyKey>() {
+            Some(key) => own.idempotent(&key.text).await?,
             None => own,
         };
         if let Some(version) = expected_version(parts)? {
-            let Id(conversation) = Id::<ConversationId>::from_request_parts(parts, app).await?;
-            database = database.expecting(Expect::Version { conversation, version });
+            let PathId(conversation) = PathId::<ConversationId>::from_request_parts(parts, app).await?;
+            database = database.with_precondition(Expect::Version { conversation, version });
         }
         Ok(Self(database))
     }
 }
 
 /// Parses `If-Match`. `*` adds no condition: operations on missing objects fail anyway.
-fn expected_version(parts: &Parts) -> Answer<Option<i64>> {
+fn expected_version(parts: &Parts) -> ApiResult<Option<i64>> {
     let Some(value) = parts.headers.get(header::IF_MATCH) else { return Ok(None) };
     let text = value.to_str().unwrap_or_default().trim();
     if text == "*" {

@@ -2,15 +2,15 @@
 //! request log.
 
 use crate::app::App;
-use crate::auth::{Admitted, Refused};
+use crate::auth::{AuthError, Authenticated};
 use crate::budget::Reservation;
+use crate::concurrency::TenantShare;
 use crate::connections::Peer;
 use crate::extract::read_body;
 use crate::idempotency;
-use crate::operation::{Need, Rule};
-use crate::places::Share;
-use crate::principal::{Principal, Who};
-use crate::problem::{Answer, Code, Problem};
+use crate::operation::{Access, Rule};
+use crate::principal::{Credential, Principal};
+use crate::problem::{ApiResult, Code, Problem};
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::uri::{Authority, PathAndQuery};
@@ -32,10 +32,10 @@ pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key
 const KEY_MAX: usize = 200;
 
 /// Maximum body size of unauthenticated requests.
-const STRANGER_BYTES: usize = 4 << 10;
+const UNAUTHENTICATED_BODY_MAX: usize = 4 << 10;
 
 /// Timeout of unauthenticated requests.
-const STRANGER: Duration = Duration::from_secs(10);
+const UNAUTHENTICATED: Duration = Duration::from_secs(10);
 
 /// Content security policy: scripts, styles and requests only from this origin; no embedding, no form targets
 /// elsewhere.
@@ -75,7 +75,7 @@ fn is_loopback(host: &str) -> bool {
 
 /// The idempotency key of a write.
 #[derive(Debug, Clone)]
-pub struct Key {
+pub struct IdempotencyKey {
     pub text: String,
     /// Whether the client sent it, so that the request may be retried; otherwise the server generated it.
     pub is_given: bool,
@@ -88,13 +88,13 @@ pub async fn guard(State((app, hosts)): State<(App, Arc<Hosts>)>, mut request: R
     let (method, path) = (request.method().clone(), path_of(&request));
     let is_write = !matches!(method, Method::GET | Method::HEAD);
     let rule = app.rules.get(&method, &path);
-    let entering = enter(&app, rule, shown(&app, &hosts, rule, &request));
+    let entering = authenticate(&app, rule, credentials(&app, &hosts, rule, &request));
     // The request timeout also covers opening a slow store and writing the audit log.
-    let entered = tokio::time::timeout(app.limits.request, entering).await.unwrap_or_else(|_| Err(took_too_long()));
+    let entered = tokio::time::timeout(app.limits.request, entering).await.unwrap_or_else(|_| Err(timed_out()));
     let (entered, outcome) = match entered {
         Err(problem) => (None, problem.into_response()),
         Ok(entered) => {
-            let response = match admitted(is_write, &request) {
+            let response = match validate(is_write, &request) {
                 Err(problem) => problem.into_response(),
                 Ok(key) => {
                     key.clone().map(|key| request.extensions_mut().insert(key));
@@ -130,39 +130,39 @@ fn path_of(request: &Request) -> String {
 }
 
 /// What authentication needs of a request.
-struct Shown {
+struct Credentials {
     /// The raw path and query; it may contain user content.
     path: String,
     address: Option<IpAddr>,
     /// `None` for routes without authentication.
-    who: Option<Result<Admitted, Refused>>,
-    need: Need,
+    who: Option<Result<Authenticated, AuthError>>,
+    need: Access,
 }
 
-fn shown(app: &App, hosts: &Hosts, rule: Option<Rule>, request: &Request) -> Answer<Shown> {
+fn credentials(app: &App, hosts: &Hosts, rule: Option<Rule>, request: &Request) -> ApiResult<Credentials> {
     check(hosts, request)?;
     let path = request.uri().path_and_query().map_or("", PathAndQuery::as_str).to_owned();
     // Unknown routes require authentication too, so that unauthenticated callers cannot probe for routes.
     let need = match rule {
-        Some(rule) => rule.need,
-        None if path.starts_with(crate::operation::BASE) => Need::Entry,
-        None => Need::Nothing,
+        Some(rule) => rule.access,
+        None if path.starts_with(crate::operation::BASE) => Access::Authenticated,
+        None => Access::Public,
     };
     let address = request.extensions().get::<Peer>().map(|peer| peer.0);
-    let who = (need != Need::Nothing).then(|| app.auth.admit(&app.tenants, request.headers()));
-    Ok(Shown { path, address, who, need })
+    let who = (need != Access::Public).then(|| app.auth.authenticate(&app.tenants, request.headers()));
+    Ok(Credentials { path, address, who, need })
 }
 
 /// Authenticates and authorizes a request; `None` for routes without authentication.
-async fn enter(app: &App, rule: Option<Rule>, shown: Answer<Shown>) -> Answer<Option<Principal>> {
-    let Shown { path, address, who, need } = shown?;
-    let Admitted { who, session } = match who {
+async fn authenticate(app: &App, rule: Option<Rule>, shown: ApiResult<Credentials>) -> ApiResult<Option<Principal>> {
+    let Credentials { path, address, who, need } = shown?;
+    let Authenticated { who, session } = match who {
         None => return Ok(None),
         Some(Ok(admitted)) => admitted,
         Some(Err(refused)) => return Err(app.witness.refuse(app, refused, address).await),
     };
     let tenant = who.tenant();
-    let counted = app.witness.count(&app.limits, &who, address).and_then(|()| who.may(need));
+    let counted = app.witness.count(&app.limits, &who, address).and_then(|()| who.authorize(need));
     if let Err(problem) = counted {
         app.metrics.count(tenant, problem.status, Duration::ZERO);
         return Err(problem);
@@ -170,25 +170,25 @@ async fn enter(app: &App, rule: Option<Rule>, shown: Answer<Shown>) -> Answer<Op
     let session = session.map(Arc::from);
     let principal = Principal { session, ..principal(app, who, address).await? };
     if let Some(rule) = rule {
-        app.witness.tell(&app.tenants, &principal, rule, &path).await?;
+        app.witness.record(&app.tenants, &principal, rule, &path).await?;
     }
     Ok(Some(principal))
 }
 
 /// Opens the store of the caller.
-async fn principal(app: &App, who: Who, address: Option<IpAddr>) -> Answer<Principal> {
+async fn principal(app: &App, who: Credential, address: Option<IpAddr>) -> ApiResult<Principal> {
     let (by, tenant) = (who.by(address), who.tenant());
     let database = match &who {
-        Who::Token => app.tenants.home().clone(),
-        Who::Key(pass) => app.tenants.granted(pass).await?,
+        Credential::Token => app.tenants.home().clone(),
+        Credential::Key(pass) => app.tenants.granted(pass).await?,
     };
-    Ok(Principal { who, tenant, database, by, session: None })
+    Ok(Principal { credential: who, tenant, database, audit_subject: by, session: None })
 }
 
 /// Checks headers and reads the idempotency key of a write; refuses what a cross-site form could send.
-fn admitted(is_write: bool, request: &Request) -> Answer<Option<Key>> {
+fn validate(is_write: bool, request: &Request) -> ApiResult<Option<IdempotencyKey>> {
     let has_body = matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH);
-    if has_body && !text(request.headers(), header::CONTENT_TYPE).is_some_and(is_accepted) {
+    if has_body && !text(request.headers(), header::CONTENT_TYPE).is_some_and(is_body_accepted) {
         let why =
             "send application/json (blobs and files: application/octet-stream, our own lines: application/x-ndjson)";
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", why));
@@ -199,7 +199,7 @@ fn admitted(is_write: bool, request: &Request) -> Answer<Option<Key>> {
     }
 }
 
-fn check(hosts: &Hosts, request: &Request) -> Answer<()> {
+fn check(hosts: &Hosts, request: &Request) -> ApiResult<()> {
     let headers = request.headers();
     let refused = |code, why: &str| Problem::new(StatusCode::FORBIDDEN, code, why);
     // With several `Host` headers, a proxy may have checked a different one.
@@ -227,20 +227,20 @@ fn check(hosts: &Hosts, request: &Request) -> Answer<()> {
 }
 
 /// Content types that a cross-site form cannot send.
-fn is_accepted(content_type: &str) -> bool {
+fn is_body_accepted(content_type: &str) -> bool {
     let essence = content_type.split(';').next().unwrap_or_default().trim();
     ["application/json", "application/octet-stream", "application/x-ndjson"]
         .iter()
         .any(|accepted| essence.eq_ignore_ascii_case(accepted))
 }
 
-fn key_of(headers: &HeaderMap) -> Result<Key, Problem> {
+fn key_of(headers: &HeaderMap) -> Result<IdempotencyKey, Problem> {
     let Some(value) = headers.get(IDEMPOTENCY_KEY) else {
-        return Ok(Key { text: manent::request_key(), is_given: false });
+        return Ok(IdempotencyKey { text: manent::request_key(), is_given: false });
     };
     match value.to_str() {
         Ok(text) if (1..=KEY_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()) => {
-            Ok(Key { text: text.to_owned(), is_given: true })
+            Ok(IdempotencyKey { text: text.to_owned(), is_given: true })
         }
         _ => Err(Problem::invalid("an Idempotency-Key has 1 to 200 visible ASCII characters")),
     }
@@ -256,9 +256,9 @@ async fn run(
 ) -> Response {
     let tenant = principal.as_ref().map(|principal| principal.tenant);
     // Unauthenticated callers leave room for authenticated ones.
-    let share = if tenant.is_some() { app.share() } else { Share::Half };
+    let share = if tenant.is_some() { app.share() } else { TenantShare::Half };
     // Page assets and health checks read no body and wait for nothing, so they need no permit.
-    let place = app.requests.take(tenant, share);
+    let place = app.requests.acquire(tenant, share);
     if place.is_none() && rule.is_some() {
         let why = "too many concurrent requests";
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", why).into_response();
@@ -266,7 +266,7 @@ async fn run(
     // Held until the handler has responded.
     let mut reservation = app.budget.begin(tenant, share);
     let ended = {
-        let who = principal.as_ref().map(|principal| principal.who.clone());
+        let who = principal.as_ref().map(|principal| principal.credential.clone());
         let session = principal.as_ref().and_then(|principal| principal.session.clone());
         let auth = app.auth.clone();
         move || async move {
@@ -292,7 +292,7 @@ async fn run(
     let answered = async {
         let answered = within_time(app, rule, tenant, &mut reservation, request, next);
         match tenant.filter(|_| app.tenants.are_several()) {
-            Some(tenant) => app.lines.work(tenant, answered).await,
+            Some(tenant) => app.lines.run(tenant, answered).await,
             None => answered.await,
         }
     };
@@ -312,7 +312,7 @@ pub fn key_ended() -> Problem {
     Problem::new(StatusCode::UNAUTHORIZED, "key_ended", why)
 }
 
-fn took_too_long() -> Problem {
+fn timed_out() -> Problem {
     Problem::new(StatusCode::REQUEST_TIMEOUT, "time_out", "the request took too long")
 }
 
@@ -345,22 +345,22 @@ async fn within_time(
     request: Request,
     next: Next,
 ) -> Response {
-    let answered = AssertUnwindSafe(answered(app, rule, tenant, reservation, request, next)).catch_unwind();
-    let time = match rule.is_some_and(|rule| rule.long) {
+    let answered = AssertUnwindSafe(run_with_body(app, rule, tenant, reservation, request, next)).catch_unwind();
+    let time = match rule.is_some_and(|rule| rule.has_no_timeout) {
         true => Duration::MAX,
         false if tenant.is_some() => app.limits.request,
-        false => app.limits.request.min(STRANGER),
+        false => app.limits.request.min(UNAUTHENTICATED),
     };
     match tokio::time::timeout(time, answered).await {
         Ok(Ok(response)) => response,
         Ok(Err(_)) => Problem::internal().into_response(),
-        Err(_) => took_too_long().into_response(),
+        Err(_) => timed_out().into_response(),
     }
 }
 
 /// Runs a handler within the byte budget: JSON bodies are reserved as they arrive, large reads have a concurrency
 /// limit, and their responses stay reserved until they are sent.
-async fn answered(
+async fn run_with_body(
     app: &App,
     rule: Option<Rule>,
     tenant: Option<TenantId>,
@@ -371,7 +371,7 @@ async fn answered(
     let Some(rule) = rule else { return next.run(request).await };
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     if !is_read && rule.takes_json {
-        let limit = if rule.need == Need::Nothing { STRANGER_BYTES } else { app.limits.body_bytes };
+        let limit = if rule.access == Access::Public { UNAUTHENTICATED_BODY_MAX } else { app.limits.body_bytes };
         let (parts, body) = request.into_parts();
         return match read_body(body, limit, reservation).await {
             Ok(body) => idempotency::run(app, parts, body, next).await,
@@ -379,7 +379,7 @@ async fn answered(
         };
     }
     let response = match tenant.filter(|_| rule.is_large) {
-        Some(tenant) => app.large_reads.work(tenant, next.run(request)).await,
+        Some(tenant) => app.large_reads.run(tenant, next.run(request)).await,
         None => next.run(request).await,
     };
     match is_read {
@@ -391,14 +391,14 @@ async fn answered(
 /// Reserves the bytes of a response until the last of them is sent; a streamed response is always small.
 async fn within_budget(app: &App, tenant: Option<TenantId>, response: Response) -> Response {
     let Some(size) = http_body::Body::size_hint(response.body()).exact() else { return response };
-    let share = if tenant.is_some() { app.share() } else { Share::Half };
+    let share = if tenant.is_some() { app.share() } else { TenantShare::Half };
     let mut reservation = app.budget.begin(tenant, share);
     if let Err(problem) = reservation.grow(usize::try_from(size).unwrap_or(usize::MAX)) {
         return problem.into_response();
     }
     let (parts, body) = response.into_parts();
     match axum::body::to_bytes(body, usize::MAX).await {
-        Ok(bytes) => Response::from_parts(parts, Body::from(reservation.tie(bytes))),
+        Ok(bytes) => Response::from_parts(parts, Body::from(reservation.attach(bytes))),
         Err(_) => Problem::invalid("the answer could not be written").into_response(),
     }
 }

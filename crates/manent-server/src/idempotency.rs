@@ -6,8 +6,8 @@
 //! once more reads the time of the first and builds its transaction.
 
 use crate::app::App;
-use crate::guard::Key;
-use crate::principal::{Principal, Who};
+use crate::guard::IdempotencyKey;
+use crate::principal::{Credential, Principal};
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::request::Parts;
@@ -31,7 +31,7 @@ pub struct InFlight {
 }
 
 /// A held lock; the next request with the same key runs when this is dropped.
-struct Turn {
+struct RequestLock {
     in_flight: Arc<InFlight>,
     name: Name,
     lock: Lock,
@@ -39,10 +39,10 @@ struct Turn {
 }
 
 impl InFlight {
-    async fn turn(self: &Arc<Self>, name: Name) -> Turn {
+    async fn lock(self: &Arc<Self>, name: Name) -> RequestLock {
         let lock = self.locks().entry(name.clone()).or_default().clone();
         // Created before waiting, so that a client that disconnects while waiting also removes the lock from the map.
-        let mut turn = Turn { in_flight: self.clone(), name, lock: lock.clone(), held: None };
+        let mut turn = RequestLock { in_flight: self.clone(), name, lock: lock.clone(), held: None };
         turn.held = Some(lock.lock_owned().await);
         turn
     }
@@ -52,7 +52,7 @@ impl InFlight {
     }
 }
 
-impl Drop for Turn {
+impl Drop for RequestLock {
     fn drop(&mut self) {
         self.held = None;
         let mut locks = self.in_flight.locks();
@@ -66,22 +66,22 @@ impl Drop for Turn {
 /// Runs a handler. A possible retry runs when no other request with its key does, and once more if the store reports
 /// that another process was first.
 pub async fn run(app: &App, parts: Parts, body: Bytes, next: Next) -> Response {
-    let key = parts.extensions.get::<Key>().filter(|key| key.is_given).map(|key| key.text.clone());
+    let key = parts.extensions.get::<IdempotencyKey>().filter(|key| key.is_given).map(|key| key.text.clone());
     let principal = parts.extensions.get::<Principal>().cloned();
     let request = || Request::from_parts(parts.clone(), Body::from(body.clone()));
     let (Some(key), Some(principal)) = (key, principal) else {
         return next.run(request()).await;
     };
-    let holder = match &principal.who {
-        Who::Token => None,
-        Who::Key(pass) => Some(pass.key.id),
+    let holder = match &principal.credential {
+        Credential::Token => None,
+        Credential::Key(pass) => Some(pass.key.id),
     };
-    let _turn = app.in_flight.turn((principal.tenant, holder, key.clone())).await;
+    let _turn = app.in_flight.lock((principal.tenant, holder, key.clone())).await;
     let response = next.clone().run(request()).await;
     if !response.status().is_client_error() {
         return response;
     }
-    match principal.database.store().request_at(key.into_bytes()).await {
+    match principal.database.store().idempotent_request_time(key.into_bytes()).await {
         Ok(Some(_)) => next.clone().run(request()).await,
         // If the store cannot be asked, the response of the first run is returned.
         Ok(None) | Err(_) => response,
@@ -98,16 +98,16 @@ mod tests {
     fn in_flight_same_key_waits_and_table_is_emptied() {
         let in_flight = Arc::<InFlight>::default();
         let name = |key: &str| (DEFAULT_TENANT, None, key.to_owned());
-        let first = in_flight.turn(name("a")).now_or_never().expect("the key is free");
-        let mut second = Box::pin(in_flight.turn(name("a")));
+        let first = in_flight.lock(name("a")).now_or_never().expect("the key is free");
+        let mut second = Box::pin(in_flight.lock(name("a")));
         assert!((&mut second).now_or_never().is_none());
-        assert!(in_flight.turn(name("b")).now_or_never().is_some());
+        assert!(in_flight.lock(name("b")).now_or_never().is_some());
         // A request that is dropped while it waits does not admit a third one beside the first.
-        let third = Box::pin(in_flight.turn(name("a")));
+        let third = Box::pin(in_flight.lock(name("a")));
         drop(third);
         drop(first);
         let second = second.now_or_never().expect("the first is done");
-        assert!(in_flight.turn(name("a")).now_or_never().is_none());
+        assert!(in_flight.lock(name("a")).now_or_never().is_none());
         drop(second);
         assert!(in_flight.locks().is_empty());
     }

@@ -1,7 +1,7 @@
 //! Metrics in the Prometheus text format: labelled by tenant, never by user content.
 
 use crate::app::App;
-use crate::principal::{Principal, Who};
+use crate::principal::{Credential, Principal};
 use axum::Extension;
 use axum::extract::State;
 use axum::http::header;
@@ -18,12 +18,12 @@ const BOUNDS: [f64; 9] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
 /// Counters by tenant.
 #[derive(Default)]
 pub struct Metrics {
-    tenants: Mutex<BTreeMap<TenantId, Counted>>,
+    tenants: Mutex<BTreeMap<TenantId, OperationMetrics>>,
 }
 
 /// Counters of one tenant.
 #[derive(Default, Clone)]
-struct Counted {
+struct OperationMetrics {
     /// Responses by the first digit of their status.
     answers: BTreeMap<u16, u64>,
     /// Latency histogram.
@@ -42,7 +42,7 @@ impl Metrics {
         counted.seconds += seconds;
     }
 
-    fn of(&self, only: Option<TenantId>) -> Vec<(TenantId, Counted)> {
+    fn of(&self, only: Option<TenantId>) -> Vec<(TenantId, OperationMetrics)> {
         let tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = tenants.iter().filter(|(tenant, _)| only.is_none_or(|only| only == **tenant));
         wanted.map(|(tenant, counted)| (*tenant, counted.clone())).collect()
@@ -51,9 +51,9 @@ impl Metrics {
 
 /// Handler of the metrics endpoint: all tenants for the server token, the own tenant for a key.
 pub async fn metrics(State(app): State<App>, Extension(principal): Extension<Principal>) -> Response {
-    let only = match principal.who {
-        Who::Token => None,
-        Who::Key(_) => Some(principal.tenant),
+    let only = match principal.credential {
+        Credential::Token => None,
+        Credential::Key(_) => Some(principal.tenant),
     };
     let mut text = String::new();
     requests(&mut text, &app.metrics.of(only));
@@ -69,7 +69,7 @@ fn head(text: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
-fn requests(text: &mut String, counted: &[(TenantId, Counted)]) {
+fn requests(text: &mut String, counted: &[(TenantId, OperationMetrics)]) {
     head(text, "manent_requests_total", "counter", "Requests by the first digit of their status.");
     for (tenant, counted) in counted {
         for (class, count) in &counted.answers {

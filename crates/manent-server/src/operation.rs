@@ -19,34 +19,34 @@ type Describe = Box<dyn Fn(&mut Schemas) -> Value + Send + Sync>;
 
 /// Authorization that an operation requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Need {
+pub enum Access {
     /// None: login and public information.
-    Nothing,
+    Public,
     /// Any valid key, or the server token.
-    Entry,
+    Authenticated,
     /// A key with this scope, or the server token.
     Scope(KeyScope),
     /// A key with every scope and no limits, or the server token: the operation concerns the whole tenant.
-    Tenant,
+    TenantAdmin,
     /// The server token: the operation concerns all tenants.
-    Token,
+    ServerAdmin,
 }
 
-impl From<KeyScope> for Need {
+impl From<KeyScope> for Access {
     fn from(scope: KeyScope) -> Self {
         Self::Scope(scope)
     }
 }
 
-impl Need {
+impl Access {
     /// Returns its name in the OpenAPI description.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
-            Self::Nothing => "public",
-            Self::Entry => "authenticated",
+            Self::Public => "public",
+            Self::Authenticated => "authenticated",
             Self::Scope(scope) => scope.word(),
-            Self::Tenant => "tenant_admin",
-            Self::Token => "server_admin",
+            Self::TenantAdmin => "tenant_admin",
+            Self::ServerAdmin => "server_admin",
         }
     }
 }
@@ -60,17 +60,17 @@ pub struct Operation {
     /// The `operationId`.
     pub id: &'static str,
     /// Summary, in one sentence.
-    pub says: &'static str,
+    pub summary: &'static str,
     /// The library operations that it exposes.
     pub library: Vec<&'static str>,
     /// Whether it is exempt from the request timeout.
-    pub long: bool,
+    pub has_no_timeout: bool,
     /// Whether its response may be as large as a page; such requests have a concurrency limit.
     pub is_large: bool,
     /// Description of its events, if it responds to `Accept: text/event-stream`.
     pub events: Option<&'static str>,
     /// Required authorization.
-    pub need: Need,
+    pub access: Access,
     /// Name of its audit log entry, if it is audited.
     pub audited: Option<&'static str>,
     group: &'static str,
@@ -89,17 +89,17 @@ impl Operation {
     {
         let filter = MethodFilter::try_from(method.clone()).expect("one of the usual methods");
         // Secure default: a write without a declared requirement needs the server token.
-        let need = if method == Method::GET { KeyScope::Read.into() } else { Need::Token };
+        let access = if method == Method::GET { KeyScope::Read.into() } else { Access::ServerAdmin };
         Self {
             method,
             path,
             id,
-            says: "",
+            summary: "",
             library: Vec::new(),
-            long: false,
+            has_no_timeout: false,
             is_large: false,
             events: None,
-            need,
+            access,
             audited: None,
             group: "",
             query: None,
@@ -110,8 +110,8 @@ impl Operation {
     }
 
     /// Sets the summary.
-    pub fn says(mut self, says: &'static str) -> Self {
-        self.says = says;
+    pub fn summary(mut self, says: &'static str) -> Self {
+        self.summary = says;
         self
     }
 
@@ -134,19 +134,19 @@ impl Operation {
     }
 
     /// Declares a request body of another media type.
-    pub fn body_of(mut self, media_type: &'static str) -> Self {
+    pub fn body_bytes(mut self, media_type: &'static str) -> Self {
         self.body = Some((media_type, Box::new(|_| json!({}))));
         self
     }
 
     /// Declares a JSON response.
-    pub fn answers<T: JsonSchema>(mut self, status: u16) -> Self {
+    pub fn response<T: JsonSchema>(mut self, status: u16) -> Self {
         self.answer = (status, Some(("application/json", Box::new(|schemas| schemas.output::<T>()))));
         self
     }
 
     /// Declares a response of another media type.
-    pub fn answers_with(mut self, media_type: &'static str) -> Self {
+    pub fn response_bytes(mut self, media_type: &'static str) -> Self {
         self.answer = (200, Some((media_type, Box::new(|_| json!({})))));
         self
     }
@@ -158,20 +158,20 @@ impl Operation {
     }
 
     /// Exempts it from the request timeout.
-    pub fn may_take_long(mut self) -> Self {
-        self.long = true;
+    pub fn no_timeout(mut self) -> Self {
+        self.has_no_timeout = true;
         self
     }
 
     /// Declares that its response may be as large as a page.
-    pub fn reads_much(mut self) -> Self {
+    pub fn large_read(mut self) -> Self {
         self.is_large = true;
         self
     }
 
     /// Sets the required authorization; the default for a `GET` is the scope `read`.
-    pub fn needs(mut self, need: impl Into<Need>) -> Self {
-        self.need = need.into();
+    pub fn access(mut self, need: impl Into<Access>) -> Self {
+        self.access = need.into();
         self
     }
 
@@ -208,10 +208,10 @@ impl Operation {
         }
         let mut described = json!({
             "operationId": self.id,
-            "summary": self.says,
+            "summary": self.summary,
             "tags": [self.group],
             "x-library": self.library,
-            "x-required-permission": self.need.word(),
+            "x-required-permission": self.access.name(),
             "parameters": parameters,
             "responses": {
                 status.to_string(): good,
@@ -232,11 +232,11 @@ pub struct Rule {
     /// The `operationId`.
     pub id: &'static str,
     /// Required authorization.
-    pub need: Need,
+    pub access: Access,
     /// Name of its audit log entry.
     pub audited: Option<&'static str>,
     /// Whether it is exempt from the request timeout.
-    pub long: bool,
+    pub has_no_timeout: bool,
     /// Whether its body is JSON or absent.
     pub takes_json: bool,
     /// Whether its response may be as large as a page.
@@ -251,9 +251,9 @@ impl Rules {
     /// Derives the rules from the operations.
     pub fn of(operations: &[Operation]) -> Self {
         let rule = |operation: &Operation| {
-            let Operation { id, need, audited, long, is_large, .. } = *operation;
+            let Operation { id, access: need, audited, has_no_timeout: long, is_large, .. } = *operation;
             let takes_json = operation.body.as_ref().is_none_or(|(media_type, _)| *media_type == "application/json");
-            let rule = Rule { id, need, audited, long, takes_json, is_large };
+            let rule = Rule { id, access: need, audited, has_no_timeout: long, takes_json, is_large };
             ((operation.method.clone(), format!("{BASE}{}", operation.path)), rule)
         };
         Self(operations.iter().map(rule).collect())

@@ -1,6 +1,6 @@
 //! Server options. The defaults need no configuration.
 
-use crate::rates::Rate;
+use crate::rate::Rate;
 use manent::BackupPlan;
 use std::net::SocketAddr;
 use std::path::PathBuf;

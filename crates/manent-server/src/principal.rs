@@ -1,11 +1,11 @@
 //! The authenticated caller of a request, and its access scope.
 
-use crate::operation::Need;
-use crate::problem::{Answer, Problem};
+use crate::operation::Access;
+use crate::problem::{ApiResult, Problem};
 use axum::http::StatusCode;
-use manent::model::{AuditActor, DEFAULT_TENANT, KeyScope, Micros, TenantId};
-use manent::store::system::By;
-use manent::{Database, Pass};
+use manent::model::{AuditActor, DEFAULT_TENANT, KeyScope, TenantId, Timestamp};
+use manent::store::system::AuditSubject;
+use manent::{AuthenticatedKey, Database};
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The credential of a caller.
 #[derive(Clone)]
-pub enum Who {
+pub enum Credential {
     /// The server token.
     Token,
     /// An API key.
-    Key(Pass),
+    Key(AuthenticatedKey),
 }
 
-impl Who {
+impl Credential {
     /// Returns the actor for the audit log.
-    pub fn by(&self, address: Option<IpAddr>) -> By {
+    pub fn by(&self, address: Option<IpAddr>) -> AuditSubject {
         let (actor, user) = match self {
             Self::Token => (AuditActor::Token, None),
             Self::Key(pass) => (AuditActor::Key(pass.key.id), pass.key.user.clone()),
         };
-        By { actor, user, address: address.map(|address| address.to_string()) }
+        AuditSubject { actor, user, address: address.map(|address| address.to_string()) }
     }
 
     /// Returns the tenant it gives access to.
@@ -39,26 +39,28 @@ impl Who {
     }
 
     /// Checks whether it is authorized for an operation.
-    pub fn may(&self, need: Need) -> Answer<()> {
+    pub fn authorize(&self, need: Access) -> ApiResult<()> {
         let refused = |why: String| Err(Problem::new(StatusCode::FORBIDDEN, "forbidden", why));
         match (need, self) {
-            (Need::Nothing | Need::Entry, _) | (_, Self::Token) => Ok(()),
-            (Need::Scope(scope), Self::Key(pass)) if pass.key.scopes.holds(scope) => Ok(()),
-            (Need::Tenant, Self::Key(_)) if self.is_admin() => Ok(()),
-            (Need::Tenant, Self::Key(_)) => {
+            (Access::Public | Access::Authenticated, _) | (_, Self::Token) => Ok(()),
+            (Access::Scope(scope), Self::Key(pass)) if pass.key.scopes.holds(scope) => Ok(()),
+            (Access::TenantAdmin, Self::Key(_)) if self.is_admin() => Ok(()),
+            (Access::TenantAdmin, Self::Key(_)) => {
                 refused("insufficient permissions: an unlimited key with scope admin is required".to_owned())
             }
-            (Need::Scope(scope), Self::Key(_)) => {
+            (Access::Scope(scope), Self::Key(_)) => {
                 refused(format!("insufficient permissions: scope {} is required", scope.word()))
             }
-            (Need::Token, Self::Key(_)) => refused("insufficient permissions: the server token is required".to_owned()),
+            (Access::ServerAdmin, Self::Key(_)) => {
+                refused("insufficient permissions: the server token is required".to_owned())
+            }
         }
     }
 
     /// Refuses operations on the whole tenant to a key with limits.
-    pub fn reaches_everything(&self) -> Answer<()> {
+    pub fn reaches_everything(&self) -> ApiResult<()> {
         match self {
-            Self::Key(pass) if pass.key.realm().is_limited() => {
+            Self::Key(pass) if pass.key.access_scope().is_limited() => {
                 let why = "insufficient permissions: a key without limits is required";
                 Err(Problem::new(StatusCode::FORBIDDEN, "forbidden", why))
             }
@@ -70,7 +72,7 @@ impl Who {
     pub fn is_admin(&self) -> bool {
         match self {
             Self::Token => true,
-            Self::Key(pass) => pass.key.scopes.holds(KeyScope::Admin) && !pass.key.realm().is_limited(),
+            Self::Key(pass) => pass.key.scopes.holds(KeyScope::Admin) && !pass.key.access_scope().is_limited(),
         }
     }
 
@@ -91,7 +93,7 @@ impl Who {
     }
 }
 
-fn until(end: Micros) -> Duration {
+fn until(end: Timestamp) -> Duration {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
     let left = i128::from(end.0) - i128::try_from(now).unwrap_or(i128::MAX);
     Duration::from_micros(u64::try_from(left.max(0)).unwrap_or(u64::MAX))
@@ -101,13 +103,13 @@ fn until(end: Micros) -> Duration {
 #[derive(Clone)]
 pub struct Principal {
     /// Its credential.
-    pub who: Who,
+    pub credential: Credential,
     /// Its tenant.
     pub tenant: TenantId,
     /// The store, limited to its access scope.
     pub database: Database,
     /// Its actor in the audit log.
-    pub by: By,
+    pub audit_subject: AuditSubject,
     /// Its browser session.
     pub session: Option<Arc<str>>,
 }
@@ -116,14 +118,14 @@ impl Principal {
     /// Returns a path on the server as the caller may see it: only the server token sees the folder.
     pub fn shown_path(&self, path: &str) -> String {
         let name = || Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
-        match self.who {
-            Who::Token => path.to_owned(),
-            Who::Key(_) => name().unwrap_or_default(),
+        match self.credential {
+            Credential::Token => path.to_owned(),
+            Credential::Key(_) => name().unwrap_or_default(),
         }
     }
 
     /// Returns the user that the caller acts for.
     pub fn user(&self) -> Option<&str> {
-        self.by.user.as_deref()
+        self.audit_subject.user.as_deref()
     }
 }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The result of a handler.
-pub type Answer<T> = Result<T, Problem>;
+pub type ApiResult<T> = Result<T, Problem>;
 
 /// An error response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -2,15 +2,15 @@
 
 use crate::app::App;
 use crate::auth::{self, Auth};
-use crate::budget::Budget;
+use crate::budget::ByteBudget;
+use crate::concurrency::ConcurrencyLimiter;
 use crate::connections;
+use crate::fair_queue::{FairQueue, FairQueueOptions};
 use crate::guard::{Hosts, guard};
-use crate::lines::{Lines, Plan};
-use crate::operation::{BASE, Need, Rule, Rules, description, routes};
+use crate::operation::{Access, BASE, Rule, Rules, description, routes};
 use crate::options::ServeOptions;
-use crate::places::Places;
 use crate::secret::Secret;
-use crate::{api, metrics, pages, reference};
+use crate::{api, api_docs, assets, metrics};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -27,7 +27,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 /// Interval of the check for due backups.
-const BACKUP_LOOK: Duration = Duration::from_secs(15 * 60);
+const BACKUP_CHECK_INTERVAL: Duration = Duration::from_secs(15 * 60);
 
 /// Minimum interval of the job that ends idle streams.
 const STREAM_ROUND_MIN: Duration = Duration::from_millis(50);
@@ -116,8 +116,14 @@ impl Server {
         for (tenant, error) in tenants.begin().await.map_err(StartProblem::Tenants)? {
             tracing::error!(%tenant, code = error.code(), "a tenant that was being made or erased could not be finished");
         }
-        let metrics_rule =
-            Rule { id: "metrics", need: Need::Tenant, audited: None, long: false, takes_json: true, is_large: false };
+        let metrics_rule = Rule {
+            id: "metrics",
+            access: Access::TenantAdmin,
+            audited: None,
+            has_no_timeout: false,
+            takes_json: true,
+            is_large: false,
+        };
         let app = App {
             tenants,
             witness: Arc::default(),
@@ -126,16 +132,16 @@ impl Server {
             limits: options.limits,
             rules: Arc::new(Rules::of(&operations).and(METRICS, metrics_rule)),
             backups: options.backups.map(Arc::new),
-            reference: reference::page(&description).into(),
+            reference: api_docs::page(&description).into(),
             description: description.to_string().into(),
             in_flight: Arc::default(),
-            requests: Places::new(options.limits.requests),
-            lines: Lines::new(Plan::REQUESTS),
-            large_reads: Lines::new(Plan::LARGE_READS),
-            budget: Budget::new(options.limits.held_bytes),
+            requests: ConcurrencyLimiter::new(options.limits.requests),
+            lines: FairQueue::new(FairQueueOptions::REQUESTS),
+            large_reads: FairQueue::new(FairQueueOptions::LARGE_READS),
+            budget: ByteBudget::new(options.limits.held_bytes),
             spool: options.home.clone(),
-            transfers: Places::new(options.limits.transfers),
-            tails: Places::new(options.limits.tails),
+            transfers: ConcurrencyLimiter::new(options.limits.transfers),
+            tails: ConcurrencyLimiter::new(options.limits.tails),
             stopping,
         };
         let hosts = Arc::new(Hosts::new(&options.hosts, address.port()));
@@ -146,8 +152,8 @@ impl Server {
             .route("/healthz", get(|| async { "ok\n" }))
             .route("/readyz", get(ready))
             .route(METRICS, get(metrics::metrics))
-            .fallback(pages::page)
-            .method_not_allowed_fallback(pages::wrong_method)
+            .fallback(assets::page)
+            .method_not_allowed_fallback(assets::wrong_method)
             .layer(middleware::from_fn_with_state((app.clone(), hosts), guard))
             .with_state(app.clone());
         Ok(Self { listener, address, token, app, stop, router })
@@ -192,7 +198,7 @@ async fn reference_page(State(app): State<App>) -> Response {
 }
 
 async fn reference_style() -> Response {
-    ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], reference::STYLE).into_response()
+    ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], api_docs::STYLE).into_response()
 }
 
 /// Readiness check: succeeds if the store responds.
@@ -234,7 +240,7 @@ async fn keep_backups(app: App) {
             Ok(Some(path)) => tracing::info!(path = %path.display(), "a backup of the tenants and keys was taken"),
             Err(error) => tracing::error!(code = error.code(), "a backup of the tenants and keys failed"),
         }
-        tokio::time::sleep(BACKUP_LOOK).await;
+        tokio::time::sleep(BACKUP_CHECK_INTERVAL).await;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Keyset cursor of a page of attachments.
 
+use crate::cursor_serde::serde_as_text;
 use crate::list_cursor::CursorProblem;
-use crate::opaque::opaque_text;
 use manent_model::hex;
 use std::fmt;
 use std::str::FromStr;
@@ -32,4 +32,4 @@ impl FromStr for AttachedCursor {
     }
 }
 
-opaque_text!(AttachedCursor);
+serde_as_text!(AttachedCursor);

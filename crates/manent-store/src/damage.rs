@@ -19,19 +19,19 @@ pub struct DamagedRecord {
 
 /// The damaged records that reads left out, each once, in the order they were met.
 #[derive(Debug, Default)]
-pub struct DamageLog(Mutex<Met>);
+pub struct DamageLog(Mutex<DamageSet>);
 
 #[derive(Debug, Default)]
-struct Met {
+struct DamageSet {
     records: Vec<DamagedRecord>,
-    known: HashSet<DamagedRecord>,
+    seen: HashSet<DamagedRecord>,
 }
 
 impl DamageLog {
     /// Adds a record, unless it is there.
     pub fn add(&self, record: DamagedRecord) {
         let mut met = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if met.known.insert(record.clone()) {
+        if met.seen.insert(record.clone()) {
             met.records.push(record);
         }
     }

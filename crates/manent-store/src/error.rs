@@ -148,7 +148,7 @@ pub enum Conflict {
 
 impl StoreError {
     /// Says whether the error is about this change alone, so that other changes may still succeed.
-    pub fn is_about_the_change(&self) -> bool {
+    pub fn is_rejection(&self) -> bool {
         matches!(
             self,
             Self::NotFound { .. }

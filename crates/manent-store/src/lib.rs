@@ -6,34 +6,34 @@
 pub mod error;
 pub mod transaction;
 mod journal_kind;
-mod opaque;
+mod cursor_serde;
 mod list_cursor;
 mod attached_cursor;
 pub mod query;
 pub mod search;
 pub mod maintenance;
-mod destroyed;
+mod deletion_report;
 mod damage;
 pub mod store;
 pub mod system;
-pub mod granted;
-mod image;
+pub mod authz;
+mod before_image;
 mod engine;
 pub mod postgres;
 pub mod sqlite;
 
 pub use attached_cursor::AttachedCursor;
+pub use authz::{AccessCheck, AccessChecks, AuthorizedStore, PathOf, Permissions};
 pub use damage::{DamageLog, DamagedRecord};
-pub use destroyed::Destroyed;
+pub use deletion_report::DeletionReport;
 pub use error::{Conflict, Result, StoreError};
-pub use granted::{Claim, Claims, Grant, GrantedStore, On};
 pub use journal_kind::JournalKind;
 pub use list_cursor::{CursorProblem, ListCursor};
 pub use maintenance::{BackupReport, DoctorReport, VerifyProblem, VerifyReport};
 pub use query::*;
 pub use search::{
-    Also, Counting, Found, Grouping, HITS_MAX, Hit, Indexed, NEIGHBOURS_MAX, Neighbour, Reach, Search, SearchCursor,
-    SearchCursorProblem, SearchOrder,
+    CONTEXT_MAX, ContextMessage, CountMode, Coverage, Grouping, HITS_MAX, Hit, Include, IndexStatus, Search,
+    SearchCursor, SearchCursorProblem, SearchOrder, SearchPage,
 };
-pub use store::{Store, Turn};
+pub use store::{ImportLock, Store};
 pub use transaction::*;

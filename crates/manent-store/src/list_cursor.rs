@@ -1,7 +1,7 @@
 //! Keyset cursor of a page of conversations.
 
-use crate::opaque::opaque_text;
-use manent_model::{ConversationId, Micros, hex};
+use crate::cursor_serde::serde_as_text;
+use manent_model::{ConversationId, Timestamp, hex};
 use std::fmt;
 use std::str::FromStr;
 
@@ -13,7 +13,7 @@ pub struct ListCursor {
     /// Pinned.
     pub pinned: bool,
     /// When something was last said.
-    pub active_at: Micros,
+    pub active_at: Timestamp,
     /// The conversation.
     pub id: ConversationId,
 }
@@ -45,11 +45,11 @@ impl FromStr for ListCursor {
             1 => true,
             _ => return Err(CursorProblem),
         };
-        Ok(Self { pinned, active_at: Micros(i64::from_be_bytes(active_at)), id: ConversationId::from_bytes(id) })
+        Ok(Self { pinned, active_at: Timestamp(i64::from_be_bytes(active_at)), id: ConversationId::from_bytes(id) })
     }
 }
 
-opaque_text!(ListCursor);
+serde_as_text!(ListCursor);
 
 #[cfg(test)]
 mod tests {
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn a_cursor_survives_being_written_down() {
         for (pinned, micros) in [(true, 0), (false, -1), (true, i64::MAX), (false, i64::MIN)] {
-            let cursor = ListCursor { pinned, active_at: Micros(micros), id: ConversationId::new(7, [9; 10]) };
+            let cursor = ListCursor { pinned, active_at: Timestamp(micros), id: ConversationId::new(7, [9; 10]) };
             let text = cursor.to_string();
             assert_eq!(text.parse(), Ok(cursor));
             assert!(text.bytes().all(|byte| byte.is_ascii_alphanumeric()));

@@ -4,11 +4,11 @@ use crate::attached_cursor::AttachedCursor;
 use crate::error::StoreError;
 use crate::journal_kind::JournalKind;
 use crate::list_cursor::ListCursor;
-use crate::transaction::{Position, Why};
+use crate::transaction::{BranchReason, Position};
 use manent_model::{
     Author, Bookmark, BranchId, Call, Conversation, ConversationId, ConversationKind, ConversationStatus, Day,
-    Document, Event, Fold, Input, Lease, Memory, Message, MessageId, Micros, Note, ProjectId, State, Stretch, ToolCall,
-    ToolStep,
+    Document, Event, Fold, Input, Lease, Memory, Message, MessageId, MessageRange, Note, ProjectId, State, Timestamp,
+    ToolCall, ToolStep,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,9 +65,9 @@ pub struct ListQuery {
     /// The external id of a participant.
     pub member: Option<String>,
     /// Active at or after this time.
-    pub since: Option<Micros>,
+    pub since: Option<Timestamp>,
     /// Active before this time.
-    pub until: Option<Micros>,
+    pub until: Option<Timestamp>,
     /// A key of their metadata, and its value if one is asked for.
     pub metadata: Option<(String, Option<String>)>,
     /// A text in the title, ignoring case.
@@ -114,7 +114,7 @@ pub enum ListOrder {
 
 /// A bounded count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Count {
+pub struct BoundedCount {
     /// The counted number.
     pub n: u32,
     /// There are more; the count is bounded.
@@ -140,15 +140,15 @@ pub struct BranchInfo {
     /// The last message of the parent's path that belongs to its path.
     pub fork: Option<MessageId>,
     /// How many of its own messages are inside the pieces.
-    pub own_in_pieces: i64,
+    pub is_spliced: i64,
     /// The ranges that it takes by reference.
-    pub pieces: Vec<Stretch>,
+    pub ranges: Vec<MessageRange>,
     /// How many messages of its own it has.
-    pub own: i64,
+    pub own_range: i64,
     /// The head is on it.
     pub is_head: bool,
     /// Why it was opened.
-    pub why: Why,
+    pub reason: BranchReason,
 }
 
 /// The direction of a page.
@@ -163,7 +163,7 @@ pub enum Direction {
 
 /// A page of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WindowQuery {
+pub struct MessagePageQuery {
     /// The conversation.
     pub conversation: ConversationId,
     /// The path of this branch to its end, instead of the shown one.
@@ -179,7 +179,7 @@ pub struct WindowQuery {
 
 /// Messages of a path, always in reading order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Window {
+pub struct MessagePage {
     /// The messages.
     pub messages: Vec<Message>,
     /// There is more in the direction that was asked. A page may hold fewer messages than asked for and still have more
@@ -227,9 +227,9 @@ pub struct RelatedQuery {
 
 /// Messages with their places, as many as [`PAGE_BYTES`] hold; a single message may be larger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct PlacedPage {
+pub struct LocatedMessagePage {
     /// The messages.
-    pub messages: Vec<Placed>,
+    pub messages: Vec<LocatedMessage>,
     /// There are more behind the last one.
     pub more: bool,
 }
@@ -244,12 +244,12 @@ pub struct OpenStream {
     /// The message.
     pub message: MessageId,
     /// When it began or its last chunk came.
-    pub renewed_at: Micros,
+    pub renewed_at: Timestamp,
 }
 
 /// A message and the conversation that owns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Placed {
+pub struct LocatedMessage {
     /// The conversation.
     pub conversation: ConversationId,
     /// The branch.
@@ -428,7 +428,7 @@ pub struct JournalPage {
     /// The rows.
     pub entries: Vec<JournalEntry>,
     /// Rows up to this position were scanned: the next page begins after it.
-    pub reached: Position,
+    pub scanned_to: Position,
     /// There are more rows after it.
     pub more: bool,
 }
@@ -443,7 +443,7 @@ pub struct JournalEntry {
     /// The first position of its commit.
     pub first: Position,
     /// When.
-    pub at: Micros,
+    pub at: Timestamp,
     /// The kind of the change.
     pub kind: JournalKind,
     /// The conversation it is about.
@@ -468,19 +468,19 @@ pub struct JournalEntry {
 /// The scope of an undo or redo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+pub enum UndoScope {
     /// The last change of anything.
     Everything,
     /// The last change of this conversation.
     Conversation(ConversationId),
     /// The last change of anything that belongs to no conversation: projects, documents, memories.
-    Beside,
+    Workspace,
 }
 
 /// Undo or redo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Step {
+pub enum UndoDirection {
     /// Undo.
     Undo,
     /// Redo.
@@ -522,7 +522,7 @@ impl StatsQuery {
         }
     }
 
-    pub(crate) fn has_days(&self) -> bool {
+    pub(crate) fn is_limited_to_days(&self) -> bool {
         self.since.is_some() || self.until.is_some()
     }
 

@@ -1,12 +1,13 @@
 //! Search queries and results.
 
-use crate::opaque::opaque_text;
-use crate::query::Count;
+use crate::cursor_serde::serde_as_text;
+use crate::query::BoundedCount;
 use crate::transaction::Position;
-use manent_model::search::{Field, Query, Snippet};
 use manent_model::{
-    Author, BranchId, ConversationId, ConversationKind, ConversationStatus, FoldId, Known, MessageId, Micros, hex,
+    Author, BranchId, ConversationId, ConversationKind, ConversationStatus, FoldId, MessageId, TimeSource, Timestamp,
+    hex,
 };
+use manent_text::{Field, Query, Snippet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -20,7 +21,7 @@ pub const HITS_MAX: u32 = 100;
 pub const RANKED_MAX: usize = 500;
 
 /// Maximum number of messages before a hit, and after it.
-pub const NEIGHBOURS_MAX: u32 = 5;
+pub const CONTEXT_MAX: u32 = 5;
 
 /// A search request.
 #[derive(Debug, Clone)]
@@ -32,9 +33,9 @@ pub struct Search {
     /// Single hits, or one per conversation.
     pub grouping: Grouping,
     /// Only in this conversation.
-    pub within: Option<ConversationId>,
+    pub conversations: Option<ConversationId>,
     /// What is searched besides the shown paths of conversations that are not in the trash.
-    pub also: Also,
+    pub include: Include,
     /// How many messages before and after a hit are shown with it; at most [`NEIGHBOURS_MAX`].
     pub neighbours: u32,
     /// The cursor of the previous page.
@@ -42,28 +43,28 @@ pub struct Search {
     /// How many; at most [`HITS_MAX`].
     pub limit: u32,
     /// Whether hits behind the page are counted too.
-    pub counting: Counting,
+    pub count: CountMode,
     /// The reference time for the recency of hits; further pages use the time of the first one.
-    pub now: Micros,
+    pub now: Timestamp,
     /// Timeout of the search; hits found by then are returned.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 impl Search {
     /// Returns the first page for a query, newest first.
-    pub fn new(query: Query, now: Micros) -> Self {
+    pub fn new(query: Query, now: Timestamp) -> Self {
         Self {
             query,
             order: SearchOrder::Newest,
             grouping: Grouping::Flat,
-            within: None,
-            also: Also::default(),
+            conversations: None,
+            include: Include::default(),
             neighbours: 1,
             after: None,
             limit: 20,
-            counting: Counting::Shown,
+            count: CountMode::Bounded,
             now,
-            patience: Duration::from_secs(2),
+            timeout: Duration::from_secs(2),
         }
     }
 }
@@ -93,18 +94,18 @@ pub enum Grouping {
 /// Whether all hits are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Counting {
+pub enum CountMode {
     /// Those that are shown, and whether there are more.
     #[default]
-    Shown,
+    Bounded,
     /// All of them, up to a thousand.
-    All,
+    Exact,
 }
 
 /// Content that is searched only on request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Also {
+pub struct Include {
     /// Conversations in the trash.
     pub trashed: bool,
     /// Messages that are not on the shown path, and those that no reader sees.
@@ -115,24 +116,24 @@ pub struct Also {
 
 /// A page of hits.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Found {
+pub struct SearchPage {
     /// The hits, in the order that was asked for.
     pub hits: Vec<Hit>,
     /// The number of hits found before the search stopped.
-    pub total: Count,
+    pub total: BoundedCount,
     /// Where the next page begins; `None` at the end.
     pub next: Option<SearchCursor>,
     /// Coverage of the index.
-    pub reach: Reach,
+    pub coverage: Coverage,
     /// The search timed out before everything was searched.
-    pub cut_short: bool,
+    pub timed_out: bool,
     /// How long it took.
     pub micros: u64,
 }
 
 /// Coverage of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Reach {
+pub struct Coverage {
     /// Every change up to here is in the index, or waits to be.
     pub position: Position,
     /// The last change of the store.
@@ -145,7 +146,7 @@ pub struct Reach {
 
 /// Index progress, for callers that wait for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Indexed {
+pub struct IndexStatus {
     /// Every change up to here is in the index.
     pub position: Position,
     /// How many messages are known and wait.
@@ -153,7 +154,7 @@ pub struct Indexed {
     /// The index is up to date.
     pub idle: bool,
     /// The index cannot be written now; the write is retried.
-    pub in_trouble: bool,
+    pub is_failing: bool,
 }
 
 /// A search hit.
@@ -184,19 +185,19 @@ pub struct Hit {
     /// The author of the message.
     pub author: Option<Author>,
     /// When; a conversation: when it was made.
-    pub time: Micros,
+    pub time: Timestamp,
     /// How the time is known, unless exactly.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub time_known: Option<Known>,
+    pub time_source: Option<TimeSource>,
     /// The text around the match.
     pub snippet: Snippet,
     /// The messages before it, in reading order.
-    pub before: Vec<Neighbour>,
+    pub before: Vec<ContextMessage>,
     /// The messages after it, in reading order.
-    pub after: Vec<Neighbour>,
+    pub after: Vec<ContextMessage>,
     /// Number of hits in its conversation, as far as was searched; with grouping.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_conversation: Option<Count>,
+    pub in_conversation: Option<BoundedCount>,
     /// The relevance score; with ranking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<i64>,
@@ -204,7 +205,7 @@ pub struct Hit {
 
 /// A message beside a hit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Neighbour {
+pub struct ContextMessage {
     /// The message.
     pub message: MessageId,
     /// The role of the message.
@@ -221,15 +222,15 @@ pub struct SearchCursor {
     /// The relevance score; 0 when sorted by time.
     pub score: i64,
     /// When.
-    pub at: Micros,
+    pub at: Timestamp,
     /// The position of its arrival in the store.
     pub arrival: i64,
     /// The number of the index entry in the store.
     pub key: i64,
     /// The newest candidate of the first page; later ones do not move the others.
-    pub newest: Micros,
+    pub newest: Timestamp,
     /// The reference time for recency on the first page; with another time the scores would differ.
-    pub now: Micros,
+    pub now: Timestamp,
 }
 
 /// A text that is no cursor.
@@ -255,12 +256,12 @@ impl FromStr for SearchCursor {
             eight.copy_from_slice(&bytes[place * 8..place * 8 + 8]);
             i64::from_be_bytes(eight)
         };
-        let (at, newest, now) = (Micros(number(1)), Micros(number(4)), Micros(number(5)));
+        let (at, newest, now) = (Timestamp(number(1)), Timestamp(number(4)), Timestamp(number(5)));
         Ok(Self { score: number(0), at, arrival: number(2), key: number(3), newest, now })
     }
 }
 
-opaque_text!(SearchCursor);
+serde_as_text!(SearchCursor);
 
 #[cfg(test)]
 mod tests {
@@ -268,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_cursor_survives_being_written_down() {
-        let (at, newest, now) = (Micros(i64::MIN), Micros(3), Micros(4));
+        let (at, newest, now) = (Timestamp(i64::MIN), Timestamp(3), Timestamp(4));
         let cursor = SearchCursor { score: -1, at, arrival: 7, key: i64::MAX, newest, now };
         assert_eq!(cursor.to_string().parse(), Ok(cursor));
         for rubbish in ["", "00", "zz", &"00".repeat(40), &"00".repeat(47), &"00".repeat(49)] {

@@ -4,22 +4,22 @@ use crate::damage::DamageLog;
 use crate::error::Result;
 use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
 use crate::query::*;
-use crate::search::{Found, Indexed, Search};
+use crate::search::{IndexStatus, Search, SearchPage};
 use crate::transaction::{Committed, MessageOrigin, Position, Transaction};
 use manent_model::{
-    Conversation, ConversationId, Json, MessageId, Micros, Origin, Project, ProjectId, Quarantined, Realm, Scratch,
-    Source, SourceId, Stats,
+    AccessScope, Conversation, ConversationId, Json, MessageId, Origin, Project, ProjectId, Quarantined, Scratch,
+    Source, SourceId, Stats, Timestamp,
 };
 use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::watch;
 
 /// The turn of one import. It ends when it is dropped, and with the process that holds it.
-pub struct Turn {
+pub struct ImportLock {
     _held: Box<dyn Send + Sync>,
 }
 
-impl Turn {
+impl ImportLock {
     pub(crate) fn new(held: impl Send + Sync + 'static) -> Self {
         Self { _held: Box::new(held) }
     }
@@ -32,21 +32,21 @@ impl Turn {
 pub trait Store: Send + Sync + 'static {
     /// Returns an access-filtered store. Objects outside the realm do not exist there; operations on everything are
     /// forbidden, and so is every commit: writes of limited keys go through a [`GrantedStore`](crate::GrantedStore).
-    fn within(self: Arc<Self>, realm: Realm) -> Arc<dyn Store>;
+    fn restricted_to(self: Arc<Self>, realm: AccessScope) -> Arc<dyn Store>;
     /// Returns the same store whose lists and pages leave damaged records out and name them in a log, instead of
     /// failing. A damaged conversation is not left out: what cannot be trusted of it reads as not set.
     fn skipping_damaged(self: Arc<Self>, log: Arc<DamageLog>) -> Arc<dyn Store>;
     /// Does everything in the transaction, or nothing.
     async fn commit(&self, transaction: Transaction) -> Result<Committed>;
     /// Returns the time of the transaction that used an idempotency key first, as long as the key is remembered.
-    async fn request_at(&self, key: Vec<u8>) -> Result<Option<Micros>>;
+    async fn idempotent_request_time(&self, key: Vec<u8>) -> Result<Option<Timestamp>>;
 
     /// Returns a conversation.
     async fn conversation(&self, which: ConversationRef) -> Result<Option<Conversation>>;
     /// Lists conversations, pinned first, then the latest active, or as the query says.
     async fn conversations(&self, query: ListQuery) -> Result<ConversationPage>;
     /// Counts the conversations of a list, ignoring its page, up to a bound.
-    async fn count_conversations(&self, query: ListQuery) -> Result<Count>;
+    async fn count_conversations(&self, query: ListQuery) -> Result<BoundedCount>;
     /// Returns the conversation that was changed last, in any status; none if that is too long ago to find.
     async fn last_changed(&self) -> Result<Option<ConversationId>>;
     /// Returns all conversations' ids in the order they were made, trash and all, for copying.
@@ -56,11 +56,11 @@ pub trait Store: Send + Sync + 'static {
     /// Returns the branches of a conversation in the order they were opened.
     async fn branches(&self, conversation: ConversationId) -> Result<Vec<BranchInfo>>;
     /// Returns a page of a path.
-    async fn window(&self, query: WindowQuery) -> Result<Window>;
+    async fn message_page(&self, query: MessagePageQuery) -> Result<MessagePage>;
     /// Returns messages that are not asked for as a page of a path.
-    async fn messages(&self, query: MessagesQuery) -> Result<Vec<Placed>>;
+    async fn messages(&self, query: MessagesQuery) -> Result<Vec<LocatedMessage>>;
     /// Returns a page of the messages that belong together with one.
-    async fn related(&self, query: RelatedQuery) -> Result<PlacedPage>;
+    async fn related(&self, query: RelatedQuery) -> Result<LocatedMessagePage>;
     /// Returns a page of the attachments of a conversation.
     async fn attached(&self, query: AttachedQuery) -> Result<Attached>;
     /// Returns the value that a name has at a message (`None`: the head); none where it was never set, or was unset.
@@ -68,7 +68,7 @@ pub trait Store: Send + Sync + 'static {
     /// Returns the tool calls of all conversations that are not in a final state, oldest first.
     async fn open_tool_calls(&self, limit: u32) -> Result<Vec<(ConversationId, ToolCallTrail)>>;
     /// Returns the streams of the whole store whose last chunk came before a time, the longest silent first.
-    async fn idle_streams(&self, before: Micros, limit: u32) -> Result<Vec<OpenStream>>;
+    async fn idle_streams(&self, before: Timestamp, limit: u32) -> Result<Vec<OpenStream>>;
     /// Returns events after a cursor.
     async fn events(&self, query: EventsQuery) -> Result<Events>;
     /// Returns documents.
@@ -100,25 +100,25 @@ pub trait Store: Send + Sync + 'static {
     /// that there is more: the number of scanned rows is bounded.
     async fn journal(&self, query: JournalQuery) -> Result<JournalPage>;
     /// Returns the commit that an undo or redo would undo now.
-    async fn undo_target(&self, scope: Scope, step: Step) -> Result<Option<Position>>;
+    async fn undo_target(&self, scope: UndoScope, step: UndoDirection) -> Result<Option<Position>>;
     /// Counts messages.
     async fn stats(&self, query: StatsQuery) -> Result<Stats>;
 
     /// Finds messages and conversations.
-    async fn search(&self, search: Search) -> Result<Found>;
+    async fn search(&self, search: Search) -> Result<SearchPage>;
     /// Rebuilds the index; [`Store::indexed`] reports its progress.
     async fn reindex(&self) -> Result<()>;
     /// Returns a watch on how far the index has come. It ends when the store is closed, or has no index.
-    fn indexed(&self) -> watch::Receiver<Indexed>;
+    fn watch_index(&self) -> watch::Receiver<IndexStatus>;
 
     /// Returns a watch on the last position, for tails; commits of other processes show within a second. It ends when
     /// the store is closed.
-    fn position(&self) -> watch::Receiver<Position>;
+    fn watch_position(&self) -> watch::Receiver<Position>;
     /// Acquires the import lock: waits until no other import runs, in this process or another; it is held until the
     /// returned value is dropped.
     ///
     /// An import checks which objects exist before it adds the others. Two at once would both find none.
-    async fn import_turn(&self) -> Result<Turn>;
+    async fn acquire_import_lock(&self) -> Result<ImportLock>;
     /// Writes a copy that was restored, checked and compared before this returns.
     async fn backup(&self, to: &Path) -> Result<BackupReport>;
     /// Walks digests and chains, and names the first message that was altered, lost or doubled.

@@ -1,11 +1,11 @@
 //! Transactions, the only way to write: a list of changes that are applied together or not at all.
 
-use crate::granted::Claims;
-use crate::query::{Scope, Step};
+use crate::authz::AccessChecks;
+use crate::query::{UndoDirection, UndoScope};
 use manent_model::{
     Author, BranchId, Call, ConversationDraft, ConversationId, ConversationPatch, FoldId, FoldKind, InputId, Json,
-    Memory, MemoryId, MessageId, MessageStatus, Micros, NewMessage, NoteId, Origin, Project, ProjectId, ProjectPatch,
-    Quarantined, Scratch, Source, SourceId, Stretch, ToolCall, ToolState, ToolStep,
+    Memory, MemoryId, MessageId, MessageRange, MessageStatus, NewMessage, NoteId, Origin, Project, ProjectId,
+    ProjectPatch, Quarantined, Scratch, Source, SourceId, Timestamp, ToolCall, ToolState, ToolStep,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub struct Transaction {
     pub key: Option<Vec<u8>>,
     /// The time.
     #[serde(skip)]
-    pub at: Micros,
+    pub at: Timestamp,
     /// The author.
     pub actor: Option<Author>,
     /// Preconditions.
@@ -33,24 +33,24 @@ pub struct Transaction {
     pub changes: Vec<Change>,
     /// The priority.
     #[serde(skip)]
-    pub lane: Lane,
+    pub priority: Priority,
 }
 
 impl Transaction {
     /// Returns a transaction of one change.
-    pub fn of(at: Micros, change: Change) -> Self {
-        Self { key: None, at, actor: None, expect: Vec::new(), changes: vec![change], lane: Lane::Normal }
+    pub fn of(at: Timestamp, change: Change) -> Self {
+        Self { key: None, at, actor: None, expect: Vec::new(), changes: vec![change], priority: Priority::Normal }
     }
 }
 
 /// Priority of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Lane {
+pub enum Priority {
     /// A caller waits for it.
     #[default]
     Normal,
     /// Imports and maintenance: runs at low priority, between the others.
-    Low,
+    Background,
 }
 
 /// A precondition of a transaction.
@@ -96,13 +96,13 @@ pub enum Expect {
     },
     /// The changes reference only objects in an access scope; only a [`GrantedStore`](crate::GrantedStore) sets it.
     #[serde(skip)]
-    Within(Box<Claims>),
+    Within(Box<AccessChecks>),
 }
 
 /// Why a branch was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Why {
+pub enum BranchReason {
     /// The conversation began.
     Start,
     /// A fork: the conversation continues from an earlier message.
@@ -112,7 +112,7 @@ pub enum Why {
     /// A message was edited, inserted or removed.
     Edit,
     /// A message could not be sent and was withdrawn.
-    Withdrawn,
+    Withdrawal,
     /// The path was cleared.
     Clear,
     /// It came from another program.
@@ -122,7 +122,7 @@ pub enum Why {
 /// Where messages are appended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
-pub enum At {
+pub enum MessageAt {
     /// After the head; `branch` is opened if the head is not at the end of its branch.
     Head {
         /// The id of the branch that may be opened.
@@ -162,7 +162,7 @@ pub enum HeadMove {
 /// Target of a head move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
-pub enum HeadTo {
+pub enum HeadTarget {
     /// To this message: on the shown path if the message is on it, else on its own branch.
     Message(MessageId),
     /// To the end of this branch.
@@ -181,11 +181,11 @@ pub enum HeadTo {
 /// The part of the shown path that a splice removes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
-pub enum SpliceAt {
+pub enum SplicePosition {
     /// Nothing: the new messages are inserted after this one; `None` for the start.
     After(Option<MessageId>),
     /// These messages, both ends included.
-    Replace(Stretch),
+    Replace(MessageRange),
 }
 
 /// The fork point of an imported branch.
@@ -224,7 +224,7 @@ pub struct NewFold {
     /// The kind of the fold.
     pub kind: FoldKind,
     /// The messages it covers.
-    pub covers: Vec<Stretch>,
+    pub covers: Vec<MessageRange>,
     /// The summary, if it is one.
     pub summary: Option<String>,
     /// The fold that this one grew from.
@@ -240,7 +240,7 @@ pub struct NewEvent {
     /// `progress`, `control`, `monitor`, or a word of the caller.
     pub channel: String,
     /// The time.
-    pub at: Micros,
+    pub at: Timestamp,
     /// The payload of the event.
     pub body: Json,
 }
@@ -276,13 +276,13 @@ pub struct MessageOrigin {
 /// The target of an erasure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
-pub enum Erase {
+pub enum EraseTarget {
     /// One message, on every path that reaches it.
     Message(MessageId),
     /// A conversation with everything in it.
     Conversation(ConversationId),
     /// Everything that this author wrote, by external id.
-    Author(String),
+    Person(String),
 }
 
 /// One change. All kinds are journalled unless they say otherwise.
@@ -306,9 +306,9 @@ pub enum Change {
     /// Adds messages. `origins` belong to some of them by id.
     AppendMessages {
         conversation: ConversationId,
-        at: At,
+        at: MessageAt,
         head: HeadMove,
-        why: Why,
+        why: BranchReason,
         messages: Vec<NewMessage>,
         #[serde(default)]
         origins: Vec<MessageOrigin>,
@@ -326,8 +326,8 @@ pub enum Change {
         #[serde(default)]
         own: Vec<NewMessage>,
         #[serde(default)]
-        pieces: Vec<Stretch>,
-        why: Why,
+        pieces: Vec<MessageRange>,
+        why: BranchReason,
         #[serde(default)]
         origins: Vec<MessageOrigin>,
     },
@@ -335,13 +335,13 @@ pub enum Change {
     Splice {
         conversation: ConversationId,
         branch: BranchId,
-        at: SpliceAt,
+        at: SplicePosition,
         messages: Vec<NewMessage>,
         #[serde(default)]
         origins: Vec<MessageOrigin>,
     },
     /// Moves the head: rewind, switch, clear.
-    MoveHead { conversation: ConversationId, to: HeadTo },
+    MoveHead { conversation: ConversationId, to: HeadTarget },
     /// Adds a note to a message.
     AddNote { id: NoteId, message: MessageId, kind: String, value: Json },
     /// Removes a note.
@@ -376,9 +376,9 @@ pub enum Change {
     /// Takes inputs out of the queue, in the commit that uses them.
     TakeInputs { conversation: ConversationId, ids: Vec<InputId> },
     /// Acquires the lease of a run if it is free or has expired; not undoable.
-    TakeLease { conversation: ConversationId, owner: String, until: Micros },
+    TakeLease { conversation: ConversationId, owner: String, until: Timestamp },
     /// Extends a lease that the token still holds; not undoable.
-    RenewLease { conversation: ConversationId, token: i64, until: Micros },
+    RenewLease { conversation: ConversationId, token: i64, until: Timestamp },
     /// Releases a lease; not undoable.
     ReleaseLease { conversation: ConversationId, token: i64 },
     /// Writes the next version of a document; no body deletes it.
@@ -411,11 +411,11 @@ pub enum Change {
     /// Undoes the commit that begins at this position; undoing an undo is a redo.
     Undo { position: Position },
     /// Undoes or redoes the last change of a scope at the time when the transaction is applied.
-    Step { scope: Scope, step: Step },
+    Step { scope: UndoScope, step: UndoDirection },
     /// Purges a conversation in the trash by one bounded step; not undoable. Returns whether it is finished.
     Purge { conversation: ConversationId },
     /// Erases content everywhere by one bounded step, with a receipt; not undoable. Send it until it is finished.
-    Erase { target: Erase },
+    Erase { target: EraseTarget },
 }
 
 /// The result of a transaction.
@@ -427,20 +427,20 @@ pub struct Committed {
     pub position: Position,
     /// The time of the transaction; a retry of the request is built with the same time.
     #[serde(default)]
-    pub at: Micros,
+    pub at: Timestamp,
     /// The result of each change.
-    pub done: Vec<Done>,
+    pub results: Vec<ChangeResult>,
     /// The transaction was applied before; this is the stored answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub repeated: bool,
+    pub is_replay: bool,
 }
 
 /// The result of one change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Done {
+pub enum ChangeResult {
     /// It was applied; there is nothing else to return.
-    Plain,
+    Applied,
     /// The conversation, new or existing.
     Conversation(ConversationId),
     /// The last message that was added.
@@ -461,7 +461,7 @@ pub enum Done {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
     /// The time.
-    pub at: Micros,
+    pub at: Timestamp,
     /// The erasure is finished: nothing is left in the file or its WAL.
     pub finished: bool,
     /// Messages whose content was erased.

@@ -2,7 +2,7 @@
 
 use crate::database::Database;
 use crate::error::Result;
-use manent_model::{ConversationId, FoldId, FoldKind, Json, MessageId, NoteId, Stretch};
+use manent_model::{ConversationId, FoldId, FoldKind, Json, MessageId, MessageRange, NoteId};
 use manent_store::{Attached, AttachedQuery, Change, NewFold};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub struct FoldDraft {
     /// Kind of the fold.
     pub kind: FoldKind,
     /// The covered messages.
-    pub covers: Vec<Stretch>,
+    pub covers: Vec<MessageRange>,
     /// The summary, for folds of that kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
@@ -30,13 +30,13 @@ pub struct FoldDraft {
 
 impl FoldDraft {
     /// Creates a fold of one range that holds after the end of the range.
-    pub fn new(kind: FoldKind, covers: Stretch) -> Self {
+    pub fn new(kind: FoldKind, covers: MessageRange) -> Self {
         let after = covers.last;
         Self { after, kind, covers: vec![covers], summary: None, parent: None, made_by: None }
     }
 
     /// Creates a fold that replaces a range with a summary.
-    pub fn summary(covers: Stretch, summary: impl Into<String>) -> Self {
+    pub fn summary(covers: MessageRange, summary: impl Into<String>) -> Self {
         Self { summary: Some(summary.into()), ..Self::new(FoldKind::Summary, covers) }
     }
 }
@@ -116,7 +116,7 @@ impl Database {
     }
 
     /// Hides messages from the model; users still see them. Returns the fold that hides them.
-    pub async fn hide(&self, conversation: ConversationId, stretch: Stretch) -> Result<FoldId> {
+    pub async fn hide(&self, conversation: ConversationId, stretch: MessageRange) -> Result<FoldId> {
         self.add_fold(conversation, FoldDraft::new(FoldKind::Drop, stretch)).await
     }
 

@@ -2,8 +2,8 @@
 
 use crate::database::Database;
 use crate::error::{Error, Result};
-use crate::ids::fresh_key;
-use crate::place::Place;
+use crate::location::Location;
+use crate::ulid::fresh_key;
 use manent_store::BackupReport;
 use manent_store::postgres::PostgresStore;
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
@@ -80,11 +80,11 @@ impl Database {
     /// Restores a backup to a place without a store, after checking it. Never overwrites.
     ///
     /// The place may be a server, whichever engine the backup was made on, so that a store can move between engines.
-    pub async fn restore_backup(from: impl AsRef<Path>, to: &Place) -> Result<()> {
+    pub async fn restore_backup(from: impl AsRef<Path>, to: &Location) -> Result<()> {
         let from = from.as_ref();
         refuse_half(from)?;
         match to {
-            Place::File(file) => {
+            Location::File(file) => {
                 refuse_to_overwrite(file)?;
                 if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
                     make_private_folder(folder)?;
@@ -97,7 +97,7 @@ impl Database {
                 remove_file(&partial)?;
                 restored
             }
-            Place::Server(_) => with_copy(from, async |copy| restore_checked(copy, to).await).await,
+            Location::Server(_) => with_copy(from, async |copy| restore_checked(copy, to).await).await,
         }
     }
 }
@@ -204,11 +204,11 @@ async fn copied<T>(from: &Path, copy: &Path, work: impl AsyncFnOnce(&Path) -> Re
 }
 
 /// Checks the copy of a backup and moves it to its place.
-async fn restore_checked(copy: &Path, to: &Place) -> Result<()> {
+async fn restore_checked(copy: &Path, to: &Location) -> Result<()> {
     check(copy).await?;
     match to {
-        Place::File(file) => place_file(copy, file),
-        Place::Server(options) => Ok(PostgresStore::restore(options, copy).await?),
+        Location::File(file) => place_file(copy, file),
+        Location::Server(options) => Ok(PostgresStore::restore(options, copy).await?),
     }
 }
 

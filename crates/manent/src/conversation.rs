@@ -7,7 +7,8 @@ use manent_model::{
     ProjectId, check_name,
 };
 use manent_store::{
-    Change, ConversationPage, ConversationRef, Count, Done, Erase, Expect, HeadTo, ListQuery, Receipt, Scope, Step,
+    BoundedCount, Change, ChangeResult, ConversationPage, ConversationRef, EraseTarget, Expect, HeadTarget, ListQuery,
+    Receipt, UndoDirection, UndoScope,
 };
 
 impl Database {
@@ -16,7 +17,7 @@ impl Database {
         let (id, branch) = (self.ids.make(ConversationId::new), self.ids.make(BranchId::new));
         let change = Change::CreateConversation { id, branch, draft, importing: false };
         match only(self.change(change).await?) {
-            Done::Conversation(id) => self.conversation(id).await,
+            ChangeResult::Conversation(id) => self.conversation(id).await,
             done => Err(unexpected(&done)),
         }
     }
@@ -39,7 +40,7 @@ impl Database {
     }
 
     /// Counts the conversations of a list, regardless of paging, up to ten thousand.
-    pub async fn count(&self, query: ListQuery) -> Result<Count> {
+    pub async fn count(&self, query: ListQuery) -> Result<BoundedCount> {
         Ok(self.store.count_conversations(query).await?)
     }
 
@@ -120,7 +121,7 @@ impl Database {
 
     /// Shows an empty path; the messages are kept, and undo shows them again.
     pub async fn clear(&self, id: ConversationId) -> Result<()> {
-        let to = HeadTo::Empty(self.ids.make(BranchId::new));
+        let to = HeadTarget::Empty(self.ids.make(BranchId::new));
         self.change(Change::MoveHead { conversation: id, to }).await.map(drop)
     }
 
@@ -128,12 +129,12 @@ impl Database {
     pub async fn purge(&self, id: ConversationId) -> Result<()> {
         // The journal knows a conversation until its last row is deleted; a partly purged conversation is hidden from
         // readers.
-        self.store.undo_target(Scope::Conversation(id), Step::Undo).await?;
+        self.store.undo_target(UndoScope::Conversation(id), UndoDirection::Undo).await?;
         let mut handle = self.clone();
         loop {
-            match only(handle.change_low(self.ids.now(), None, Change::Purge { conversation: id }).await?) {
-                Done::Purged(true) => return Ok(()),
-                Done::Purged(false) => handle = self.plain(),
+            match only(handle.commit_background(self.ids.now(), None, Change::Purge { conversation: id }).await?) {
+                ChangeResult::Purged(true) => return Ok(()),
+                ChangeResult::Purged(false) => handle = self.detached(),
                 done => return Err(unexpected(&done)),
             }
         }
@@ -142,12 +143,13 @@ impl Database {
     /// Erases content everywhere: on every path, in the database files and their WAL. Returns what was removed.
     ///
     /// Backups are separate files: those made before still contain it.
-    pub async fn erase(&self, target: Erase) -> Result<Receipt> {
+    pub async fn erase(&self, target: EraseTarget) -> Result<Receipt> {
         let mut total = Receipt::default();
         let mut handle = self.clone();
         loop {
-            match only(handle.change_low(self.ids.now(), None, Change::Erase { target: target.clone() }).await?) {
-                Done::Erased(step) => {
+            match only(handle.commit_background(self.ids.now(), None, Change::Erase { target: target.clone() }).await?)
+            {
+                ChangeResult::Erased(step) => {
                     total.at = step.at;
                     total.finished = step.finished;
                     total.messages += step.messages;
@@ -162,7 +164,7 @@ impl Database {
             if total.finished {
                 return Ok(total);
             }
-            handle = self.plain();
+            handle = self.detached();
         }
     }
 }

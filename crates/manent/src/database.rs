@@ -1,13 +1,14 @@
 //! The database: the public API over a store, with one method per user-level operation.
 
 use crate::error::{Error, Result};
-use crate::ids::{Ids, fresh_key, made_at, now};
-use crate::place::Place;
-use manent_model::{Author, Micros};
+use crate::location::Location;
+use crate::ulid::{UlidGenerator, fresh_key, made_at, now};
+use manent_model::{Author, Timestamp};
 use manent_store::postgres::PostgresStore;
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
 use manent_store::{
-    Change, Committed, DamageLog, Done, Expect, Grant, GrantedStore, Lane, Store, StoreError, Transaction,
+    AuthorizedStore, Change, ChangeResult, Committed, DamageLog, Expect, Permissions, Priority, Store, StoreError,
+    Transaction,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Database {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) ids: Arc<Ids>,
+    pub(crate) ids: Arc<UlidGenerator>,
     actor: Option<Author>,
     /// Preconditions of every commit of this handle.
     expect: Vec<Expect>,
@@ -35,7 +36,7 @@ struct Request {
 }
 
 /// Maximum attempts of a commit whose outcome is unknown; a retry gets the actual outcome from the store.
-const TRIES: usize = 4;
+const ATTEMPTS: usize = 4;
 
 impl Database {
     /// Opens or creates a database file, or a store on a server if the path is a URL: `postgres://…`.
@@ -43,37 +44,44 @@ impl Database {
     /// Acknowledged commits are on disk. This reads the store before it returns and may migrate it; in an async
     /// program call it on a blocking thread.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Self::open_at(&Place::of(path))
+        Self::open_at(&Location::of(path))
     }
 
     /// Opens or creates the store at a place.
-    pub fn open_at(place: &Place) -> Result<Self> {
-        Ok(Self::over(match place {
-            Place::File(path) => Arc::new(SqliteStore::open(SqliteOptions::new(path))?),
-            Place::Server(options) => Arc::new(PostgresStore::open(options.clone())?),
+    pub fn open_at(place: &Location) -> Result<Self> {
+        Ok(Self::from_store(match place {
+            Location::File(path) => Arc::new(SqliteStore::open(SqliteOptions::new(path))?),
+            Location::Server(options) => Arc::new(PostgresStore::open(options.clone())?),
         }))
     }
 
     /// Wraps a store.
-    pub fn over(store: Arc<dyn Store>) -> Self {
-        Self { store, ids: Arc::new(Ids::default()), actor: None, expect: Vec::new(), request: None, grant: None }
+    pub fn from_store(store: Arc<dyn Store>) -> Self {
+        Self {
+            store,
+            ids: Arc::new(UlidGenerator::default()),
+            actor: None,
+            expect: Vec::new(),
+            request: None,
+            grant: None,
+        }
     }
 
     /// Returns a handle with the permissions of a key: its access scope limits every read and every change.
-    pub fn granted(&self, grant: Grant) -> Self {
+    pub fn granted(&self, grant: Permissions) -> Self {
         let id = Some(Arc::from(grant.id.as_str()));
-        Self { store: Arc::new(GrantedStore::new(self.store.clone(), grant)), grant: id, ..self.clone() }
+        Self { store: Arc::new(AuthorizedStore::new(self.store.clone(), grant)), grant: id, ..self.clone() }
     }
 
     /// Returns a handle whose changes are recorded with this actor.
-    pub fn acting_as(&self, actor: Author) -> Self {
+    pub fn with_actor(&self, actor: Author) -> Self {
         Self { actor: Some(actor), ..self.clone() }
     }
 
     /// Returns a handle whose commits have a precondition; reads ignore it.
     ///
     /// For operations with several commits, purge and erase, only the first commit checks it.
-    pub fn expecting(&self, expect: Expect) -> Self {
+    pub fn with_precondition(&self, expect: Expect) -> Self {
         let mut handle = self.clone();
         handle.expect.push(expect);
         handle
@@ -85,20 +93,20 @@ impl Database {
     /// replays its answer and changes nothing. The same key with a different request is a conflict. A retry that runs
     /// concurrently with its first attempt may get that conflict too; asking for a new handle resolves it. Keys are
     /// remembered for a week; keys of [`request_key`](crate::request_key) need no storage for an append.
-    pub async fn once(&self, key: &str) -> Result<Self> {
+    pub async fn idempotent(&self, key: &str) -> Result<Self> {
         let bytes = key.as_bytes().to_vec();
         let made = made_at(key);
         let at = match made {
             Some(made) => made,
-            None => self.store.request_at(bytes.clone()).await?.unwrap_or_else(now),
+            None => self.store.idempotent_request_time(bytes.clone()).await?.unwrap_or_else(now),
         };
         // The same key text under two API keys means two requests, which must not get the same ids.
         let ids = match &self.grant {
             Some(grant) => {
                 let length = (grant.len() as u64).to_le_bytes();
-                Ids::of_request(&[&length[..], grant.as_bytes(), &bytes].concat(), at)
+                UlidGenerator::of_request(&[&length[..], grant.as_bytes(), &bytes].concat(), at)
             }
-            None => Ids::of_request(&bytes, at),
+            None => UlidGenerator::of_request(&bytes, at),
         };
         let ids = Arc::new(ids);
         Ok(Self { ids, request: Some(Request { key: bytes, is_dated: made.is_some() }), ..self.clone() })
@@ -110,9 +118,9 @@ impl Database {
     }
 
     /// Returns a handle without preconditions and key, for operations with several commits.
-    pub(crate) fn plain(&self) -> Self {
+    pub(crate) fn detached(&self) -> Self {
         let ids = match self.request {
-            Some(_) => Arc::new(Ids::default()),
+            Some(_) => Arc::new(UlidGenerator::default()),
             None => self.ids.clone(),
         };
         Self { ids, expect: Vec::new(), request: None, ..self.clone() }
@@ -149,7 +157,7 @@ impl Database {
     /// Commits several changes atomically.
     pub async fn commit(&self, changes: Vec<Change>, expect: Vec<Expect>) -> Result<Committed> {
         let (key, at, actor) = (self.key_for(&changes), self.ids.now(), self.actor.clone());
-        self.send(Transaction { key, at, actor, expect, changes, lane: Lane::Normal }).await
+        self.send(Transaction { key, at, actor, expect, changes, priority: Priority::Normal }).await
     }
 
     fn key_for(&self, changes: &[Change]) -> Option<Vec<u8>> {
@@ -166,16 +174,21 @@ impl Database {
     }
 
     /// Commits at low priority with an explicit timestamp. Used by imports and maintenance.
-    pub(crate) async fn change_low(&self, at: Micros, actor: Option<Author>, change: Change) -> Result<Committed> {
+    pub(crate) async fn commit_background(
+        &self,
+        at: Timestamp,
+        actor: Option<Author>,
+        change: Change,
+    ) -> Result<Committed> {
         let changes = vec![change];
         let key = self.key_for(&changes);
-        self.send(Transaction { key, at, actor, expect: Vec::new(), changes, lane: Lane::Low }).await
+        self.send(Transaction { key, at, actor, expect: Vec::new(), changes, priority: Priority::Background }).await
     }
 
     /// Sends a transaction with this handle's preconditions, and retries until its outcome is known.
     pub async fn send(&self, mut transaction: Transaction) -> Result<Committed> {
         transaction.expect.extend_from_slice(&self.expect);
-        for _ in 1..TRIES {
+        for _ in 1..ATTEMPTS {
             match self.store.commit(transaction.clone()).await {
                 Err(StoreError::OutcomeUnknown) => {}
                 outcome => return Ok(outcome?),
@@ -210,11 +223,11 @@ fn is_own_key(change: &Change) -> bool {
 }
 
 /// Returns the result of a commit with a single change.
-pub(crate) fn only(committed: Committed) -> Done {
-    committed.done.into_iter().next().unwrap_or(Done::Plain)
+pub(crate) fn only(committed: Committed) -> ChangeResult {
+    committed.results.into_iter().next().unwrap_or(ChangeResult::Applied)
 }
 
 /// The result does not match the type of the change: a defect of the engine.
-pub(crate) fn unexpected(done: &Done) -> Error {
+pub(crate) fn unexpected(done: &ChangeResult) -> Error {
     StoreError::Internal(format!("unexpected result of a change: {done:?}")).into()
 }

@@ -3,7 +3,7 @@
 use crate::backup::{backups, renew_backups};
 use crate::database::Database;
 use crate::error::Result;
-use manent_store::{Erase, Receipt};
+use manent_store::{EraseTarget, Receipt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -47,13 +47,13 @@ impl Database {
     /// Backups that were made manually elsewhere are not covered.
     pub async fn erase_content(
         &self,
-        target: Erase,
+        target: EraseTarget,
         folder: Option<&Path>,
         old_backups: OldBackups,
     ) -> Result<ErasedContent> {
         let names: &[&str] = match target {
-            Erase::Author(_) => &["models"],
-            Erase::Message(_) | Erase::Conversation(_) => &["authors", "models"],
+            EraseTarget::Person(_) => &["models"],
+            EraseTarget::Message(_) | EraseTarget::Conversation(_) => &["authors", "models"],
         };
         let receipt = self.erase(target).await?;
         let (backups_removed, backups) = match (folder, old_backups) {

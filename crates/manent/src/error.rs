@@ -1,8 +1,8 @@
 //! Errors, grouped by what the caller can do about them.
 
 use manent_model::NameProblem;
-use manent_model::search::QueryProblem;
 use manent_store::StoreError;
+use manent_text::QueryProblem;
 
 /// The result of a database operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -16,14 +16,14 @@ impl Database {
     ///
     /// A commit of another process may be some milliseconds ahead of it.
     pub fn position(&self) -> Position {
-        *self.store.position().borrow()
+        *self.store.watch_position().borrow()
     }
 
     /// Waits for a change after a position, committed by any process, and returns it.
     ///
     /// Fails with `Closed` once the store is closed.
     pub async fn tail(&self, mut query: JournalQuery) -> Result<JournalPage> {
-        let mut position = self.store.position();
+        let mut position = self.store.watch_position();
         loop {
             let known = *position.wait_for(|known| *known > query.after).await.map_err(|_| StoreError::Closed)?;
             let page = self.journal(query.clone()).await?;
@@ -32,7 +32,7 @@ impl Database {
             }
             // A row may span several positions: if the query began inside the last one, nothing is left up to the
             // known position, and repeating the query would never make progress.
-            query.after = if page.more { page.reached } else { page.reached.max(known) };
+            query.after = if page.more { page.scanned_to } else { page.scanned_to.max(known) };
         }
     }
 }

@@ -30,9 +30,9 @@
 //! ```
 
 mod error;
-mod ids;
+mod ulid;
 mod message_draft;
-mod place;
+mod location;
 mod database;
 mod conversation;
 mod message;
@@ -61,32 +61,34 @@ pub use blob::BlobReader;
 pub use database::Database;
 pub use erase::{ErasedContent, Kept, OldBackups};
 pub use error::{Error, Result};
-pub use export::{DiskOut, ExportPlan, Exported, Lost, Parcel, Replace, StagedFile};
-pub use ids::request_key;
-pub use import::{ImportMode, ImportedReport};
-pub use jsonl::{ExportSelection, ImportProblem, ImportReport, LinesReport};
+pub use export::{DiskOut, DownloadBundle, ExportPlan, Exported, Lost, Replace, StagedFile};
+pub use import::{FileImportReport, ImportMode};
+pub use jsonl::{ExportSelection, ImportProblem, JsonlImportReport, LinesReport};
 pub use library::MemoryDraft;
+pub use location::Location;
 pub use manent_formats as formats;
 pub use manent_model as model;
 pub use manent_model::{
     Author, Body, BranchId, CallId, CallOutcome, Conversation, ConversationDraft, ConversationId, ConversationKind,
     ConversationPatch, ConversationStatus, Document, Event, FoldId, FoldKind, InputId, Json, Memory, MemoryId, Message,
-    MessageId, MessageStatus, Micros, NoteId, Origin, Part, Project, ProjectId, ProjectPatch, Quarantined, Source,
-    SourceId, Stats, Stretch, Time, ToolCall, ToolState,
+    MessageId, MessageRange, MessageStatus, NoteId, Origin, Part, Project, ProjectId, ProjectPatch, Quarantined,
+    Source, SourceId, Stats, Time, Timestamp, ToolCall, ToolState,
 };
 pub use manent_store as store;
 pub use manent_store::{
-    Also, Attached, AttachedCursor, AttachedQuery, BackupReport, BranchInfo, Change, Committed, Conflict,
-    ConversationPage, Count, Counting, CursorProblem, DamagedRecord, Direction, DoctorReport, Erase, EventsQuery,
-    Expect, Finish, Found, Grouping, Hit, Indexed, JournalEntry, JournalKind, JournalPage, JournalQuery, ListCursor,
-    ListOrder, ListQuery, MemoriesQuery, Neighbour, OriginsQuery, Placed, Position, Reach, Receipt, Scope,
-    SearchCursor, SearchOrder, StatsQuery, StoreError, ToolCallTrail, Transaction, VerifyReport, Window,
+    Attached, AttachedCursor, AttachedQuery, BackupReport, BoundedCount, BranchInfo, Change, Committed, Conflict,
+    ContextMessage, ConversationPage, CountMode, Coverage, CursorProblem, DamagedRecord, Direction, DoctorReport,
+    EraseTarget, EventsQuery, Expect, Finish, Grouping, Hit, Include, IndexStatus, JournalEntry, JournalKind,
+    JournalPage, JournalQuery, ListCursor, ListOrder, ListQuery, LocatedMessage, MemoriesQuery, MessagePage,
+    OriginsQuery, Position, Receipt, SearchCursor, SearchOrder, SearchPage, StatsQuery, StoreError, ToolCallTrail,
+    Transaction, UndoScope, VerifyReport,
 };
-pub use message::Tail;
+pub use manent_text as text;
+pub use message::FollowUps;
 pub use message_draft::MessageDraft;
-pub use place::Place;
 pub use run::CallDraft;
 pub use search::SearchQuery;
 pub use stream::STREAM_LEASE;
-pub use tenants::{Erasure, Pass, Refusal, Tenants};
+pub use tenants::{AuthenticatedKey, Erasure, Refusal, Tenants};
+pub use ulid::request_key;
 pub use undo::{UndoStep, UndoSteps};

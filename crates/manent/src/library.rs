@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use manent_model::{
     ConversationId, Document, Json, Memory, MemoryId, MessageId, Origin, ProjectId, Quarantined, Source, SourceId,
 };
-use manent_store::{Change, DocumentsQuery, Done, MemoriesQuery, OriginsQuery};
+use manent_store::{Change, ChangeResult, DocumentsQuery, MemoriesQuery, OriginsQuery};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +55,7 @@ impl Database {
     async fn next_version(&self, kind: &str, id: &str, project: Option<ProjectId>, body: Option<Json>) -> Result<i64> {
         let change = Change::PutDocument { kind: kind.to_owned(), id: id.to_owned(), project, body };
         match only(self.change(change).await?) {
-            Done::Version(version) => Ok(version),
+            ChangeResult::Version(version) => Ok(version),
             done => Err(unexpected(&done)),
         }
     }

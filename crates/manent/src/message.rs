@@ -4,10 +4,10 @@ use crate::database::Database;
 
 use crate::error::{Error, Result};
 use crate::message_draft::MessageDraft;
-use manent_model::{BranchId, ConversationDraft, ConversationId, MessageId, MessageStatus, NewMessage, Stretch};
+use manent_model::{BranchId, ConversationDraft, ConversationId, MessageId, MessageRange, MessageStatus, NewMessage};
 use manent_store::{
-    At, BranchBase, BranchInfo, Change, Direction, Expect, HeadMove, HeadTo, MessagesQuery, Placed, PlacedPage,
-    Related, RelatedQuery, SpliceAt, Why, Window, WindowQuery,
+    BranchBase, BranchInfo, BranchReason, Change, Direction, Expect, HeadMove, HeadTarget, LocatedMessage,
+    LocatedMessagePage, MessageAt, MessagePage, MessagePageQuery, MessagesQuery, Related, RelatedQuery, SplicePosition,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 /// What happens to the messages after an edited one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Tail {
+pub enum FollowUps {
     /// The path ends at the edited message; the old tail stays on its own branch.
-    Cut,
+    Detach,
     /// They follow the edited message.
     Keep,
 }
@@ -57,12 +57,12 @@ impl Database {
         let messages: Vec<NewMessage> =
             messages.into_iter().map(|draft| draft.finish(&self.ids)).collect::<Result<_>>()?;
         let ids = messages.iter().map(|message| message.id).collect();
-        let at = At::Head { branch: self.ids.make(BranchId::new) };
+        let at = MessageAt::Head { branch: self.ids.make(BranchId::new) };
         let change = Change::AppendMessages {
             conversation,
             at,
             head: HeadMove::Follow,
-            why: Why::Fork,
+            why: BranchReason::Fork,
             messages,
             origins: Vec::new(),
         };
@@ -71,7 +71,7 @@ impl Database {
     }
 
     /// Returns the last messages of the current path.
-    pub async fn last(&self, conversation: ConversationId, limit: u32) -> Result<Window> {
+    pub async fn last(&self, conversation: ConversationId, limit: u32) -> Result<MessagePage> {
         self.page(conversation, None, Direction::Backward, limit).await
     }
 
@@ -84,8 +84,8 @@ impl Database {
         from: Option<MessageId>,
         direction: Direction,
         limit: u32,
-    ) -> Result<Window> {
-        Ok(self.store.window(WindowQuery { conversation, branch: None, from, direction, limit }).await?)
+    ) -> Result<MessagePage> {
+        Ok(self.store.message_page(MessagePageQuery { conversation, branch: None, from, direction, limit }).await?)
     }
 
     /// Returns a page of the path of a branch.
@@ -96,13 +96,13 @@ impl Database {
         from: Option<MessageId>,
         direction: Direction,
         limit: u32,
-    ) -> Result<Window> {
-        let query = WindowQuery { conversation, branch: Some(branch), from, direction, limit };
-        Ok(self.store.window(query).await?)
+    ) -> Result<MessagePage> {
+        let query = MessagePageQuery { conversation, branch: Some(branch), from, direction, limit };
+        Ok(self.store.message_page(query).await?)
     }
 
     /// Returns one message with its address.
-    pub async fn message(&self, id: MessageId) -> Result<Placed> {
+    pub async fn message(&self, id: MessageId) -> Result<LocatedMessage> {
         let found = self.store.messages(MessagesQuery::Ids(vec![id])).await?;
         found.into_iter().next().ok_or_else(|| Error::not_found("message", id))
     }
@@ -113,21 +113,21 @@ impl Database {
     }
 
     /// Returns the siblings of a message, itself included: all pages of [`Self::related`].
-    pub async fn siblings(&self, id: MessageId) -> Result<Vec<Placed>> {
+    pub async fn siblings(&self, id: MessageId) -> Result<Vec<LocatedMessage>> {
         self.all_related(id, Related::Siblings).await
     }
 
     /// Returns the thread of replies that a message belongs to: all pages of [`Self::related`].
-    pub async fn thread(&self, id: MessageId) -> Result<Vec<Placed>> {
+    pub async fn thread(&self, id: MessageId) -> Result<Vec<LocatedMessage>> {
         self.all_related(id, Related::Thread).await
     }
 
     /// Returns a page of the siblings of a message, or of its thread of replies.
-    pub async fn related(&self, query: RelatedQuery) -> Result<PlacedPage> {
+    pub async fn related(&self, query: RelatedQuery) -> Result<LocatedMessagePage> {
         Ok(self.store.related(query).await?)
     }
 
-    async fn all_related(&self, message: MessageId, related: Related) -> Result<Vec<Placed>> {
+    async fn all_related(&self, message: MessageId, related: Related) -> Result<Vec<LocatedMessage>> {
         let (mut all, mut after) = (Vec::new(), None);
         loop {
             let page = self.related(RelatedQuery { message, related, after }).await?;
@@ -135,7 +135,7 @@ impl Database {
             if !page.more {
                 return Ok(all);
             }
-            after = all.last().map(|placed: &Placed| placed.message.id);
+            after = all.last().map(|placed: &LocatedMessage| placed.message.id);
         }
     }
 
@@ -150,9 +150,9 @@ impl Database {
         let id = message.id;
         let change = Change::AppendMessages {
             conversation,
-            at: At::After { message: Some(after), branch: self.ids.make(BranchId::new) },
+            at: MessageAt::After { message: Some(after), branch: self.ids.make(BranchId::new) },
             head: HeadMove::Follow,
-            why: Why::Fork,
+            why: BranchReason::Fork,
             messages: vec![message],
             origins: Vec::new(),
         };
@@ -187,10 +187,10 @@ impl Database {
                 base: Some(BranchBase { parent, fork: Some(after) }),
                 own: Vec::new(),
                 pieces: Vec::new(),
-                why: Why::Fork,
+                why: BranchReason::Fork,
                 origins: Vec::new(),
             },
-            Change::MoveHead { conversation: id, to: HeadTo::End(branch) },
+            Change::MoveHead { conversation: id, to: HeadTarget::End(branch) },
         ];
         self.commit(changes, Vec::new()).await?;
         Ok(id)
@@ -198,7 +198,7 @@ impl Database {
 
     /// Shows the path up to a message; the next append forks there.
     pub async fn rewind(&self, conversation: ConversationId, to: MessageId) -> Result<()> {
-        self.change(Change::MoveHead { conversation, to: HeadTo::Message(to) }).await.map(drop)
+        self.change(Change::MoveHead { conversation, to: HeadTarget::Message(to) }).await.map(drop)
     }
 
     /// Shows the branch of a message, to its end.
@@ -209,7 +209,7 @@ impl Database {
 
     /// Shows a branch to its end.
     pub async fn switch_branch(&self, conversation: ConversationId, branch: BranchId) -> Result<()> {
-        self.change(Change::MoveHead { conversation, to: HeadTo::End(branch) }).await.map(drop)
+        self.change(Change::MoveHead { conversation, to: HeadTarget::End(branch) }).await.map(drop)
     }
 
     /// Replaces a message; the old one stays as an alternative.
@@ -218,16 +218,16 @@ impl Database {
         conversation: ConversationId,
         message: MessageId,
         with: MessageDraft,
-        tail: Tail,
+        tail: FollowUps,
     ) -> Result<MessageId> {
         let with = with.finish(&self.ids)?;
         let id = with.id;
         let change = match tail {
-            Tail::Cut => self.instead_of(conversation, message, with, Why::Edit),
-            Tail::Keep => Change::Splice {
+            FollowUps::Detach => self.alternative_to(conversation, message, with, BranchReason::Edit),
+            FollowUps::Keep => Change::Splice {
                 conversation,
                 branch: self.ids.make(BranchId::new),
-                at: SpliceAt::Replace(Stretch { first: message, last: message }),
+                at: SplicePosition::Replace(MessageRange { first: message, last: message }),
                 messages: vec![with],
                 origins: Vec::new(),
             },
@@ -245,14 +245,20 @@ impl Database {
     ) -> Result<MessageId> {
         let with = with.finish(&self.ids)?;
         let id = with.id;
-        self.change(self.instead_of(conversation, answer, with, Why::Retry)).await?;
+        self.change(self.alternative_to(conversation, answer, with, BranchReason::Retry)).await?;
         Ok(id)
     }
 
-    fn instead_of(&self, conversation: ConversationId, message: MessageId, with: NewMessage, why: Why) -> Change {
+    fn alternative_to(
+        &self,
+        conversation: ConversationId,
+        message: MessageId,
+        with: NewMessage,
+        why: BranchReason,
+    ) -> Change {
         Change::AppendMessages {
             conversation,
-            at: At::InsteadOf { message, branch: self.ids.make(BranchId::new) },
+            at: MessageAt::InsteadOf { message, branch: self.ids.make(BranchId::new) },
             head: HeadMove::Follow,
             why,
             messages: vec![with],
@@ -271,15 +277,21 @@ impl Database {
             messages.into_iter().map(|draft| draft.finish(&self.ids)).collect::<Result<_>>()?;
         let ids = messages.iter().map(|message| message.id).collect();
         let branch = self.ids.make(BranchId::new);
-        self.change(Change::Splice { conversation, branch, at: SpliceAt::After(after), messages, origins: Vec::new() })
-            .await?;
+        self.change(Change::Splice {
+            conversation,
+            branch,
+            at: SplicePosition::After(after),
+            messages,
+            origins: Vec::new(),
+        })
+        .await?;
         Ok(ids)
     }
 
     /// Removes messages from the current path; they stay on their branch.
-    pub async fn remove(&self, conversation: ConversationId, stretch: Stretch) -> Result<()> {
+    pub async fn remove(&self, conversation: ConversationId, stretch: MessageRange) -> Result<()> {
         let branch = self.ids.make(BranchId::new);
-        let at = SpliceAt::Replace(stretch);
+        let at = SplicePosition::Replace(stretch);
         self.change(Change::Splice { conversation, branch, at, messages: Vec::new(), origins: Vec::new() })
             .await
             .map(drop)
@@ -292,9 +304,9 @@ impl Database {
         let id = message.id;
         let change = Change::AppendMessages {
             conversation,
-            at: At::After { message: head, branch: self.ids.make(BranchId::new) },
+            at: MessageAt::After { message: head, branch: self.ids.make(BranchId::new) },
             head: HeadMove::Stay,
-            why: Why::Withdrawn,
+            why: BranchReason::Withdrawal,
             messages: vec![message],
             origins: Vec::new(),
         };

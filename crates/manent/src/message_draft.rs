@@ -1,9 +1,10 @@
 //! Message draft: the input for adding a message.
 
 use crate::error::Result;
-use crate::ids::Ids;
+use crate::ulid::UlidGenerator;
 use manent_model::{
-    Author, Body, Content, Json, JsonProblem, Known, MessageId, MessageStatus, Micros, NewMessage, Part, Seen, Time,
+    Author, Body, Content, Json, JsonProblem, MessageId, MessageStatus, NewMessage, Part, Time, TimeSource, Timestamp,
+    Visibility,
 };
 use manent_store::StoreError;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -96,7 +97,7 @@ impl MessageDraft {
     }
 
     /// Sets its visibility.
-    pub fn seen(mut self, seen: Seen) -> Self {
+    pub fn seen(mut self, seen: Visibility) -> Self {
         self.content.seen = seen;
         self
     }
@@ -108,7 +109,7 @@ impl MessageDraft {
     }
 
     /// Returns the message to store. One without content is refused; a stream may begin without any.
-    pub(crate) fn finish(self, ids: &Ids) -> Result<NewMessage> {
+    pub(crate) fn finish(self, ids: &UlidGenerator) -> Result<NewMessage> {
         let mut content = self.content;
         if content.status != MessageStatus::Streaming && content.body.is_blank() {
             let why = "the message is empty: give it text, or parts with content";
@@ -135,16 +136,16 @@ struct Flat {
     author: Option<Author>,
     /// Time of the message; defaults to now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    time: Option<Micros>,
+    time: Option<Timestamp>,
     /// Precision of the time, if not exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    time_known: Option<Known>,
+    time_known: Option<TimeSource>,
     /// Status of the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     status: Option<MessageStatus>,
     /// Visibility; everybody by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    seen: Option<Seen>,
+    seen: Option<Visibility>,
     /// The number of the turn it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     turn: Option<u32>,
@@ -169,7 +170,7 @@ struct Flat {
 
 impl From<Flat> for MessageDraft {
     fn from(flat: Flat) -> Self {
-        let time = Time { at: flat.time.unwrap_or_default(), known: flat.time_known.unwrap_or_default() };
+        let time = Time { at: flat.time.unwrap_or_default(), source: flat.time_known.unwrap_or_default() };
         let content = Content {
             role: flat.role,
             author: flat.author,
@@ -197,9 +198,9 @@ impl From<MessageDraft> for Flat {
             role: content.role,
             author: content.author,
             time: time.map(|time| time.at),
-            time_known: time.map(|time| time.known).filter(|known| *known != Known::Exact),
+            time_known: time.map(|time| time.source).filter(|known| *known != TimeSource::Exact),
             status: Some(content.status).filter(|status| *status != MessageStatus::Complete),
-            seen: Some(content.seen).filter(|seen| *seen != Seen::default()),
+            seen: Some(content.seen).filter(|seen| *seen != Visibility::default()),
             turn: content.turn,
             model: content.model,
             tokens: content.tokens,

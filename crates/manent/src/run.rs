@@ -3,9 +3,10 @@
 use crate::database::{Database, only, unexpected};
 use crate::error::Result;
 use manent_model::{
-    Call, CallId, CallOutcome, ConversationId, Event, InputId, Json, MessageId, Micros, Stretch, ToolCall, ToolState,
+    Call, CallId, CallOutcome, ConversationId, Event, InputId, Json, MessageId, MessageRange, Timestamp, ToolCall,
+    ToolState,
 };
-use manent_store::{Change, Committed, Done, EventsQuery, NewEvent, ToolCallTrail};
+use manent_store::{Change, ChangeResult, Committed, EventsQuery, NewEvent, ToolCallTrail};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +33,7 @@ pub struct CallDraft {
     pub cost_micros: Option<i64>,
     /// The messages that were sent.
     #[serde(default)]
-    pub sent: Vec<Stretch>,
+    pub sent: Vec<MessageRange>,
     /// Context manifest and other details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest: Option<Json>,
@@ -67,7 +68,7 @@ impl Database {
         let event = |body| NewEvent { channel: channel.to_owned(), at, body };
         let events = bodies.into_iter().map(event).collect();
         match only(self.change(Change::AppendEvents { conversation, events }).await?) {
-            Done::Events(cursor) => Ok(cursor),
+            ChangeResult::Events(cursor) => Ok(cursor),
             done => Err(unexpected(&done)),
         }
     }
@@ -90,12 +91,12 @@ impl Database {
     }
 
     /// Acquires the lease of a run if it is free or expired, and returns its fencing token.
-    pub async fn take_lease(&self, conversation: ConversationId, owner: &str, until: Micros) -> Result<i64> {
+    pub async fn take_lease(&self, conversation: ConversationId, owner: &str, until: Timestamp) -> Result<i64> {
         token_of(self.change(Change::TakeLease { conversation, owner: owner.to_owned(), until }).await?)
     }
 
     /// Extends a lease that the token still holds.
-    pub async fn renew_lease(&self, conversation: ConversationId, token: i64, until: Micros) -> Result<()> {
+    pub async fn renew_lease(&self, conversation: ConversationId, token: i64, until: Timestamp) -> Result<()> {
         self.change(Change::RenewLease { conversation, token, until }).await.map(drop)
     }
 
@@ -117,7 +118,7 @@ impl Database {
 
 fn token_of(committed: Committed) -> Result<i64> {
     match only(committed) {
-        Done::Lease(token) => Ok(token),
+        ChangeResult::Lease(token) => Ok(token),
         done => Err(unexpected(&done)),
     }
 }

@@ -2,12 +2,13 @@
 
 use crate::database::Database;
 use crate::error::{Error, Result};
-use crate::ids::now;
+use crate::ulid::now;
 use manent_model::ConversationId;
-use manent_model::search::{Clock, Query};
 use manent_store::{
-    Also, Counting, Found, Grouping, HITS_MAX, Indexed, Position, Search, SearchCursor, SearchOrder, StoreError,
+    CountMode, Grouping, HITS_MAX, Include, IndexStatus, Position, Search, SearchCursor, SearchOrder, SearchPage,
+    StoreError,
 };
+use manent_text::{Clock, Query};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -30,11 +31,11 @@ pub struct SearchQuery {
     /// Only in this conversation.
     pub within: Option<ConversationId>,
     /// Content to search in addition to the current paths of conversations outside the trash.
-    pub also: Also,
+    pub include: Include,
     /// Number of context messages before and after each hit.
     pub neighbours: u32,
     /// Whether hits after the page are counted too.
-    pub counting: Counting,
+    pub counting: CountMode,
     /// Search as you type: the last word matches as a prefix.
     pub typing: bool,
     /// Seconds that local time is ahead of UTC, for days such as `yesterday`.
@@ -52,9 +53,9 @@ impl Default for SearchQuery {
             order: SearchOrder::Newest,
             grouping: Grouping::Flat,
             within: None,
-            also: Also::default(),
+            include: Include::default(),
             neighbours: 1,
-            counting: Counting::Shown,
+            counting: CountMode::Bounded,
             typing: false,
             offset_seconds: 0,
             after: None,
@@ -72,7 +73,7 @@ impl SearchQuery {
 
 impl Database {
     /// Searches messages, and conversations by title and tags. Messages that are not indexed yet are found as well.
-    pub async fn search(&self, query: &SearchQuery) -> Result<Found> {
+    pub async fn search(&self, query: &SearchQuery) -> Result<SearchPage> {
         let now = now();
         let clock = Clock { now, offset_seconds: query.offset_seconds };
         let parsed = match query.typing {
@@ -82,10 +83,10 @@ impl Database {
         let search = Search {
             order: query.order,
             grouping: query.grouping,
-            within: query.within,
-            also: query.also,
+            conversations: query.within,
+            include: query.include,
             neighbours: query.neighbours,
-            counting: query.counting,
+            count: query.counting,
             after: query.after,
             limit: query.limit,
             ..Search::new(parsed?, now)
@@ -114,39 +115,39 @@ impl Database {
     /// Rebuilds the index and reports progress until it is done.
     ///
     /// The rebuild continues if this future is dropped, and resumes after a restart.
-    pub async fn reindex(&self, mut told: impl FnMut(Indexed)) -> Result<()> {
-        let last = *self.store.position().borrow();
-        let mut known = self.store.indexed();
+    pub async fn reindex(&self, mut told: impl FnMut(IndexStatus)) -> Result<()> {
+        let last = *self.store.watch_position().borrow();
+        let mut known = self.store.watch_index();
         self.store.reindex().await?;
         self.wait_for_index(&mut known, last, &mut told).await
     }
 
     /// Returns the progress of the index.
-    pub fn indexed(&self) -> Indexed {
-        *self.store.indexed().borrow()
+    pub fn indexed(&self) -> IndexStatus {
+        *self.store.watch_index().borrow()
     }
 
     /// Returns a watch channel with the progress of the index.
-    pub fn watch_index(&self) -> watch::Receiver<Indexed> {
-        self.store.indexed()
+    pub fn watch_index(&self) -> watch::Receiver<IndexStatus> {
+        self.store.watch_index()
     }
 
     /// Waits until all content stored so far is indexed.
     pub async fn when_indexed(&self) -> Result<()> {
-        let last = *self.store.position().borrow();
-        self.wait_for_index(&mut self.store.indexed(), last, &mut |_| {}).await
+        let last = *self.store.watch_position().borrow();
+        self.wait_for_index(&mut self.store.watch_index(), last, &mut |_| {}).await
     }
 
     async fn wait_for_index(
         &self,
-        known: &mut watch::Receiver<Indexed>,
+        known: &mut watch::Receiver<IndexStatus>,
         last: Position,
-        told: &mut impl FnMut(Indexed),
+        told: &mut impl FnMut(IndexStatus),
     ) -> Result<()> {
         loop {
             let now = *known.borrow_and_update();
             told(now);
-            if now.in_trouble {
+            if now.is_failing {
                 return Err(Error::Store(StoreError::Busy("the index cannot be written now")));
             }
             if now.idle && now.position >= last {

@@ -2,9 +2,9 @@
 
 use crate::database::Database;
 use crate::error::{Error, Result};
-use crate::ids::now;
 use crate::message_draft::MessageDraft;
-use manent_model::{ConversationId, MessageId, MessageStatus, Micros};
+use crate::ulid::now;
+use manent_model::{ConversationId, MessageId, MessageStatus, Timestamp};
 use manent_store::{Change, Expect, Finish, OpenStream, StoreError};
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ impl Database {
     /// [`STREAM_LEASE`] or a timeout of its own.
     pub async fn end_idle_streams(&self, idle: Duration) -> Result<u64> {
         let idle = i64::try_from(idle.as_micros()).unwrap_or(i64::MAX);
-        let before = Micros(now().0.saturating_sub(idle));
+        let before = Timestamp(now().0.saturating_sub(idle));
         let mut ended = 0;
         loop {
             let page = self.store.idle_streams(before, PAGE).await?;
@@ -58,7 +58,7 @@ impl Database {
         let OpenStream { conversation, version, message, .. } = *stream;
         let finish = Finish { status: MessageStatus::Incomplete, body: None, tokens: None, usage: None };
         let expect = vec![Expect::Version { conversation, version }];
-        let ended = self.plain().commit(vec![Change::FinishMessage { message, finish }], expect).await;
+        let ended = self.detached().commit(vec![Change::FinishMessage { message, finish }], expect).await;
         match ended {
             Ok(_) => Ok(true),
             Err(Error::Store(StoreError::Conflict(_) | StoreError::NotFound { .. })) => Ok(false),

@@ -2,9 +2,10 @@
 
 use crate::database::Database;
 use crate::error::{Error, Result};
-use manent_model::Micros;
+use manent_model::Timestamp;
 use manent_store::{
-    Change, Committed, Conflict, JournalEntry, JournalKind, JournalQuery, Position, Scope, Step, StoreError,
+    Change, Committed, Conflict, JournalEntry, JournalKind, JournalQuery, Position, StoreError, UndoDirection,
+    UndoScope,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,7 +19,7 @@ pub struct UndoStep {
     /// The first position of the affected commit.
     pub position: Position,
     /// When that was committed.
-    pub at: Micros,
+    pub at: Timestamp,
     /// The kinds of its changes, in order, each once.
     pub kinds: Vec<JournalKind>,
 }
@@ -34,12 +35,12 @@ pub struct UndoSteps {
 
 impl Database {
     /// Returns the next undo and redo, without doing it.
-    pub async fn undo_steps(&self, scope: Scope) -> Result<UndoSteps> {
-        let undo = self.undo_step(&scope, Step::Undo).await?;
-        Ok(UndoSteps { undo, redo: self.undo_step(&scope, Step::Redo).await? })
+    pub async fn undo_steps(&self, scope: UndoScope) -> Result<UndoSteps> {
+        let undo = self.undo_step(&scope, UndoDirection::Undo).await?;
+        Ok(UndoSteps { undo, redo: self.undo_step(&scope, UndoDirection::Redo).await? })
     }
 
-    async fn undo_step(&self, scope: &Scope, step: Step) -> Result<Option<UndoStep>> {
+    async fn undo_step(&self, scope: &UndoScope, step: UndoDirection) -> Result<Option<UndoStep>> {
         let Some(mut position) = self.store.undo_target(scope.clone(), step).await? else { return Ok(None) };
         let of_commit = async |position: Position| -> Result<Vec<JournalEntry>> {
             let query = JournalQuery { after: position - 1, conversation: None, limit: COMMIT_ROWS_MAX };
@@ -63,16 +64,16 @@ impl Database {
     }
 
     /// Undoes the last change. Repeating it goes further back.
-    pub async fn undo(&self, scope: Scope) -> Result<Committed> {
-        self.step(scope, Step::Undo).await
+    pub async fn undo(&self, scope: UndoScope) -> Result<Committed> {
+        self.step(scope, UndoDirection::Undo).await
     }
 
     /// Redoes what was undone last.
-    pub async fn redo(&self, scope: Scope) -> Result<Committed> {
-        self.step(scope, Step::Redo).await
+    pub async fn redo(&self, scope: UndoScope) -> Result<Committed> {
+        self.step(scope, UndoDirection::Redo).await
     }
 
-    async fn step(&self, scope: Scope, step: Step) -> Result<Committed> {
+    async fn step(&self, scope: UndoScope, step: UndoDirection) -> Result<Committed> {
         self.change(Change::Step { scope, step }).await.map_err(|error| match error {
             Error::Store(StoreError::Conflict(Conflict::NothingToUndo)) => Error::NothingToUndo,
             Error::Store(StoreError::Conflict(Conflict::NothingToRedo)) => Error::NothingToRedo,

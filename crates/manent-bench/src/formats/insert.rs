@@ -1,6 +1,6 @@
 //! Lower bound for row stores: the same rows in one SQLite table with one index, with equal durability.
 
-use ::manent::formats::tree::Tree;
+use ::manent::formats::source_fs::SourceTree;
 use ::manent::formats::{Format, Item, ReadError, Sink};
 use anyhow::Result;
 use rusqlite::{Connection, params};
@@ -69,7 +69,7 @@ impl Sink for Insert {
     }
 }
 
-pub fn run(format: &Format, tree: &dyn Tree, folder: &Path) -> Result<f64> {
+pub fn run(format: &Format, tree: &dyn SourceTree, folder: &Path) -> Result<f64> {
     let store = tempfile::tempdir_in(folder)?;
     let connection = Connection::open(store.path().join("insert.db"))?;
     connection.execute_batch(

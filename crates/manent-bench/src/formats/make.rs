@@ -2,7 +2,7 @@
 //! others.
 
 use ::manent::export::{DiskOut, ExportPlan, Replace};
-use ::manent::formats::{self, tree};
+use ::manent::formats::{self, source_fs};
 use ::manent::{Database, ImportMode};
 use anyhow::{Context, Result};
 use std::fs::File;
@@ -30,7 +30,7 @@ pub fn all(folder: &Path, wanted: &[&str], bytes: u64) -> Result<Vec<PathBuf>> {
     let store = tempfile::tempdir_in(folder)?;
     let database = Database::open(store.path().join("make.db"))?;
     let from = formats::format("veloca").context("veloca")?;
-    runtime.block_on(database.import_tree(tree::at(&veloca)?, from, ImportMode::Store, |_| {}))?;
+    runtime.block_on(database.import_tree(source_fs::at(&veloca)?, from, ImportMode::Store, |_| {}))?;
     let mut made = Vec::new();
     for name in wanted {
         let path = folder.join(name);

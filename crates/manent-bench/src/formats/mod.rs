@@ -5,7 +5,7 @@ mod make;
 mod split;
 
 use crate::facts::Fact;
-use ::manent::formats::tree::{self, Tree};
+use ::manent::formats::source_fs::{self, SourceTree};
 use ::manent::formats::{self, Format, Item, ReadError, Sink};
 use ::manent::{Database, ImportMode};
 use anyhow::{Context, Result, bail};
@@ -34,7 +34,7 @@ pub fn of(folder: &Path, bytes: u64) -> Result<Vec<Fact>> {
 }
 
 fn facts_of(format: &str, path: &Path, folder: &Path) -> Result<Vec<Fact>> {
-    let size = formats::tree::at(path)?.entries().iter().map(|entry| entry.size).sum::<u64>() as f64 / 1e6;
+    let size = formats::source_fs::at(path)?.entries().iter().map(|entry| entry.size).sum::<u64>() as f64 / 1e6;
     let (mut reads, mut imports, mut peak) = (Vec::new(), Vec::new(), 0.0f64);
     for round in 0..ROUNDS {
         let split = alone("split", format, path, folder)?;
@@ -92,9 +92,9 @@ pub fn run_alone(arguments: &[String]) -> Result<()> {
     let format = formats::format(format).context("no such format")?;
     let (path, folder) = (Path::new(path), Path::new(folder));
     let seconds = match what.as_str() {
-        "split" => split::run(&*tree::at(path)?)?,
-        "read" => read(format, &*tree::at(path)?)?,
-        "insert" => insert::run(format, &*tree::at(path)?, folder)?,
+        "split" => split::run(&*source_fs::at(path)?)?,
+        "read" => read(format, &*source_fs::at(path)?)?,
+        "insert" => insert::run(format, &*source_fs::at(path)?, folder)?,
         "import" => import(format, path, folder)?,
         other => bail!("{other}?"),
     };
@@ -115,7 +115,7 @@ impl Sink for Count {
     }
 }
 
-fn read(format: &Format, tree: &dyn Tree) -> Result<f64> {
+fn read(format: &Format, tree: &dyn SourceTree) -> Result<f64> {
     let started = Instant::now();
     let mut count = Count(0);
     (format.read)(tree, &mut count)?;
@@ -130,7 +130,7 @@ fn import(format: &'static Format, path: &Path, folder: &Path) -> Result<f64> {
     let store = tempfile::tempdir_in(folder)?;
     let database = Database::open(store.path().join("import.db"))?;
     let started = Instant::now();
-    let report = runtime.block_on(database.import_tree(tree::at(path)?, format, ImportMode::Store, |_| {}))?;
+    let report = runtime.block_on(database.import_tree(source_fs::at(path)?, format, ImportMode::Store, |_| {}))?;
     let seconds = started.elapsed().as_secs_f64();
     if report.skipped() > 0 {
         bail!("{} records were skipped", report.skipped());

@@ -1,13 +1,13 @@
 //! Lower bound for JSON readers: the file in memory, split into values without reading them.
 
-use ::manent::formats::tree::Tree;
+use ::manent::formats::source_fs::SourceTree;
 use anyhow::Result;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-pub fn run(tree: &dyn Tree) -> Result<f64> {
+pub fn run(tree: &dyn SourceTree) -> Result<f64> {
     let started = Instant::now();
     let mut values = 0;
     for entry in tree.entries() {

@@ -5,7 +5,7 @@ use crate::facts::Fact;
 use crate::manent::draft;
 use crate::measure::WRITERS;
 use ::manent::store::sqlite::{SqliteOptions, SqliteStore};
-use ::manent::{ConversationDraft, ConversationId, Database, Indexed};
+use ::manent::{ConversationDraft, ConversationId, Database, IndexStatus};
 use anyhow::Result;
 use std::path::Path;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ struct Side {
 impl Side {
     fn open(runtime: &Runtime, path: &Path, index: bool) -> Result<Self> {
         let store = SqliteStore::open(SqliteOptions { index, ..SqliteOptions::new(path) })?;
-        let database = Database::over(Arc::new(store));
+        let database = Database::from_store(Arc::new(store));
         let mut chats = Vec::new();
         for _ in 0..WRITERS {
             chats.push(runtime.block_on(database.create(ConversationDraft::default()))?.id);
@@ -74,7 +74,7 @@ impl Side {
     }
 
     fn behind(&self) -> i64 {
-        let Indexed { position, waiting, .. } = self.database.indexed();
+        let IndexStatus { position, waiting, .. } = self.database.indexed();
         self.database.position() - position + waiting
     }
 }
@@ -125,7 +125,7 @@ fn steady(runtime: &Runtime, side: &Side, messages: &[Message]) -> Result<Durati
         let watching = tokio::spawn(async move {
             let mut waits = Vec::new();
             while let Some((position, at)) = appended.recv().await {
-                let there = |known: &Indexed| known.position - known.waiting >= position;
+                let there = |known: &IndexStatus| known.position - known.waiting >= position;
                 if watch.wait_for(there).await.is_err() {
                     break;
                 }

@@ -1,6 +1,6 @@
 //! Hand-written baseline: the same queries against FTS5 with the same tokens.
 
-use ::manent::model::search;
+use ::manent::text as search;
 use ::manent::{Body, Part};
 use anyhow::{Context, Result};
 use rusqlite::{Connection, OpenFlags};

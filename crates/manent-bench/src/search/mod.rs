@@ -27,7 +27,7 @@ pub fn of(folder: &Path, corpus: &Corpus) -> Result<Vec<Fact>> {
     let (path, lines) = load(&runtime, folder, corpus)?;
     let mut facts = Vec::new();
     let started = Instant::now();
-    let database = Database::over(Arc::new(SqliteStore::open(SqliteOptions::new(&path))?));
+    let database = Database::from_store(Arc::new(SqliteStore::open(SqliteOptions::new(&path))?));
     runtime.block_on(database.when_indexed())?;
     let messages = corpus.conversations * corpus.messages;
     let rate = messages as f64 / started.elapsed().as_secs_f64();
@@ -51,7 +51,7 @@ pub fn of(folder: &Path, corpus: &Corpus) -> Result<Vec<Fact>> {
 fn load(runtime: &Runtime, folder: &Path, corpus: &Corpus) -> Result<(PathBuf, PathBuf)> {
     let (path, lines) = (folder.join("search.db"), folder.join("search.jsonl"));
     let store = SqliteStore::open(SqliteOptions { index: false, ..SqliteOptions::new(&path) })?;
-    let database = Database::over(Arc::new(store));
+    let database = Database::from_store(Arc::new(store));
     let mut file = std::io::BufWriter::new(std::fs::File::create(&lines)?);
     let mut at = 1_700_000_000_000_000i64;
     for number in 0..corpus.conversations {

@@ -24,7 +24,7 @@ pub fn of(runtime: &Runtime, folder: &Path, corpus: &Corpus) -> Result<Option<Fa
             return Ok(None);
         }
     };
-    let database = Database::over(Arc::new(PostgresStore::open(PostgresOptions::new(server.url()))?));
+    let database = Database::from_store(Arc::new(PostgresStore::open(PostgresOptions::new(server.url()))?));
     let (mut text, mut messages) = (0, 0);
     let started = Instant::now();
     for number in 0..corpus.conversations.min(CONVERSATIONS) {

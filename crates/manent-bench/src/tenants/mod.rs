@@ -6,8 +6,8 @@ mod timing;
 
 use crate::facts::Fact;
 use ::manent::model::{AuditActor, KeyDraft, KeyScope, TenantId};
-use ::manent::store::system::By;
-use ::manent::{ConversationDraft, ConversationId, Place, Tenants};
+use ::manent::store::system::AuditSubject;
+use ::manent::{ConversationDraft, ConversationId, Location, Tenants};
 use anyhow::Result;
 use std::path::Path;
 use tokio::runtime::Runtime;
@@ -26,7 +26,7 @@ pub fn of(folder: &Path) -> Result<Vec<Fact>> {
     let runtime = Runtime::new()?;
     let home = folder.join("tenants");
     std::fs::create_dir_all(&home)?;
-    let tenants = Tenants::open(&Place::File(home.join("manent.db")), None)?;
+    let tenants = Tenants::open(&Location::File(home.join("manent.db")), None)?;
     runtime.block_on(tenants.begin())?;
     let mut facts = Vec::new();
     let mut tell = |found: Vec<Fact>| {
@@ -44,14 +44,14 @@ pub fn of(folder: &Path) -> Result<Vec<Fact>> {
 }
 
 async fn owner(tenants: &Tenants, number: usize) -> Result<Owner> {
-    let by = || By::actor(AuditActor::Operator);
+    let by = || AuditSubject::actor(AuditActor::Operator);
     let tenant = tenants.create_tenant(&format!("tenant {number}"), by()).await?.id;
     let key = key_of(tenants, tenant, by()).await?;
     let conversation = tenants.database(tenant).await?.create(ConversationDraft::default()).await?.id;
     Ok(Owner { key, conversation })
 }
 
-async fn key_of(tenants: &Tenants, tenant: TenantId, by: By) -> Result<String> {
+async fn key_of(tenants: &Tenants, tenant: TenantId, by: AuditSubject) -> Result<String> {
     let scopes = [KeyScope::Read, KeyScope::Append].into_iter().collect();
     // What is measured is the server under load, not its brakes.
     let rate = Some(1_000_000);

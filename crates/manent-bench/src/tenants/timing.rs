@@ -3,7 +3,7 @@
 use super::Owner;
 use crate::facts::Fact;
 use ::manent::Tenants;
-use ::manent::model::{KeyId, KeyWord};
+use ::manent::model::{ApiKeySecret, KeyId};
 use anyhow::{Result, ensure};
 use std::time::Instant;
 
@@ -28,7 +28,8 @@ const BATCH: usize = 1_000;
 
 /// Refuses all kinds in a random order and compares their times.
 pub fn of(tenants: &Tenants, owners: &[Owner]) -> Result<Fact> {
-    let known: Vec<KeyId> = owners.iter().filter_map(|owner| KeyWord::read(&owner.key)).map(|word| word.id).collect();
+    let known: Vec<KeyId> =
+        owners.iter().filter_map(|owner| ApiKeySecret::read(&owner.key)).map(|word| word.id).collect();
     ensure!(known.len() == owners.len(), "keys can be read");
     let mut chance = fastrand::Rng::with_seed(7);
     let secret = |chance: &mut fastrand::Rng| -> [u8; 32] { std::array::from_fn(|_| chance.u8(..)) };
@@ -44,12 +45,12 @@ pub fn of(tenants: &Tenants, owners: &[Owner]) -> Result<Fact> {
                     other[TIME..].iter_mut().for_each(|byte| *byte = chance.u8(..));
                     id = KeyId::from_bytes(other);
                 }
-                (kind, KeyWord::new(id, secret(&mut chance)).reveal())
+                (kind, ApiKeySecret::new(id, secret(&mut chance)).reveal())
             })
             .collect();
         for (kind, word) in words {
             let started = Instant::now();
-            let admitted = std::hint::black_box(tenants.admit(&word));
+            let admitted = std::hint::black_box(tenants.authenticate(&word));
             let took = started.elapsed();
             ensure!(admitted.is_err(), "a wrong key was let in");
             times[kind].push(took.as_nanos() as f64);

@@ -1,8 +1,8 @@
 //! `manent append` and its kin: messages are said.
 
 use crate::commands::conversation::author;
-use crate::desk::{Desk, read_text};
-use crate::moment;
+use crate::context::{CommandContext, read_text};
+use crate::time;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use manent::model::Time;
@@ -11,7 +11,7 @@ use std::io::{BufRead, IsTerminal, Read};
 
 /// Content and properties of a message.
 #[derive(Args)]
-pub struct Said {
+pub struct MessageArgs {
     /// Text; `-`, or no text with piped input, reads standard input.
     text: Option<String>,
     /// Role: user, assistant, tool, or any word [default: user, or the role of the replaced message].
@@ -43,9 +43,9 @@ pub struct Said {
     id: Option<MessageId>,
 }
 
-impl Said {
+impl MessageArgs {
     /// Converts the arguments into a replacement of another message.
-    pub async fn instead(mut self, desk: &Desk, of: MessageId) -> Result<MessageDraft> {
+    pub async fn instead(mut self, desk: &CommandContext, of: MessageId) -> Result<MessageDraft> {
         if self.role.is_none() {
             self.role = Some(desk.database.message(of).await?.message.content.role);
         }
@@ -53,7 +53,7 @@ impl Said {
     }
 
     /// Converts the arguments into a message draft.
-    pub async fn draft(self, desk: &Desk) -> Result<MessageDraft> {
+    pub async fn draft(self, desk: &CommandContext) -> Result<MessageDraft> {
         let role = self.role.as_deref().unwrap_or("user");
         let mut draft = match (&self.text, &self.parts) {
             (_, Some(parts)) => MessageDraft::from_json(role, &read_text(parts)?).context("the parts")?,
@@ -72,7 +72,7 @@ impl Said {
         }
         draft.id = self.id;
         if let Some(text) = &self.time {
-            draft = draft.at(Time::exact(moment::read(text, &desk.now)?.0));
+            draft = draft.at(Time::exact(time::read(text, &desk.now)?.0));
         }
         if let Some(text) = &self.reply_to {
             draft = draft.replying_to(desk.message(text).await?);
@@ -96,7 +96,7 @@ pub struct Append {
     /// Conversation: id, unique prefix of an id, external id, or @last.
     conversation: String,
     #[command(flatten)]
-    said: Said,
+    said: MessageArgs,
     /// Fail unless this message is the last one on the current path.
     #[arg(long, value_name = "MESSAGE")]
     after: Option<String>,
@@ -112,7 +112,7 @@ pub struct Append {
 }
 
 impl Append {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         let conversation = desk.conversation(&self.conversation).await?;
         let database = &desk.database;
         if self.lines {

@@ -1,10 +1,10 @@
 //! What is attached to conversations and runs: notes, bookmarks, state, folds, tool calls, events, inputs, leases, calls.
 
 use crate::commands::conversation::word;
-use crate::desk::{Desk, read_json};
+use crate::context::{CommandContext, read_json};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use manent::model::{CallOutcome, FoldKind, InputId, NoteId, Stretch, ToolState};
+use manent::model::{CallOutcome, FoldKind, InputId, MessageRange, NoteId, ToolState};
 use manent::store::EventsQuery;
 use manent::{CallDraft, FoldDraft};
 
@@ -28,7 +28,7 @@ pub enum Note {
 }
 
 impl Note {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         match self {
             Self::Add { message, kind, value } => {
                 let message = desk.message(&message).await?;
@@ -61,7 +61,7 @@ pub enum Bookmark {
 }
 
 impl Bookmark {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         match self {
             Self::Set { conversation, name, message } => {
                 let id = desk.conversation(&conversation).await?;
@@ -107,7 +107,7 @@ pub enum State {
 }
 
 impl State {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         match self {
             Self::Get { conversation, name, at } => {
                 let id = desk.conversation(&conversation).await?;
@@ -117,7 +117,7 @@ impl State {
                 };
                 let value = desk.database.state(id, &name, at).await?;
                 let value = value.with_context(|| format!("no state {name} is set there"))?;
-                crate::screen::print(&format!("{}\n", value.text()))
+                crate::output::print(&format!("{}\n", value.text()))
             }
             Self::Set { conversation, name, value, after } => {
                 let id = desk.conversation(&conversation).await?;
@@ -150,9 +150,9 @@ pub struct Fold {
 }
 
 impl Fold {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         let id = desk.conversation(&self.conversation).await?;
-        let covers = Stretch { first: desk.message(&self.first).await?, last: desk.message(&self.last).await? };
+        let covers = MessageRange { first: desk.message(&self.first).await?, last: desk.message(&self.last).await? };
         let draft = FoldDraft { summary: self.summary, ..FoldDraft::new(self.kind, covers) };
         desk.made(&[desk.database.add_fold(id, draft).await?])
     }
@@ -194,7 +194,7 @@ pub enum Tool {
 }
 
 impl Tool {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         match self {
             Self::List { limit } => desk.screen.json(&desk.database.open_tool_calls(limit).await?),
             Self::Put { call, note } => {
@@ -239,7 +239,7 @@ pub enum Event {
 }
 
 impl Event {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         match self {
             Self::Log { conversation, channel, body } => {
                 let id = desk.conversation(&conversation).await?;
@@ -275,7 +275,7 @@ pub enum Input {
 }
 
 impl Input {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         match self {
             Self::Put { conversation, body } => {
                 let id = desk.conversation(&conversation).await?;
@@ -322,10 +322,10 @@ pub enum Lease {
 }
 
 impl Lease {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         let until = |seconds: i64| {
             let now = desk.now.timestamp().as_microsecond();
-            manent::model::Micros(now.saturating_add(seconds.saturating_mul(1_000_000)))
+            manent::model::Timestamp(now.saturating_add(seconds.saturating_mul(1_000_000)))
         };
         match self {
             Self::Take { conversation, owner, seconds } => {
@@ -373,7 +373,7 @@ pub struct Call {
 }
 
 impl Call {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         let id = desk.conversation(&self.conversation).await?;
         let after = match self.after {
             Some(text) => Some(desk.message(&text).await?),
@@ -409,13 +409,13 @@ pub struct Draft {
 }
 
 impl Draft {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         let id = desk.conversation(&self.conversation).await?;
         match (self.text, self.clear) {
             (_, true) => Ok(desk.database.clear_draft(id, &self.actor).await?),
             (Some(text), _) => Ok(desk.database.save_draft(id, &self.actor, &text).await?),
             (None, _) => match desk.database.draft(id, &self.actor).await? {
-                Some(text) => crate::screen::print(&format!("{text}\n")),
+                Some(text) => crate::output::print(&format!("{text}\n")),
                 None => Ok(()),
             },
         }

@@ -1,7 +1,7 @@
 //! `manent audit`: what was done by whom.
 
 use crate::home::Home;
-use crate::screen::{BAD, BOLD, Cell, DIM, GOOD, ID, Screen, Table, print};
+use crate::output::{BAD, BOLD, Cell, DIM, GOOD, ID, Output, Table, print};
 use anyhow::{Result, bail};
 use clap::Args;
 use manent::Tenants;
@@ -29,12 +29,12 @@ pub struct Audit {
 }
 
 impl Audit {
-    pub async fn run(self, home: &Home, screen: &Screen) -> Result<()> {
+    pub async fn run(self, home: &Home, screen: &Output) -> Result<()> {
         home.must_exist()?;
         home.with_tenants(async |tenants| self.at(tenants, screen).await).await
     }
 
-    async fn at(self, tenants: &Tenants, screen: &Screen) -> Result<()> {
+    async fn at(self, tenants: &Tenants, screen: &Output) -> Result<()> {
         if self.verify {
             let report = tenants.verify_audit().await?;
             if screen.json {
@@ -74,7 +74,7 @@ impl Audit {
 }
 
 /// Prints the result of the chain check as text.
-pub fn show_check(screen: &Screen, report: &AuditReport) -> Result<()> {
+pub fn show_check(screen: &Output, report: &AuditReport) -> Result<()> {
     if !screen.json {
         let (style, said) = match report.problems.is_empty() {
             true => (GOOD, "as they were written"),

@@ -1,11 +1,11 @@
 //! Conversations: `new`, `list`, `rename`, `tag`, `pin`, `archive`, `rm` and what undoes them.
 
-use crate::desk::{Desk, named, read_json, title_of};
-use crate::moment;
-use crate::screen::{BOLD, Cell, DIM, ID, Table};
+use crate::context::{CommandContext, named, read_json, title_of};
+use crate::output::{BOLD, Cell, DIM, ID, Table};
+use crate::time;
 use anyhow::{Result, bail};
 use clap::Args;
-use manent::store::{Erase, ListCursor};
+use manent::store::{EraseTarget, ListCursor};
 use manent::{
     Author, Conversation, ConversationDraft, ConversationKind, ConversationPatch, ConversationStatus, ListQuery,
     OldBackups,
@@ -13,7 +13,7 @@ use manent::{
 
 /// Arguments that name one conversation.
 #[derive(Args)]
-pub struct One {
+pub struct ConversationArg {
     /// Id, unique prefix of an id, external id, or @last.
     conversation: String,
 }
@@ -42,7 +42,7 @@ pub struct New {
 }
 
 impl New {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         let project = match &self.project {
             Some(text) => Some(desk.database.resolve_project(text).await?),
             None => None,
@@ -110,7 +110,7 @@ const STATUSES: [ConversationStatus; 4] = [
 ];
 
 impl List {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         let (limit, count) = (self.limit, self.count);
         let query = self.query(desk).await?;
         if count {
@@ -138,8 +138,8 @@ impl List {
         Ok(())
     }
 
-    async fn query(self, desk: &Desk) -> Result<ListQuery> {
-        let time = |text: Option<String>| text.map(|text| moment::read(&text, &desk.now)).transpose();
+    async fn query(self, desk: &CommandContext) -> Result<ListQuery> {
+        let time = |text: Option<String>| text.map(|text| time::read(&text, &desk.now)).transpose();
         let statuses = match self.status.iter().any(|status| status == "all") {
             true => STATUSES.to_vec(),
             false => self
@@ -178,7 +178,7 @@ fn grouped(number: u32) -> String {
 }
 
 /// Reads pages up to the limit; returns whether there are more.
-async fn all(desk: &Desk, query: ListQuery, limit: u32) -> Result<(Vec<Conversation>, bool)> {
+async fn all(desk: &CommandContext, query: ListQuery, limit: u32) -> Result<(Vec<Conversation>, bool)> {
     let wanted = if limit == 0 { usize::MAX } else { limit as usize };
     let (mut found, mut after): (Vec<Conversation>, Option<ListCursor>) = (Vec::new(), None);
     while found.len() < wanted {
@@ -193,14 +193,14 @@ async fn all(desk: &Desk, query: ListQuery, limit: u32) -> Result<(Vec<Conversat
     Ok((found, after.is_some()))
 }
 
-fn row(conversation: &Conversation, desk: &Desk) -> Vec<Cell> {
+fn row(conversation: &Conversation, desk: &CommandContext) -> Vec<Cell> {
     let title = match (conversation.pinned, desk.screen.is_terminal()) {
         (true, true) => format!("★ {}", title_of(conversation)),
         (_, true) => title_of(conversation).to_owned(),
         _ => conversation.title.clone(),
     };
     let (kind, active) = match desk.screen.is_terminal() {
-        true => (spelled(&conversation.kind), moment::ago(conversation.active_at, &desk.now)),
+        true => (spelled(&conversation.kind), time::ago(conversation.active_at, &desk.now)),
         false => (spelled(&conversation.kind), conversation.active_at.to_string()),
     };
     vec![
@@ -216,13 +216,13 @@ fn row(conversation: &Conversation, desk: &Desk) -> Vec<Cell> {
 #[derive(Args)]
 pub struct Rename {
     #[command(flatten)]
-    one: One,
+    one: ConversationArg,
     /// 1 to 50 characters.
     name: String,
 }
 
 impl Rename {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         let id = desk.conversation(&self.one.conversation).await?;
         desk.database.rename(id, &self.name).await?;
         desk.changed(id, "renamed").await
@@ -233,7 +233,7 @@ impl Rename {
 #[derive(Args)]
 pub struct Tag {
     #[command(flatten)]
-    one: One,
+    one: ConversationArg,
     /// Tags to add.
     add: Vec<String>,
     /// Tag to remove (repeatable).
@@ -242,7 +242,7 @@ pub struct Tag {
 }
 
 impl Tag {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         let id = desk.conversation(&self.one.conversation).await?;
         let words = |tags: &[String]| tags.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         if self.add.is_empty() && self.remove.is_empty() {
@@ -262,7 +262,7 @@ impl Tag {
 
 /// A status change without further arguments.
 #[derive(Clone, Copy)]
-pub enum Plain {
+pub enum StatusChange {
     Pin,
     Unpin,
     Archive,
@@ -271,16 +271,16 @@ pub enum Plain {
     Clear,
 }
 
-impl One {
-    pub async fn run(self, desk: &Desk, what: Plain) -> Result<()> {
+impl ConversationArg {
+    pub async fn run(self, desk: &CommandContext, what: StatusChange) -> Result<()> {
         let id = desk.conversation(&self.conversation).await?;
         let done = match what {
-            Plain::Pin => desk.database.pin(id).await.map(|()| "pinned"),
-            Plain::Unpin => desk.database.unpin(id).await.map(|()| "unpinned"),
-            Plain::Archive => desk.database.archive(id).await.map(|()| "archived"),
-            Plain::Trash => desk.database.trash(id).await.map(|()| "moved to the trash:"),
-            Plain::Restore => desk.database.restore(id).await.map(|()| "restored"),
-            Plain::Clear => desk.database.clear(id).await.map(|()| "cleared"),
+            StatusChange::Pin => desk.database.pin(id).await.map(|()| "pinned"),
+            StatusChange::Unpin => desk.database.unpin(id).await.map(|()| "unpinned"),
+            StatusChange::Archive => desk.database.archive(id).await.map(|()| "archived"),
+            StatusChange::Trash => desk.database.trash(id).await.map(|()| "moved to the trash:"),
+            StatusChange::Restore => desk.database.restore(id).await.map(|()| "restored"),
+            StatusChange::Clear => desk.database.clear(id).await.map(|()| "cleared"),
         };
         desk.changed(id, done?).await
     }
@@ -290,11 +290,11 @@ impl One {
 #[derive(Args)]
 pub struct Purge {
     #[command(flatten)]
-    one: One,
+    one: ConversationArg,
 }
 
 impl Purge {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         let id = desk.conversation(&self.one.conversation).await?;
         let found = desk.database.conversation(id).await?;
         if found.status != ConversationStatus::Trashed {
@@ -312,7 +312,7 @@ impl Purge {
 #[derive(Args)]
 pub struct EraseArgs {
     #[command(flatten)]
-    target: EraseTarget,
+    target: EraseTargetArgs,
     /// Also erase it from managed backups: take a new backup and remove older ones.
     #[arg(long)]
     backups: bool,
@@ -320,7 +320,7 @@ pub struct EraseArgs {
 
 #[derive(Args)]
 #[group(required = true, multiple = false)]
-struct EraseTarget {
+struct EraseTargetArgs {
     /// A conversation with all its content.
     #[arg(long, value_name = "ID")]
     conversation: Option<String>,
@@ -333,22 +333,22 @@ struct EraseTarget {
 }
 
 impl EraseArgs {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
-        let EraseTarget { conversation, message, author } = self.target;
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
+        let EraseTargetArgs { conversation, message, author } = self.target;
         let (target, named) = match (conversation, message, author) {
             (Some(text), ..) => {
                 let id = desk.conversation(&text).await?;
                 let found = desk.database.conversation(id).await?;
-                (Erase::Conversation(id), format!("{} with {} messages", named(&found), found.messages))
+                (EraseTarget::Conversation(id), format!("{} with {} messages", named(&found), found.messages))
             }
             (_, Some(text), _) => {
                 let id = desk.message(&text).await?;
-                (Erase::Message(id), format!("message {id}"))
+                (EraseTarget::Message(id), format!("message {id}"))
             }
             (.., author) => {
                 let author = author.unwrap_or_default();
                 let named = format!("everything that {author} wrote");
-                (Erase::Author(author), named)
+                (EraseTarget::Person(author), named)
             }
         };
         desk.screen.confirm(&format!("Erase {named}? This cannot be undone."))?;
@@ -367,7 +367,7 @@ impl EraseArgs {
 #[derive(Args)]
 pub struct Set {
     #[command(flatten)]
-    one: One,
+    one: ConversationArg,
     /// Project; an empty value removes it.
     #[arg(long)]
     project: Option<String>,
@@ -386,7 +386,7 @@ pub struct Set {
 }
 
 impl Set {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         let id = desk.conversation(&self.one.conversation).await?;
         let project = match self.project.as_deref() {
             None => None,

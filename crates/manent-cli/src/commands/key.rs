@@ -2,12 +2,12 @@
 
 use crate::commands::tenant::operator;
 use crate::home::Home;
-use crate::moment;
-use crate::screen::{BOLD, Cell, DIM, ID, Screen, Table, print};
+use crate::output::{BOLD, Cell, DIM, ID, Output, Table, print};
+use crate::time;
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use manent::Tenants;
-use manent::model::{KeyDraft, KeyScope, Micros, TenantId};
+use manent::model::{KeyDraft, KeyScope, TenantId, Timestamp};
 use manent::store::PAGE_MAX;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
@@ -54,19 +54,19 @@ enum What {
 }
 
 impl Key {
-    pub async fn run(self, home: &Home, screen: &Screen) -> Result<()> {
+    pub async fn run(self, home: &Home, screen: &Output) -> Result<()> {
         if matches!(self.what, What::List) {
             home.must_exist()?;
         }
         home.with_tenants(async |tenants| self.at(tenants, screen).await).await
     }
 
-    async fn at(self, tenants: &Tenants, screen: &Screen) -> Result<()> {
+    async fn at(self, tenants: &Tenants, screen: &Output) -> Result<()> {
         let tenant = tenants.tenant(&self.tenant).await?.id;
         match self.what {
             What::New { name, scope, user, project, expires, rate } => {
                 let scopes = scope.iter().map(|word| read_word(word)).collect::<Result<BTreeSet<KeyScope>>>()?;
-                let expires_at = expires.map(|text| moment::read_ahead(&text, &jiff::Zoned::now())).transpose()?;
+                let expires_at = expires.map(|text| time::read_future(&text, &jiff::Zoned::now())).transpose()?;
                 let projects = projects(tenants, tenant, &project).await?;
                 let scopes = scopes.into_iter().collect();
                 let draft = KeyDraft { name, scopes, user, projects, rate, expires_at };
@@ -85,7 +85,7 @@ impl Key {
             }
             What::List => list(tenants, tenant, screen).await,
             What::Revoke { key } => {
-                let id = match manent::model::KeyWord::read(&key) {
+                let id = match manent::model::ApiKeySecret::read(&key) {
                     Some(word) => word.id,
                     None => key.parse().with_context(|| "that is neither the id of a key nor a key")?,
                 };
@@ -119,7 +119,7 @@ async fn projects(
     Ok(Some(found))
 }
 
-async fn list(tenants: &Tenants, tenant: TenantId, screen: &Screen) -> Result<()> {
+async fn list(tenants: &Tenants, tenant: TenantId, screen: &Output) -> Result<()> {
     let mut all: Vec<manent::model::Key> = Vec::new();
     loop {
         let page = tenants.keys(tenant, all.last().map(|key| key.id), PAGE_MAX).await?;
@@ -132,7 +132,7 @@ async fn list(tenants: &Tenants, tenant: TenantId, screen: &Screen) -> Result<()
         return screen.json(&all);
     }
     let now = jiff::Zoned::now();
-    let at = Micros(now.timestamp().as_microsecond());
+    let at = Timestamp(now.timestamp().as_microsecond());
     let mut table = Table::new(&["ID", "NAME", "SCOPES", "LIMITS", "STATE", "USED"], 1);
     for key in &all {
         let scopes: Vec<&str> = key.scopes.iter().map(KeyScope::word).collect();
@@ -151,7 +151,7 @@ async fn list(tenants: &Tenants, tenant: TenantId, screen: &Screen) -> Result<()
             Cell::new(scopes.join(",")),
             Cell::new(limits.join(", ")),
             Cell::new(state),
-            Cell::styled(key.used_at.map_or("never".to_owned(), |used| moment::ago(used, &now)), DIM),
+            Cell::styled(key.used_at.map_or("never".to_owned(), |used| time::ago(used, &now)), DIM),
         ]);
     }
     screen.table(&table)

@@ -1,6 +1,6 @@
 //! What stands beside conversations: documents, memories, blobs, imported files.
 
-use crate::desk::{Desk, read_json, read_text};
+use crate::context::{CommandContext, read_json, read_text};
 use anyhow::{Context, Result};
 use clap::Subcommand;
 use manent::MemoryDraft;
@@ -53,7 +53,7 @@ pub enum Document {
 }
 
 impl Document {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         let database = &desk.database;
         match self {
             Self::Put { kind, id, body, project } => {
@@ -106,7 +106,7 @@ pub enum Memory {
 }
 
 impl Memory {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         let database = &desk.database;
         match self {
             Self::Put { collection, text, id, project, metadata } => {
@@ -147,7 +147,7 @@ pub enum Blob {
 }
 
 impl Blob {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         match self {
             Self::Put { file } => {
                 let bytes = match file.as_os_str() == "-" {
@@ -191,7 +191,7 @@ pub enum Source {
 }
 
 impl Source {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         match self {
             Self::List => desk.screen.json(&desk.database.sources().await?),
             Self::Origins { source } => desk.screen.json(&desk.database.origins(OriginsQuery::Source(source)).await?),

@@ -1,15 +1,15 @@
 //! The commands, one file per noun.
 
-pub mod about;
+pub mod meta;
 pub mod append;
 pub mod attached;
 pub mod audit;
 pub mod conversation;
-pub mod foreign;
+pub mod formats;
 pub mod help;
 pub mod key;
 pub mod library;
-pub mod path;
+pub mod branches;
 pub mod project;
 pub mod schema;
 pub mod search;
@@ -17,15 +17,15 @@ pub mod serve;
 pub mod show;
 pub mod tenant;
 pub mod transfer;
-pub mod upkeep;
+pub mod maintenance;
 pub mod user;
 
-use crate::desk::Desk;
+use crate::context::CommandContext;
 use crate::home::Home;
-use crate::screen::Screen;
+use crate::output::Output;
 use anyhow::Result;
 use clap::Subcommand;
-use conversation::Plain;
+use conversation::StatusChange;
 
 /// All commands.
 #[derive(Subcommand)]
@@ -40,42 +40,42 @@ pub enum Command {
     Rename(conversation::Rename),
     Tag(conversation::Tag),
     /// Pin a conversation to the top of the list.
-    Pin(conversation::One),
+    Pin(conversation::ConversationArg),
     /// Unpin a conversation.
-    Unpin(conversation::One),
+    Unpin(conversation::ConversationArg),
     /// Archive a conversation: it is no longer listed by default.
-    Archive(conversation::One),
+    Archive(conversation::ConversationArg),
     /// Move a conversation to the trash.
-    Rm(conversation::One),
+    Rm(conversation::ConversationArg),
     /// Restore a conversation from the trash or the archive.
-    Restore(conversation::One),
+    Restore(conversation::ConversationArg),
     /// Start with an empty path; the messages stay on their branch.
-    Clear(conversation::One),
+    Clear(conversation::ConversationArg),
     Purge(conversation::Purge),
     Erase(conversation::EraseArgs),
     Set(conversation::Set),
     /// Undo the last change; repeat to go further back.
-    Undo(path::Steps),
+    Undo(branches::Steps),
     /// Redo the last undone change.
-    Redo(path::Steps),
-    Fork(path::Fork),
-    Rewind(path::Rewind),
-    Switch(path::Switch),
-    Branches(path::Branches),
+    Redo(branches::Steps),
+    Fork(branches::Fork),
+    Rewind(branches::Rewind),
+    Switch(branches::Switch),
+    Branches(branches::Branches),
     /// Show a message with its location.
-    Message(path::OneMessage),
+    Message(branches::MessageArg),
     /// List the alternatives of a message.
-    Siblings(path::OneMessage),
+    Siblings(branches::MessageArg),
     /// Show the thread of replies that contains a message.
-    Thread(path::OneMessage),
-    Edit(path::Edit),
-    Regenerate(path::Regenerate),
-    Insert(path::Insert),
+    Thread(branches::MessageArg),
+    Edit(branches::Edit),
+    Regenerate(branches::Regenerate),
+    Insert(branches::Insert),
     /// Remove messages from the current path; they stay on their previous branch.
-    Remove(path::Between),
+    Remove(branches::RangeArgs),
     /// Hide messages from the model; readers still see them.
-    Hide(path::Between),
-    Unhide(path::Unhide),
+    Hide(branches::RangeArgs),
+    Unhide(branches::Unhide),
     Fold(attached::Fold),
     Draft(attached::Draft),
     /// Add or remove ratings, labels and comments on messages.
@@ -98,21 +98,21 @@ pub enum Command {
     User(user::User),
     Key(key::Key),
     Audit(audit::Audit),
-    Stats(upkeep::Stats),
-    Tail(upkeep::Tail),
+    Stats(maintenance::Stats),
+    Tail(maintenance::Tail),
     Export(transfer::Export),
     Import(transfer::Import),
-    Convert(foreign::Convert),
+    Convert(formats::Convert),
     Schema(schema::Schema),
-    Backup(upkeep::Backup),
-    RestoreBackup(upkeep::RestoreBackup),
-    Verify(upkeep::Verify),
-    Reindex(upkeep::Reindex),
-    Doctor(upkeep::Doctor),
-    Config(about::Config),
-    Token(about::Token),
-    Completion(about::Completion),
-    Man(about::Man),
+    Backup(maintenance::Backup),
+    RestoreBackup(maintenance::RestoreBackup),
+    Verify(maintenance::Verify),
+    Reindex(maintenance::Reindex),
+    Doctor(maintenance::Doctor),
+    Config(meta::Config),
+    Token(meta::Token),
+    Completion(meta::Completion),
+    Man(meta::Man),
 }
 
 /// Low-level commands for agent runs.
@@ -134,7 +134,7 @@ pub enum RunCommand {
 }
 
 impl RunCommand {
-    async fn run(self, desk: &Desk) -> Result<()> {
+    async fn run(self, desk: &CommandContext) -> Result<()> {
         match self {
             Self::Tool(command) => command.run(desk).await,
             Self::Event(command) => command.run(desk).await,
@@ -163,7 +163,7 @@ pub enum LibraryCommand {
 }
 
 impl LibraryCommand {
-    async fn run(self, desk: &Desk) -> Result<()> {
+    async fn run(self, desk: &CommandContext) -> Result<()> {
         match self {
             Self::Document(command) => command.run(desk).await,
             Self::Memory(command) => command.run(desk).await,
@@ -181,11 +181,16 @@ enum Store {
 }
 
 /// Opens the store, runs a command on it and closes it.
-async fn on_store(home: Home, screen: Screen, store: Store, work: impl AsyncFnOnce(&Desk) -> Result<()>) -> Result<()> {
+async fn on_store(
+    home: Home,
+    screen: Output,
+    store: Store,
+    work: impl AsyncFnOnce(&CommandContext) -> Result<()>,
+) -> Result<()> {
     if store == Store::Existing {
         home.must_exist()?;
     }
-    let desk = Desk { database: home.open()?, screen, now: jiff::Zoned::now(), backups: home.backups() };
+    let desk = CommandContext { database: home.open()?, screen, now: jiff::Zoned::now(), backups: home.backups() };
     let done = work(&desk).await;
     let closed = desk.database.close().await;
     done?;
@@ -194,7 +199,7 @@ async fn on_store(home: Home, screen: Screen, store: Store, work: impl AsyncFnOn
 
 impl Command {
     /// Runs the command.
-    pub async fn run(self, home: Home, screen: Screen) -> Result<()> {
+    pub async fn run(self, home: Home, screen: Output) -> Result<()> {
         use Store::{CreateIfMissing, Existing};
         macro_rules! on {
             ($store:ident, $command:ident.$run:ident($($argument:expr)?)) => {
@@ -227,12 +232,12 @@ impl Command {
             Self::Append(command) => on!(Existing, command.run()),
             Self::Rename(command) => on!(Existing, command.run()),
             Self::Tag(command) => on!(Existing, command.run()),
-            Self::Pin(one) => on!(Existing, one.run(Plain::Pin)),
-            Self::Unpin(one) => on!(Existing, one.run(Plain::Unpin)),
-            Self::Archive(one) => on!(Existing, one.run(Plain::Archive)),
-            Self::Rm(one) => on!(Existing, one.run(Plain::Trash)),
-            Self::Restore(one) => on!(Existing, one.run(Plain::Restore)),
-            Self::Clear(one) => on!(Existing, one.run(Plain::Clear)),
+            Self::Pin(one) => on!(Existing, one.run(StatusChange::Pin)),
+            Self::Unpin(one) => on!(Existing, one.run(StatusChange::Unpin)),
+            Self::Archive(one) => on!(Existing, one.run(StatusChange::Archive)),
+            Self::Rm(one) => on!(Existing, one.run(StatusChange::Trash)),
+            Self::Restore(one) => on!(Existing, one.run(StatusChange::Restore)),
+            Self::Clear(one) => on!(Existing, one.run(StatusChange::Clear)),
             Self::Purge(command) => on!(Existing, command.run()),
             Self::Erase(command) => on!(Existing, command.run()),
             Self::Set(command) => on!(Existing, command.run()),

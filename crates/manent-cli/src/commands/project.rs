@@ -1,7 +1,7 @@
 //! `manent project …`: what several conversations share.
 
-use crate::desk::{Desk, read_json};
-use crate::screen::{BOLD, Cell, DIM, ID, Table};
+use crate::context::{CommandContext, read_json};
+use crate::output::{BOLD, Cell, DIM, ID, Table};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use manent::ProjectPatch;
@@ -58,7 +58,7 @@ enum What {
 }
 
 impl Project {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         let database = &desk.database;
         match self.what {
             What::New { name, instructions } => {

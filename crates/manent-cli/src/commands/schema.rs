@@ -1,6 +1,6 @@
 //! The statements behind a format that lives in a database: `schema`.
 
-use crate::screen::{Screen, print};
+use crate::output::{Output, print};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use manent::formats::tables;
@@ -31,7 +31,7 @@ enum Dialect {
 }
 
 impl Schema {
-    pub fn run(self, screen: &Screen) -> Result<()> {
+    pub fn run(self, screen: &Output) -> Result<()> {
         let Tables::ConversationTables = self.format;
         let dialect = match self.dialect {
             Dialect::Sqlite => tables::Dialect::Sqlite,

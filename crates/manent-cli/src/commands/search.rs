@@ -1,18 +1,19 @@
 //! `manent search`: what was said, found again.
 
 use super::conversation::{spelled, word};
-use crate::desk::Desk;
-use crate::line::Line;
-use crate::moment;
-use crate::screen::{BOLD, Cell, DIM, ID, Table, cut, one_line};
+use crate::context::CommandContext;
+use crate::output::{BOLD, Cell, DIM, ID, Table, cut, one_line};
+use crate::styled_line::StyledLine;
+use crate::time;
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use clap::Args;
 use jiff::Zoned;
-use manent::model::search::{Field, QueryProblem};
 use manent::store::HITS_MAX;
+use manent::text::{Field, QueryProblem};
 use manent::{
-    Also, ConversationId, ConversationStatus, Counting, Found, Grouping, Hit, SearchCursor, SearchOrder, SearchQuery,
+    ConversationId, ConversationStatus, CountMode, Grouping, Hit, Include, SearchCursor, SearchOrder, SearchPage,
+    SearchQuery,
 };
 use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
@@ -66,19 +67,19 @@ pub struct Search {
 /// A syntax error in a query, with a mark under its position.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", pointed(query, problem))]
-pub struct Misread {
+pub struct QueryError {
     query: String,
     problem: QueryProblem,
 }
 
 impl Search {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         let query = self.wish(desk).await?;
         if self.interactive {
             return open_picked(desk, query).await;
         }
         if self.count {
-            let query = SearchQuery { counting: Counting::All, limit: 1, neighbours: 0, ..query };
+            let query = SearchQuery { counting: CountMode::Exact, limit: 1, neighbours: 0, ..query };
             let total = search(desk, &query).await?.total;
             return match desk.screen.json {
                 true => desk.screen.json(&total),
@@ -98,7 +99,7 @@ impl Search {
         Ok(())
     }
 
-    async fn wish(&self, desk: &Desk) -> Result<SearchQuery> {
+    async fn wish(&self, desk: &CommandContext) -> Result<SearchQuery> {
         let within: Option<ConversationId> = match &self.within {
             Some(text) => Some(desk.conversation(text).await?),
             None => None,
@@ -108,7 +109,7 @@ impl Search {
             order: self.order,
             grouping: if self.group { Grouping::Conversations } else { Grouping::Flat },
             within,
-            also: Also { trashed: self.trashed, branches: self.branches, reasoning: self.reasoning },
+            include: Include { trashed: self.trashed, branches: self.branches, reasoning: self.reasoning },
             offset_seconds: desk.now.offset().seconds(),
             after: self.after,
             ..SearchQuery::default()
@@ -117,27 +118,27 @@ impl Search {
 }
 
 #[cfg(unix)]
-async fn open_picked(desk: &Desk, query: SearchQuery) -> Result<()> {
+async fn open_picked(desk: &CommandContext, query: SearchQuery) -> Result<()> {
     let Some(picked) = crate::picker::pick(desk, query).await? else { return Ok(()) };
     let message = picked.message.map(|message| message.to_string()).unwrap_or_default();
-    crate::screen::print(&format!("{}\t{message}\n", picked.conversation))?;
+    crate::output::print(&format!("{}\t{message}\n", picked.conversation))?;
     super::show::Show::at(picked.conversation, picked.message).run(desk).await
 }
 
 #[cfg(not(unix))]
-async fn open_picked(_: &Desk, _: SearchQuery) -> Result<()> {
+async fn open_picked(_: &CommandContext, _: SearchQuery) -> Result<()> {
     anyhow::bail!("-i needs a Unix terminal; `manent search QUERY` prints what it finds")
 }
 
-async fn search(desk: &Desk, query: &SearchQuery) -> Result<Found> {
+async fn search(desk: &CommandContext, query: &SearchQuery) -> Result<SearchPage> {
     desk.database.search(query).await.map_err(|error| match error {
-        manent::Error::Query(problem) => Misread { query: query.text.clone(), problem }.into(),
+        manent::Error::Query(problem) => QueryError { query: query.text.clone(), problem }.into(),
         other => other.into(),
     })
 }
 
 /// Reads pages up to the limit.
-async fn all(desk: &Desk, mut query: SearchQuery, limit: u32) -> Result<Found> {
+async fn all(desk: &CommandContext, mut query: SearchQuery, limit: u32) -> Result<SearchPage> {
     let wanted = if limit == 0 { usize::MAX } else { limit as usize };
     query.limit = wanted.min(HITS_MAX as usize) as u32;
     let mut found = search(desk, &query).await?;
@@ -146,32 +147,32 @@ async fn all(desk: &Desk, mut query: SearchQuery, limit: u32) -> Result<Found> {
         query.limit = (wanted - found.hits.len()).min(HITS_MAX as usize) as u32;
         let mut page = search(desk, &query).await?;
         found.hits.append(&mut page.hits);
-        (found.next, found.reach) = (page.next, page.reach);
+        (found.next, found.coverage) = (page.next, page.coverage);
         found.total.n = found.total.n.max(found.hits.len() as u32);
         found.total.more = page.total.more;
-        (found.cut_short, found.micros) = (found.cut_short | page.cut_short, found.micros + page.micros);
+        (found.timed_out, found.micros) = (found.timed_out | page.timed_out, found.micros + page.micros);
     }
     Ok(found)
 }
 
 /// Notes below the hits: index coverage, timeout.
-fn remarks(found: &Found) -> Vec<String> {
+fn remarks(found: &SearchPage) -> Vec<String> {
     let mut remarks = Vec::new();
     if let Some(next) = found.next {
         remarks.push(format!("more than {}; for the next ones add --after {next}", found.hits.len()));
     }
-    if found.cut_short {
+    if found.timed_out {
         remarks.push("time ran out before everything was looked at".to_owned());
     }
-    if !found.reach.complete {
-        let waiting = found.reach.waiting.max(found.reach.last - found.reach.position);
+    if !found.coverage.complete {
+        let waiting = found.coverage.waiting.max(found.coverage.last - found.coverage.position);
         remarks.push(format!("the index is being made: {waiting} messages or changes were not looked at yet"));
     }
     remarks
 }
 
 /// One line per hit, for other programs.
-fn table(found: &Found) -> Table {
+fn table(found: &SearchPage) -> Table {
     let mut table = Table::new(&["CONVERSATION", "MESSAGE", "TIME", "ROLE", "TITLE", "TEXT"], 5);
     for hit in &found.hits {
         let message = hit.message.map(|message| message.to_string()).unwrap_or_default();
@@ -188,21 +189,21 @@ fn table(found: &Found) -> Table {
 }
 
 /// Hits grouped under the titles of their conversations.
-fn rendered(desk: &Desk, found: &Found, remarks: &[String]) -> String {
+fn rendered(desk: &CommandContext, found: &SearchPage, remarks: &[String]) -> String {
     let (mut text, mut heading) = (String::new(), None);
     for hit in &found.hits {
         if heading.replace(hit.conversation) != Some(hit.conversation) {
             let mut line = match (hit.field, hit.title.as_str()) {
                 (Field::Title, _) => snippet(hit, BOLD),
-                (_, "") => Line::of("(untitled)", BOLD),
-                (_, title) => Line::of(title, BOLD),
+                (_, "") => StyledLine::of("(untitled)", BOLD),
+                (_, title) => StyledLine::of(title, BOLD),
             };
             line.push(&format!("  {}", hit.conversation), ID);
             let _ = writeln!(text, "{}", line.styled());
         }
         if hit.message.is_some() || hit.field == Field::Tags {
             let role = role_of(hit);
-            let mut line = Line::of(&format!("  ● {role}"), super::show::role_style(role));
+            let mut line = StyledLine::of(&format!("  ● {role}"), super::show::role_style(role));
             line.push(&format!("  {}", about(hit, &desk.now)), DIM);
             let _ = writeln!(text, "{}", line.styled());
             for line in snippet(hit, Style::new()).wrapped(desk.screen.width().saturating_sub(4)) {
@@ -226,8 +227,8 @@ fn rendered(desk: &Desk, found: &Found, remarks: &[String]) -> String {
 }
 
 /// The snippet on one line.
-pub fn snippet(hit: &Hit, style: Style) -> Line {
-    let mut line = Line::default();
+pub fn snippet(hit: &Hit, style: Style) -> StyledLine {
+    let mut line = StyledLine::default();
     if hit.snippet.before {
         line.push("…", style);
     }
@@ -250,7 +251,7 @@ pub fn role_of(hit: &Hit) -> &str {
 
 /// Location, time and flags of a hit.
 pub fn about(hit: &Hit, now: &Zoned) -> String {
-    let mut facts = vec![moment::ago(hit.time, now)];
+    let mut facts = vec![time::ago(hit.time, now)];
     facts.extend(hit.author.as_ref().map(|author| {
         let name = if author.name.is_empty() { &author.id } else { &author.name };
         cut(&one_line(name), 24)
@@ -290,7 +291,7 @@ fn pointed(query: &str, problem: &QueryProblem) -> String {
 mod tests {
     use super::*;
     use expect_test::expect;
-    use manent::model::search::{Clock, Query};
+    use manent::text::{Clock, Query};
 
     #[test]
     fn the_mark_stands_under_the_place() {

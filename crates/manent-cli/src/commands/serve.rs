@@ -1,7 +1,7 @@
 //! `manent serve`: the API and the page.
 
 use crate::home::Home;
-use crate::screen::print;
+use crate::output::print;
 use anyhow::Result;
 use clap::Args;
 use manent::BackupPlan;

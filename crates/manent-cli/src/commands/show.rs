@@ -1,13 +1,13 @@
 //! `manent show`: a conversation, pleasant to read.
 
-use crate::desk::{Desk, title_of};
-use crate::moment;
-use crate::screen::{BAD, BOLD, DIM, ID, WARN, one_line, plain};
+use crate::context::{CommandContext, title_of};
+use crate::output::{BAD, BOLD, DIM, ID, WARN, one_line, plain};
+use crate::time;
 use anstyle::{AnsiColor, Style};
 use anyhow::{Result, bail};
 use clap::Args;
 use manent::model::BranchId;
-use manent::store::{BranchInfo, Direction, Placed, Window};
+use manent::store::{BranchInfo, Direction, LocatedMessage, MessagePage};
 use manent::{Conversation, ConversationId, Message, MessageId, MessageStatus, Part};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -62,7 +62,7 @@ impl Show {
         }
     }
 
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         let around = match &self.around {
             Some(text) => Some(desk.database.message(desk.message(text).await?).await?),
             None => None,
@@ -84,7 +84,7 @@ impl Show {
             let Some(code) = window.messages.iter().rev().find_map(first_code) else {
                 bail!("there is no code block in these messages");
             };
-            return crate::screen::print(&code);
+            return crate::output::print(&code);
         }
         if desk.screen.json {
             return desk.screen.json(&Shown {
@@ -99,7 +99,12 @@ impl Show {
     }
 
     /// Reads the messages around a message, on its own branch if it is not on the current path.
-    async fn window_around(&self, desk: &Desk, id: ConversationId, placed: &Placed) -> Result<Window> {
+    async fn window_around(
+        &self,
+        desk: &CommandContext,
+        id: ConversationId,
+        placed: &LocatedMessage,
+    ) -> Result<MessagePage> {
         let message = placed.message.id;
         let after = self.limit.saturating_sub(BEFORE + 1).clamp(1, 500);
         let before = desk.database.page(id, Some(message), Direction::Backward, BEFORE).await?;
@@ -107,18 +112,18 @@ impl Show {
         let mut messages = before.messages;
         messages.push(placed.message.clone());
         messages.extend(behind.messages);
-        Ok(Window { messages, more: before.more })
+        Ok(MessagePage { messages, more: before.more })
     }
 
     /// Reads pages up to the limit.
-    async fn window(&self, desk: &Desk, conversation: &Conversation) -> Result<Window> {
+    async fn window(&self, desk: &CommandContext, conversation: &Conversation) -> Result<MessagePage> {
         let wanted = if self.limit == 0 { usize::MAX } else { self.limit as usize };
         let mut from = match &self.from {
             Some(text) => Some(desk.message(text).await?),
             None => None,
         };
         let direction = if self.forward { Direction::Forward } else { Direction::Backward };
-        let mut window = Window { messages: Vec::new(), more: true };
+        let mut window = MessagePage { messages: Vec::new(), more: true };
         while window.more && window.messages.len() < wanted {
             let limit = (wanted - window.messages.len()).min(500) as u32;
             let page = match self.branch {
@@ -141,9 +146,9 @@ impl Show {
 
     fn rendered(
         &self,
-        desk: &Desk,
+        desk: &CommandContext,
         conversation: &Conversation,
-        window: &Window,
+        window: &MessagePage,
         branches: &[BranchInfo],
         place: Option<MessageId>,
     ) -> String {
@@ -168,7 +173,7 @@ impl Show {
         text
     }
 
-    fn message(&self, text: &mut String, desk: &Desk, message: &Message, is_the_place: bool) {
+    fn message(&self, text: &mut String, desk: &CommandContext, message: &Message, is_the_place: bool) {
         let content = &message.content;
         let who = content.author.as_ref().map(|author| if author.name.is_empty() { &author.id } else { &author.name });
         let style = role_style(&content.role);
@@ -179,8 +184,8 @@ impl Show {
         }
         let model = content.model.as_deref().map(one_line).unwrap_or_default();
         let time = match desk.screen.is_terminal() {
-            true => moment::ago(content.time.at, &desk.now),
-            false => moment::exact(content.time.at, &desk.now),
+            true => time::ago(content.time.at, &desk.now),
+            false => time::exact(content.time.at, &desk.now),
         };
         let _ = writeln!(text, "  {}{time}  {model}  {}{}", DIM.render(), message.id, DIM.render_reset());
         if message.erased {
@@ -211,19 +216,19 @@ impl Show {
             }
             Part::ToolCall { name, input, .. } => {
                 let shown =
-                    if self.all { plain(input.text()) } else { crate::screen::cut(&one_line(input.text()), 72) };
+                    if self.all { plain(input.text()) } else { crate::output::cut(&one_line(input.text()), 72) };
                 note(text, DIM, &format!("▸ {} {shown}", one_line(name)));
             }
             Part::ToolResult { content, .. } => {
                 let shown =
-                    if self.all { plain(content.text()) } else { crate::screen::cut(&one_line(content.text()), 72) };
+                    if self.all { plain(content.text()) } else { crate::output::cut(&one_line(content.text()), 72) };
                 note(text, DIM, &format!("◂ {shown}"));
             }
             Part::Media { mime, blob, .. } => {
                 note(text, DIM, &format!("▣ {} {}", one_line(mime), blob.as_deref().unwrap_or_default()));
             }
             Part::Source { title, .. } => note(text, DIM, &format!("↗ {}", one_line(title))),
-            Part::Opaque(json) => note(text, DIM, &crate::screen::cut(&one_line(json.text()), 72)),
+            Part::Opaque(json) => note(text, DIM, &crate::output::cut(&one_line(json.text()), 72)),
         }
     }
 }
@@ -240,12 +245,12 @@ fn way(forward: bool) -> &'static str {
     if forward { "below" } else { "above" }
 }
 
-fn head(desk: &Desk, conversation: &Conversation) -> String {
+fn head(desk: &CommandContext, conversation: &Conversation) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{}{}{}", BOLD.render(), one_line(title_of(conversation)), BOLD.render_reset());
     let mut facts = vec![
         format!("{} messages", conversation.messages),
-        format!("active {}", moment::ago(conversation.active_at, &desk.now)),
+        format!("active {}", time::ago(conversation.active_at, &desk.now)),
     ];
     facts.extend(conversation.tags.iter().map(|tag| format!("#{}", one_line(tag))));
     let (id, dim) = (ID, DIM);

@@ -1,14 +1,14 @@
 //! `manent tenant …`: owners on a server of many.
 
 use crate::home::Home;
+use crate::output::{BOLD, Cell, DIM, ID, Output, Table, print};
 use crate::progress::Spinner;
-use crate::screen::{BOLD, Cell, DIM, ID, Screen, Table, print};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use manent::export::Replace;
 use manent::model::AuditActor;
 use manent::store::PAGE_MAX;
-use manent::store::system::{AuditDraft, By};
+use manent::store::system::{AuditSubject, NewAuditRecord};
 use manent::{Erasure, ExportSelection, Tenants};
 use std::path::PathBuf;
 
@@ -54,19 +54,19 @@ enum What {
 }
 
 /// The audit actor of commands on this machine.
-pub fn operator() -> By {
-    By::actor(AuditActor::Operator)
+pub fn operator() -> AuditSubject {
+    AuditSubject::actor(AuditActor::Operator)
 }
 
 impl Tenant {
-    pub async fn run(self, home: &Home, screen: &Screen) -> Result<()> {
+    pub async fn run(self, home: &Home, screen: &Output) -> Result<()> {
         if matches!(self.what, What::List) {
             home.must_exist()?;
         }
         home.with_tenants(async |tenants| self.at(tenants, screen).await).await
     }
 
-    async fn at(self, tenants: &Tenants, screen: &Screen) -> Result<()> {
+    async fn at(self, tenants: &Tenants, screen: &Output) -> Result<()> {
         match self.what {
             What::New { name } => {
                 let tenant = tenants.create_tenant(&name, operator()).await?;
@@ -88,7 +88,7 @@ impl Tenant {
             }
             What::Export { tenant, output } => {
                 let tenant = tenants.tenant(&tenant).await?;
-                tenants.audit(AuditDraft::new("tenant.export", Some(tenant.id), operator())).await?;
+                tenants.audit(NewAuditRecord::new("tenant.export", Some(tenant.id), operator())).await?;
                 let database = tenants.database(tenant.id).await?;
                 let Some(path) = output.filter(|path| path.as_os_str() != "-") else {
                     let report = database.export_jsonl(&ExportSelection::Everything, std::io::stdout()).await?;
@@ -111,7 +111,7 @@ impl Tenant {
     }
 }
 
-async fn list(tenants: &Tenants, screen: &Screen) -> Result<()> {
+async fn list(tenants: &Tenants, screen: &Output) -> Result<()> {
     let mut all = Vec::new();
     loop {
         let page = tenants.tenants(all.last().map(|tenant: &manent::model::Tenant| tenant.id), PAGE_MAX).await?;
@@ -137,7 +137,7 @@ async fn list(tenants: &Tenants, screen: &Screen) -> Result<()> {
 }
 
 /// Prints the receipt of an erasure.
-pub fn show_receipt(screen: &Screen, erasure: &Erasure) -> Result<()> {
+pub fn show_receipt(screen: &Output, erasure: &Erasure) -> Result<()> {
     if screen.json {
         return screen.json(erasure);
     }

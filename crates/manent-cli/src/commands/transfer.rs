@@ -1,33 +1,33 @@
 //! `manent export` and `manent import`: everything out, everything in, as our own JSON lines or in another's format.
 
-use super::foreign;
-use crate::desk::Desk;
+use crate::commands::formats;
+use crate::context::CommandContext;
+use crate::output::Output;
 use crate::progress::{Reading, Spinner, when_indexed};
-use crate::screen::Screen;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use manent::export::{ExportPlan, Replace, StagedFile};
+use manent::formats::Format;
 use manent::formats::redact::RedactedLines;
-use manent::formats::{self, Format};
 use manent::{ConversationId, ConversationStatus, DamagedRecord, ExportSelection, LinesReport, ListQuery};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// The name of our own JSON lines format.
-const OURS: &str = "manent";
+const OWN_FORMAT: &str = "manent";
 
 /// Our own JSON lines, or a format of another program.
 #[derive(Clone, Copy)]
-enum Wanted {
+enum TargetFormat {
     Ours,
-    Theirs(&'static Format),
+    Other(&'static Format),
 }
 
-fn wanted(name: &str) -> Result<Wanted, String> {
-    match name == OURS {
-        true => Ok(Wanted::Ours),
-        false => foreign::format_named(name).map(Wanted::Theirs),
+fn wanted(name: &str) -> Result<TargetFormat, String> {
+    match name == OWN_FORMAT {
+        true => Ok(TargetFormat::Ours),
+        false => formats::format_named(name).map(TargetFormat::Other),
     }
 }
 
@@ -43,8 +43,8 @@ pub struct Export {
     #[arg(long, value_name = "QUERY", conflicts_with_all = ["conversations", "all"])]
     query: Option<String>,
     /// Output format: manent, or the format of another program.
-    #[arg(long, short, default_value = OURS, value_parser = wanted)]
-    format: Wanted,
+    #[arg(long, short, default_value = OWN_FORMAT, value_parser = wanted)]
+    format: TargetFormat,
     /// Generation of the format [default: as imported, else the newest].
     #[arg(long, requires = "format")]
     generation: Option<String>,
@@ -61,14 +61,14 @@ pub struct Export {
 }
 
 impl Export {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         let chosen = self.chosen(desk).await?;
         match self.format {
-            Wanted::Ours => self.lines(desk, chosen).await,
-            Wanted::Theirs(format) => {
+            TargetFormat::Ours => self.lines(desk, chosen).await,
+            TargetFormat::Other(format) => {
                 let path = match &self.output {
                     Some(path) => path.as_path(),
-                    None if formats::readable().all(|other| other.name != format.name) => Path::new("-"),
+                    None if manent::formats::readable().all(|other| other.name != format.name) => Path::new("-"),
                     None => bail!("choose where {} is written: --output PATH", format.name),
                 };
                 let replace = if self.force { Replace::Files } else { Replace::Never };
@@ -76,15 +76,15 @@ impl Export {
                     selection: chosen.map_or(ExportSelection::Everything, ExportSelection::Conversations),
                     format,
                     generation: self.generation.clone(),
-                    secrets: foreign::secrets(self.redact),
+                    secrets: formats::secrets(self.redact),
                 };
-                foreign::export(&desk.database, &desk.screen, &plan, (path, replace)).await
+                formats::export(&desk.database, &desk.screen, &plan, (path, replace)).await
             }
         }
     }
 
     /// The requested conversations; none for all.
-    async fn chosen(&self, desk: &Desk) -> Result<Option<Vec<ConversationId>>> {
+    async fn chosen(&self, desk: &CommandContext) -> Result<Option<Vec<ConversationId>>> {
         let mut ids = Vec::new();
         for text in &self.conversations {
             ids.push(desk.conversation(text).await?);
@@ -95,7 +95,7 @@ impl Export {
         }
     }
 
-    async fn lines(self, desk: &Desk, chosen: Option<Vec<ConversationId>>) -> Result<()> {
+    async fn lines(self, desk: &CommandContext, chosen: Option<Vec<ConversationId>>) -> Result<()> {
         let selection = chosen.map_or(ExportSelection::Everything, ExportSelection::Conversations);
         let Some(path) = self.output.as_ref().filter(|path| path.as_os_str() != "-") else {
             let mut out = BufWriter::new(std::io::stdout());
@@ -120,7 +120,7 @@ impl Export {
 
     async fn write_lines(
         &self,
-        desk: &Desk,
+        desk: &CommandContext,
         selection: &ExportSelection,
         out: impl Write + Send,
     ) -> Result<LinesReport> {
@@ -129,20 +129,20 @@ impl Export {
         }
         let mut clean = RedactedLines::new(out);
         let report = desk.database.export_jsonl(selection, &mut clean).await?;
-        foreign::tell_redacted(&desk.screen, clean.count());
+        formats::tell_redacted(&desk.screen, clean.count());
         Ok(report)
     }
 }
 
 /// Lists damaged records that an export left out; the command then fails.
-pub fn tell_damaged(screen: &Screen, damaged: &[DamagedRecord]) -> Result<()> {
+pub fn tell_damaged(screen: &Output, damaged: &[DamagedRecord]) -> Result<()> {
     for DamagedRecord { conversation, what, id } in damaged {
         let place = conversation.map(|id| format!(" in {id}")).unwrap_or_default();
         screen.warn(&format!("{what} {id}{place} is damaged and was left out"));
     }
     match damaged.len() {
         0 => Ok(()),
-        many => Err(Partial(format!("{many} damaged records could not be written")).into()),
+        many => Err(PartialFile(format!("{many} damaged records could not be written")).into()),
     }
 }
 
@@ -155,7 +155,7 @@ pub struct Import {
     paths: Vec<PathBuf>,
     /// Format, if it cannot be detected.
     #[arg(long = "as", value_name = "FORMAT", value_parser = wanted)]
-    read_as: Option<Wanted>,
+    read_as: Option<TargetFormat>,
     /// Report what would be imported; change nothing.
     #[arg(long)]
     dry_run: bool,
@@ -167,25 +167,25 @@ pub struct Import {
 /// Part of the import was skipped.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Partial(String);
+pub struct PartialFile(String);
 
 /// Returns an error if something was skipped.
 pub fn in_part(skipped: usize) -> Result<()> {
     match skipped {
         0 => Ok(()),
-        skipped => Err(Partial(format!("{skipped} records could not be taken in")).into()),
+        skipped => Err(PartialFile(format!("{skipped} records could not be taken in")).into()),
     }
 }
 
 impl Import {
-    pub async fn run(self, desk: &Desk) -> Result<()> {
+    pub async fn run(self, desk: &CommandContext) -> Result<()> {
         let format = match self.read_as {
-            Some(Wanted::Theirs(format)) => Some(format),
+            Some(TargetFormat::Other(format)) => Some(format),
             _ => None,
         };
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for path in &self.paths {
-            match matches!(self.read_as, Some(Wanted::Ours)) || (self.read_as.is_none() && is_ours(path)?) {
+            match matches!(self.read_as, Some(TargetFormat::Ours)) || (self.read_as.is_none() && is_own(path)?) {
                 true => ours.push(path.clone()),
                 false => theirs.push(path.clone()),
             }
@@ -202,7 +202,7 @@ impl Import {
             }
             match theirs.is_empty() {
                 true => outcome,
-                false => outcome.and(foreign::import_all(desk, &theirs, format, dry).await.and_then(in_part)),
+                false => outcome.and(formats::import_all(desk, &theirs, format, dry).await.and_then(in_part)),
             }
         };
         let outcome = taken_in.await;
@@ -214,7 +214,7 @@ impl Import {
 }
 
 /// Waits for the index, so that the first search after an import is fast. The data is stored either way.
-async fn index(desk: &Desk) {
+async fn index(desk: &CommandContext) {
     if let Err(error) = when_indexed(&desk.database, &desk.screen).await {
         desk.screen.warn(&format!("everything is stored, but not indexed yet: {error}; a search goes on with that"));
     }
@@ -222,7 +222,7 @@ async fn index(desk: &Desk) {
 
 /// Detects our own JSON lines by the first line. Standard input is ours unless `--as` says otherwise, because it is not read
 /// twice.
-fn is_ours(path: &Path) -> Result<bool> {
+fn is_own(path: &Path) -> Result<bool> {
     if path.as_os_str() == "-" {
         return Ok(true);
     }
@@ -235,7 +235,7 @@ fn is_ours(path: &Path) -> Result<bool> {
     Ok(start[..read].starts_with(br#"{"type":"manent""#) || path.extension().is_some_and(|ending| ending == "jsonl"))
 }
 
-async fn lines_in(desk: &Desk, path: &Path) -> Result<()> {
+async fn lines_in(desk: &CommandContext, path: &Path) -> Result<()> {
     let (input, size): (Box<dyn Read + Send>, Option<u64>) = match path.as_os_str() == "-" {
         true => (Box::new(std::io::stdin()), None),
         false => {
@@ -266,7 +266,7 @@ async fn lines_in(desk: &Desk, path: &Path) -> Result<()> {
     }
     match report.problems.len() {
         0 => Ok(()),
-        problems => Err(Partial(format!("{problems} of {} lines could not be taken in", report.lines)).into()),
+        problems => Err(PartialFile(format!("{problems} of {} lines could not be taken in", report.lines)).into()),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::commands::tenant::{operator, show_receipt};
 use crate::home::Home;
+use crate::output::{BOLD, Cell, DIM, Output, Table};
 use crate::progress::Spinner;
-use crate::screen::{BOLD, Cell, DIM, Screen, Table};
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use manent::Tenants;
@@ -40,14 +40,14 @@ enum What {
 }
 
 impl User {
-    pub async fn run(self, home: &Home, screen: &Screen) -> Result<()> {
+    pub async fn run(self, home: &Home, screen: &Output) -> Result<()> {
         if matches!(self.what, What::List) {
             home.must_exist()?;
         }
         home.with_tenants(async |tenants| self.at(tenants, screen).await).await
     }
 
-    async fn at(self, tenants: &Tenants, screen: &Screen) -> Result<()> {
+    async fn at(self, tenants: &Tenants, screen: &Output) -> Result<()> {
         let tenant = tenants.tenant(&self.tenant).await?.id;
         match self.what {
             What::Add { id, name } => {
@@ -72,7 +72,7 @@ impl User {
     }
 }
 
-async fn list(tenants: &Tenants, tenant: TenantId, screen: &Screen) -> Result<()> {
+async fn list(tenants: &Tenants, tenant: TenantId, screen: &Output) -> Result<()> {
     let mut all: Vec<manent::model::User> = Vec::new();
     loop {
         let page = tenants.users(tenant, all.last().map(|user| user.id.as_str()), PAGE_MAX).await?;

@@ -3,9 +3,9 @@
 use super::{Picker, Scope};
 use crate::commands::search::{HIT, about, role_of, snippet};
 use crate::commands::show::role_style;
-use crate::line::Line;
-use crate::moment;
-use crate::screen::{BAD, BOLD, DIM};
+use crate::output::{BAD, BOLD, DIM};
+use crate::styled_line::StyledLine;
+use crate::time;
 use anstyle::Style;
 use manent::{Hit, SearchOrder};
 
@@ -16,7 +16,7 @@ const WIDE: usize = 72;
 
 /// The rows of the screen, and where the cursor stands.
 pub struct Frame {
-    pub rows: Vec<Line>,
+    pub rows: Vec<StyledLine>,
     pub cursor: (usize, usize),
 }
 
@@ -31,29 +31,29 @@ pub fn list_rows(height: usize) -> usize {
 impl Picker<'_> {
     /// Draws everything for a size.
     pub fn frame(&self, width: usize, height: usize) -> Frame {
-        let mut prompt = Line::of("❯ ", BOLD);
+        let mut prompt = StyledLine::of("❯ ", BOLD);
         let (typed, column) = self.input.shown(width.saturating_sub(3));
         prompt.extend(typed);
         let mut rows = vec![prompt.cut(width), self.status().cut(width)];
         let list = list_rows(height);
         for number in self.top..self.top + list {
             let hit = self.hits.get(number);
-            rows.push(hit.map_or_else(Line::default, |hit| self.row(hit, number == self.chosen, width)));
+            rows.push(hit.map_or_else(StyledLine::default, |hit| self.row(hit, number == self.chosen, width)));
         }
         if height >= PREVIEW_ROWS_MIN {
-            rows.push(Line::of(&"─".repeat(width), DIM));
+            rows.push(StyledLine::of(&"─".repeat(width), DIM));
             let room = height.saturating_sub(rows.len());
             if let Some(hit) = self.hits.get(self.chosen) {
                 rows.extend(self.preview(hit, width, room));
             }
         }
-        rows.resize(height, Line::default());
+        rows.resize(height, StyledLine::default());
         Frame { rows, cursor: (0, (2 + column).min(width.saturating_sub(1))) }
     }
 
     /// How many there are, where and in which order was looked, and which keys do what.
-    fn status(&self) -> Line {
-        let mut line = Line::default();
+    fn status(&self) -> StyledLine {
+        let mut line = StyledLine::default();
         if let Some(problem) = &self.problem {
             line.push(problem, BAD);
             return line;
@@ -82,15 +82,15 @@ impl Picker<'_> {
         line
     }
 
-    fn row(&self, hit: &Hit, is_chosen: bool, width: usize) -> Line {
+    fn row(&self, hit: &Hit, is_chosen: bool, width: usize) -> StyledLine {
         let style = if is_chosen { BOLD } else { Style::new() };
-        let mut line = Line::of(if is_chosen { "❯ " } else { "  " }, BOLD);
-        let title = Line::of(title_of(hit), style);
+        let mut line = StyledLine::of(if is_chosen { "❯ " } else { "  " }, BOLD);
+        let title = StyledLine::of(title_of(hit), style);
         match width {
             WIDE.. => {
-                line.extend(Line::of(&moment::ago(hit.time, &self.desk.now), DIM).filled(16));
+                line.extend(StyledLine::of(&time::ago(hit.time, &self.desk.now), DIM).filled(16));
                 line.push(" ", DIM);
-                line.extend(Line::of(role_of(hit), role_style(role_of(hit))).filled(9));
+                line.extend(StyledLine::of(role_of(hit), role_style(role_of(hit))).filled(9));
                 line.push(" ", DIM);
                 line.extend(title.filled(width / 5));
             }
@@ -102,25 +102,25 @@ impl Picker<'_> {
         line.cut(width)
     }
 
-    fn preview(&self, hit: &Hit, width: usize, room: usize) -> Vec<Line> {
-        let mut head = Line::of(title_of(hit), BOLD);
+    fn preview(&self, hit: &Hit, width: usize, room: usize) -> Vec<StyledLine> {
+        let mut head = StyledLine::of(title_of(hit), BOLD);
         head.push(&format!("  {}", about(hit, &self.desk.now)), DIM);
         let mut rows = vec![head.cut(width)];
-        let beside = |neighbour: &manent::Neighbour| {
-            Line::of(&format!("  {}: {}", neighbour.role, neighbour.text), DIM).cut(width)
+        let beside = |neighbour: &manent::ContextMessage| {
+            StyledLine::of(&format!("  {}: {}", neighbour.role, neighbour.text), DIM).cut(width)
         };
         rows.extend(hit.before.iter().map(beside));
         let body = match self.preview.as_ref().filter(|preview| preview.is_of(hit)) {
             Some(preview) => preview.lines.clone(),
             None => vec![snippet(hit, Style::new())],
         };
-        let body: Vec<Line> = body.into_iter().flat_map(|line| line.wrapped(width.saturating_sub(2))).collect();
+        let body: Vec<StyledLine> = body.into_iter().flat_map(|line| line.wrapped(width.saturating_sub(2))).collect();
         let body_room = room.saturating_sub(rows.len() + hit.after.len()).max(1);
         // What was found is in view, with a little of what leads to it.
         let found = body.iter().position(|line| line.has(HIT)).unwrap_or(0);
         let first = found.saturating_sub(body_room / 3).min(body.len().saturating_sub(body_room));
         rows.extend(body.into_iter().skip(first).take(body_room).map(|line| {
-            let mut indented = Line::of("  ", DIM);
+            let mut indented = StyledLine::of("  ", DIM);
             indented.extend(line);
             indented.cut(width)
         }));

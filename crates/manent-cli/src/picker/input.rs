@@ -1,7 +1,7 @@
 //! The line that somebody types.
 
 use super::keys::Key;
-use crate::line::Line;
+use crate::styled_line::StyledLine;
 use anstyle::Style;
 
 /// A query takes no more, so neither does the line.
@@ -70,8 +70,8 @@ impl Input {
     }
 
     /// Shows as much as fits around the cursor, and in which column that is.
-    pub fn shown(&self, width: usize) -> (Line, usize) {
-        let line = |characters: &[char]| Line::of(&characters.iter().collect::<String>(), Style::new());
+    pub fn shown(&self, width: usize) -> (StyledLine, usize) {
+        let line = |characters: &[char]| StyledLine::of(&characters.iter().collect::<String>(), Style::new());
         let mut first = 0;
         while first < self.cursor && line(&self.characters[first..self.cursor]).width() >= width.max(1) {
             first += 1;

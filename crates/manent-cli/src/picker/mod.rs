@@ -6,12 +6,14 @@ mod terminal;
 mod preview;
 mod frame;
 
-use crate::desk::Desk;
+use crate::context::CommandContext;
 use anyhow::{Result, bail};
 use input::Input;
 use keys::{Key, Keys};
-use manent::store::Placed;
-use manent::{Also, ConversationId, Count, Found, Hit, MessageId, SearchCursor, SearchOrder, SearchQuery};
+use manent::store::LocatedMessage;
+use manent::{
+    BoundedCount, ConversationId, Hit, Include, MessageId, SearchCursor, SearchOrder, SearchPage, SearchQuery,
+};
 use preview::Preview;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -48,21 +50,21 @@ enum Page {
 }
 
 /// What comes back from the store.
-enum Told {
-    Found { number: u64, page: Page, found: manent::Result<Found> },
-    Read(manent::Result<Placed>),
+enum PickerEvent {
+    Found { number: u64, page: Page, found: manent::Result<SearchPage> },
+    Read(manent::Result<LocatedMessage>),
 }
 
 /// Everything that is shown, and what is under way.
 struct Picker<'a> {
-    desk: &'a Desk,
-    teller: UnboundedSender<Told>,
+    desk: &'a CommandContext,
+    sender: UnboundedSender<PickerEvent>,
     input: Input,
     scope: Scope,
     order: SearchOrder,
-    also: Also,
+    include: Include,
     hits: Vec<Hit>,
-    total: Option<Count>,
+    total: Option<BoundedCount>,
     next: Option<SearchCursor>,
     chosen: usize,
     top: usize,
@@ -89,21 +91,21 @@ enum Outcome {
 }
 
 /// Lets somebody choose a hit; nothing if they leave.
-pub async fn pick(desk: &Desk, wish: SearchQuery) -> Result<Option<Picked>> {
+pub async fn pick(desk: &CommandContext, wish: SearchQuery) -> Result<Option<Picked>> {
     let (teller, told) = unbounded_channel();
     let scope = match wish.within {
         Some(id) => Scope::One(id, desk.database.conversation(id).await?.title),
-        None if wish.also.trashed && wish.also.branches => Scope::Everything,
+        None if wish.include.trashed && wish.include.branches => Scope::Everything,
         None => Scope::All,
     };
     let (terminal, bytes) = Terminal::enter()?;
     let mut picker = Picker {
         desk,
-        teller,
+        sender: teller,
         input: Input::of(&wish.text),
         scope,
         order: wish.order,
-        also: wish.also,
+        include: wish.include,
         hits: Vec::new(),
         total: None,
         next: None,
@@ -128,7 +130,7 @@ impl Picker<'_> {
         &mut self,
         terminal: &Terminal,
         mut bytes: UnboundedReceiver<Vec<u8>>,
-        mut told: UnboundedReceiver<Told>,
+        mut told: UnboundedReceiver<PickerEvent>,
     ) -> Result<Option<Picked>> {
         let ended = crate::commands::serve::ended();
         tokio::pin!(ended);
@@ -157,7 +159,7 @@ impl Picker<'_> {
                     }
                 }
                 Some(told) = told.recv() => {
-                    self.hear(told)?;
+                    self.receive(told)?;
                     if self.is_settled() && std::mem::take(&mut self.opens) && !self.hits.is_empty() {
                         return Ok(self.picked());
                     }
@@ -269,10 +271,10 @@ impl Picker<'_> {
                 Scope::One(id, _) => Some(*id),
                 _ => None,
             },
-            also: Also {
-                trashed: everything || self.also.trashed,
-                branches: everything || self.also.branches,
-                reasoning: self.also.reasoning,
+            include: Include {
+                trashed: everything || self.include.trashed,
+                branches: everything || self.include.branches,
+                reasoning: self.include.reasoning,
             },
             neighbours: 2,
             typing: true,
@@ -284,36 +286,36 @@ impl Picker<'_> {
             limit: HITS,
             ..SearchQuery::default()
         };
-        let (database, teller, number) = (self.desk.database.clone(), self.teller.clone(), self.number);
+        let (database, teller, number) = (self.desk.database.clone(), self.sender.clone(), self.number);
         tokio::spawn(async move {
             let found = database.search(&query).await;
-            drop(teller.send(Told::Found { number, page, found }));
+            drop(teller.send(PickerEvent::Found { number, page, found }));
         });
         // What is shown stays until the answer is there, but nothing is read behind it meanwhile.
         self.next = None;
     }
 
-    fn hear(&mut self, told: Told) -> Result<()> {
-        if let Told::Found { number, .. } = &told {
+    fn receive(&mut self, told: PickerEvent) -> Result<()> {
+        if let PickerEvent::Found { number, .. } = &told {
             // A late answer to an older question changes nothing.
             self.answered = self.answered.max(*number);
         }
         match told {
-            Told::Found { number, .. } if number != self.number => {}
-            Told::Found { page, found: Ok(found), .. } => self.take(page, found),
-            Told::Found { found: Err(manent::Error::Query(problem)), .. } => {
+            PickerEvent::Found { number, .. } if number != self.number => {}
+            PickerEvent::Found { page, found: Ok(found), .. } => self.take(page, found),
+            PickerEvent::Found { found: Err(manent::Error::Query(problem)), .. } => {
                 (self.hits, self.total, self.next) = (Vec::new(), None, None);
                 self.problem = Some(problem.to_string());
             }
-            Told::Found { found: Err(error), .. } => return Err(error.into()),
-            Told::Read(Ok(placed)) => self.show(&placed),
+            PickerEvent::Found { found: Err(error), .. } => return Err(error.into()),
+            PickerEvent::Read(Ok(placed)) => self.show(&placed),
             // It was erased meanwhile; the words around what was found are shown instead.
-            Told::Read(Err(_)) => self.reading = None,
+            PickerEvent::Read(Err(_)) => self.reading = None,
         }
         Ok(())
     }
 
-    fn take(&mut self, page: Page, found: Found) {
+    fn take(&mut self, page: Page, found: SearchPage) {
         if page == Page::First {
             self.hits.clear();
             (self.chosen, self.top) = (0, 0);
@@ -331,11 +333,11 @@ impl Picker<'_> {
         let is_there = self.preview.as_ref().is_some_and(|preview| preview.is_of(hit));
         let Some(message) = hit.message.filter(|message| !is_there && self.reading != Some(*message)) else { return };
         self.reading = Some(message);
-        let (database, teller) = (self.desk.database.clone(), self.teller.clone());
-        tokio::spawn(async move { drop(teller.send(Told::Read(database.message(message).await))) });
+        let (database, teller) = (self.desk.database.clone(), self.sender.clone());
+        tokio::spawn(async move { drop(teller.send(PickerEvent::Read(database.message(message).await))) });
     }
 
-    fn show(&mut self, placed: &Placed) {
+    fn show(&mut self, placed: &LocatedMessage) {
         let is_chosen = |hit: &&Hit| hit.message == Some(placed.message.id);
         if let Some(hit) = self.hits.get(self.chosen).filter(is_chosen) {
             self.preview = Some(Preview::of(&placed.message, hit, &self.input.text()));

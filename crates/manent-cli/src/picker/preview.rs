@@ -1,9 +1,9 @@
 //! The text of the chosen message, with what was found in it.
 
 use crate::commands::search::HIT;
-use crate::line::Line;
+use crate::styled_line::StyledLine;
 use anstyle::Style;
-use manent::model::search::{Clock, Query, passages};
+use manent::text::{Clock, Query, field_texts};
 use manent::{Hit, Message, MessageId};
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ pub struct Preview {
     /// What it says.
     pub text: String,
     /// The lines around what was found.
-    pub lines: Vec<Line>,
+    pub lines: Vec<StyledLine>,
 }
 
 impl Preview {
@@ -24,7 +24,7 @@ impl Preview {
         // Only the words are looked for, so the clock does not matter.
         let query = Query::typing(typed, Clock::default()).ok();
         let mut shown = (String::new(), Vec::new());
-        for passage in passages(&message.content).iter().filter(|passage| passage.field == hit.field) {
+        for passage in field_texts(&message.content).iter().filter(|passage| passage.field == hit.field) {
             let marks = query.as_ref().map(|query| query.highlights(&passage.text)).unwrap_or_default();
             if shown.0.is_empty() || (shown.1.is_empty() && !marks.is_empty()) {
                 shown = (passage.text.to_string(), marks);
@@ -41,7 +41,7 @@ impl Preview {
 }
 
 /// Returns the lines of a text around the first mark, with the marks in their style.
-fn lines_around(text: &str, marks: &[Range<usize>]) -> Vec<Line> {
+fn lines_around(text: &str, marks: &[Range<usize>]) -> Vec<StyledLine> {
     let found = marks.first().map_or(0, |mark| mark.start);
     let back = text[..found].char_indices().rev().nth(PREVIEW_CHARACTERS).map_or(0, |(at, _)| at);
     let ahead = text[found..].char_indices().nth(PREVIEW_CHARACTERS).map_or(text.len(), |(at, _)| found + at);
@@ -52,7 +52,7 @@ fn lines_around(text: &str, marks: &[Range<usize>]) -> Vec<Line> {
         let characters = |byte: usize| text[start..byte.clamp(start, end)].chars().count() as u32;
         let inside = marks.iter().filter(|mark| mark.start < end && mark.end > start);
         let inside: Vec<(u32, u32)> = inside.map(|mark| (characters(mark.start), characters(mark.end))).collect();
-        let mut line = Line::default();
+        let mut line = StyledLine::default();
         line.push_marked(piece.trim_end_matches(['\r', '\n']), &inside, Style::new(), HIT);
         lines.push(line);
         start = end;

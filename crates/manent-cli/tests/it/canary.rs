@@ -100,7 +100,7 @@ async fn try_everything(served: &Served) -> Secrets {
         }
     }
     // One that never was, well spelt.
-    keys.push(manent::model::KeyWord::new(manent::model::KeyId::new(1, [9; 10]), [0x5A; 32]).reveal());
+    keys.push(manent::model::ApiKeySecret::new(manent::model::KeyId::new(1, [9; 10]), [0x5A; 32]).reveal());
     let login = format!(r#"{{"token":"{}"}}"#, keys[0]);
     let mut visitor =
         Client::connect(served.address, &[("content-type", "application/json")]).await.expect("it answers");

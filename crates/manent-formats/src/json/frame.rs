@@ -2,7 +2,7 @@
 
 use super::bytes::Bytes;
 use super::scan::{Outline, RECORD_MAX};
-use super::shell::Shell;
+use super::skeleton::Skeleton;
 use super::style::Style;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -19,7 +19,7 @@ pub struct Frame {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub after: String,
     /// The value with its lists emptied.
-    pub shell: Shell,
+    pub skeleton: Skeleton,
 }
 
 impl Frame {
@@ -32,17 +32,17 @@ impl Frame {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
         }
         let (before, after) = (text(0, root.span().from)?, text(root.span().to, bytes.len())?);
-        Ok(Self { style, before, after, shell: Shell::of(bytes, root, style, 0)? })
+        Ok(Self { style, before, after, skeleton: Skeleton::of(bytes, root, style, 0)? })
     }
 
     /// The skeleton of a new file.
     pub fn fresh(json: &str, style: Style) -> Self {
-        let shell = Shell { text: style.lay(json, 0), ..Shell::default() };
-        Self { style, before: String::new(), after: String::new(), shell }
+        let skeleton = Skeleton { text: style.format(json, 0), ..Skeleton::default() };
+        Self { style, before: String::new(), after: String::new(), skeleton }
     }
 
     /// Fills the lists in and returns the file; for what fits into memory.
     pub fn filled(&self, lists: &[(&str, Vec<String>)]) -> String {
-        format!("{}{}{}", self.before, self.shell.filled(lists, self.style, 0), self.after)
+        format!("{}{}{}", self.before, self.skeleton.filled(lists, self.style, 0), self.after)
     }
 }

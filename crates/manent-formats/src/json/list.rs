@@ -1,14 +1,14 @@
 //! Streaming writer of a JSON list whose length is not known in advance.
 
-use super::shell::{Gap, Shell};
+use super::skeleton::{Separators, Skeleton};
 use super::style::Style;
 use std::io::{self, Write};
 
 /// The inside of a list of a shell.
 pub struct ListOut {
-    many: Gap,
-    single: Gap,
-    empty: Gap,
+    many: Separators,
+    single: Separators,
+    empty: Separators,
     count: usize,
     /// The first element waits, for a list of one may look different.
     first: Option<String>,
@@ -16,7 +16,7 @@ pub struct ListOut {
 
 impl ListOut {
     /// Begins the list of this name.
-    pub fn new(shell: &Shell, name: &str, style: Style, level: usize) -> Self {
+    pub fn new(shell: &Skeleton, name: &str, style: Style, level: usize) -> Self {
         let gap = |count| shell.gap(name, count, style, level);
         Self { many: gap(2), single: gap(1), empty: gap(0), count: 0, first: None }
     }

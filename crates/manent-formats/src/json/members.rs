@@ -160,7 +160,7 @@ impl Object {
 
     /// Reads an object into one that can be compared with another, whatever their layouts; none if it is none.
     pub fn of(text: &str) -> Option<Self> {
-        let compact = |value: &RawValue| super::Style::COMPACT.lay(value.get(), 0);
+        let compact = |value: &RawValue| super::Style::COMPACT.format(value.get(), 0);
         let members = Members::parse(text)?;
         Some(Self(members.0.iter().map(|(key, value)| (key.clone().into_owned(), compact(value))).collect()))
     }

@@ -13,7 +13,7 @@ pub fn merge(source: &str, was: &Object, now: &Object, style: Style, level: usiz
         return source.to_owned();
     }
     let Some(mut pieces) = Pieces::of(source) else {
-        return style.lay(&now.text(), level);
+        return style.format(&now.text(), level);
     };
     let find =
         |object: &Object, name: &str| object.0.iter().rev().find(|(key, _)| key == name).map(|(_, text)| text.clone());
@@ -32,7 +32,7 @@ pub fn merge(source: &str, was: &Object, now: &Object, style: Style, level: usiz
                     let earlier = earlier.as_deref().unwrap_or("null");
                     pieces.entries[place].value = merge_value(source, earlier, value, style, level + 1);
                 }
-                None => pieces.insert(before, name, style.lay(value, level + 1), style, level + 1),
+                None => pieces.insert(before, name, style.format(value, level + 1), style, level + 1),
             }
         }
         // A member that is neither in the source nor changed does not determine the position of the next one.
@@ -43,7 +43,7 @@ pub fn merge(source: &str, was: &Object, now: &Object, style: Style, level: usiz
 
 /// Returns a source text with the changes made in it that lead to another value, whatever the layout of that.
 pub fn merge_text(source: &str, now: &str, style: Style, level: usize) -> String {
-    let (was, now) = (Style::COMPACT.lay(source, 0), Style::COMPACT.lay(now, 0));
+    let (was, now) = (Style::COMPACT.format(source, 0), Style::COMPACT.format(now, 0));
     merge_value(source, &was, &now, style, level)
 }
 
@@ -71,7 +71,7 @@ fn merge_value(source: &str, was: &str, now: &str, style: Style, level: usize) -
         text.push_str(&source[from..]);
         return text;
     }
-    style.lay(now, level)
+    style.format(now, level)
 }
 
 fn object(text: &str) -> Option<Object> {

@@ -3,7 +3,7 @@
 mod bytes;
 mod scan;
 mod members;
-mod shell;
+mod skeleton;
 mod style;
 mod frame;
 mod list;
@@ -17,5 +17,5 @@ pub use members::{Members, Object, decode};
 pub use mend::{Mended, Removed, mend};
 pub use merge::{merge, merge_text};
 pub use scan::{Outline, Outlined, RECORD_MAX, Shape, Span, outline};
-pub use shell::{Gap, Segment, Shell};
+pub use skeleton::{Segment, Separators, Skeleton};
 pub use style::Style;

@@ -49,7 +49,7 @@ impl Style {
     }
 
     /// Lays JSON out anew at a level; what is inside strings and numbers stays as it is.
-    pub fn lay(self, json: &str, level: usize) -> String {
+    pub fn format(self, json: &str, level: usize) -> String {
         let mut out = String::with_capacity(json.len() * 2);
         let mut depth = level;
         let mut bytes = json.char_indices().peekable();
@@ -108,8 +108,8 @@ mod tests {
     fn text_is_laid_out_as_javascript_does() {
         let json = r#"{"a":[],"b":{ },"c":[1,{"d":"x: , {"}],"e":"\\\""}"#;
         let pretty = "{\n  \"a\": [],\n  \"b\": {},\n  \"c\": [\n    1,\n    {\n      \"d\": \"x: , {\"\n    }\n  ],\n  \"e\": \"\\\\\\\"\"\n}";
-        assert_eq!(Style::PRETTY.lay(json, 0), pretty);
-        assert_eq!(Style::COMPACT.lay(pretty, 0), json.replace("{ }", "{}"));
+        assert_eq!(Style::PRETTY.format(json, 0), pretty);
+        assert_eq!(Style::COMPACT.format(pretty, 0), json.replace("{ }", "{}"));
         assert_eq!(Style::of(pretty), Style::PRETTY);
         assert_eq!(Style::of(json), Style::COMPACT);
         assert_eq!(Style::of("\u{feff}[\r\n    1]"), Style { indent: Some(4), crlf: true });

@@ -1,25 +1,25 @@
 //! One agent: its files combined into a conversation.
 
-use super::find::Found;
+use super::file_reader::Reader;
+use super::find::AgentFolder;
 use super::folds::{complete, fold_item, unreached};
 use super::frame::{AgentFrame, Kept, Mark};
-use super::grove::Grove;
 use super::list::Listed;
 use super::log::{Log, in_order};
+use super::message_trie::MessageTrie;
 use super::meta::Meta;
-use super::reader::Reader;
 use super::window::{Folded, MESSAGES, Window, lines, unfold};
 use super::{BREAKPOINT, CHANNELS, STATES, message, meta, snapshot};
 use crate::item::*;
 use crate::json::Members;
 use crate::problem::{Place, ReadError};
 use crate::unique::Unique;
-use manent_model::{ConversationKind, Json, Known, Micros, Time};
+use manent_model::{ConversationKind, Json, Time, TimeSource, Timestamp};
 use std::collections::HashMap;
 
 /// An agent with what is known before its files are read.
 pub(super) struct Agent<'a> {
-    pub found: &'a Found,
+    pub found: &'a AgentFolder,
     pub external: String,
     pub forked_from: Option<String>,
 }
@@ -30,7 +30,7 @@ pub(super) struct Put<'a> {
     meta: Meta,
     pub time: Time,
     pub frame: AgentFrame,
-    pub grove: Grove,
+    pub trie: MessageTrie,
     /// The messages of the path.
     pub path: Vec<MessageIndex>,
     pub folds: Vec<Folded>,
@@ -46,7 +46,7 @@ pub(super) struct Put<'a> {
 impl Reader<'_> {
     pub fn agent(&mut self, agent: &Agent<'_>) -> Result<(), ReadError> {
         let (meta, kept) = self.meta(agent.found)?;
-        let time = Time { at: meta.created_at.unwrap_or(Micros(0)), known: Known::Inherited };
+        let time = Time { at: meta.created_at.unwrap_or(Timestamp(0)), source: TimeSource::Inherited };
         let mut put = Put {
             agent,
             time,
@@ -59,7 +59,7 @@ impl Reader<'_> {
                 ..AgentFrame::default()
             },
             meta,
-            grove: Grove::default(),
+            trie: MessageTrie::default(),
             path: Vec::new(),
             folds: Vec::new(),
             windows: Vec::new(),
@@ -78,7 +78,7 @@ impl Reader<'_> {
     }
 
     /// Reads the metadata of an agent; empty if it is unreadable, which is reported.
-    fn meta(&mut self, found: &Found) -> Result<(Meta, Option<Kept>), ReadError> {
+    fn meta(&mut self, found: &AgentFolder) -> Result<(Meta, Option<Kept>), ReadError> {
         let file = meta_file(found);
         if !found.has(file) {
             return Ok((Meta::default(), None));
@@ -113,24 +113,24 @@ impl Reader<'_> {
             self.asides.look(&said.text, "message", &message::HELD);
         }
         let (path, folds) = unfold(&records, &windows, put.extent);
-        put.path = put.grove.put(None, &path);
-        put.bookmarks = unreached(&mut put.grove, &windows, &folds);
+        put.path = put.trie.put(None, &path);
+        put.bookmarks = unreached(&mut put.trie, &windows, &folds);
         for snapshot in snapshots {
-            put.bookmarks.push(snapshot::bookmark(snapshot, &mut put.grove, &folds, &windows));
+            put.bookmarks.push(snapshot::bookmark(snapshot, &mut put.trie, &folds, &windows));
         }
         if !replaced.is_empty() {
-            let before = put.grove.len();
+            let before = put.trie.len();
             let (replaced, _) = unfold(&replaced, &windows, Extent::Whole);
-            let head = put.grove.put(None, &replaced).last().copied();
-            if put.grove.len() > before {
+            let head = put.trie.put(None, &replaced).last().copied();
+            if put.trie.len() > before {
                 let metadata = Some(Json::of(&Mark::Replaced));
                 put.bookmarks.push(BookmarkItem { name: file.to_owned(), head, metadata, record: "" });
             }
         }
-        put.frame.is_blank = put.path.is_empty() && put.grove.len() > 0;
+        put.frame.is_blank = put.path.is_empty() && put.trie.len() > 0;
         (put.windows, put.folds) = (windows, folds);
         name_apart(&mut put.bookmarks);
-        self.aside("message", count.saturating_sub(put.grove.len()))
+        self.aside("message", count.saturating_sub(put.trie.len()))
     }
 
     fn states(&mut self, put: &mut Put<'_>) -> Result<(), ReadError> {
@@ -175,7 +175,7 @@ impl Reader<'_> {
     }
 
     /// Files that are of no use to anybody but are not thrown away in silence.
-    fn left_over(&mut self, found: &Found) -> Result<(), ReadError> {
+    fn left_over(&mut self, found: &AgentFolder) -> Result<(), ReadError> {
         for file in &found.files {
             let path = found.path(file);
             if file.ends_with(".wal.corrupted") {
@@ -208,7 +208,7 @@ impl Reader<'_> {
             ..ConversationItem::new(put.agent.external.clone(), frame, if put.has_meta { "agent" } else { "" })
         };
         self.take(Item::Conversation(Box::new(item)))?;
-        put.grove.items(put.time).try_for_each(|item| self.take(item))?;
+        put.trie.items(put.time).try_for_each(|item| self.take(item))?;
         folds.into_iter().try_for_each(|fold| self.take(Item::Fold(fold)))?;
         for mut bookmark in std::mem::take(&mut put.bookmarks) {
             complete(&mut bookmark, &put, &known);
@@ -216,7 +216,7 @@ impl Reader<'_> {
         }
         put.states.into_iter().try_for_each(|state| self.take(Item::State(state)))?;
         put.calls.into_iter().try_for_each(|call| self.take(Item::ToolCall(call)))?;
-        let mut newest: HashMap<usize, Micros> = HashMap::new();
+        let mut newest: HashMap<usize, Timestamp> = HashMap::new();
         for (log, line) in in_order(&put.logs) {
             let event = &put.logs[log].events[line];
             let at = event.at.or_else(|| newest.get(&log).copied()).unwrap_or(put.time.at);
@@ -224,13 +224,13 @@ impl Reader<'_> {
             let channel = put.logs[log].frame.channel.clone();
             self.take(Item::Event(EventItem { channel, at, body: event.body.clone(), record: "event" }))?;
         }
-        let has_branches = put.grove.len() > put.path.len();
+        let has_branches = put.trie.len() > put.path.len();
         self.take(Item::End { head: put.path.last().copied().filter(|_| has_branches) })
     }
 }
 
 /// The file that says what an agent is.
-fn meta_file(found: &Found) -> &'static str {
+fn meta_file(found: &AgentFolder) -> &'static str {
     if found.is_flat { "info.json" } else { "meta.json" }
 }
 
@@ -243,7 +243,7 @@ fn name_apart(bookmarks: &mut [BookmarkItem]) {
 }
 
 /// Returns whether a file was read as the kind that its name implies.
-fn is_known(found: &Found, file: &str) -> bool {
+fn is_known(found: &AgentFolder, file: &str) -> bool {
     let leaf = file.rsplit('/').next().unwrap_or(file);
     if found.is_flat {
         let tail =
@@ -266,10 +266,10 @@ fn is_known(found: &Found, file: &str) -> bool {
 }
 
 /// Reads the id of an agent, before anything else of it.
-pub(super) fn id_of(reader: &Reader<'_>, found: &Found) -> Option<String> {
+pub(super) fn id_of(reader: &Reader<'_>, found: &AgentFolder) -> Option<String> {
     let file = found.path(meta_file(found));
     let bytes = reader.tree.read(&file, 1 << 26).ok()?;
-    let kept = super::reader::kept(&bytes, "").ok()?;
+    let kept = super::file_reader::kept(&bytes, "").ok()?;
     Members::parse(&kept.text)?;
     meta::read(&kept.text).ok()?.id
 }

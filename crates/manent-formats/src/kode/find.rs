@@ -2,7 +2,7 @@
 
 use super::{CHANNELS, Generation};
 use crate::json::Members;
-use crate::tree::Tree;
+use crate::source_fs::SourceTree;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The folder of a pool that was shut down; it looks like an agent and is none.
@@ -14,7 +14,7 @@ const FOLDERS: [&str; 6] =
 
 /// A folder of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct AgentFolder {
     /// Path below the root; empty for the root itself.
     pub folder: String,
     /// Its files, by their names below the folder.
@@ -24,7 +24,7 @@ pub(super) struct Found {
     pub is_flat: bool,
 }
 
-impl Found {
+impl AgentFolder {
     /// The name of a file below the root.
     pub fn path(&self, file: &str) -> String {
         match self.folder.is_empty() {
@@ -69,7 +69,7 @@ fn home(name: &str) -> Option<&str> {
 }
 
 /// The folder of a meta file that is an agent's: other programs have such files too.
-fn described<'a>(tree: &dyn Tree, name: &'a str) -> Option<&'a str> {
+fn described<'a>(tree: &dyn SourceTree, name: &'a str) -> Option<&'a str> {
     let (above, leaf) = name.rsplit_once('/').unwrap_or(("", name));
     let folder = above.rsplit('/').next().unwrap_or_default();
     // A snapshot may be called `meta`.
@@ -91,7 +91,7 @@ fn is_flat_file(leaf: &str) -> bool {
 }
 
 /// Finds the agents of a tree, in order of their folders, so that a parent comes before its forks.
-pub(super) fn agents(tree: &dyn Tree) -> Vec<Found> {
+pub(super) fn agents(tree: &dyn SourceTree) -> Vec<AgentFolder> {
     let mut layered: HashSet<&str> = HashSet::new();
     let mut flat: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for entry in tree.entries() {
@@ -119,7 +119,7 @@ pub(super) fn agents(tree: &dyn Tree) -> Vec<Found> {
             above = self::above(folder);
         }
     }
-    let found = agents.into_iter().map(|(folder, files)| Found {
+    let found = agents.into_iter().map(|(folder, files)| AgentFolder {
         folder: folder.to_owned(),
         files,
         parent: None,
@@ -129,7 +129,7 @@ pub(super) fn agents(tree: &dyn Tree) -> Vec<Found> {
 }
 
 /// Sets the parent of each agent to the one whose folder contains it.
-pub(super) fn adopt(agents: &mut [Found]) {
+pub(super) fn adopt(agents: &mut [AgentFolder]) {
     let places: HashMap<String, usize> =
         agents.iter().enumerate().map(|(place, found)| (found.folder.clone(), place)).collect();
     for found in agents {
@@ -138,14 +138,14 @@ pub(super) fn adopt(agents: &mut [Found]) {
     }
 }
 
-fn begins_with(tree: &dyn Tree, name: &str, word: &str) -> bool {
+fn begins_with(tree: &dyn SourceTree, name: &str, word: &str) -> bool {
     let Ok(file) = tree.open(name) else { return false };
     let Ok(start) = file.slice(0, file.len().min(64 << 10)) else { return false };
     String::from_utf8_lossy(&start).contains(word)
 }
 
 /// Tells the generation from names, and where these say nothing from the first tool calls.
-pub(super) fn generation(tree: &dyn Tree, agents: &[Found]) -> Generation {
+pub(super) fn generation(tree: &dyn SourceTree, agents: &[AgentFolder]) -> Generation {
     if agents.iter().all(|found| found.is_flat) {
         return Generation::Flat;
     }
@@ -155,11 +155,11 @@ pub(super) fn generation(tree: &dyn Tree, agents: &[Found]) -> Generation {
             || file == "snapshots/index.json"
     };
     let mut calls = agents.iter().filter(|found| found.has("runtime/tool-calls.json")).take(8);
-    let is_camel = |found: &Found| is_camel(tree, &found.path("runtime/tool-calls.json"));
+    let is_camel = |found: &AgentFolder| is_camel(tree, &found.path("runtime/tool-calls.json"));
     if names().any(is_sharp) || calls.any(is_camel) {
         return Generation::CSharp;
     }
-    let leaf = |found: &Found| found.folder.rsplit('/').next().unwrap_or_default().contains(':');
+    let leaf = |found: &AgentFolder| found.folder.rsplit('/').next().unwrap_or_default().contains(':');
     let snapshot = |file: &String| file.starts_with("snapshots/sfp:");
     match agents.iter().any(leaf) || names().any(snapshot) {
         true => Generation::Colon,
@@ -168,7 +168,7 @@ pub(super) fn generation(tree: &dyn Tree, agents: &[Found]) -> Generation {
 }
 
 /// Returns whether the tool call records are those of the C# port.
-fn is_camel(tree: &dyn Tree, name: &str) -> bool {
+fn is_camel(tree: &dyn SourceTree, name: &str) -> bool {
     let Ok(bytes) = tree.read(name, 1 << 20) else { return false };
     let Ok(records) = serde_json::from_slice::<Vec<&serde_json::value::RawValue>>(&bytes) else { return false };
     records.iter().take(8).filter_map(|record| Members::parse(record.get())).any(|record| {

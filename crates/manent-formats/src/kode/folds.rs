@@ -2,15 +2,15 @@
 
 use super::agent::Put;
 use super::frame::{FoldFrame, Mark, WindowFrame};
-use super::grove::Grove;
 use super::message;
+use super::message_trie::MessageTrie;
 use super::window::{Folded, Window, odd, shown};
 use crate::item::{BookmarkItem, FoldItem};
-use manent_model::{FoldKind, Json, Known, Time};
+use manent_model::{FoldKind, Json, Time, TimeSource};
 use std::collections::HashMap;
 
 /// Windows that no summary leads to become branches with a name.
-pub(super) fn unreached(grove: &mut Grove, windows: &[Window], folds: &[Folded]) -> Vec<BookmarkItem> {
+pub(super) fn unreached(grove: &mut MessageTrie, windows: &[Window], folds: &[Folded]) -> Vec<BookmarkItem> {
     let mut bookmarks = Vec::new();
     for (place, window) in windows.iter().enumerate() {
         if folds.iter().any(|fold| fold.window == place) {
@@ -55,7 +55,7 @@ pub(super) fn fold_item(fold: &Folded, put: &Put<'_>, known: &HashMap<String, (u
     let inner = fold.inner.and_then(|inner| put.folds.iter().find(|fold| fold.window == inner));
     let start = inner.map_or(0, |inner| inner.last + 1);
     let mut records: Vec<&str> = inner.iter().map(|inner| inner.summary.text.as_str()).collect();
-    records.extend((start..=fold.after).map(|place| put.grove.text(put.path[place as usize])));
+    records.extend((start..=fold.after).map(|place| put.trie.text(put.path[place as usize])));
     let frame = FoldFrame {
         window: window.id.clone(),
         file: WindowFrame {
@@ -77,7 +77,7 @@ pub(super) fn fold_item(fold: &Folded, put: &Put<'_>, known: &HashMap<String, (u
         summary: Some(summary),
         made_by: window.compression.as_ref().and_then(|kept| Json::parse(&kept.text).ok()),
         active: true,
-        at: window.at.map(|at| Time { at, known: Known::Exact }),
+        at: window.at.map(|at| Time { at, source: TimeSource::Exact }),
         raw: Json::of(&frame).text().to_owned(),
         record: "window",
     }

@@ -1,10 +1,10 @@
 //! Record list files, with their write-ahead files.
 
-use super::find::Found;
+use super::file_reader::Reader;
+use super::find::AgentFolder;
 use super::frame::ListFrame;
-use super::reader::Reader;
 use crate::json::{Bytes, Frame, Outline, RECORD_MAX, Removed, Shape, Span, Style, mend, outline};
-use crate::problem::{Broken, Place, ReadError};
+use crate::problem::{Place, ReadError, RepairKind};
 use manent_model::{Content, Json};
 use std::io;
 use std::rc::Rc;
@@ -15,22 +15,22 @@ const AHEAD: Shape = Shape::Object(&[("data", RECORDS)]);
 
 /// A record: its source text, and the same without space, by which records are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct StoredMessage {
     pub text: String,
     pub compact: String,
     /// What it says, if it is a message; its time is not known here.
     pub content: Option<Rc<Content>>,
 }
 
-impl Said {
+impl StoredMessage {
     fn of(text: String, content: Option<Content>) -> Self {
-        let compact = Style::COMPACT.lay(&text, 0);
+        let compact = Style::COMPACT.format(&text, 0);
         Self { text, compact, content: content.map(Rc::new) }
     }
 }
 
 /// Returns whether one list of records continues another.
-fn begins(longer: &[Said], shorter: &[Said]) -> bool {
+fn begins(longer: &[StoredMessage], shorter: &[StoredMessage]) -> bool {
     longer.len() >= shorter.len() && longer.iter().zip(shorter).all(|(one, other)| one.compact == other.compact)
 }
 
@@ -38,9 +38,9 @@ fn begins(longer: &[Said], shorter: &[Said]) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Listed {
     pub frame: Option<ListFrame>,
-    pub records: Vec<Said>,
+    pub records: Vec<StoredMessage>,
     /// Other records that the file held before its write-ahead file was taken.
-    pub replaced: Vec<Said>,
+    pub replaced: Vec<StoredMessage>,
     /// Some of it could not be read.
     pub is_partial: bool,
 }
@@ -52,7 +52,7 @@ pub(super) struct Kind {
     /// Reads a record, and what it says if it is a message; the reason if it is none.
     pub read: fn(&str) -> Result<Option<Content>, String>,
     /// Says which of two lists that do not go on from each other is older, where that can be told.
-    pub is_older: fn(&[Said], &[Said]) -> bool,
+    pub is_older: fn(&[StoredMessage], &[StoredMessage]) -> bool,
 }
 
 /// Returns what surrounds the records of a file; none where that is more than anybody would hold.
@@ -64,12 +64,12 @@ pub(super) fn framed(bytes: &dyn Bytes, root: &Outline) -> io::Result<Option<Fra
 }
 
 /// Reads a record; the reason if it is none.
-fn record(bytes: Vec<u8>, kind: Kind) -> Result<Said, String> {
+fn record(bytes: Vec<u8>, kind: Kind) -> Result<StoredMessage, String> {
     let text =
         String::from_utf8(bytes).map_err(|error| format!("no UTF-8 at byte {}", error.utf8_error().valid_up_to()))?;
     Json::parse(&text).map_err(|problem| format!("no JSON: {problem}"))?;
     let content = (kind.read)(&text)?;
-    Ok(Said::of(text, content))
+    Ok(StoredMessage::of(text, content))
 }
 
 impl Reader<'_> {
@@ -80,7 +80,7 @@ impl Reader<'_> {
         bytes: &dyn Bytes,
         list: Option<&Outline>,
         kind: Kind,
-    ) -> Result<Vec<Said>, ReadError> {
+    ) -> Result<Vec<StoredMessage>, ReadError> {
         let items = list.map_or(&[][..], Outline::items);
         self.found(kind.record, items.len())?;
         let mut records = Vec::with_capacity(items.len());
@@ -104,7 +104,13 @@ impl Reader<'_> {
     }
 
     /// Reads a record without its invalid members, which are reported; `None` if the rest is not a record.
-    fn rest_of(&mut self, path: &str, bytes: &dyn Bytes, span: Span, kind: Kind) -> Result<Option<Said>, ReadError> {
+    fn rest_of(
+        &mut self,
+        path: &str,
+        bytes: &dyn Bytes,
+        span: Span,
+        kind: Kind,
+    ) -> Result<Option<StoredMessage>, ReadError> {
         if span.len() > RECORD_MAX {
             return Ok(None);
         }
@@ -129,7 +135,7 @@ impl Reader<'_> {
     }
 
     /// Reads a list with its write-ahead file: the records that its program meant to have.
-    pub fn list(&mut self, agent: &Found, file: &str, kind: Kind) -> Result<Listed, ReadError> {
+    pub fn list(&mut self, agent: &AgentFolder, file: &str, kind: Kind) -> Result<Listed, ReadError> {
         let stem = file.strip_suffix(".json").unwrap_or(file);
         let mut listed = Listed::default();
         let mut is_whole = false;
@@ -153,7 +159,7 @@ impl Reader<'_> {
         Ok(listed)
     }
 
-    fn main(&mut self, agent: &Found, file: &str, kind: Kind) -> Result<(Listed, bool), ReadError> {
+    fn main(&mut self, agent: &AgentFolder, file: &str, kind: Kind) -> Result<(Listed, bool), ReadError> {
         let path = agent.path(file);
         let Some(bytes) = self.open(&path)? else { return Ok((Listed::default(), false)) };
         let error = |source| ReadError::File { file: path.clone(), source };
@@ -185,17 +191,17 @@ impl Reader<'_> {
     /// Reads a write-ahead file; none if there is nothing in it that can be taken.
     fn ahead(
         &mut self,
-        agent: &Found,
+        agent: &AgentFolder,
         name: &str,
         shape: &'static Shape,
         kind: Kind,
-    ) -> Result<Option<Vec<Said>>, ReadError> {
+    ) -> Result<Option<Vec<StoredMessage>>, ReadError> {
         let path = agent.path(name);
         let Some(bytes) = self.open(&path)? else { return Ok(None) };
         self.found("wal", 1)?;
         if bytes.is_empty() {
             self.aside("wal", 1)?;
-            self.repair(Place::file(&path), Broken::WalEmpty, "nothing is in it; it is left out".to_owned())?;
+            self.repair(Place::file(&path), RepairKind::WalEmpty, "nothing is in it; it is left out".to_owned())?;
             return Ok(None);
         }
         let outlined = outline(&*bytes, shape).map_err(|source| ReadError::File { file: path.clone(), source })?;
@@ -206,7 +212,7 @@ impl Reader<'_> {
         };
         if !matches!(list, Some(Outline::List { .. })) {
             let why = "the file was cut off while it was written; the one beside it stays".to_owned();
-            self.repair(Place::file(&path), Broken::WalTorn, why)?;
+            self.repair(Place::file(&path), RepairKind::WalTorn, why)?;
             let whole = Span { from: 0, to: bytes.len() };
             self.stretch((&path, &*bytes), whole, "wal", "no whole list is in it".to_owned())?;
             return Ok(None);
@@ -216,31 +222,37 @@ impl Reader<'_> {
     }
 
     /// A temporary file that was not renamed: either it repeats other content, or it is reported.
-    fn temporary(&mut self, agent: &Found, name: &str, listed: &Listed, aheads: &[Vec<Said>]) -> Result<(), ReadError> {
+    fn temporary(
+        &mut self,
+        agent: &AgentFolder,
+        name: &str,
+        listed: &Listed,
+        aheads: &[Vec<StoredMessage>],
+    ) -> Result<(), ReadError> {
         let path = agent.path(name);
         let Some(bytes) = self.bytes(&path)? else { return Ok(()) };
         self.found("wal", 1)?;
         let elements = std::str::from_utf8(&bytes).ok().and_then(|text| {
             let elements: Vec<&serde_json::value::RawValue> = serde_json::from_str(text).ok()?;
-            Some(elements.iter().map(|element| Said::of(element.get().to_owned(), None)).collect::<Vec<_>>())
+            Some(elements.iter().map(|element| StoredMessage::of(element.get().to_owned(), None)).collect::<Vec<_>>())
         });
-        let same = |other: &[Said]| {
+        let same = |other: &[StoredMessage]| {
             elements.as_ref().is_some_and(|elements| elements.len() == other.len() && begins(elements, other))
         };
         if same(&listed.records) || aheads.iter().any(|ahead| same(ahead)) {
             self.aside("wal", 1)?;
             let why = "it repeats the file or its write-ahead file and is left out".to_owned();
-            return self.repair(Place::file(&path), Broken::WalTorn, why);
+            return self.repair(Place::file(&path), RepairKind::WalTorn, why);
         }
         self.problem(Place::file(&path), "wal", "a file that was never put in its place holds something else", bytes)
     }
 
     fn choose(
         &mut self,
-        agent: &Found,
+        agent: &AgentFolder,
         file: &str,
         listed: &mut Listed,
-        ahead: Vec<Said>,
+        ahead: Vec<StoredMessage>,
         is_whole: bool,
         kind: Kind,
     ) -> Result<(), ReadError> {
@@ -250,7 +262,7 @@ impl Reader<'_> {
         if is_whole && (begins(main, &ahead) || (kind.is_older)(&ahead, main)) {
             let why = format!("{} {record}s of the write-ahead file stand in the file already", ahead.len());
             self.aside(record, ahead.len())?;
-            return self.repair(place, Broken::WalStale, why);
+            return self.repair(place, RepairKind::WalStale, why);
         }
         let style = listed.frame.as_ref().map_or(Style::PRETTY, |frame| frame.frame.style);
         let (known, taken) = (main.len(), ahead.len());
@@ -259,7 +271,7 @@ impl Reader<'_> {
         let from = records.len();
         // Laid out as the program does when it takes the write-ahead file in.
         let fresh = ahead.into_iter().skip(from);
-        records.extend(fresh.map(|said| Said { text: style.lay(&said.text, 1), ..said }));
+        records.extend(fresh.map(|said| StoredMessage { text: style.format(&said.text, 1), ..said }));
         let why = match is_continued {
             true => format!("{} of {taken} {record}s were only in the write-ahead file", taken - known),
             false => {
@@ -278,6 +290,6 @@ impl Reader<'_> {
         listed.is_partial = false;
         let fresh = ListFrame { file: file.to_owned(), ..ListFrame::default() };
         listed.frame.get_or_insert(fresh).count = listed.records.len() as u32;
-        self.repair(place, Broken::WalApplied, why)
+        self.repair(place, RepairKind::WalApplied, why)
     }
 }

@@ -1,13 +1,13 @@
 //! Event logs: one event per line, identified by channel and line, because their own numbers repeat.
 
-use super::call::time;
-use super::find::Found;
+use super::call_record::time;
+use super::file_reader::Reader;
+use super::find::AgentFolder;
 use super::frame::{Doubled, LogFrame};
-use super::reader::Reader;
 use crate::json::{Bytes, Members, RECORD_MAX, Span};
-use crate::lines::lines;
-use crate::problem::{Broken, Place, ReadError};
-use manent_model::{Event, Json, Micros, hex};
+use crate::jsonl::read_lines;
+use crate::problem::{Place, ReadError, RepairKind};
+use manent_model::{Event, Json, Timestamp, hex};
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, HashSet};
 
@@ -25,7 +25,7 @@ pub(super) struct Log {
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub body: Json,
-    pub at: Option<Micros>,
+    pub at: Option<Timestamp>,
     pub cursor: Option<i64>,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn digest(body: &str) -> String {
 
 impl Reader<'_> {
     /// Reads a log, and what its write-ahead file adds to it.
-    pub fn log(&mut self, agent: &Found, file: &str, channel: &str) -> Result<Log, ReadError> {
+    pub fn log(&mut self, agent: &AgentFolder, file: &str, channel: &str) -> Result<Log, ReadError> {
         let (mut lines, blank) = match agent.has(file) {
             true => self.lines(&agent.path(file))?,
             false => (Vec::new(), String::new()),
@@ -133,7 +133,11 @@ impl Reader<'_> {
         self.aside("wal", 1)?;
         let (ahead, _) = self.lines(path)?;
         if ahead.is_empty() {
-            return self.repair(Place::file(path), Broken::WalEmpty, "no event is in it; it is left out".to_owned());
+            return self.repair(
+                Place::file(path),
+                RepairKind::WalEmpty,
+                "no event is in it; it is left out".to_owned(),
+            );
         }
         let same = |one: &Line, other: &Line| one.entry.body == other.entry.body;
         let overlap = (1..=ahead.len().min(lines.len())).rev().find(|count| {
@@ -144,7 +148,7 @@ impl Reader<'_> {
         if overlap > 0 {
             self.aside("event", overlap)?;
             let why = format!("the log ends with {overlap} of its {} events; they are not added again", ahead.len());
-            self.repair(Place::file(path), Broken::EventsDoubled, why)?;
+            self.repair(Place::file(path), RepairKind::EventsDoubled, why)?;
         }
         let more = ahead.len() - overlap;
         if more > 0 {
@@ -158,7 +162,7 @@ impl Reader<'_> {
                 ..line
             }));
             let why = format!("{more} events of the write-ahead file are added to the log");
-            self.repair(Place::file(path), Broken::WalApplied, why)?;
+            self.repair(Place::file(path), RepairKind::WalApplied, why)?;
         }
         Ok(())
     }
@@ -208,7 +212,7 @@ impl Reader<'_> {
         if repeated > 0 {
             let why = format!("{repeated} lines repeat those before them; they are told once");
             self.aside("event", repeated)?;
-            self.repair(Place::file(path), Broken::EventsDoubled, why)?;
+            self.repair(Place::file(path), RepairKind::EventsDoubled, why)?;
         }
         Ok(lines.into_iter().zip(numbers).filter(|(_, (_, is_first))| *is_first).map(|(line, _)| line.entry).collect())
     }
@@ -218,7 +222,7 @@ impl Reader<'_> {
         let repeated = events.iter().filter_map(|event| event.cursor).filter(|cursor| !known.insert(*cursor)).count();
         if repeated > 0 {
             let why = format!("{repeated} cursors are used again; the line says which event it is");
-            self.repair(Place::file(path), Broken::IdRepeated, why)?;
+            self.repair(Place::file(path), RepairKind::IdRepeated, why)?;
         }
         Ok(())
     }
@@ -239,11 +243,11 @@ fn stretches(numbers: impl Iterator<Item = u32>) -> Vec<(u32, u32)> {
 /// Merges the events of several logs for people: ordered by time, keeping the order within each log.
 pub(super) fn in_order(logs: &[Log]) -> Vec<(usize, usize)> {
     let mut heads = vec![0; logs.len()];
-    let mut newest: Vec<Micros> = vec![Micros(i64::MIN); logs.len()];
+    let mut newest: Vec<Timestamp> = vec![Timestamp(i64::MIN); logs.len()];
     let total: usize = logs.iter().map(|log| log.events.len()).sum();
     let mut order = Vec::with_capacity(total);
     while order.len() < total {
-        let mut best: Option<(Micros, Option<i64>, usize)> = None;
+        let mut best: Option<(Timestamp, Option<i64>, usize)> = None;
         for (place, log) in logs.iter().enumerate() {
             let Some(event) = log.events.get(heads[place]) else { continue };
             // A clock that goes back does not bring an event before those above it.
@@ -292,7 +296,7 @@ pub(super) fn write(frame: &LogFrame, bodies: &[String]) -> String {
 /// The lines of a file with their endings, and the bytes before the first and after the last.
 fn pieces(bytes: &dyn Bytes) -> std::io::Result<Vec<Span>> {
     let (mut pieces, mut from) = (Vec::new(), 0);
-    for line in lines(bytes)? {
+    for line in read_lines(bytes)? {
         let to = line.span.to + line.end.len() as u64;
         pieces.push(Span { from, to });
         from = to;

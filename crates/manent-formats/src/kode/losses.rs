@@ -2,13 +2,18 @@
 
 use super::frame::{AgentFrame, FoldFrame};
 use super::{BREAKPOINT, STATES, message};
+use crate::export::{ExportedConversation, ExportedMessage};
 use crate::json::Members;
 use crate::losses::{LeftTail, Losses};
-use crate::out::{ConversationOut, MessageOut};
-use manent_model::{ConversationStatus, Extra, Known, MessageStatus, Part};
+use manent_model::{ConversationStatus, Extra, MessageStatus, Part, TimeSource};
 
 /// Counts what is said about a conversation and has no place in its folder.
-pub(super) fn of_conversation(losses: &mut Losses, out: &ConversationOut, template: &str, frame: Option<&AgentFrame>) {
+pub(super) fn of_conversation(
+    losses: &mut Losses,
+    out: &ExportedConversation,
+    template: &str,
+    frame: Option<&AgentFrame>,
+) {
     let conversation = &out.conversation;
     let id = conversation.id;
     losses.add(id, "title", usize::from(conversation.title != template));
@@ -35,7 +40,7 @@ pub(super) fn of_conversation(losses: &mut Losses, out: &ConversationOut, templa
 }
 
 /// Counts what messages say that their records cannot.
-pub(super) fn of_messages(losses: &mut Losses, out: &ConversationOut, messages: &[MessageOut]) {
+pub(super) fn of_messages(losses: &mut Losses, out: &ExportedConversation, messages: &[ExportedMessage]) {
     let id = out.conversation.id;
     // A snapshot may hold what is not shown.
     if out.bookmarks.is_empty() {
@@ -52,7 +57,7 @@ pub(super) fn of_messages(losses: &mut Losses, out: &ConversationOut, messages: 
         losses.add(id, "usage", usize::from(content.usage.is_some() || content.tokens.is_some()));
         losses.add(id, "hidden messages shown", usize::from(!content.seen.by_reader || !content.seen.by_model));
         losses.add(id, "status of messages", usize::from(content.status != MessageStatus::Complete));
-        losses.add(id, "times of messages", usize::from(content.time.known == Known::Exact));
+        losses.add(id, "times of messages", usize::from(content.time.source == TimeSource::Exact));
         let parts = content.body.parts();
         let as_text = |part: &&Part| matches!(part, Part::Summary { .. } | Part::Error { .. } | Part::Source { .. });
         losses.add(id, "parts written as text", parts.iter().filter(as_text).count());

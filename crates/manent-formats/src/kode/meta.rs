@@ -1,18 +1,18 @@
 //! The meta file: metadata of an agent.
 
 use super::frame::Kept;
-use super::fresh::Names;
+use super::synthesize::IdTranslation;
 use crate::json::{Members, Object, Style, merge};
-use crate::moment::moment;
-use manent_model::{Json, Micros};
+use crate::time::moment;
+use manent_model::{Json, Timestamp};
 
 /// An agent as its meta file describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Meta {
     pub id: Option<String>,
     pub template: String,
-    pub created_at: Option<Micros>,
-    pub updated_at: Option<Micros>,
+    pub created_at: Option<Timestamp>,
+    pub updated_at: Option<Timestamp>,
     pub breakpoint: Option<Json>,
     pub metadata: Option<Json>,
 }
@@ -49,7 +49,7 @@ pub(super) fn read(text: &str) -> Result<Meta, String> {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Changes {
     /// How ids are renamed.
-    pub names: Option<Names>,
+    pub names: Option<IdTranslation>,
     pub message_count: Option<usize>,
     pub last_safe: Option<i64>,
     pub breakpoint: Option<Json>,
@@ -99,7 +99,7 @@ pub(super) fn changed(kept: &Kept, changes: &Changes) -> String {
 /// Makes the meta file of an agent that this program never saw, with the members and the order of its own.
 pub(super) fn fresh(meta: &Meta, id: &str, lineage: &[String], message_count: usize, last_safe: i64) -> String {
     const VERSION: &str = "v2.7.0";
-    let time = |at: Option<Micros>| crate::moment::iso(at.unwrap_or(Micros(0)));
+    let time = |at: Option<Timestamp>| crate::time::iso(at.unwrap_or(Timestamp(0)));
     let (created, updated) = (time(meta.created_at), time(meta.updated_at.or(meta.created_at)));
     let members = meta.metadata.as_ref().and_then(|metadata| Members::parse(metadata.text())).unwrap_or_default();
     let (provider, model) = (members.text("provider"), members.text("model"));
@@ -127,5 +127,5 @@ pub(super) fn fresh(meta: &Meta, id: &str, lineage: &[String], message_count: us
         .with("messageCount", &message_count)
         .with("lastSfpIndex", &last_safe)
         .with_some("metadata", Json::parse(&inner.text()).ok());
-    Style::PRETTY.lay(&whole.text(), 0)
+    Style::PRETTY.format(&whole.text(), 0)
 }

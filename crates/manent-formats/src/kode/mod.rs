@@ -13,22 +13,22 @@
 
 mod find;
 mod frame;
-mod reader;
+mod file_reader;
 mod meta;
 mod message;
-mod call;
+mod call_record;
 mod list;
 mod log;
-mod grove;
+mod message_trie;
 mod window;
 mod snapshot;
 mod folds;
-mod calls;
+mod tool_calls;
 mod agent;
 mod read;
 mod view;
 mod losses;
-mod fresh;
+mod synthesize;
 mod write;
 mod write_calls;
 mod write_history;

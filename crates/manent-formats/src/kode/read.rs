@@ -1,30 +1,30 @@
 //! Reader: first the root and records outside agents, then agent by agent.
 
 use super::agent::{Agent, id_of};
-use super::database::{self, Database, Overlay, Unrolled};
-use super::find::{self, Found};
+use super::database::{self, Database, Overlay, VirtualFiles};
+use super::file_reader::Reader;
+use super::find::{self, AgentFolder};
 use super::frame::{RecoveredFrame, RootFrame};
-use super::reader::Reader;
 use super::{Generation, NAME};
-use crate::aside::Asides;
 use crate::item::{DocumentItem, Item, Root, Sink};
 use crate::json::RECORD_MAX;
-use crate::problem::{Broken, Place, Problem, ReadError};
-use crate::tree::Tree;
+use crate::problem::{Place, Problem, ReadError, RepairKind};
+use crate::source_fs::SourceTree;
 use crate::unique::Unique;
+use crate::unmapped::UnmappedFields;
 use manent_model::Json;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Returns whether a file tree contains agents.
-pub fn finds(tree: &dyn Tree) -> bool {
+pub fn finds(tree: &dyn SourceTree) -> bool {
     !find::agents(tree).is_empty() || !database::find(tree).is_empty()
 }
 
 /// Reads every agent in a tree: those of databases with the files that belong to them, then those of files alone.
-pub fn read(tree: &dyn Tree, sink: &mut dyn Sink) -> Result<(), ReadError> {
+pub fn read(tree: &dyn SourceTree, sink: &mut dyn Sink) -> Result<(), ReadError> {
     let mut stores = Vec::new();
     for name in database::find(tree) {
-        let unrolled = database::unroll(Database::open(tree, &name)?);
+        let unrolled = database::rows_to_files(Database::open(tree, &name)?);
         stores.push(Store::of(tree, name, unrolled));
     }
     if stores.is_empty() {
@@ -59,11 +59,11 @@ struct Store {
     base: String,
     /// The first pieces of the ids of its agents: their folders.
     ids: HashSet<String>,
-    unrolled: Option<Unrolled>,
+    unrolled: Option<VirtualFiles>,
 }
 
 impl Store {
-    fn of(tree: &dyn Tree, name: String, unrolled: Unrolled) -> Self {
+    fn of(tree: &dyn SourceTree, name: String, unrolled: VirtualFiles) -> Self {
         let ids: HashSet<String> =
             unrolled.rows.keys().filter_map(|id| id.split('/').next()).map(str::to_owned).collect();
         // The program keeps the files beside the database unless it is told another folder.
@@ -88,7 +88,7 @@ impl Store {
     }
 
     /// The database itself and what SQLite keeps beside it.
-    fn own_files(&self, tree: &dyn Tree) -> Vec<String> {
+    fn own_files(&self, tree: &dyn SourceTree) -> Vec<String> {
         let is_own =
             |name: &str| name.strip_prefix(&self.name).is_some_and(|end| end.is_empty() || end.starts_with('-'));
         tree.entries().iter().map(|entry| entry.name.clone()).filter(|name| is_own(name)).collect()
@@ -96,8 +96,8 @@ impl Store {
 
     fn read(
         &self,
-        tree: &dyn Tree,
-        mut unrolled: Unrolled,
+        tree: &dyn SourceTree,
+        mut unrolled: VirtualFiles,
         others: &HashSet<String>,
         taken: &mut HashSet<String>,
         sink: &mut dyn Sink,
@@ -130,8 +130,9 @@ impl Store {
     }
 }
 
-fn agents(tree: &dyn Tree, unrolled: Option<Unrolled>, sink: &mut dyn Sink) -> Result<(), ReadError> {
-    let (pools, mut agents): (Vec<Found>, Vec<Found>) = find::agents(tree).into_iter().partition(Found::is_pool);
+fn agents(tree: &dyn SourceTree, unrolled: Option<VirtualFiles>, sink: &mut dyn Sink) -> Result<(), ReadError> {
+    let (pools, mut agents): (Vec<AgentFolder>, Vec<AgentFolder>) =
+        find::agents(tree).into_iter().partition(AgentFolder::is_pool);
     if agents.is_empty() && pools.is_empty() && unrolled.is_none() {
         let why = "no folder with a meta.json, messages or events of an agent".to_owned();
         return Err(ReadError::Foreign { file: tree.label().to_owned(), format: NAME, why });
@@ -139,10 +140,11 @@ fn agents(tree: &dyn Tree, unrolled: Option<Unrolled>, sink: &mut dyn Sink) -> R
     find::adopt(&mut agents);
     let label = tree.label().trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
     let mut early: Vec<Item> = Vec::new();
-    let mut reader = Reader { tree, sink: &mut early, asides: Asides::default(), rows: HashMap::new(), mended: 0 };
+    let mut reader =
+        Reader { tree, sink: &mut early, asides: UnmappedFields::default(), rows: HashMap::new(), mended: 0 };
     let mut style = reader.pools(&pools)?;
     let (generation, rows, told) = match unrolled {
-        Some(Unrolled { frame, rows, told, .. }) => {
+        Some(VirtualFiles { frame, rows, told, .. }) => {
             style.database = Some(frame);
             (Generation::Sqlite, rows, told)
         }
@@ -151,7 +153,7 @@ fn agents(tree: &dyn Tree, unrolled: Option<Unrolled>, sink: &mut dyn Sink) -> R
     let generation = generation.name().to_owned();
     sink.take(Item::Root(Root { format: NAME, generation, path: label.clone(), style: Json::of(&style) }))?;
     told.into_iter().chain(early).try_for_each(|item| sink.take(item))?;
-    let mut reader = Reader { tree, sink, asides: Asides::default(), rows, mended: 0 };
+    let mut reader = Reader { tree, sink, asides: UnmappedFields::default(), rows, mended: 0 };
     let externals = reader.externals(&agents, &label)?;
     for (found, external) in agents.iter().zip(&externals) {
         reader.recovered(found, external)?;
@@ -165,7 +167,7 @@ fn agents(tree: &dyn Tree, unrolled: Option<Unrolled>, sink: &mut dyn Sink) -> R
 
 impl Reader<'_> {
     /// The lists of agents that ran when their pools were shut down: no conversations, and kept with the root.
-    fn pools(&mut self, pools: &[Found]) -> Result<RootFrame, ReadError> {
+    fn pools(&mut self, pools: &[AgentFolder]) -> Result<RootFrame, ReadError> {
         let mut frame = RootFrame::default();
         for found in pools {
             let path = found.path("meta.json");
@@ -178,7 +180,7 @@ impl Reader<'_> {
     }
 
     /// Gives each agent a name of its own: its id, or its folder.
-    fn externals(&mut self, agents: &[Found], label: &str) -> Result<Vec<String>, ReadError> {
+    fn externals(&mut self, agents: &[AgentFolder], label: &str) -> Result<Vec<String>, ReadError> {
         let mut known = Unique::default();
         let mut externals = Vec::with_capacity(agents.len());
         for found in agents {
@@ -187,7 +189,7 @@ impl Reader<'_> {
             let external = known.take(&id);
             if external != id {
                 let why = format!("agent {id} lies in two folders; each becomes a conversation of its own");
-                self.repair(Place::file(folder), Broken::IdRepeated, why)?;
+                self.repair(Place::file(folder), RepairKind::IdRepeated, why)?;
             }
             externals.push(external);
         }
@@ -195,7 +197,7 @@ impl Reader<'_> {
     }
 
     /// Files that a compression saved, and the list of snapshots that the C# port keeps.
-    fn recovered(&mut self, found: &Found, external: &str) -> Result<(), ReadError> {
+    fn recovered(&mut self, found: &AgentFolder, external: &str) -> Result<(), ReadError> {
         let index = found.inside("snapshots").filter(|(_, leaf)| *leaf == "index.json");
         let files = index.map(|(file, leaf)| ("snapshot_index", file, leaf));
         let files = files.chain(found.inside("history/recovered").map(|(file, leaf)| ("recovered", file, leaf)));

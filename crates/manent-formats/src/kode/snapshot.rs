@@ -1,10 +1,10 @@
 //! Snapshots: all messages at a moment, mapped to a position on a known path or to a branch.
 
-use super::find::Found;
+use super::file_reader::Reader;
+use super::find::AgentFolder;
 use super::frame::Mark;
-use super::grove::Grove;
-use super::list::Said;
-use super::reader::Reader;
+use super::list::StoredMessage;
+use super::message_trie::MessageTrie;
 use super::window::{Folded, MESSAGES, Window, odd};
 use crate::item::BookmarkItem;
 use crate::json::{Frame, Members, Outline, Shape, Style};
@@ -20,11 +20,11 @@ pub(super) struct Snapshot {
     file: String,
     frame: Frame,
     list: &'static str,
-    pub messages: Vec<Said>,
+    pub messages: Vec<StoredMessage>,
 }
 
 /// The files of snapshots, with the ids that their names say.
-fn files(agent: &Found) -> Vec<(String, String)> {
+fn files(agent: &AgentFolder) -> Vec<(String, String)> {
     let layered = agent.inside("snapshots").filter(|(_, leaf)| *leaf != "index.json");
     let mut files: Vec<(String, String)> =
         layered.filter_map(|(file, leaf)| Some((file.to_owned(), leaf.strip_suffix(".json")?.to_owned()))).collect();
@@ -36,7 +36,7 @@ fn files(agent: &Found) -> Vec<(String, String)> {
 }
 
 impl Reader<'_> {
-    pub fn snapshots(&mut self, agent: &Found) -> Result<Vec<Snapshot>, ReadError> {
+    pub fn snapshots(&mut self, agent: &AgentFolder) -> Result<Vec<Snapshot>, ReadError> {
         let mut snapshots = Vec::new();
         for (file, id) in files(agent) {
             let path = agent.path(&file);
@@ -44,7 +44,7 @@ impl Reader<'_> {
             let (list, outline, id) = match &opened.root {
                 root @ Outline::List { .. } => ("", Some(root), id),
                 root => {
-                    let named = Members::parse(&opened.frame.shell.text).and_then(|members| members.text("id"));
+                    let named = Members::parse(&opened.frame.skeleton.text).and_then(|members| members.text("id"));
                     ("messages", root.member("messages"), named.unwrap_or(id))
                 }
             };
@@ -61,7 +61,12 @@ impl Reader<'_> {
 }
 
 /// Finds the place that a snapshot remembers, and makes a branch where there is none.
-pub(super) fn bookmark(snapshot: Snapshot, grove: &mut Grove, folds: &[Folded], windows: &[Window]) -> BookmarkItem {
+pub(super) fn bookmark(
+    snapshot: Snapshot,
+    grove: &mut MessageTrie,
+    folds: &[Folded],
+    windows: &[Window],
+) -> BookmarkItem {
     let first = snapshot.messages.first();
     let fold = folds.iter().find(|fold| first.is_some_and(|first| first.compact == fold.summary.compact));
     let (parent, from) = match fold {

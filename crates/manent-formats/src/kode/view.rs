@@ -2,8 +2,8 @@
 
 use super::frame::{FoldFrame, Odd};
 use super::message;
+use crate::export::ExportedMessage;
 use crate::json::{Style, merge};
-use crate::out::MessageOut;
 use manent_model::{Body, Content, Fold, FoldId, Json, Part, Time};
 
 /// A fold of this format.
@@ -39,18 +39,18 @@ impl Summary {
     }
 
     /// The place behind the last message that it covers; none if that is not on the path.
-    pub fn end(&self, path: &[MessageOut]) -> Option<usize> {
+    pub fn end(&self, path: &[ExportedMessage]) -> Option<usize> {
         let last = self.fold.covers.last().map(|stretch| stretch.last);
         let by_id = path.iter().position(|message| Some(message.id) == last);
         // A message that was edited has another id, in the place of the one that was read.
-        let is_it = |message: &MessageOut| {
+        let is_it = |message: &ExportedMessage| {
             message.record.as_ref().is_some_and(|record| record.ordinal == i64::from(self.frame.last))
         };
         by_id.or_else(|| path.iter().position(is_it)).map(|place| place + 1)
     }
 
     /// The messages of its window: those behind the summary that it begins with, up to the last that was kept.
-    pub fn window<'a>(&self, path: &'a [MessageOut], inner: Option<&Summary>) -> Option<&'a [MessageOut]> {
+    pub fn window<'a>(&self, path: &'a [ExportedMessage], inner: Option<&Summary>) -> Option<&'a [ExportedMessage]> {
         let start = match inner {
             Some(inner) => inner.end(path)?,
             None => 0,
@@ -92,7 +92,7 @@ fn wrapped(was: &str, summary: &str) -> String {
 }
 
 /// The record of a message with what was changed in it.
-pub(super) fn record(message: &MessageOut, style: Style, level: usize) -> String {
+pub(super) fn record(message: &ExportedMessage, style: Style, level: usize) -> String {
     let raw = message.record.as_ref().and_then(|record| record.raw.as_deref());
     let was = raw.and_then(|raw| message::read(raw, message.content.time).ok());
     match (raw, was) {
@@ -102,30 +102,32 @@ pub(super) fn record(message: &MessageOut, style: Style, level: usize) -> String
         }
         _ => {
             let content = Content { role: message::role(&message.content.role).to_owned(), ..message.content.clone() };
-            style.lay(&message::write(&content, message::Form::Blocks).text(), level)
+            style.format(&message::write(&content, message::Form::Blocks).text(), level)
         }
     }
 }
 
 /// The records of the file that messages live in, each as it is.
-pub(super) fn own(messages: &[MessageOut], style: Style) -> Vec<String> {
+pub(super) fn own(messages: &[ExportedMessage], style: Style) -> Vec<String> {
     let shown = messages.iter().filter(|message| !message.is_removed);
     shown.map(|message| raised(record(message, style, 1), style)).collect()
 }
 
 /// A record as it is formatted in the message list: one that was read from a window is indented one level deeper.
 pub(super) fn raised(text: String, style: Style) -> String {
-    if style.lay(&text, 2) == text { style.lay(&text, 1) } else { text }
+    if style.format(&text, 2) == text { style.format(&text, 1) } else { text }
 }
 
 /// Records as another file shows them: laid out for it, but where that file had them otherwise.
 pub(super) fn shown(records: Vec<String>, odd: &Odd, style: Style, level: usize) -> Vec<String> {
     let lay = |(place, record): (usize, String)| {
-        let laid = style.lay(&record, level);
+        let laid = style.format(&record, level);
         let odd = odd.binary_search_by_key(&(place as u32), |(at, _)| *at).ok().and_then(|at| odd.get(at));
         match odd {
             Some((_, None)) => record,
-            Some((_, Some(text))) if Style::COMPACT.lay(text, 0) == Style::COMPACT.lay(&record, 0) => text.clone(),
+            Some((_, Some(text))) if Style::COMPACT.format(text, 0) == Style::COMPACT.format(&record, 0) => {
+                text.clone()
+            }
             _ => laid,
         }
     };
@@ -133,6 +135,6 @@ pub(super) fn shown(records: Vec<String>, odd: &Odd, style: Style, level: usize)
 }
 
 /// The records of messages, as they are.
-pub(super) fn records(messages: &[MessageOut], style: Style, level: usize) -> Vec<String> {
+pub(super) fn records(messages: &[ExportedMessage], style: Style, level: usize) -> Vec<String> {
     messages.iter().filter(|message| !message.is_removed).map(|message| record(message, style, level)).collect()
 }

@@ -1,17 +1,17 @@
 //! Windows: the messages before a compression. A summary that names its window is expanded to the messages it
 //! replaces.
 
-use super::find::Found;
+use super::file_reader::Reader;
+use super::find::AgentFolder;
 use super::frame::{Kept, Odd, Shown};
-use super::list::{Kind, Said, framed};
+use super::list::{Kind, StoredMessage, framed};
 use super::log::Log;
 use super::message;
-use super::reader::Reader;
 use crate::item::Extent;
 use crate::json::{Bytes, Frame, Members, Outline, Shape, Span, Style, outline};
-use crate::moment::millis;
 use crate::problem::ReadError;
-use manent_model::{Json, Micros, Part, Time};
+use crate::time::millis;
+use manent_model::{Json, Part, Time, Timestamp};
 use std::collections::{HashMap, HashSet};
 
 const RECORDS: Shape = Shape::List(&Shape::Value);
@@ -38,10 +38,10 @@ pub(super) struct Window {
     pub id: String,
     pub file: String,
     pub frame: Frame,
-    pub messages: Vec<Said>,
-    pub events: Vec<Said>,
+    pub messages: Vec<StoredMessage>,
+    pub events: Vec<StoredMessage>,
     pub is_torn: bool,
-    pub at: Option<Micros>,
+    pub at: Option<Timestamp>,
     pub compression: Option<Kept>,
 }
 
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
             None => framed(&*bytes, &root).map_err(error)?,
             Some(_) => None,
         };
-        let frame = frame.filter(|frame| Json::parse(&frame.shell.text).is_ok());
+        let frame = frame.filter(|frame| Json::parse(&frame.skeleton.text).is_ok());
         let is_torn = frame.is_none();
         if is_torn {
             self.torn(path, &*bytes, outlined.torn_at.unwrap_or(0))?;
@@ -81,7 +81,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the windows, each with its compression; the compressions that are left are returned apart.
-    pub fn windows(&mut self, agent: &Found) -> Result<(Vec<Window>, Vec<Kept>), ReadError> {
+    pub fn windows(&mut self, agent: &AgentFolder) -> Result<(Vec<Window>, Vec<Kept>), ReadError> {
         let mut compressions: Vec<(Option<String>, Kept)> = Vec::new();
         for (file, _) in agent.inside("history/compressions").filter(|(_, leaf)| leaf.ends_with(".json")) {
             if let Some(kept) = self.value(&agent.path(file), file, "compression")? {
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
             let messages = self.records(&path, &*opened.bytes, opened.root.member("messages"), MESSAGES)?;
             let events = self.records(&path, &*opened.bytes, opened.root.member("events"), EVENTS)?;
             self.aside("window event", events.len())?;
-            let members = Members::parse(&opened.frame.shell.text).unwrap_or_default();
+            let members = Members::parse(&opened.frame.skeleton.text).unwrap_or_default();
             let id = members.text("id").unwrap_or_else(|| format!("window-{}", leaf.trim_end_matches(".json")));
             let compression = compressions.iter().position(|(window, _)| window.as_deref() == Some(&id));
             let compression = compression.map(|place| compressions.remove(place).1);
@@ -120,7 +120,7 @@ fn fresh(id: &str) -> Frame {
 }
 
 /// The window that a summary names; none for a message that is no summary.
-pub(super) fn window_of(said: &Said) -> Option<String> {
+pub(super) fn window_of(said: &StoredMessage) -> Option<String> {
     let content = said.content.as_ref().filter(|content| content.role == "system")?;
     let Some(Part::Text { text, .. }) = content.body.parts().into_iter().next() else { return None };
     let head = text.strip_prefix("<context-summary")?;
@@ -133,7 +133,7 @@ pub(super) fn window_of(said: &Said) -> Option<String> {
 #[derive(Debug)]
 pub(super) struct Folded {
     pub window: usize,
-    pub summary: Said,
+    pub summary: StoredMessage,
     /// The last message that it replaces.
     pub last: u32,
     /// The last message of the window.
@@ -144,8 +144,12 @@ pub(super) struct Folded {
 }
 
 /// Returns a path with every summary expanded, and the resulting folds, innermost first.
-pub(super) fn unfold(messages: &[Said], windows: &[Window], extent: Extent) -> (Vec<Said>, Vec<Folded>) {
-    let mut chain: Vec<(usize, &[Said])> = Vec::new();
+pub(super) fn unfold(
+    messages: &[StoredMessage],
+    windows: &[Window],
+    extent: Extent,
+) -> (Vec<StoredMessage>, Vec<Folded>) {
+    let mut chain: Vec<(usize, &[StoredMessage])> = Vec::new();
     let mut known = HashSet::new();
     let mut list = messages;
     while let Some(place) = list.first().and_then(window_of).and_then(|id| {
@@ -157,7 +161,7 @@ pub(super) fn unfold(messages: &[Said], windows: &[Window], extent: Extent) -> (
         chain.push((place, list));
         list = &windows[place].messages;
     }
-    let (mut path, mut folds): (Vec<Said>, Vec<Folded>) = (list.to_vec(), Vec::new());
+    let (mut path, mut folds): (Vec<StoredMessage>, Vec<Folded>) = (list.to_vec(), Vec::new());
     // Number of messages of the path that are in the list being examined, without its summary.
     let mut inside = path.len();
     let links = chain.len();
@@ -187,11 +191,11 @@ pub(super) fn unfold(messages: &[Said], windows: &[Window], extent: Extent) -> (
 
 /// The messages behind a summary with those that could not be read, as far as the window before it has them: its end from
 /// the place on that fits best.
-fn filled(path: &[Said], inside: usize, tail: &[Said]) -> Vec<Said> {
+fn filled(path: &[StoredMessage], inside: usize, tail: &[StoredMessage]) -> Vec<StoredMessage> {
     let mut best = (0, path.len());
     for from in path.len() - inside..path.len() {
         let mut left = tail.iter().peekable();
-        let fits = |said: &&Said| left.next_if(|next| next.compact == said.compact).is_some();
+        let fits = |said: &&StoredMessage| left.next_if(|next| next.compact == said.compact).is_some();
         let matched = path[from..].iter().filter(fits).count();
         if matched > best.0 {
             best = (matched, from);
@@ -202,10 +206,10 @@ fn filled(path: &[Said], inside: usize, tail: &[Said]) -> Vec<Said> {
 }
 
 /// Compares the records of messages with how a file shows them.
-pub(super) fn odd(shown: &[Said], records: &[&str], style: Style, level: usize) -> Odd {
+pub(super) fn odd(shown: &[StoredMessage], records: &[&str], style: Style, level: usize) -> Odd {
     let mut odd = Odd::new();
     for (place, (said, record)) in shown.iter().zip(records).enumerate() {
-        if style.lay(record, level) == said.text {
+        if style.format(record, level) == said.text {
             continue;
         }
         odd.push((place as u32, Some(said.text.clone()).filter(|text| text != record)));
@@ -220,7 +224,7 @@ pub(super) fn shown(window: &Window, lines: &HashMap<String, (usize, u32)>, logs
     for event in &window.events {
         let line = lines
             .get(&event.compact)
-            .filter(|(log, line)| style.lay(logs[*log].events[*line as usize].body.text(), 2) == event.text);
+            .filter(|(log, line)| style.format(logs[*log].events[*line as usize].body.text(), 2) == event.text);
         let Some((log, line)) = line else {
             shown.push(Shown::Text(event.text.clone()));
             continue;
@@ -239,7 +243,7 @@ pub(super) fn lines(logs: &[Log]) -> HashMap<String, (usize, u32)> {
     let mut lines = HashMap::new();
     for (log, one) in logs.iter().enumerate() {
         for (line, event) in one.events.iter().enumerate() {
-            lines.entry(Style::COMPACT.lay(event.body.text(), 0)).or_insert((log, line as u32));
+            lines.entry(Style::COMPACT.format(event.body.text(), 0)).or_insert((log, line as u32));
         }
     }
     lines

@@ -1,26 +1,30 @@
 //! Writer: each file from its skeleton if there is one, otherwise as the program would write it.
 
-use super::database::{self, Rolled};
+use super::database::{self, AgentFiles};
 use super::frame::*;
-use super::fresh::{self, Names};
 use super::meta::{self, Changes, Meta};
+use super::synthesize::{self, IdTranslation};
 use super::view::{self, Summary};
 use super::{BREAKPOINT, CHANNELS, GENERATIONS, Generation, NAME, SEALED_BY_IMPORT, STATES, log, losses, message};
+use crate::export::*;
 use crate::json::{Members, Style};
 use crate::losses::Losses;
 use crate::names::is_safe;
-use crate::out::*;
 use manent_model::{Body, Content, Event, Json, MessageId, Part, ToolCall, ToolStep};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
 
 /// Writes conversations, a folder for each.
-pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&str>) -> Result<Vec<Loss>, WriteError> {
+pub fn write(
+    library: &mut dyn ExportSource,
+    out: &mut dyn FileSink,
+    generation: Option<&str>,
+) -> Result<Vec<Loss>, WriteError> {
     let root = library.root().cloned();
     let known = root.as_ref().and_then(|root| Generation::of(&root.generation));
-    let asked = asked(NAME, &GENERATIONS, generation, Generation::of)?;
+    let asked = unsupported_option(NAME, &GENERATIONS, generation, Generation::of)?;
     let to = asked.or(known).unwrap_or(Generation::Current);
-    let names = Names { from: known.unwrap_or(to), to };
+    let names = IdTranslation { from: known.unwrap_or(to), to };
     let frame = root.and_then(|root| root.style.read::<RootFrame>().ok()).unwrap_or_default();
     if to != Generation::Sqlite {
         let mut writer = Writer::new(library, out, names);
@@ -31,28 +35,28 @@ pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&s
     let mut writer = Writer::new(library, &mut files, names);
     writer.all(&frame)?;
     let (rolled, mut losses) = (writer.rolled, writer.losses);
-    database::roll(files, &rolled, frame.database, &mut losses, out)?;
+    database::files_to_rows(files, &rolled, frame.database, &mut losses, out)?;
     Ok(losses.told())
 }
 
 pub(super) struct Writer<'a> {
-    pub library: &'a mut dyn Library,
-    out: &'a mut dyn Out,
-    pub names: Names,
+    pub library: &'a mut dyn ExportSource,
+    out: &'a mut dyn FileSink,
+    pub names: IdTranslation,
     pub losses: Losses,
     /// Names that are used up.
     written: HashSet<String>,
     /// The agents, for converting their files to rows.
-    rolled: Vec<Rolled>,
+    rolled: Vec<AgentFiles>,
 }
 
 /// An agent that is being written.
 pub(super) struct Agent {
     pub place: usize,
-    pub out: ConversationOut,
+    pub out: ExportedConversation,
     pub frame: AgentFrame,
     folder: String,
-    pub path: Vec<MessageOut>,
+    pub path: Vec<ExportedMessage>,
     pub summaries: Vec<Summary>,
     pub events: BTreeMap<String, Vec<Event>>,
 }
@@ -79,7 +83,7 @@ impl Agent {
 }
 
 impl<'a> Writer<'a> {
-    fn new(library: &'a mut dyn Library, out: &'a mut dyn Out, names: Names) -> Self {
+    fn new(library: &'a mut dyn ExportSource, out: &'a mut dyn FileSink, names: IdTranslation) -> Self {
         Self { library, out, names, losses: Losses::default(), written: HashSet::new(), rolled: Vec::new() }
     }
 }
@@ -101,7 +105,7 @@ impl Writer<'_> {
     }
 
     fn file(&mut self, name: &str, text: &str) -> Result<(), WriteError> {
-        let mut name = fresh::safe(name, || format!("file-{}", self.written.len() + 1));
+        let mut name = synthesize::safe(name, || format!("file-{}", self.written.len() + 1));
         while !self.written.insert(name.clone()) {
             name.push('+');
         }
@@ -136,7 +140,7 @@ impl Writer<'_> {
         let folder = self.names.id(&frame.folder);
         let is_usable =
             is_known && (folder.is_empty() || is_safe(&folder)) && self.written.insert(format!("{folder}/"));
-        let folder = if is_usable { folder } else { fresh::folder(&out.conversation, self.names.to) };
+        let folder = if is_usable { folder } else { synthesize::folder(&out.conversation, self.names.to) };
         let summaries = out.folds.iter().filter_map(|(fold, record)| {
             let frame = serde_json::from_str(record.as_ref()?.raw.as_deref()?).ok()?;
             Some(Summary::of(fold.clone(), frame))
@@ -151,7 +155,7 @@ impl Writer<'_> {
             events.entry(log.channel.clone()).and_modify(|events| log::drop_rotated(events, log));
         }
         let rows = frame.rows.clone();
-        self.rolled.push(Rolled { conversation: out.conversation.id, folder: folder.clone(), rows });
+        self.rolled.push(AgentFiles { conversation: out.conversation.id, folder: folder.clone(), rows });
         let agent = Agent { place, out, frame, folder, path, summaries, events };
         losses::of_messages(&mut self.losses, &agent.out, &agent.path);
         let (count, last_safe) = self.messages(&agent)?;
@@ -165,7 +169,7 @@ impl Writer<'_> {
         self.bookmarks(&agent)
     }
 
-    fn path(&mut self, place: usize) -> Result<Vec<MessageOut>, WriteError> {
+    fn path(&mut self, place: usize) -> Result<Vec<ExportedMessage>, WriteError> {
         let mut path = Vec::new();
         loop {
             let page = self.library.messages(place, path.len())?;
@@ -273,7 +277,7 @@ impl Writer<'_> {
             }
             match agent.frame.states.iter().find(|(known, _)| known == name) {
                 Some((_, around)) => self.put_around(agent, around, value.text())?,
-                None => self.put(agent, file, &Style::PRETTY.lay(value.text(), 0))?,
+                None => self.put(agent, file, &Style::PRETTY.format(value.text(), 0))?,
             }
         }
         Ok(())
@@ -291,7 +295,7 @@ impl Writer<'_> {
             let known = frame.count as usize;
             let line = |(place, event): (usize, &Event)| match place < known {
                 true => event.body.text().to_owned(),
-                false => fresh::line(event),
+                false => synthesize::line(event),
             };
             let bodies: Vec<String> = events.iter().enumerate().map(line).collect();
             self.put(agent, &frame.file, &log::write(frame, &bodies))?;
@@ -302,7 +306,7 @@ impl Writer<'_> {
                 self.losses.add(agent.out.conversation.id, "events of other channels", events.len());
                 continue;
             }
-            let bodies: Vec<String> = events.iter().map(fresh::line).collect();
+            let bodies: Vec<String> = events.iter().map(synthesize::line).collect();
             let text = log::write(&LogFrame::default(), &bodies);
             self.put(agent, &format!("events/{channel}.log"), &text)?;
         }
@@ -323,12 +327,12 @@ impl Writer<'_> {
 }
 
 /// The messages with a failed result behind each call that the import sealed and that nothing answers.
-fn sealed(path: &[MessageOut], calls: &[(ToolCall, Vec<ToolStep>)]) -> Vec<MessageOut> {
+fn sealed(path: &[ExportedMessage], calls: &[(ToolCall, Vec<ToolStep>)]) -> Vec<ExportedMessage> {
     let mut open: HashMap<MessageId, Vec<&str>> = HashMap::new();
     for (call, _) in calls.iter().filter(|(call, _)| call.record.text() == SEALED_BY_IMPORT) {
         open.entry(call.message).or_default().push(&call.call_id);
     }
-    let parts = |message: &MessageOut| {
+    let parts = |message: &ExportedMessage| {
         let body = &message.content.body;
         if body.may_have_tools() && !open.is_empty() { body.parts() } else { Vec::new() }
     };
@@ -344,7 +348,7 @@ fn sealed(path: &[MessageOut], calls: &[(ToolCall, Vec<ToolStep>)]) -> Vec<Messa
         let results: Vec<Part> = calls.map(|call| message::result_missing(call)).collect();
         if !results.is_empty() && !message.is_removed {
             let content = Content::new("user", message.content.time, Body::of(&results));
-            whole.push(MessageOut { record: None, content, ..message.clone() });
+            whole.push(ExportedMessage { record: None, content, ..message.clone() });
         }
     }
     whole

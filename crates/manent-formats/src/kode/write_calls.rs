@@ -2,8 +2,8 @@
 
 use super::frame::ListFrame;
 use super::write::{Agent, Writer};
-use super::{Generation, SEALED_BY_IMPORT, call};
-use crate::out::{MessageOut, WriteError};
+use super::{Generation, SEALED_BY_IMPORT, call_record};
+use crate::export::{ExportedMessage, WriteError};
 use manent_model::{Json, MessageId, Part, ToolCall, ToolStep};
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -36,7 +36,7 @@ impl Writer<'_> {
         let mut texts = agent.frame.loose_calls.clone();
         for (call, steps) in read.into_iter().chain(made) {
             let input = || places.get(&call.message).and_then(|place| input(&agent.path[*place], call.part));
-            texts.push(call::write(call, steps, input, self.names.to, style));
+            texts.push(call_record::write(call, steps, input, self.names.to, style));
         }
         self.put(agent, &frame.file, &frame.frame.filled(&[("", texts)]))
     }
@@ -56,7 +56,7 @@ fn in_order_of<'a>(ids: &[String], calls: Vec<&'a (ToolCall, Vec<ToolStep>)>) ->
 }
 
 /// What a part of a message asked a tool for.
-fn input(message: &MessageOut, part: u32) -> Option<Json> {
+fn input(message: &ExportedMessage, part: u32) -> Option<Json> {
     match message.content.body.parts().into_iter().nth(part as usize)? {
         Part::ToolCall { input, .. } => Some(input),
         _ => None,

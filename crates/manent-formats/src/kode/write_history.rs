@@ -2,10 +2,10 @@
 
 use super::frame::{Mark, Odd, Shown, WindowFrame};
 use super::write::{Agent, Writer};
-use super::{fresh, message, view};
+use super::{message, synthesize, view};
+use crate::export::{ExportedMessage, WriteError};
 use crate::json::{Frame, Members, Object, Style, merge};
-use crate::moment::{iso, to_millis};
-use crate::out::{MessageOut, WriteError};
+use crate::time::{iso, to_millis};
 use manent_model::{Bookmark, Json};
 
 impl Writer<'_> {
@@ -44,7 +44,7 @@ impl Writer<'_> {
                 Shown::Lines(channel, from, count) => {
                     let known = agent.events.get(channel).map_or(&[][..], Vec::as_slice);
                     let lines = known.iter().skip(*from as usize).take(*count as usize);
-                    events.extend(lines.map(|event| style.lay(event.body.text(), 2)));
+                    events.extend(lines.map(|event| style.format(event.body.text(), 2)));
                 }
             }
         }
@@ -88,22 +88,22 @@ impl Writer<'_> {
 
     /// The id in a snapshot changes with the name of its file.
     fn renamed(&self, mut frame: Frame) -> Frame {
-        let id = Members::parse(&frame.shell.text).and_then(|members| members.text("id"));
+        let id = Members::parse(&frame.skeleton.text).and_then(|members| members.text("id"));
         if let Some(id) = id {
             let (was, now) = (Object::new().with("id", &id), Object::new().with("id", &self.names.id(&id)));
-            frame.shell.text = merge(&frame.shell.text, &was, &now, frame.style, 0);
+            frame.skeleton.text = merge(&frame.skeleton.text, &was, &now, frame.style, 0);
         }
         frame
     }
 
     /// Writes a bookmark that was made here as a snapshot.
-    fn snapshot(&mut self, agent: &Agent, bookmark: &Bookmark, path: &[MessageOut]) -> Result<(), WriteError> {
-        let Some(file) = fresh::snapshot(&bookmark.name, self.names.from) else {
+    fn snapshot(&mut self, agent: &Agent, bookmark: &Bookmark, path: &[ExportedMessage]) -> Result<(), WriteError> {
+        let Some(file) = synthesize::snapshot(&bookmark.name, self.names.from) else {
             self.losses.add(agent.out.conversation.id, "bookmarks", 1);
             return Ok(());
         };
         let last_safe = message::last_safe(path.iter().map(|message| &message.content));
-        let value = fresh::snapshot_value(&bookmark.name, to_millis(bookmark.at), &iso(bookmark.at), last_safe);
+        let value = synthesize::snapshot_value(&bookmark.name, to_millis(bookmark.at), &iso(bookmark.at), last_safe);
         let texts = view::shown(view::records(path, Style::PRETTY, 2), &Odd::new(), Style::PRETTY, 2);
         self.put(agent, &file, &Frame::fresh(&value, Style::PRETTY).filled(&[("messages", texts)]))
     }

@@ -1,7 +1,7 @@
 //! File locations: in a vault, or in a copy of the program's folder.
 
 use super::{BACKUP, HISTORY, INDEX, SESSIONS, TRASH, TRASH_INDEX, history};
-use crate::tree::Tree;
+use crate::source_fs::SourceTree;
 
 const FOLDERS: [&str; 2] = ["", "Assets/History/"];
 
@@ -18,7 +18,7 @@ pub(super) struct Files {
 }
 
 /// Finds the roots of a tree.
-pub(super) fn places(tree: &dyn Tree) -> Vec<Files> {
+pub(super) fn places(tree: &dyn SourceTree) -> Vec<Files> {
     let found: Vec<Files> =
         FOLDERS.iter().map(|folder| files(tree, folder)).filter(|files| is_ours(tree, files)).collect();
     match (tree.entries(), found.is_empty()) {
@@ -32,7 +32,7 @@ pub(super) fn places(tree: &dyn Tree) -> Vec<Files> {
     }
 }
 
-fn files(tree: &dyn Tree, folder: &str) -> Files {
+fn files(tree: &dyn SourceTree, folder: &str) -> Files {
     let there = |name: &str| Some(format!("{folder}{name}")).filter(|name| tree.has(name));
     let inside = |part: &str| {
         let prefix = format!("{folder}{part}");
@@ -52,13 +52,13 @@ fn files(tree: &dyn Tree, folder: &str) -> Files {
 }
 
 /// Other programs have a folder of sessions too, so one of the files must look like one where no name says enough.
-fn is_ours(tree: &dyn Tree, files: &Files) -> bool {
+fn is_ours(tree: &dyn SourceTree, files: &Files) -> bool {
     let has_history = files.histories.iter().any(|name| name.ends_with(HISTORY));
     let looks_like = |names: &[String]| names.iter().take(16).any(|name| looks_like_session(tree, name));
     files.index.is_some() || has_history || looks_like(&files.sessions) || looks_like(&files.trash)
 }
 
-fn looks_like_session(tree: &dyn Tree, name: &str) -> bool {
+fn looks_like_session(tree: &dyn SourceTree, name: &str) -> bool {
     let Ok(file) = tree.open(name) else { return false };
     let Ok(start) = file.slice(0, file.len().min(64 << 10)) else { return false };
     let start = String::from_utf8_lossy(&start);

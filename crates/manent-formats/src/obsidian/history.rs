@@ -4,8 +4,8 @@ use super::message;
 use super::{HistoryFrame, Kept, Run};
 use crate::json::{Members, Outline, Shape, Style};
 use crate::problem::ReadError;
-use crate::tree::{JsonFile, Tree};
-use manent_model::Micros;
+use crate::source_fs::{JsonFile, SourceTree};
+use manent_model::Timestamp;
 
 pub(super) const SHAPE: Shape = Shape::List(&Shape::Value);
 
@@ -34,7 +34,7 @@ pub(super) fn keep(file: &JsonFile<'_>, copied: Option<&Copied>) -> Result<Histo
 
 /// A message of a session, formatted as in a legacy file.
 pub(super) fn laid(message: &str, style: Style) -> String {
-    style.lay(message, 1)
+    style.format(message, 1)
 }
 
 fn follow(records: &mut Vec<Kept>, conversation: u32, place: u32) {
@@ -49,18 +49,18 @@ fn follow(records: &mut Vec<Kept>, conversation: u32, place: u32) {
 }
 
 /// The id that the program gives to the session it makes of a legacy file.
-pub(super) fn migrated_id(at: Micros) -> String {
-    format!("migrated_{}", crate::moment::to_millis(at))
+pub(super) fn migrated_id(at: Timestamp) -> String {
+    format!("migrated_{}", crate::time::to_millis(at))
 }
 
 /// Its name; the program leaves month, day and hour without a zero before them.
-pub(super) fn migrated_name(at: Micros) -> String {
+pub(super) fn migrated_name(at: Timestamp) -> String {
     let time = jiff::Timestamp::from_microsecond(at.0).unwrap_or_default().to_zoned(jiff::tz::TimeZone::UTC);
     format!("历史会话 {}-{} {}:{:02}", time.month(), time.day(), time.hour(), time.minute())
 }
 
 /// Returns whether a single file is of this generation: an array whose first element is a message with a text.
-pub(super) fn looks_like(tree: &dyn Tree, name: &str) -> bool {
+pub(super) fn looks_like(tree: &dyn SourceTree, name: &str) -> bool {
     let Ok(file) = JsonFile::open(tree, name, &SHAPE) else { return false };
     let first = file.root.as_ref().and_then(|root| root.items().first());
     let Some(Ok(Ok(text))) = first.map(|first| file.text(first.span())) else { return false };

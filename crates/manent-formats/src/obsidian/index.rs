@@ -3,8 +3,8 @@
 use super::entry::{self, Entry};
 use crate::item::Item;
 use crate::json::{Frame, Members, Outline, Shape};
-use crate::problem::{Broken, Place, ReadError, Repair};
-use crate::tree::{JsonFile, Tree};
+use crate::problem::{Place, ReadError, Repair, RepairKind};
+use crate::source_fs::{JsonFile, SourceTree};
 
 /// An index that could be read.
 #[derive(Default)]
@@ -41,7 +41,7 @@ const SHAPE: Shape = Shape::Object(&[("sessions", RECORDS), ("items", RECORDS)])
 const RECORDS: Shape = Shape::List(&Shape::Value);
 
 /// Reads an index, and tells what is wrong with it.
-pub(super) fn read(tree: &dyn Tree, name: &str, which: &Which, told: &mut Vec<Item>) -> Result<Index, ReadError> {
+pub(super) fn read(tree: &dyn SourceTree, name: &str, which: &Which, told: &mut Vec<Item>) -> Result<Index, ReadError> {
     let file = JsonFile::open(tree, name, &SHAPE)?;
     let list = file.root.as_ref().and_then(|root| root.member(which.list()));
     let frame = match (list, file.torn_at) {
@@ -52,11 +52,11 @@ pub(super) fn read(tree: &dyn Tree, name: &str, which: &Which, told: &mut Vec<It
         Some(frame) if !file.is_mended(&frame)? => Some(frame),
         _ => None,
     };
-    let Some(frame) = frame.filter(|frame| Members::parse(&frame.shell.text).is_some()) else {
+    let Some(frame) = frame.filter(|frame| Members::parse(&frame.skeleton.text).is_some()) else {
         told.push(Item::Found { record: which.record(), count: 1 });
         let why = "the index is cut off, or no index; the files themselves say what there is".to_owned();
         told.push(file.problem(file.whole(), which.record(), why.clone())?);
-        told.push(Item::Repair(Repair { place: Place::file(name), what: Broken::IndexRebuilt, why }));
+        told.push(Item::Repair(Repair { place: Place::file(name), what: RepairKind::IndexRebuilt, why }));
         return Ok(Index::default());
     };
     for removed in file.removed()? {
@@ -73,7 +73,7 @@ pub(super) fn read(tree: &dyn Tree, name: &str, which: &Which, told: &mut Vec<It
             }
         }
     }
-    index.current = Members::parse(&frame.shell.text).and_then(|members| members.text("currentSessionId"));
+    index.current = Members::parse(&frame.skeleton.text).and_then(|members| members.text("currentSessionId"));
     index.frame = Some(frame);
     Ok(index)
 }

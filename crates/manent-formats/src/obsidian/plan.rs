@@ -2,10 +2,10 @@
 
 use super::session::{self, Session};
 use super::{SESSIONS, SessionFrame, TRASH, entry, history};
-use crate::moment::{millis, to_millis};
+use crate::export::ExportedConversation;
 use crate::names::{Names, is_safe, is_safe_piece};
-use crate::out::ConversationOut;
-use manent_model::{ConversationId, ConversationStatus, Micros};
+use crate::time::{millis, to_millis};
+use manent_model::{ConversationId, ConversationStatus, Timestamp};
 use std::collections::HashSet;
 
 /// A conversation that is to be written.
@@ -28,17 +28,17 @@ pub(super) struct Plan {
     pub messages: u32,
     title: String,
     title_was: String,
-    created_at: Micros,
+    created_at: Timestamp,
 }
 
 impl Plan {
-    pub(super) fn of(place: usize, out: &ConversationOut) -> Self {
+    pub(super) fn of(place: usize, out: &ExportedConversation) -> Self {
         let conversation = &out.conversation;
         let record = out.record.as_ref();
         let read = record.and_then(|record| serde_json::from_str::<SessionFrame>(record.raw.as_deref()?).ok());
         let is_legacy = read.as_ref().is_some_and(|frame| frame.file.is_empty());
         let frame = read.unwrap_or_default();
-        let was = frame.frame.as_ref().and_then(|frame| session::read(&frame.shell.text));
+        let was = frame.frame.as_ref().and_then(|frame| session::read(&frame.skeleton.text));
         let listed = frame.entry.clone().and_then(|text| entry::read(text).ok()).and_then(|entry| entry.name);
         let title_was = was.as_ref().and_then(|was| was.name.clone()).or(listed).unwrap_or_default();
         let external = record.and_then(|record| record.external.clone()).filter(|_| is_legacy);
@@ -92,15 +92,15 @@ impl Plan {
 }
 
 /// The name that the program gives a new session.
-fn default_name(at: Micros) -> String {
+fn default_name(at: Timestamp) -> String {
     let time = jiff::Timestamp::from_microsecond(at.0).unwrap_or_default().to_zoned(jiff::tz::TimeZone::UTC);
     format!("新会话 {:02}-{:02} {:02}:{:02}", time.month(), time.day(), time.hour(), time.minute())
 }
 
 /// The updated metadata of a session: unchanged values stay as they were, present or absent.
-fn now(was: Option<&Session>, title_was: &str, title: &str, times: (Micros, Micros)) -> Option<Session> {
+fn now(was: Option<&Session>, title_was: &str, title: &str, times: (Timestamp, Timestamp)) -> Option<Session> {
     let was = was?;
-    let time = |was: Option<i64>, now: Micros| match was.and_then(millis) {
+    let time = |was: Option<i64>, now: Timestamp| match was.and_then(millis) {
         Some(at) if at != now => Some(to_millis(now)),
         _ => was,
     };

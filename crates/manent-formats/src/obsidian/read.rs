@@ -6,31 +6,31 @@ use super::history::{self, Copied};
 use super::index::{self, Index, Which};
 use super::session::{self, Session};
 use super::{Generation, INDEX, Kept, NAME, RootFrame, Run, SessionFrame, TRASH_INDEX, message};
-use crate::aside::Asides;
 use crate::item::*;
 use crate::json::{Frame, Outline, Shape, Span};
-use crate::moment::millis;
-use crate::problem::{Broken, Place, Problem, ReadError, Repair};
-use crate::tree::{JsonFile, Tree};
+use crate::problem::{Place, Problem, ReadError, Repair, RepairKind};
+use crate::source_fs::{JsonFile, SourceTree};
+use crate::time::millis;
 use crate::unique::Unique;
-use manent_model::{ConversationStatus, Json, Known, Micros, Time};
+use crate::unmapped::UnmappedFields;
+use manent_model::{ConversationStatus, Json, Time, TimeSource, Timestamp};
 use std::collections::HashMap;
 
 const SESSION: Shape = Shape::Object(&[("messages", Shape::List(&Shape::Value))]);
 /// Returns whether a file tree contains this format.
-pub fn finds(tree: &dyn Tree) -> bool {
+pub fn finds(tree: &dyn SourceTree) -> bool {
     !places(tree).is_empty()
 }
 
 /// Reads everything of this format in a tree.
-pub fn read(tree: &dyn Tree, sink: &mut dyn Sink) -> Result<(), ReadError> {
+pub fn read(tree: &dyn SourceTree, sink: &mut dyn Sink) -> Result<(), ReadError> {
     let places = places(tree);
     if places.is_empty() {
         let why = "no sessions_index.json, sessions or chat_history.json, and no session".to_owned();
         return Err(ReadError::Foreign { file: tree.label().to_owned(), format: NAME, why });
     }
     for files in places {
-        let (asides, externals, told) = (Asides::default(), Unique::default(), Vec::new());
+        let (asides, externals, told) = (UnmappedFields::default(), Unique::default(), Vec::new());
         Reader { tree, files, asides, externals, told }.all(sink)?;
     }
     Ok(())
@@ -47,7 +47,7 @@ struct Found {
     title: String,
     messages: Vec<Span>,
     is_trashed: bool,
-    trashed_at: Option<Micros>,
+    trashed_at: Option<Timestamp>,
 }
 
 impl Found {
@@ -56,7 +56,7 @@ impl Found {
         self.session.id.as_deref().unwrap_or_else(|| stem(&self.name))
     }
 
-    fn created(&self) -> Option<Micros> {
+    fn created(&self) -> Option<Timestamp> {
         self.session.created.and_then(millis)
     }
 }
@@ -67,9 +67,9 @@ fn stem(name: &str) -> &str {
 }
 
 struct Reader<'a> {
-    tree: &'a dyn Tree,
+    tree: &'a dyn SourceTree,
     files: Files,
-    asides: Asides,
+    asides: UnmappedFields,
     externals: Unique,
     /// What is found before the root can be told.
     told: Vec<Item>,
@@ -110,7 +110,7 @@ impl Reader<'_> {
         self.asides.tell(sink)
     }
 
-    fn repair(&mut self, place: Place, what: Broken, why: String) {
+    fn repair(&mut self, place: Place, what: RepairKind, why: String) {
         self.told.push(Item::Repair(Repair { place, what, why }));
     }
 
@@ -122,7 +122,7 @@ impl Reader<'_> {
         let index = read(self.files.index.as_ref(), Which::Sessions)?;
         let trash = read(self.files.trash_index.as_ref(), Which::Trash)?;
         for frame in index.frame.iter() {
-            self.asides.look(&frame.shell.text, "index", &["version", "currentSessionId", "sessions"]);
+            self.asides.look(&frame.skeleton.text, "index", &["version", "currentSessionId", "sessions"]);
         }
         index.entries.iter().for_each(|entry| self.asides.look(&entry.text, "index entry", &entry::HELD));
         trash.entries.iter().for_each(|entry| self.asides.look(&entry.text, "trash entry", &entry::TRASH_HELD));
@@ -139,7 +139,7 @@ impl Reader<'_> {
                 Some(Outline::Object { .. }) => Some(file.frame()?),
                 _ => None,
             };
-            let read = frame.and_then(|frame| Some((session::read(&frame.shell.text)?, frame)));
+            let read = frame.and_then(|frame| Some((session::read(&frame.skeleton.text)?, frame)));
             let Some((session, frame)) = read else {
                 let why = "the file is no session".to_owned();
                 self.told.push(file.problem(file.whole(), "session", why)?);
@@ -150,7 +150,7 @@ impl Reader<'_> {
             for removed in file.removed()? {
                 self.told.extend(file.unreadable(&removed)?);
             }
-            self.asides.look(&frame.shell.text, "session", &session::HELD);
+            self.asides.look(&frame.skeleton.text, "session", &session::HELD);
             let list = file.root.as_ref().and_then(|root| root.member("messages"));
             let messages: Vec<Span> = list.map_or(&[][..], Outline::items).iter().map(Outline::span).collect();
             let below = name.strip_prefix(&self.files.folder).unwrap_or(name).to_owned();
@@ -202,18 +202,18 @@ impl Reader<'_> {
         let current = index.current.filter(|current| !sessions.iter().any(|one| one.id() == current));
         if let Some(current) = current.filter(|current| !found.iter().flatten().any(|one| one.id() == current)) {
             let why = format!("the open session {current} is not there");
-            self.repair(Place::file(&self.named(INDEX)), Broken::PointerDangling, why);
+            self.repair(Place::file(&self.named(INDEX)), RepairKind::PointerDangling, why);
         }
         for orphan in found.into_iter().flatten() {
             if index.frame.is_some() {
                 let why = format!("session {} is in no index and is taken in", orphan.id());
-                self.repair(Place::file(&orphan.name), Broken::FileOrphaned, why);
+                self.repair(Place::file(&orphan.name), RepairKind::FileOrphaned, why);
             }
             sessions.push(orphan);
         }
         if self.files.index.is_none() && !self.files.is_alone && !sessions.is_empty() {
             let why = "there is no index; the sessions themselves say what there is".to_owned();
-            self.repair(Place::file(&self.named(INDEX)), Broken::IndexRebuilt, why);
+            self.repair(Place::file(&self.named(INDEX)), RepairKind::IndexRebuilt, why);
         }
         Ok(sessions)
     }
@@ -225,7 +225,7 @@ impl Reader<'_> {
     fn lost(&mut self, entry: Entry, file: &str) {
         let place = Place::file(&self.named(file));
         let why = format!("no file of session {} is there that can be read and is not listed already", entry.id);
-        self.repair(place.clone(), Broken::FileLost, why.clone());
+        self.repair(place.clone(), RepairKind::FileLost, why.clone());
         self.told.push(Item::Found { record: "session", count: 1 });
         self.told.push(Item::Problem(Problem { place, record: "session", why, bytes: entry.text.into_bytes() }));
     }
@@ -314,7 +314,7 @@ impl Reader<'_> {
     fn legacy(&self, name: &str, messages: Vec<Span>) -> Found {
         // The reader's clock must not be used: the same file would become another session each time.
         let at = self.tree.entry(name).and_then(|entry| entry.modified).unwrap_or_default();
-        let created = crate::moment::to_millis(at);
+        let created = crate::time::to_millis(at);
         let title = history::migrated_name(at);
         let session = Session {
             id: Some(history::migrated_id(at)),
@@ -346,11 +346,11 @@ impl Reader<'_> {
         found.external = self.externals.take(found.id());
         if found.external != found.id() {
             let why = format!("session {} is there again and becomes a conversation of its own", found.id());
-            self.repair(Place::file(&found.name), Broken::IdRepeated, why);
+            self.repair(Place::file(&found.name), RepairKind::IdRepeated, why);
         }
         if found.created().is_none() {
             let why = format!("session {} does not say when it was made", found.id());
-            self.repair(Place::file(&found.name), Broken::TimeMissing, why);
+            self.repair(Place::file(&found.name), RepairKind::TimeMissing, why);
         }
     }
 
@@ -371,8 +371,8 @@ impl Reader<'_> {
         };
         sink.take(Item::Conversation(Box::new(item)))?;
         sink.take(Item::Found { record: "message", count: found.messages.len() as u64 })?;
-        let known = if found.created().is_some() { Known::Inherited } else { Known::Unknown };
-        let time = Time { at: found.created().unwrap_or_default(), known };
+        let known = if found.created().is_some() { TimeSource::Inherited } else { TimeSource::Unknown };
+        let time = Time { at: found.created().unwrap_or_default(), source: known };
         let file = JsonFile::again(self.tree, &found.name)?;
         let mut last_role = None;
         for span in &found.messages {
@@ -397,7 +397,7 @@ impl Reader<'_> {
             if message.is_halved {
                 let why = "half a character stands in a text; a mark stands for it here".to_owned();
                 let place = Place::byte(&found.name, span.from);
-                sink.take(Item::Repair(Repair { place, what: Broken::TextHalved, why }))?;
+                sink.take(Item::Repair(Repair { place, what: RepairKind::TextHalved, why }))?;
             }
             last_role = Some(message.content.role.clone());
             sink.take(Item::Message(Box::new(MessageItem {
@@ -411,7 +411,7 @@ impl Reader<'_> {
         }
         if last_role.as_deref() == Some("user") {
             let why = format!("session {} ends with a question", found.external);
-            sink.take(Item::Repair(Repair { place: Place::file(&found.name), what: Broken::TailUnanswered, why }))?;
+            sink.take(Item::Repair(Repair { place: Place::file(&found.name), what: RepairKind::TailUnanswered, why }))?;
         }
         sink.take(Item::End { head: None })
     }

@@ -3,18 +3,22 @@
 use super::plan::{self, Plan};
 use super::{GENERATIONS, Generation, HISTORY, HistoryFrame, INDEX, Kept, NAME, RootFrame, Run, TRASH_INDEX};
 use super::{entry, history, message, session};
-use crate::json::{Frame, ListOut, Members, Object, Segment, Shell, Style, merge};
+use crate::export::*;
+use crate::json::{Frame, ListOut, Members, Object, Segment, Skeleton, Style, merge};
 use crate::losses::{LeftTail, Losses};
 use crate::names::is_safe;
-use crate::out::*;
 use manent_model::{ConversationId, ConversationStatus, Part};
 use std::io::{BufWriter, Write};
 
 /// Writes conversations: a file for each with an index, or one array of all messages.
-pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&str>) -> Result<Vec<Loss>, WriteError> {
+pub fn write(
+    library: &mut dyn ExportSource,
+    out: &mut dyn FileSink,
+    generation: Option<&str>,
+) -> Result<Vec<Loss>, WriteError> {
     let root = library.root().cloned();
     let source = root.as_ref().and_then(|root| Generation::of(&root.generation));
-    let asked = asked(NAME, &GENERATIONS, generation, Generation::of)?;
+    let asked = unsupported_option(NAME, &GENERATIONS, generation, Generation::of)?;
     let generation = asked.or(source).unwrap_or(Generation::Sessions);
     let frame = root.filter(|_| source.is_some()).and_then(|root| root.style.read::<RootFrame>().ok());
     let fresh = || RootFrame { folder: "Assets/History/".to_owned(), ..RootFrame::default() };
@@ -31,8 +35,8 @@ pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&s
 }
 
 struct Writer<'a> {
-    library: &'a mut dyn Library,
-    out: &'a mut dyn Out,
+    library: &'a mut dyn ExportSource,
+    out: &'a mut dyn FileSink,
     /// The generation of what was read.
     source: Option<Generation>,
     frame: RootFrame,
@@ -41,7 +45,7 @@ struct Writer<'a> {
 
 /// Messages on their way into a list.
 struct Messages<'a> {
-    library: &'a mut dyn Library,
+    library: &'a mut dyn ExportSource,
     losses: &'a mut Losses,
     style: Style,
     level: usize,
@@ -64,7 +68,7 @@ impl Writer<'_> {
         Ok(plans)
     }
 
-    fn look_for_losses(&mut self, out: &ConversationOut) {
+    fn look_for_losses(&mut self, out: &ExportedConversation) {
         let (conversation, id) = (&out.conversation, out.conversation.id);
         let mut lost = |what, count| self.losses.add(id, what, count);
         lost("branches that are not shown", out.other_branches);
@@ -87,18 +91,23 @@ impl Writer<'_> {
         name: &str,
         frame: &Frame,
         list: &'static str,
-        fill: &mut dyn FnMut(&mut dyn Library, &mut Losses, &mut ListOut, &mut dyn Write) -> Result<(), WriteError>,
+        fill: &mut dyn FnMut(
+            &mut dyn ExportSource,
+            &mut Losses,
+            &mut ListOut,
+            &mut dyn Write,
+        ) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
         let name = format!("{}{name}", self.frame.folder);
         let failed = |source| WriteError::File { file: name.clone(), source };
         let mut target = BufWriter::new(self.out.create(&name).map_err(failed)?);
         target.write_all(frame.before.as_bytes()).map_err(failed)?;
         let level = if list.is_empty() { 1 } else { 2 };
-        for segment in frame.shell.segments(&[list]) {
+        for segment in frame.skeleton.segments(&[list]) {
             match segment {
                 Segment::Text(text) => target.write_all(text.as_bytes()).map_err(failed)?,
                 Segment::List(list) => {
-                    let mut items = ListOut::new(&frame.shell, list, frame.style, level);
+                    let mut items = ListOut::new(&frame.skeleton, list, frame.style, level);
                     fill(self.library, &mut self.losses, &mut items, &mut target)?;
                     items.end(&mut target).map_err(failed)?;
                 }
@@ -128,14 +137,15 @@ impl Writer<'_> {
         let now = session::write(&plan.now);
         let mut frame = match (&plan.frame.frame, &plan.was) {
             (Some(frame), Some(was)) => {
-                let text = merge(&frame.shell.text, &session::write(was), &now, frame.style, 0);
-                Frame { shell: Shell { text, gaps: frame.shell.gaps.clone() }, ..frame.clone() }
+                let text = merge(&frame.skeleton.text, &session::write(was), &now, frame.style, 0);
+                Frame { skeleton: Skeleton { text, gaps: frame.skeleton.gaps.clone() }, ..frame.clone() }
             }
             _ => Frame::fresh(&now.text(), Style::PRETTY),
         };
-        let has_list = Members::parse(&frame.shell.text).is_some_and(|members| members.raw("messages") == Some("[]"));
+        let has_list =
+            Members::parse(&frame.skeleton.text).is_some_and(|members| members.raw("messages") == Some("[]"));
         if !has_list && (plan.frame.frame.is_none() || !self.library.messages(plan.place, 0)?.is_empty()) {
-            frame.shell.text = with_list(&frame.shell.text, frame.style);
+            frame.skeleton.text = with_list(&frame.skeleton.text, frame.style);
         }
         let (style, is_moved, mut count) = (frame.style, plan.is_legacy, 0);
         let (place, conversation) = (plan.place, plan.conversation);
@@ -154,12 +164,12 @@ impl Writer<'_> {
         let fresh = || Frame::fresh(r#"{"version":"1.0","currentSessionId":"","sessions":[]}"#, Style::PRETTY);
         let mut frame = self.frame.index.clone().unwrap_or_else(fresh);
         let listed: Vec<&Plan> = plans.iter().filter(|plan| !plan.is_trashed).collect();
-        let open = Members::parse(&frame.shell.text).and_then(|members| members.text("currentSessionId"));
+        let open = Members::parse(&frame.skeleton.text).and_then(|members| members.text("currentSessionId"));
         let is_there = |id: &String| listed.iter().any(|plan| plan.now.id.as_ref() == Some(id));
         if let (Some(open), Some(first)) = (open.filter(|open| !is_there(open)), listed.first()) {
             let was = Object::new().with("currentSessionId", &open);
             let now = Object::new().with("currentSessionId", &first.now.id);
-            frame.shell.text = merge(&frame.shell.text, &was, &now, frame.style, 0);
+            frame.skeleton.text = merge(&frame.skeleton.text, &was, &now, frame.style, 0);
         }
         let texts = listed.iter().map(|plan| match (&plan.frame.entry, plan.named()) {
             (Some(text), Some(was)) => {
@@ -167,7 +177,7 @@ impl Writer<'_> {
                     (entry::write(&was, plan.frame.messages), entry::write(&plan.now_named(), plan.messages));
                 merge(text, &was, &now, frame.style, 2)
             }
-            _ => frame.style.lay(&entry::write(&plan.now_named(), plan.messages).text(), 2),
+            _ => frame.style.format(&entry::write(&plan.now_named(), plan.messages).text(), 2),
         });
         let texts: Vec<String> = texts.collect();
         self.file(INDEX, &frame, "sessions", &mut |_, _, list, target| fill(&texts, list, target))
@@ -185,7 +195,7 @@ impl Writer<'_> {
                 }
                 // What lay in the trash unlisted stays so.
                 _ if plan.was_trashed() => None,
-                _ => Some(frame.style.lay(&entry::write_trash(&plan.now_named(), plan.trashed).text(), 2)),
+                _ => Some(frame.style.format(&entry::write_trash(&plan.now_named(), plan.trashed).text(), 2)),
             }
         });
         let texts: Vec<String> = texts.collect();
@@ -259,7 +269,7 @@ fn with_list(text: &str, style: Style) -> String {
 
 /// Source texts of messages, in the order of a legacy file.
 struct Sources<'a> {
-    library: &'a mut dyn Library,
+    library: &'a mut dyn ExportSource,
     plans: &'a [Plan],
     open: Option<Open>,
 }
@@ -269,7 +279,7 @@ struct Open {
     conversation: u32,
     place: usize,
     next: usize,
-    page: std::collections::VecDeque<MessageOut>,
+    page: std::collections::VecDeque<ExportedMessage>,
     /// What comes next was not passed over yet from this number on.
     from: i64,
 }
@@ -335,13 +345,13 @@ impl Messages<'_> {
         }
     }
 
-    fn text(&mut self, message: &MessageOut, conversation: ConversationId) -> Option<String> {
+    fn text(&mut self, message: &ExportedMessage, conversation: ConversationId) -> Option<String> {
         let raw = message.record.as_ref().and_then(|record| record.raw.as_deref());
         let was = raw.and_then(|raw| message::read(raw, message.content.time).ok());
         let now = message::write(&message.content);
         if let (Some(raw), Some(was)) = (raw, was) {
             let text = merge(raw, &message::write(&was.content), &now, self.style, self.level);
-            return Some(if self.is_moved { self.style.lay(&text, self.level) } else { text });
+            return Some(if self.is_moved { self.style.format(&text, self.level) } else { text });
         }
         let content = &message.content;
         let mut lost = |what, count| self.losses.add(conversation, what, count);
@@ -364,7 +374,7 @@ impl Messages<'_> {
         lost("authors", usize::from(content.author.is_some()));
         lost("models", usize::from(content.model.is_some()));
         lost("metadata of messages", usize::from(content.metadata.is_some()));
-        lost("times of messages", usize::from(content.time.known == manent_model::Known::Exact));
-        Some(self.style.lay(&now.text(), self.level))
+        lost("times of messages", usize::from(content.time.source == manent_model::TimeSource::Exact));
+        Some(self.style.format(&now.text(), self.level))
     }
 }

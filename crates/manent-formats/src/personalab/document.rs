@@ -6,7 +6,7 @@ use crate::item::{DocumentItem, Item};
 use crate::json::{Frame, Shape, Style, merge_text};
 use crate::names::{Names, is_safe, is_safe_piece};
 use crate::problem::ReadError;
-use crate::tree::{JsonFile, Tree};
+use crate::source_fs::{JsonFile, SourceTree};
 use manent_model::Json;
 use serde::{Deserialize, Serialize};
 
@@ -101,7 +101,7 @@ impl Kind {
 
 /// Reads a document, or tells why it is none.
 pub(super) fn read(
-    tree: &dyn Tree,
+    tree: &dyn SourceTree,
     folder: &str,
     document: &files::Document,
     id: String,
@@ -182,7 +182,7 @@ pub(super) fn write(
         }
         _ => match body.read::<String>() {
             Ok(text) if kind == Kind::Template => text,
-            _ => Style::PRETTY.lay(body.text(), 0),
+            _ => Style::PRETTY.format(body.text(), 0),
         },
     };
     Some((name, text))

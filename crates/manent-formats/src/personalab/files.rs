@@ -1,7 +1,7 @@
 //! File locations: in the folder of the program or in its parent.
 
 use super::document::Kind;
-use crate::tree::Tree;
+use crate::source_fs::SourceTree;
 use std::collections::BTreeMap;
 
 const FOLDERS: [&str; 2] = ["", "data/"];
@@ -54,12 +54,12 @@ pub(super) struct Document {
 }
 
 /// Returns whether a file tree contains this format.
-pub fn finds(tree: &dyn Tree) -> bool {
+pub fn finds(tree: &dyn SourceTree) -> bool {
     !places(tree).is_empty()
 }
 
 /// Finds the roots of a tree: one for each generation that something is there of.
-pub(super) fn places(tree: &dyn Tree) -> Vec<Files> {
+pub(super) fn places(tree: &dyn SourceTree) -> Vec<Files> {
     let mut found = Vec::new();
     for folder in FOLDERS {
         let mut files = files(tree, folder);
@@ -82,13 +82,13 @@ pub(super) fn places(tree: &dyn Tree) -> Vec<Files> {
 }
 
 /// Every program has a `config.json`; that of this one speaks of plots.
-fn has_settings(tree: &dyn Tree, files: &Files) -> bool {
+fn has_settings(tree: &dyn SourceTree, files: &Files) -> bool {
     let settings = files.documents.iter().find(|document| document.kind == Kind::Settings);
     let text = settings.and_then(|document| tree.read(&format!("{}{}", files.folder, document.name), 1 << 20).ok());
     text.is_some_and(|text| String::from_utf8_lossy(&text).contains("\"director_plot_control\""))
 }
 
-fn files(tree: &dyn Tree, folder: &str) -> Files {
+fn files(tree: &dyn SourceTree, folder: &str) -> Files {
     let mut files = Files { folder: folder.to_owned(), ..Files::default() };
     let mut instances: BTreeMap<&str, Instance> = BTreeMap::new();
     let mut conversations: BTreeMap<&str, Conversation> = BTreeMap::new();

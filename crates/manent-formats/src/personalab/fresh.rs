@@ -9,7 +9,7 @@ pub(super) fn settings() -> String {
         r#""summary":{"order":"summary_first","last_n_turns":5},"#,
         r#""conversation_file":{"load_all":true,"max_tokens":100000}}"#
     );
-    Style::PRETTY.lay(text, 0)
+    Style::PRETTY.format(text, 0)
 }
 
 /// Where a plot is before anything happened.

@@ -1,8 +1,8 @@
 //! Headers: the first line of a session, and the equivalent file of a conversation.
 
 use crate::json::{Members, Object};
-use crate::moment::moment;
-use manent_model::Micros;
+use crate::time::moment;
+use manent_model::Timestamp;
 
 /// What a session says about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -34,12 +34,12 @@ pub(super) fn read(text: &str) -> Head {
 }
 
 impl Head {
-    pub(super) fn created_at(&self) -> Option<Micros> {
+    pub(super) fn created_at(&self) -> Option<Timestamp> {
         moment(self.created.as_deref()?)
     }
 
     /// The same with another time, where that is another.
-    pub(super) fn at(&self, at: Micros) -> Self {
+    pub(super) fn at(&self, at: Timestamp) -> Self {
         let is_same = self.created_at().is_none_or(|known| known == at);
         let created = if is_same { self.created.clone() } else { Some(at.to_string()) };
         Self { created, ..self.clone() }

@@ -1,8 +1,8 @@
 //! Lines: role-play messages, as records and as messages.
 
 use crate::json::{Members, Object, decode};
-use crate::moment::moment;
-use manent_model::{Body, Content, Extra, Known, Part, Time};
+use crate::time::moment;
+use manent_model::{Body, Content, Extra, Part, Time, TimeSource};
 
 /// The role of a summary at the beginning of a session.
 pub(super) const SUMMARY: &str = "summary";
@@ -24,7 +24,7 @@ pub(super) enum Kind {
     /// About the session itself.
     Head,
     /// Something that was said.
-    Said,
+    Message,
     /// Something that is kept and not understood.
     Other,
 }
@@ -32,7 +32,7 @@ pub(super) enum Kind {
 /// Tells what a line is; none if it is no object at all.
 pub(super) fn kind(text: &str) -> Option<Kind> {
     let members = Members::parse(text)?;
-    let said = |is_said: bool| if is_said { Kind::Said } else { Kind::Other };
+    let said = |is_said: bool| if is_said { Kind::Message } else { Kind::Other };
     Some(match (members.raw("type"), members.text("type").as_deref()) {
         (None, _) => said(members.text("role").is_some()),
         (_, Some("metadata")) => Kind::Head,
@@ -54,9 +54,9 @@ pub(super) fn read(text: &str, before: Time) -> Option<Line> {
         (None, None) => Vec::new(),
     };
     let time = members.text("timestamp");
-    let known = if before.known == Known::Unknown { Known::Unknown } else { Known::Inherited };
-    let inherited = Time { at: before.at, known };
-    let at = time.as_deref().and_then(moment).map_or(inherited, |at| Time { at, known: Known::Exact });
+    let known = if before.source == TimeSource::Unknown { TimeSource::Unknown } else { TimeSource::Inherited };
+    let inherited = Time { at: before.at, source: known };
+    let at = time.as_deref().and_then(moment).map_or(inherited, |at| Time { at, source: TimeSource::Exact });
     let role = if is_summary { SUMMARY.to_owned() } else { members.text("role")? };
     let mut content = Content::new(role, at, Body::of(&parts));
     content.turn = members.whole("turn").and_then(|turn| u32::try_from(turn).ok());

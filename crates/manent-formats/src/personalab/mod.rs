@@ -8,23 +8,23 @@
 //! There is no program, only its documents; version 0.2 of them differs in names and is read as v0.5.
 
 mod line;
-mod slots;
+mod state_fields;
 mod head;
 mod document;
 mod vectors;
 mod files;
-mod talk;
+mod session;
 mod read;
 mod plan;
 mod fresh;
 mod write;
 
 use crate::json::Frame;
-use crate::lines::LinesFrame;
+use crate::jsonl::JsonlFrame;
 pub use files::finds;
 pub use read::read;
 use serde::{Deserialize, Serialize};
-use slots::SlotFrame;
+use state_fields::StateFieldFrame;
 pub use write::write;
 
 /// The name of the format.
@@ -75,17 +75,17 @@ struct InstanceFrame {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     file: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    state: Option<SlotFrame>,
+    state: Option<StateFieldFrame>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    character: Option<SlotFrame>,
+    character: Option<StateFieldFrame>,
 }
 
 /// What is kept of a conversation beside its messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-struct TalkFrame {
+struct SessionFrame {
     /// Its file below `sessions/`, or its folder below `conversations/`.
     name: String,
-    lines: LinesFrame,
+    lines: JsonlFrame,
     /// There was no file of lines.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     has_no_lines: bool,
@@ -98,7 +98,7 @@ struct TalkFrame {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     metadata: Option<Frame>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    character: Option<SlotFrame>,
+    character: Option<StateFieldFrame>,
     /// The bytes around the value in the file of the plot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     plot: Option<(String, String)>,

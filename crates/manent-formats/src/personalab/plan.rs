@@ -1,17 +1,17 @@
 //! Export plan: instances and names of the conversations, before any file is written.
 
 use super::head::{self, Head};
-use super::{Generation, INSTANCE, InstanceFrame, TalkFrame};
+use super::{Generation, INSTANCE, InstanceFrame, SessionFrame};
+use crate::export::{ExportSource, ExportedConversation, WriteError};
 use crate::json::Members;
 use crate::names::{Names, is_safe_piece};
-use crate::out::{ConversationOut, Library, WriteError};
-use manent_model::{Micros, Project};
+use manent_model::{Project, Timestamp};
 
 /// A conversation that is to be written.
-pub(super) struct Talk {
+pub(super) struct SessionPlan {
     pub place: usize,
-    pub out: ConversationOut,
-    pub frame: TalkFrame,
+    pub out: ExportedConversation,
+    pub frame: SessionFrame,
     /// Its frame is of the generation that is written.
     pub is_own: bool,
     /// Its file below `sessions/`, or its folder below `conversations/`.
@@ -19,10 +19,10 @@ pub(super) struct Talk {
     pub id: String,
 }
 
-impl Talk {
-    fn of(place: usize, out: ConversationOut, is_own: bool) -> Self {
+impl SessionPlan {
+    fn of(place: usize, out: ExportedConversation, is_own: bool) -> Self {
         let raw = out.record.as_ref().and_then(|record| record.raw.as_deref());
-        let frame = raw.and_then(|raw| serde_json::from_str::<TalkFrame>(raw).ok());
+        let frame = raw.and_then(|raw| serde_json::from_str::<SessionFrame>(raw).ok());
         let is_own = is_own && frame.is_some();
         Self { place, out, frame: frame.unwrap_or_default(), is_own, name: String::new(), id: String::new() }
     }
@@ -45,38 +45,41 @@ pub(super) struct Instance {
     pub frame: InstanceFrame,
     /// It was read from such an instance.
     pub is_own: bool,
-    pub talks: Vec<Talk>,
+    pub sessions: Vec<SessionPlan>,
 }
 
 impl Instance {
     /// The session that is open, by its place: the one that is named, or a new one that goes on from it.
     pub(super) fn current(&self) -> usize {
-        let state = self.frame.state.as_ref().and_then(|state| Members::parse(&state.frame.shell.text));
+        let state = self.frame.state.as_ref().and_then(|state| Members::parse(&state.frame.skeleton.text));
         let id = state.and_then(|state| state.text("current_session_id"));
-        let named = id.and_then(|id| self.talks.iter().position(|talk| talk.id == id));
-        let last = self.talks.len().saturating_sub(1);
+        let named = id.and_then(|id| self.sessions.iter().position(|talk| talk.id == id));
+        let last = self.sessions.len().saturating_sub(1);
         let Some(named) = named else { return last };
-        let external = self.talks[named].external();
-        let goes_on = |talk: &Talk| talk.out.record.is_none() && talk.out.continued_from.as_deref() == external;
-        self.talks.iter().rposition(|talk| external.is_some() && goes_on(talk)).unwrap_or(named)
+        let external = self.sessions[named].external();
+        let goes_on = |talk: &SessionPlan| talk.out.record.is_none() && talk.out.continued_from.as_deref() == external;
+        self.sessions.iter().rposition(|talk| external.is_some() && goes_on(talk)).unwrap_or(named)
     }
 
-    pub(super) fn created_at(&self) -> Micros {
-        self.talks.iter().map(|talk| talk.out.conversation.created_at).min().unwrap_or_default()
+    pub(super) fn created_at(&self) -> Timestamp {
+        self.sessions.iter().map(|talk| talk.out.conversation.created_at).min().unwrap_or_default()
     }
 }
 
 /// Assigns conversations to instances: those of one project to one instance, each other one to its own.
-pub(super) fn instances(library: &mut dyn Library, source: Option<Generation>) -> Result<Vec<Instance>, WriteError> {
+pub(super) fn instances(
+    library: &mut dyn ExportSource,
+    source: Option<Generation>,
+) -> Result<Vec<Instance>, WriteError> {
     let mut instances: Vec<Instance> = Vec::new();
     for place in 0..library.count() {
         let out = library.conversation(place)?;
         let project = out.project.clone();
         let known = project.as_ref().map(|(project, _)| project.id);
         let same = |one: &Instance| known.is_some() && one.project.as_ref().map(|project| project.id) == known;
-        let talk = Talk::of(place, out, source == Some(Generation::Instances));
+        let talk = SessionPlan::of(place, out, source == Some(Generation::Instances));
         match instances.iter_mut().find(|one| same(one)) {
-            Some(instance) => instance.talks.push(talk),
+            Some(instance) => instance.sessions.push(talk),
             None => instances.push(instance(project, talk)),
         }
     }
@@ -98,26 +101,27 @@ pub(super) fn instances(library: &mut dyn Library, source: Option<Generation>) -
         if one.id.is_empty() {
             one.id.clone_from(&one.folder);
         }
-        name_sessions(&mut one.talks);
+        name_sessions(&mut one.sessions);
     }
     Ok(instances)
 }
 
-fn instance(project: Option<(Project, Option<crate::out::Record>)>, talk: Talk) -> Instance {
+fn instance(project: Option<(Project, Option<crate::export::Record>)>, talk: SessionPlan) -> Instance {
     let (project, record) = project.unzip();
     let record = record.flatten().filter(|_| project.as_ref().is_some_and(|project| project.kind == INSTANCE));
     let frame = record.as_ref().and_then(|record| serde_json::from_str::<InstanceFrame>(record.raw.as_deref()?).ok());
     let frame = frame.filter(|_| talk.is_own);
     let is_own = frame.is_some();
     let frame = frame.unwrap_or_default();
-    let written = frame.state.as_ref().and_then(|state| Members::parse(&state.frame.shell.text)?.text("instance_id"));
+    let written =
+        frame.state.as_ref().and_then(|state| Members::parse(&state.frame.skeleton.text)?.text("instance_id"));
     let external = record.and_then(|record| record.external).filter(|_| is_own);
     let id = written.or(external).unwrap_or_default();
-    Instance { folder: String::new(), id, project, frame, is_own, talks: vec![talk] }
+    Instance { folder: String::new(), id, project, frame, is_own, sessions: vec![talk] }
 }
 
 /// Gives every session of an instance a file and an id; the two need not be alike.
-fn name_sessions(talks: &mut [Talk]) {
+fn name_sessions(talks: &mut [SessionPlan]) {
     let (mut names, mut ids) = (Names::default(), Names::default());
     for talk in talks.iter_mut().filter(|talk| talk.is_own && is_safe_piece(&talk.frame.name)) {
         if names.take(&talk.frame.name) {
@@ -144,10 +148,13 @@ fn name_sessions(talks: &mut [Talk]) {
 }
 
 /// Gives every conversation a folder of its own.
-pub(super) fn conversations(library: &mut dyn Library, source: Option<Generation>) -> Result<Vec<Talk>, WriteError> {
+pub(super) fn conversations(
+    library: &mut dyn ExportSource,
+    source: Option<Generation>,
+) -> Result<Vec<SessionPlan>, WriteError> {
     let mut talks = Vec::with_capacity(library.count());
     for place in 0..library.count() {
-        talks.push(Talk::of(place, library.conversation(place)?, source == Some(Generation::Conversations)));
+        talks.push(SessionPlan::of(place, library.conversation(place)?, source == Some(Generation::Conversations)));
     }
     let mut names = Names::default();
     for talk in talks.iter_mut().filter(|talk| talk.is_own && is_safe_piece(&talk.frame.name)) {

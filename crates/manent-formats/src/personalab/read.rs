@@ -2,27 +2,27 @@
 
 use super::files::{self, Files, places};
 use super::head;
-use super::slots::SlotFrame;
-use super::talk::{Said, Talk};
+use super::session::{MessageLine, SessionFile};
+use super::state_fields::StateFieldFrame;
 use super::vectors::Vectors;
 use super::{Generation, INSTANCE, InstanceFrame, NAME, PERSONAS, PLOT, RootFrame, document};
-use crate::aside::Asides;
 use crate::item::*;
 use crate::json::{Frame, Members, Object, Outline, Shape, merge};
-use crate::problem::{Broken, Place, ReadError, Repair};
-use crate::tree::{JsonFile, Tree};
+use crate::problem::{Place, ReadError, Repair, RepairKind};
+use crate::source_fs::{JsonFile, SourceTree};
 use crate::unique::Unique;
-use manent_model::{ConversationKind, Json, Micros};
+use crate::unmapped::UnmappedFields;
+use manent_model::{ConversationKind, Json, Timestamp};
 
 /// Reads everything of this format in a tree.
-pub fn read(tree: &dyn Tree, sink: &mut dyn Sink) -> Result<(), ReadError> {
+pub fn read(tree: &dyn SourceTree, sink: &mut dyn Sink) -> Result<(), ReadError> {
     let places = places(tree);
     if places.is_empty() {
         let why = "no instances, conversations, characters or presets".to_owned();
         return Err(ReadError::Foreign { file: tree.label().to_owned(), format: NAME, why });
     }
     for files in places {
-        Reader { tree, files: &files, sink, asides: Asides::default(), externals: Unique::default() }.all()?;
+        Reader { tree, files: &files, sink, asides: UnmappedFields::default(), externals: Unique::default() }.all()?;
     }
     Ok(())
 }
@@ -30,7 +30,7 @@ pub fn read(tree: &dyn Tree, sink: &mut dyn Sink) -> Result<(), ReadError> {
 /// An instance with its sessions.
 struct Instance {
     external: String,
-    talks: Vec<Talk>,
+    talks: Vec<SessionFile>,
     /// The place of the session that is open.
     current: usize,
     states: Vec<(String, Json, &'static str)>,
@@ -40,10 +40,10 @@ struct Instance {
 const SESSIONS_MAX: usize = 100_000;
 
 struct Reader<'a> {
-    tree: &'a dyn Tree,
+    tree: &'a dyn SourceTree,
     files: &'a Files,
     sink: &'a mut dyn Sink,
-    asides: Asides,
+    asides: UnmappedFields,
     externals: Unique,
 }
 
@@ -83,7 +83,7 @@ impl Reader<'_> {
         self.asides.tell(self.sink)
     }
 
-    fn repair(&mut self, file: &str, what: Broken, why: String) -> Result<(), ReadError> {
+    fn repair(&mut self, file: &str, what: RepairKind, why: String) -> Result<(), ReadError> {
         self.sink.take(Item::Repair(Repair { place: Place::file(file), what, why }))
     }
 
@@ -92,7 +92,7 @@ impl Reader<'_> {
         let taken = self.externals.take(&format!("{kind}/{id}"));
         let unique = taken[kind.len() + 1..].to_owned();
         if unique != id {
-            self.repair(file, Broken::IdRepeated, format!("{kind} {id} is there again and is {unique} here"))?;
+            self.repair(file, RepairKind::IdRepeated, format!("{kind} {id} is there again and is {unique} here"))?;
         }
         Ok(unique)
     }
@@ -115,7 +115,7 @@ impl Reader<'_> {
             _ => None,
         };
         let frame = match frame {
-            Some(frame) if !file.is_mended(&frame)? && Members::parse(&frame.shell.text).is_some() => Some(frame),
+            Some(frame) if !file.is_mended(&frame)? && Members::parse(&frame.skeleton.text).is_some() => Some(frame),
             _ => None,
         };
         if frame.is_some() {
@@ -135,10 +135,10 @@ impl Reader<'_> {
         &mut self,
         name: &str,
         record: &'static str,
-    ) -> Result<Option<(SlotFrame, Vec<(String, Json)>)>, ReadError> {
+    ) -> Result<Option<(StateFieldFrame, Vec<(String, Json)>)>, ReadError> {
         let Some(frame) = self.object(name, record)? else { return Ok(None) };
-        self.asides.look(&frame.shell.text, record, &PERSONAS);
-        let (frame, values) = SlotFrame::cut(frame, &PERSONAS);
+        self.asides.look(&frame.skeleton.text, record, &PERSONAS);
+        let (frame, values) = StateFieldFrame::cut(frame, &PERSONAS);
         self.sink.take(Item::Found { record, count: values.len() as u64 })?;
         Ok(Some((frame, values)))
     }
@@ -153,8 +153,8 @@ impl Reader<'_> {
             if let Some(read) = self.object(&format!("{prefix}{file}"), INSTANCE)? {
                 self.sink.take(Item::Found { record: INSTANCE, count: 1 })?;
                 metadata = without_plot(&read);
-                let (slots, values) = SlotFrame::cut(read, &[PLOT]);
-                let members = Members::parse(&slots.frame.shell.text).unwrap_or_default();
+                let (slots, values) = StateFieldFrame::cut(read, &[PLOT]);
+                let members = Members::parse(&slots.frame.skeleton.text).unwrap_or_default();
                 external = members.text("instance_id").unwrap_or(external);
                 current = members.text("current_session_id");
                 self.sink.take(Item::Found { record: PLOT, count: values.len() as u64 })?;
@@ -180,14 +180,14 @@ impl Reader<'_> {
         }))?;
         let mut talks = Vec::with_capacity(files.sessions.len());
         for file in &files.sessions {
-            let mut talk = Talk::open(self.tree, &format!("{prefix}sessions/{file}"), &mut self.asides)?;
+            let mut talk = SessionFile::open(self.tree, &format!("{prefix}sessions/{file}"), &mut self.asides)?;
             talk.frame.name.clone_from(file);
             talks.push(talk);
         }
         let named = current.as_ref().and_then(|id| talks.iter().position(|talk| session_id(talk) == *id));
         if let (Some(current), None) = (&current, named) {
             let why = format!("the open session {current} is not there; the last one stands for it");
-            self.repair(&prefix, Broken::PointerDangling, why)?;
+            self.repair(&prefix, RepairKind::PointerDangling, why)?;
         }
         Ok(Instance { external, current: named.unwrap_or(talks.len().saturating_sub(1)), talks, states })
     }
@@ -203,7 +203,7 @@ impl Reader<'_> {
             let continued = head.continued_from.as_ref().filter(|from| ids.contains(from)).map(|from| named(from));
             if let (Some(from), None) = (&head.continued_from, &continued) {
                 let why = format!("session {id} goes on from {from}, which is not there");
-                self.repair(&talk.name, Broken::PointerDangling, why)?;
+                self.repair(&talk.name, RepairKind::PointerDangling, why)?;
             }
             let mut item = ConversationItem::new(external, Json::of(&talk.frame), "session");
             item.title.clone_from(id);
@@ -222,8 +222,8 @@ impl Reader<'_> {
         let prefix = format!("{}conversations/{}/", self.files.folder, files.folder);
         let lines = format!("{prefix}conversation.jsonl");
         let mut talk = match files.has_lines {
-            true => Talk::open(self.tree, &lines, &mut self.asides)?,
-            false => Talk::default(),
+            true => SessionFile::open(self.tree, &lines, &mut self.asides)?,
+            false => SessionFile::default(),
         };
         talk.frame.name.clone_from(&files.folder);
         talk.frame.has_no_lines = !files.has_lines;
@@ -232,13 +232,13 @@ impl Reader<'_> {
         if files.has_metadata
             && let Some(frame) = self.object(&format!("{prefix}metadata.json"), "metadata")?
         {
-            self.asides.look(&frame.shell.text, "metadata", &head::FILE_HELD);
-            created = head::read(&frame.shell.text).created_at().or(created);
+            self.asides.look(&frame.skeleton.text, "metadata", &head::FILE_HELD);
+            created = head::read(&frame.skeleton.text).created_at().or(created);
             talk.frame.metadata = Some(frame);
         }
         if files.has_plot
             && let Some(frame) = self.object(&format!("{prefix}plot_state.json"), PLOT)?
-            && let Ok(value) = Json::parse(&frame.shell.text)
+            && let Ok(value) = Json::parse(&frame.skeleton.text)
         {
             self.sink.take(Item::Found { record: PLOT, count: 1 })?;
             talk.frame.plot = Some((frame.before, frame.after));
@@ -263,25 +263,25 @@ impl Reader<'_> {
     fn talk(
         &mut self,
         item: ConversationItem,
-        talk: &mut Talk,
+        talk: &mut SessionFile,
         states: Vec<(String, Json, &'static str)>,
     ) -> Result<(), ReadError> {
-        let (created, external): (Option<Micros>, _) = (item.created_at, item.external.clone());
+        let (created, external): (Option<Timestamp>, _) = (item.created_at, item.external.clone());
         self.sink.take(Item::Conversation(Box::new(item)))?;
-        let Said { count, is_unanswered } = talk.tell(self.tree, created, self.sink, &mut self.asides)?;
+        let MessageLine { count, is_unanswered } = talk.tell(self.tree, created, self.sink, &mut self.asides)?;
         for (name, value, record) in states {
             self.sink.take(Item::State(StateItem { name, after: count.checked_sub(1), value, record }))?;
         }
         if is_unanswered {
             let why = format!("{external} ends with a question");
-            self.repair(&talk.name, Broken::TailUnanswered, why)?;
+            self.repair(&talk.name, RepairKind::TailUnanswered, why)?;
         }
         self.sink.take(Item::End { head: None })
     }
 }
 
 /// The name of a file and the id in it are two things; the id counts where there is one.
-fn session_id(talk: &Talk) -> String {
+fn session_id(talk: &SessionFile) -> String {
     let id = talk.head.as_ref().and_then(|head| head.id.clone());
     id.unwrap_or_else(|| talk.frame.name.strip_suffix(".jsonl").unwrap_or(&talk.frame.name).to_owned())
 }
@@ -289,5 +289,5 @@ fn session_id(talk: &Talk) -> String {
 /// What an instance is, without the state that follows its sessions.
 pub(super) fn without_plot(frame: &Frame) -> Option<Json> {
     let was = Object::new().with(PLOT, &());
-    Json::parse(&merge(&frame.shell.text, &was, &Object::new(), frame.style, 0)).ok()
+    Json::parse(&merge(&frame.skeleton.text, &was, &Object::new(), frame.style, 0)).ok()
 }

@@ -5,13 +5,13 @@
 
 use super::RootFrame;
 use super::files::VECTORS;
+use crate::export::{ExportSource, WriteError};
 use crate::item::{BlobItem, DocumentItem, Item, Sink};
 use crate::json::Bytes;
 use crate::media::PIECE;
 use crate::names::{Names, is_safe};
-use crate::out::{Library, WriteError};
 use crate::problem::ReadError;
-use crate::tree::Tree;
+use crate::source_fs::SourceTree;
 use manent_model::{Json, hex};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -44,7 +44,7 @@ pub(super) struct Vectors {
 
 impl Vectors {
     /// Looks at every file; none where there is no such folder.
-    pub(super) fn of(tree: &dyn Tree, folder: &str, names: &[String]) -> Result<Option<Self>, ReadError> {
+    pub(super) fn of(tree: &dyn SourceTree, folder: &str, names: &[String]) -> Result<Option<Self>, ReadError> {
         let mut files = Vec::with_capacity(names.len());
         let mut all = Sha256::new();
         for name in names {
@@ -65,7 +65,7 @@ impl Vectors {
     }
 
     /// Hands the files on, each as its bytes and a document that names them.
-    pub(super) fn tell(self, tree: &dyn Tree, folder: &str, sink: &mut dyn Sink) -> Result<(), ReadError> {
+    pub(super) fn tell(self, tree: &dyn SourceTree, folder: &str, sink: &mut dyn Sink) -> Result<(), ReadError> {
         sink.take(Item::Found { record: KIND, count: self.files.len() as u64 })?;
         for (name, sha256, size) in self.files {
             let mut n = 0;
@@ -86,7 +86,7 @@ impl Vectors {
 
 /// Reads a file piece by piece, and says of each whether it is the last; an empty file is one empty piece.
 fn each_piece(
-    tree: &dyn Tree,
+    tree: &dyn SourceTree,
     name: &str,
     look: &mut dyn FnMut(&[u8], bool) -> Result<(), ReadError>,
 ) -> Result<(), ReadError> {
@@ -108,7 +108,7 @@ fn each_piece(
 
 /// Returns the files that the folder holds now: those that were seen together with it or, where no folder is known, those
 /// that were seen last.
-pub(super) fn held(library: &mut dyn Library, root: Option<&RootFrame>) -> Result<Vec<VectorFrame>, WriteError> {
+pub(super) fn held(library: &mut dyn ExportSource, root: Option<&RootFrame>) -> Result<Vec<VectorFrame>, WriteError> {
     let mut frames = Vec::new();
     for (document, record) in library.documents(KIND)? {
         let raw = record.as_ref().and_then(|record| record.raw.as_deref());

@@ -5,24 +5,28 @@ use super::files::VECTORS;
 use super::fresh;
 use super::head::{self, Head};
 use super::line::{self, Line};
-use super::plan::{self, Instance, Talk};
+use super::plan::{self, Instance, SessionPlan};
 use super::read::without_plot;
-use super::slots::SlotFrame;
+use super::state_fields::StateFieldFrame;
 use super::vectors::{self, VectorFrame};
 use super::{GENERATIONS, Generation, NAME, PERSONAS, PLOT, RootFrame};
-use crate::json::{Frame, Members, Object, Shell, Style, merge, merge_text};
-use crate::lines::LinesOut;
+use crate::export::*;
+use crate::json::{Frame, Members, Object, Skeleton, Style, merge, merge_text};
+use crate::jsonl::JsonlWriter;
 use crate::losses::{LeftTail, Losses};
 use crate::names::{Names, is_safe};
-use crate::out::*;
-use manent_model::{Content, ConversationStatus, Json, Known, Part, State};
+use manent_model::{Content, ConversationStatus, Json, Part, State, TimeSource};
 use std::io::{BufWriter, Write};
 
 /// Writes conversations, documents, and what characters have become.
-pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&str>) -> Result<Vec<Loss>, WriteError> {
+pub fn write(
+    library: &mut dyn ExportSource,
+    out: &mut dyn FileSink,
+    generation: Option<&str>,
+) -> Result<Vec<Loss>, WriteError> {
     let root = library.root().cloned();
     let source = root.as_ref().and_then(|root| Generation::of(&root.generation));
-    let asked = asked(NAME, &GENERATIONS, generation, Generation::of)?;
+    let asked = unsupported_option(NAME, &GENERATIONS, generation, Generation::of)?;
     let generation = asked.or(source).unwrap_or(Generation::Instances);
     let frame = root.filter(|_| source.is_some()).and_then(|root| root.style.read::<RootFrame>().ok());
     let held = vectors::held(library, frame.as_ref())?;
@@ -46,8 +50,8 @@ pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&s
 }
 
 struct Writer<'a> {
-    library: &'a mut dyn Library,
-    out: &'a mut dyn Out,
+    library: &'a mut dyn ExportSource,
+    out: &'a mut dyn FileSink,
     generation: Generation,
     /// The generation of what was read.
     source: Option<Generation>,
@@ -109,7 +113,7 @@ impl Writer<'_> {
     fn instances(&mut self) -> Result<(), WriteError> {
         for instance in plan::instances(self.library, self.source)? {
             let prefix = format!("instances/{}/", instance.folder);
-            for talk in &instance.talks {
+            for talk in &instance.sessions {
                 let head = self.head(talk, &instance);
                 self.look_for_losses(talk);
                 self.losses.events(self.library, talk.place, talk.out.conversation.id)?;
@@ -117,9 +121,9 @@ impl Writer<'_> {
             }
             // The open session takes precedence; other sessions supply missing values.
             let open = instance.current();
-            let others = (0..instance.talks.len()).rev().filter(|place| *place != open);
+            let others = (0..instance.sessions.len()).rev().filter(|place| *place != open);
             let order = std::iter::once(open).chain(others);
-            let states: Vec<&[State]> = order.map(|place| instance.talks[place].out.states.as_slice()).collect();
+            let states: Vec<&[State]> = order.map(|place| instance.sessions[place].out.states.as_slice()).collect();
             let style = instance.frame.state.as_ref().map_or(Style::PRETTY, |state| state.frame.style);
             let value = |name: &str| state(&states, name, style, 1);
             let plot = value(PLOT).or_else(|| (!instance.is_own).then(fresh::plot));
@@ -137,10 +141,11 @@ impl Writer<'_> {
     }
 
     /// The first line of a session, with its end.
-    fn head(&self, talk: &Talk, instance: &Instance) -> Option<(String, String)> {
+    fn head(&self, talk: &SessionPlan, instance: &Instance) -> Option<(String, String)> {
         let created_at = talk.out.conversation.created_at;
         let continued = talk.out.continued_from.as_deref();
-        let continued = continued.and_then(|from| instance.talks.iter().find(|other| other.external() == Some(from)));
+        let continued =
+            continued.and_then(|from| instance.sessions.iter().find(|other| other.external() == Some(from)));
         match (&talk.frame.head, talk.head()) {
             (Some((text, end)), Some(was)) => {
                 // A link to something that is not there came in as none, and stays as it is.
@@ -177,7 +182,7 @@ impl Writer<'_> {
             let value = |name: &str| state(&[&talk.out.states], name, Style::PRETTY, 0);
             if let Some(plot) = value(PLOT) {
                 let (before, after) = talk.frame.plot.clone().unwrap_or_default();
-                let plot = if talk.frame.plot.is_some() { plot } else { Style::PRETTY.lay(&plot, 0) };
+                let plot = if talk.frame.plot.is_some() { plot } else { Style::PRETTY.format(&plot, 0) };
                 self.file(&format!("{prefix}plot_state.json"), &format!("{before}{plot}{after}"))?;
             }
             let fresh = Object::new()
@@ -191,11 +196,11 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn lines(&mut self, name: &str, talk: &Talk, head: Option<(String, String)>) -> Result<(), WriteError> {
+    fn lines(&mut self, name: &str, talk: &SessionPlan, head: Option<(String, String)>) -> Result<(), WriteError> {
         let name = format!("{}{name}", self.folder);
         let failed = |source| WriteError::File { file: name.clone(), source };
         let mut target = BufWriter::new(self.out.create(&name).map_err(failed)?);
-        let mut lines = LinesOut::new(&talk.frame.lines, &mut target).map_err(failed)?;
+        let mut lines = JsonlWriter::new(&talk.frame.lines, &mut target).map_err(failed)?;
         if let Some((text, end)) = head {
             lines.first_others(talk.frame.before_head).and_then(|()| lines.line(&text, &end)).map_err(failed)?;
         }
@@ -220,7 +225,7 @@ impl Writer<'_> {
         lines.end().and_then(|()| target.flush()).map_err(failed)
     }
 
-    fn look_for_losses(&mut self, talk: &Talk) {
+    fn look_for_losses(&mut self, talk: &SessionPlan) {
         let (out, conversation) = (&talk.out, &talk.out.conversation);
         let mut lost = |what, count| self.losses.add(conversation.id, what, count);
         let held = PERSONAS.iter().chain([&PLOT]).filter(|name| out.states.iter().any(|state| state.name == **name));
@@ -243,18 +248,18 @@ impl Writer<'_> {
 }
 
 /// There are no names in this format: what was read is called by its id.
-fn names_itself(talk: &Talk) -> bool {
+fn names_itself(talk: &SessionPlan) -> bool {
     let external = talk.external().unwrap_or_default();
     let title = &talk.out.conversation.title;
     talk.id == *title || external.rsplit('/').next() == Some(title) || external == title
 }
 
 /// Writes a message as a line; none for what the format has no line for.
-fn said(message: &MessageOut, turn: &mut u32, lost: &mut dyn FnMut(&'static str, usize)) -> Option<String> {
+fn said(message: &ExportedMessage, turn: &mut u32, lost: &mut dyn FnMut(&'static str, usize)) -> Option<String> {
     let content = &message.content;
     let raw = message.record.as_ref().and_then(|record| record.raw.as_deref());
     if let (Some(raw), Some(was)) = (raw, raw.and_then(|raw| line::read(raw, content.time))) {
-        let is_same = was.content.time == content.time || content.time.known != Known::Exact;
+        let is_same = was.content.time == content.time || content.time.source != TimeSource::Exact;
         let time = if is_same { was.time.clone() } else { Some(content.time.at.to_string()) };
         // An edit does not set the turn: it keeps that of the line it replaces.
         let content = Content { turn: content.turn.or(was.content.turn), ..content.clone() };
@@ -299,13 +304,14 @@ fn instance_state(instance: &Instance, open: usize, plot: Option<String>) -> Opt
         let mut slots = slots.clone();
         let was = without_plot(&slots.frame).and_then(|was| Object::of(was.text()));
         if let Some((was, now)) = was.zip(metadata.and_then(|now| Object::of(now.text()))) {
-            slots.frame.shell.text = merge(&slots.frame.shell.text, &was, &now, slots.frame.style, 0);
+            slots.frame.skeleton.text = merge(&slots.frame.skeleton.text, &was, &now, slots.frame.style, 0);
         }
-        if instance.talks[open].out.record.is_none() {
+        if instance.sessions[open].out.record.is_none() {
             // A roll-over opens the session that it makes; a name that leads nowhere stays as it is otherwise.
             let named = |id: &str| Object::new().with("current_session_id", id);
-            let text = &slots.frame.shell.text;
-            slots.frame.shell.text = merge(text, &named(""), &named(&instance.talks[open].id), slots.frame.style, 0);
+            let text = &slots.frame.skeleton.text;
+            slots.frame.skeleton.text =
+                merge(text, &named(""), &named(&instance.sessions[open].id), slots.frame.style, 0);
         }
         return Some(slots.filled(&[PLOT], |_| plot.clone()));
     }
@@ -318,14 +324,14 @@ fn instance_state(instance: &Instance, open: usize, plot: Option<String>) -> Opt
         .with("instance_id", &instance.id)
         .with("character_id", &text("character_id").unwrap_or_default())
         .with("background_id", &text("background_id"))
-        .with("current_session_id", &instance.talks[open].id)
+        .with("current_session_id", &instance.sessions[open].id)
         .with("created_at", &instance.created_at().to_string());
     let object = object.with_some(PLOT, plot.and_then(|plot| Json::parse(&plot).ok()));
-    Some(Style::PRETTY.lay(&object.text(), 0))
+    Some(Style::PRETTY.format(&object.text(), 0))
 }
 
 /// The definition and state of a character; a new file only if there is a value for it.
-fn character(slots: Option<&SlotFrame>, value: impl Fn(&str) -> Option<String>, fresh: Object) -> Option<String> {
+fn character(slots: Option<&StateFieldFrame>, value: impl Fn(&str) -> Option<String>, fresh: Object) -> Option<String> {
     if let Some(slots) = slots {
         return Some(slots.filled(&PERSONAS, value));
     }
@@ -337,19 +343,19 @@ fn character(slots: Option<&SlotFrame>, value: impl Fn(&str) -> Option<String>, 
     for (name, value) in PERSONAS.iter().zip(values) {
         object.0.push(((*name).to_owned(), value.unwrap_or_else(|| "\"\"".to_owned())));
     }
-    Some(Style::PRETTY.lay(&object.text(), 0))
+    Some(Style::PRETTY.format(&object.text(), 0))
 }
 
 /// What describes a conversation of v2.
-fn metadata(talk: &Talk) -> Option<String> {
+fn metadata(talk: &SessionPlan) -> Option<String> {
     let created_at = talk.out.conversation.created_at;
     if let Some(frame) = talk.frame.metadata.as_ref().filter(|_| talk.is_own) {
-        let was = head::read(&frame.shell.text);
+        let was = head::read(&frame.skeleton.text);
         let now = was.at(created_at);
         let object = |head: &Head| head::write_file(&talk.id, head.created.as_ref());
-        let text = merge(&frame.shell.text, &object(&was), &object(&now), frame.style, 0);
-        let frame = Frame { shell: Shell { text, ..Shell::default() }, ..frame.clone() };
-        return Some(format!("{}{}{}", frame.before, frame.shell.text, frame.after));
+        let text = merge(&frame.skeleton.text, &object(&was), &object(&now), frame.style, 0);
+        let frame = Frame { skeleton: Skeleton { text, ..Skeleton::default() }, ..frame.clone() };
+        return Some(format!("{}{}{}", frame.before, frame.skeleton.text, frame.after));
     }
     if talk.is_own {
         return None;
@@ -365,5 +371,5 @@ fn metadata(talk: &Talk) -> Option<String> {
     let mut object = head::write_file(&talk.id, Some(&created_at.to_string()));
     object.0.push(("presets".to_owned(), presets.text()));
     object.0.push(("rag_scope".to_owned(), scope.text()));
-    Some(Style::PRETTY.lay(&object.text(), 0))
+    Some(Style::PRETTY.format(&object.text(), 0))
 }

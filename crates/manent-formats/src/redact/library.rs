@@ -1,26 +1,26 @@
 //! Redaction of a library. Sources and nouns are redacted alike, so that a writer sees no difference between them.
 
 use super::redact;
-use crate::out::*;
+use crate::export::*;
 use manent_model::{Document, Event, MessageId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 
 /// A library without its secrets.
-pub struct Redacted<'a> {
-    library: &'a mut dyn Library,
-    root: Option<RootOut>,
+pub struct RedactedSource<'a> {
+    source: &'a mut dyn ExportSource,
+    root: Option<ExportedRoot>,
     count: u64,
 }
 
-impl<'a> Redacted<'a> {
+impl<'a> RedactedSource<'a> {
     /// Takes the secrets out of whatever is asked for.
-    pub fn new(library: &'a mut dyn Library) -> Result<Self, WriteError> {
+    pub fn new(library: &'a mut dyn ExportSource) -> Result<Self, WriteError> {
         let root = library.root().cloned();
-        let mut this = Self { library, root: None, count: 0 };
+        let mut this = Self { source: library, root: None, count: 0 };
         if let Some(root) = root {
-            this.root = Some(RootOut { style: this.noun(root.style)?, ..root });
+            this.root = Some(ExportedRoot { style: this.noun(root.style)?, ..root });
         }
         Ok(this)
     }
@@ -63,27 +63,27 @@ impl<'a> Redacted<'a> {
         things.into_iter().map(|thing| with(self, thing)).collect()
     }
 
-    fn message(&mut self, message: MessageOut) -> Result<MessageOut, WriteError> {
-        Ok(MessageOut { record: self.record(message.record), content: self.noun(message.content)?, ..message })
+    fn message(&mut self, message: ExportedMessage) -> Result<ExportedMessage, WriteError> {
+        Ok(ExportedMessage { record: self.record(message.record), content: self.noun(message.content)?, ..message })
     }
 }
 
-impl Library for Redacted<'_> {
-    fn root(&self) -> Option<&RootOut> {
+impl ExportSource for RedactedSource<'_> {
+    fn root(&self) -> Option<&ExportedRoot> {
         self.root.as_ref()
     }
 
     fn count(&self) -> usize {
-        self.library.count()
+        self.source.count()
     }
 
-    fn conversation(&mut self, place: usize) -> Result<ConversationOut, WriteError> {
-        let out = self.library.conversation(place)?;
+    fn conversation(&mut self, place: usize) -> Result<ExportedConversation, WriteError> {
+        let out = self.source.conversation(place)?;
         let project = match out.project {
             Some((project, record)) => Some((self.noun(project)?, self.record(record))),
             None => None,
         };
-        Ok(ConversationOut {
+        Ok(ExportedConversation {
             conversation: self.noun(out.conversation)?,
             record: self.record(out.record),
             project,
@@ -96,27 +96,27 @@ impl Library for Redacted<'_> {
         })
     }
 
-    fn messages(&mut self, place: usize, from: usize) -> Result<Vec<MessageOut>, WriteError> {
-        let page = self.library.messages(place, from)?;
+    fn messages(&mut self, place: usize, from: usize) -> Result<Vec<ExportedMessage>, WriteError> {
+        let page = self.source.messages(place, from)?;
         self.all(page, Self::message)
     }
 
-    fn path_to(&mut self, place: usize, head: MessageId) -> Result<Vec<MessageOut>, WriteError> {
-        let path = self.library.path_to(place, head)?;
+    fn path_to(&mut self, place: usize, head: MessageId) -> Result<Vec<ExportedMessage>, WriteError> {
+        let path = self.source.path_to(place, head)?;
         self.all(path, Self::message)
     }
 
     fn events(&mut self, place: usize, after: i64) -> Result<Vec<Event>, WriteError> {
-        let page = self.library.events(place, after)?;
+        let page = self.source.events(place, after)?;
         self.all(page, Self::noun)
     }
 
     fn documents(&mut self, kind: &str) -> Result<Vec<(Document, Option<Record>)>, WriteError> {
-        let documents = self.library.documents(kind)?;
+        let documents = self.source.documents(kind)?;
         self.all(documents, |this, (document, record)| Ok((this.noun(document)?, this.record(record))))
     }
 
     fn blob_piece(&mut self, sha256: &str, from: i64) -> Result<Option<(i64, Vec<u8>)>, WriteError> {
-        self.library.blob_piece(sha256, from)
+        self.source.blob_piece(sha256, from)
     }
 }

@@ -7,7 +7,7 @@ mod library;
 mod lines;
 mod text;
 
-pub use library::Redacted;
+pub use library::RedactedSource;
 pub use lines::RedactedLines;
 pub use text::redact;
 

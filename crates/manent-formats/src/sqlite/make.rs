@@ -3,7 +3,7 @@
 use super::cell::{Cell, Odd};
 use super::quoted;
 use super::schema::{Pragmas, Table};
-use crate::out::{Out, WriteError};
+use crate::export::{FileSink, WriteError};
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, params_from_iter};
@@ -42,7 +42,7 @@ impl Made {
     }
 
     /// Writes the file out.
-    pub fn finish(mut self, out: &mut dyn Out) -> Result<(), WriteError> {
+    pub fn finish(mut self, out: &mut dyn FileSink) -> Result<(), WriteError> {
         self.connection.execute_batch("commit").map_err(|error| failure(&self.name, error))?;
         let mut bytes = self.connection.serialize("main").map_err(|error| failure(&self.name, error))?.to_vec();
         if let (true, Some(versions)) = (self.pragmas.is_wal, bytes.get_mut(18..20)) {

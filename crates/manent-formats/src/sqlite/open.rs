@@ -6,7 +6,7 @@ use super::quoted;
 use super::schema::{Pragmas, Schema, Statement, Table};
 use super::wal::{self, Applied};
 use crate::problem::ReadError;
-use crate::tree::Tree;
+use crate::source_fs::SourceTree;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode};
@@ -35,12 +35,12 @@ pub(crate) struct Opened {
 }
 
 /// Files at the root of a tree that are SQLite's, by their first bytes.
-pub(crate) fn candidates(tree: &dyn Tree) -> Vec<String> {
+pub(crate) fn candidates(tree: &dyn SourceTree) -> Vec<String> {
     candidates_below(tree).into_iter().filter(|name| !name.contains('/')).collect()
 }
 
 /// Files anywhere in a tree that are SQLite's, by their first bytes.
-pub(crate) fn candidates_below(tree: &dyn Tree) -> Vec<String> {
+pub(crate) fn candidates_below(tree: &dyn SourceTree) -> Vec<String> {
     let is_beside = |name: &str| ["-wal", "-shm", "-journal"].iter().any(|end| name.ends_with(end));
     let is_alone = tree.entries().iter().filter(|entry| !is_beside(&entry.name)).count() == 1;
     let is_named = |name: &str| {
@@ -58,7 +58,7 @@ pub(crate) fn candidates_below(tree: &dyn Tree) -> Vec<String> {
 
 impl Opened {
     /// Opens a file and reads what it declares. Its rows are not looked at yet.
-    pub fn open(tree: &dyn Tree, name: &str) -> Result<Self, ReadError> {
+    pub fn open(tree: &dyn SourceTree, name: &str) -> Result<Self, ReadError> {
         let damaged = |why: &str| ReadError::Damaged { file: name.to_owned(), why: why.to_owned() };
         let mut bytes = tree.read(name, FILE_MAX)?;
         let journal = format!("{name}-journal");

@@ -1,9 +1,9 @@
 //! Rows of a message tree for writing: edited messages keep their old version, other branches are kept, and only
 //! messages removed from the current path are deleted.
 
-use super::hang::{Hung, parent};
 use super::message::role;
 use super::rows::{Numbered, Source, Talk};
+use super::tree::{MessageTree, parent};
 use crate::sqlite::Cell;
 use std::collections::{HashMap, HashSet};
 
@@ -28,7 +28,7 @@ pub(super) struct Branches<'a> {
 }
 
 impl<'a> Branches<'a> {
-    pub fn of(talk: &'a Talk<'a>, sources: &'a [Source], hung: &Hung) -> Self {
+    pub fn of(talk: &'a Talk<'a>, sources: &'a [Source], hung: &MessageTree) -> Self {
         let shown = sources.iter().enumerate().filter(|(_, source)| source.is_shown);
         let shown: HashMap<usize, usize> = shown.map(|(at, source)| (source.place, at)).collect();
         let messages = talk.messages.iter().enumerate().filter(|(_, message)| !message.is_removed);
@@ -44,7 +44,7 @@ impl<'a> Branches<'a> {
 
     /// Determines which rows stay. A row that was on the current path and is not any more was removed, unless another
     /// message is in its position: then it is on another branch now.
-    fn keep(&mut self, hung: &Hung) {
+    fn keep(&mut self, hung: &MessageTree) {
         let was_shown: HashSet<usize> = hung.shown().collect();
         let place = |(place, step): (usize, &Step)| match step {
             Step::Row(at) => Some((*at, place)),

@@ -2,8 +2,8 @@
 
 use super::Generation;
 use super::message::{Clock, clock, metadata, time, written};
+use crate::export::ExportedConversation;
 use crate::json::{Members, Object, Style, merge};
-use crate::out::ConversationOut;
 use crate::sqlite::{Cell, Record};
 use manent_model::{Conversation, ConversationStatus, Json};
 
@@ -56,7 +56,7 @@ pub(super) fn fresh(id: &str, generation: Generation, conversation: &Conversatio
 }
 
 /// Updates the row of a conversation with its metadata. Returns what the row cannot represent.
-pub(super) fn change(record: &mut Record, out: &ConversationOut) -> Vec<&'static str> {
+pub(super) fn change(record: &mut Record, out: &ExportedConversation) -> Vec<&'static str> {
     let conversation = &out.conversation;
     let mut lost = Vec::new();
     let was = status(record.get("status")).unwrap_or(ConversationStatus::Active);

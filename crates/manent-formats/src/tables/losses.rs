@@ -1,11 +1,11 @@
 //! Content of a conversation that the tables cannot represent.
 
+use crate::export::{ExportedConversation, ExportedMessage};
 use crate::losses::Losses;
-use crate::out::{ConversationOut, MessageOut};
 use manent_model::{ConversationId, ConversationKind, MessageStatus, Part};
 
 /// Counts what is said about a conversation and has no column.
-pub(super) fn of_conversation(losses: &mut Losses, out: &ConversationOut) {
+pub(super) fn of_conversation(losses: &mut Losses, out: &ExportedConversation) {
     let (conversation, id) = (&out.conversation, out.conversation.id);
     let mut lost = |what, count| losses.add(id, what, count);
     lost("branches that are not shown", out.other_branches);
@@ -21,7 +21,7 @@ pub(super) fn of_conversation(losses: &mut Losses, out: &ConversationOut) {
 }
 
 /// Counts what a message says that is no text.
-pub(super) fn of_message(losses: &mut Losses, id: ConversationId, message: &MessageOut) {
+pub(super) fn of_message(losses: &mut Losses, id: ConversationId, message: &ExportedMessage) {
     let content = &message.content;
     let parts = content.body.parts();
     let is_text = |part: &&Part| matches!(part, Part::Text { extra, .. } if extra.is_empty());

@@ -1,8 +1,8 @@
 //! Messages: conversion to and from rows of their table.
 
-use crate::moment::{millis, moment};
 use crate::sqlite::{Cell, Record};
-use manent_model::{Body, Content, Json, Known, Micros, Part, Time};
+use crate::time::{millis, moment};
+use manent_model::{Body, Content, Json, Part, Time, TimeSource, Timestamp};
 
 /// Columns that a message holds.
 pub(super) const HELD: [&str; 7] =
@@ -18,7 +18,7 @@ pub(super) enum Clock {
 }
 
 /// Reads a time. What says no zone is taken as UTC; the text itself is kept with the record.
-pub(super) fn time(cell: &Cell) -> Option<Micros> {
+pub(super) fn time(cell: &Cell) -> Option<Timestamp> {
     match cell {
         Cell::Text(text) => moment(text),
         // Numbers are seconds, or milliseconds if seconds would be thousands of years in the future.
@@ -38,7 +38,7 @@ pub(super) fn clock(cell: &Cell) -> Option<Clock> {
 }
 
 /// Formats a time for a clock, keeping fractions of a second.
-pub(super) fn written(at: Micros, clock: Clock) -> Cell {
+pub(super) fn written(at: Timestamp, clock: Clock) -> Cell {
     let time = jiff::Timestamp::from_microsecond(at.0).unwrap_or_default().to_zoned(jiff::tz::TimeZone::UTC);
     let micros = at.0.rem_euclid(1_000_000);
     let date = time.strftime(match clock {
@@ -67,10 +67,10 @@ pub(super) fn metadata(cell: &Cell) -> Option<Json> {
 }
 
 /// Reads what a message says. A text stays as it is, even if it looks like JSON.
-pub(super) fn read(record: &Record, otherwise: Micros) -> Content {
+pub(super) fn read(record: &Record, otherwise: Timestamp) -> Content {
     let time = match time(record.get("timestamp")) {
-        Some(at) => Time { at, known: Known::Exact },
-        None => Time { at: otherwise, known: Known::Inherited },
+        Some(at) => Time { at, source: TimeSource::Exact },
+        None => Time { at: otherwise, source: TimeSource::Inherited },
     };
     let parts = match record.get("text") {
         Cell::Null => Vec::new(),

@@ -9,7 +9,7 @@
 
 mod statements;
 mod shape;
-mod hang;
+mod tree;
 mod message;
 mod conversation;
 mod read;

@@ -1,27 +1,27 @@
 //! Reader: all rows are read before the first item is emitted, so that nothing of a damaged file is imported.
 
-use super::hang::{Hung, hang};
 use super::shape::{self, Shape};
+use super::tree::{MessageTree, build};
 use super::{ConversationFrame, NAME, RootFrame, conversation, message};
-use crate::aside::Asides;
 use crate::item::*;
 use crate::json::RECORD_MAX;
-use crate::problem::{Broken, Place, Problem, ReadError, Repair};
+use crate::problem::{Place, Problem, ReadError, Repair, RepairKind};
+use crate::source_fs::SourceTree;
 use crate::sqlite::{Applied, Cell, Opened, Record, Row, Table, candidates};
-use crate::tree::Tree;
-use manent_model::{ConversationStatus, Json, Micros};
+use crate::unmapped::UnmappedFields;
+use manent_model::{ConversationStatus, Json, Timestamp};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Unknown tables are kept whole up to this size.
 const OTHER_MAX: usize = 256 << 10;
 
 /// Returns whether a file tree contains such tables, even damaged ones.
-pub fn finds(tree: &dyn Tree) -> bool {
+pub fn finds(tree: &dyn SourceTree) -> bool {
     candidates(tree).iter().any(|name| shape::is_ours(tree, name))
 }
 
 /// Reads every file with such tables at the root of a tree.
-pub fn read(tree: &dyn Tree, sink: &mut dyn Sink) -> Result<(), ReadError> {
+pub fn read(tree: &dyn SourceTree, sink: &mut dyn Sink) -> Result<(), ReadError> {
     let names = candidates(tree).into_iter().filter(|name| shape::is_ours(tree, name));
     let (mut files, mut failed) = (Vec::new(), Vec::new());
     for name in names {
@@ -35,7 +35,9 @@ pub fn read(tree: &dyn Tree, sink: &mut dyn Sink) -> Result<(), ReadError> {
         let foreign = ReadError::Foreign { file: tree.label().to_owned(), format: NAME, why };
         return Err(failed.into_iter().next().map_or(foreign, |(_, error)| error));
     }
-    files.into_iter().try_for_each(|file| Reader { sink: &mut *sink, file, asides: Asides::default() }.all())?;
+    files
+        .into_iter()
+        .try_for_each(|file| Reader { sink: &mut *sink, file, asides: UnmappedFields::default() }.all())?;
     for (name, error) in failed {
         sink.take(Item::Found { record: "file", count: 1 })?;
         let (place, why) = (Place::file(&name), error.to_string());
@@ -54,7 +56,7 @@ struct File {
 }
 
 impl File {
-    fn open(tree: &dyn Tree, name: &str) -> Result<Self, ReadError> {
+    fn open(tree: &dyn SourceTree, name: &str) -> Result<Self, ReadError> {
         let opened = Opened::open(tree, name)?;
         let Some(shape) = Shape::of(&opened.schema) else {
             let why = "its tables have other columns".to_owned();
@@ -72,11 +74,11 @@ impl File {
 struct Reader<'a> {
     sink: &'a mut dyn Sink,
     file: File,
-    asides: Asides,
+    asides: UnmappedFields,
 }
 
 /// A message that waits for its conversation to be put together.
-struct Said {
+struct MessageRow {
     row: Option<i64>,
     place: i64,
     record: Record,
@@ -122,7 +124,7 @@ impl Reader<'_> {
         Place::row(&self.file.opened.name, &table.name, row)
     }
 
-    fn repair(&mut self, place: Place, what: Broken, why: String) -> Result<(), ReadError> {
+    fn repair(&mut self, place: Place, what: RepairKind, why: String) -> Result<(), ReadError> {
         self.sink.take(Item::Repair(Repair { place, what, why }))
     }
 
@@ -132,11 +134,11 @@ impl Reader<'_> {
         let told = |count: usize| format!("{count} transactions of the write-ahead log are taken in");
         match self.file.opened.log {
             Some(Applied::All(0)) | None => Ok(()),
-            Some(Applied::All(count)) => self.repair(place, Broken::WalApplied, told(count)),
+            Some(Applied::All(count)) => self.repair(place, RepairKind::WalApplied, told(count)),
             Some(Applied::Some(count)) => {
                 let why =
                     format!("{}; what stands behind them was never finished, or is left from before", told(count));
-                self.repair(place, Broken::WalTorn, why)
+                self.repair(place, RepairKind::WalTorn, why)
             }
         }
     }
@@ -203,7 +205,7 @@ impl Reader<'_> {
             let record = Record::of(&table, &row);
             self.look(&record, "message", &message::HELD);
             let id = record.get("conversation_id").clone();
-            groups.0.entry(id).or_default().push(Said { row: row.row, place: number, record });
+            groups.0.entry(id).or_default().push(MessageRow { row: row.row, place: number, record });
         }
         Ok(groups)
     }
@@ -240,18 +242,18 @@ impl Reader<'_> {
         let external = unique(externals, &id);
         if id == Cell::Null {
             let why = format!("the conversation has no id and is called {external} here");
-            self.repair(place.clone(), Broken::IdMissing, why)?;
+            self.repair(place.clone(), RepairKind::IdMissing, why)?;
         }
         let said = groups.0.remove(&id).filter(|_| id != Cell::Null).unwrap_or_default();
         let created_at = message::time(record.get("created_at"));
         if created_at.is_none() {
             let why = format!("conversation {external} does not say when it was made");
-            self.repair(place.clone(), Broken::TimeMissing, why)?;
+            self.repair(place.clone(), RepairKind::TimeMissing, why)?;
         }
         let latest = record.get("latest_message_id");
         if *latest != Cell::Null && !said.iter().any(|said| said.record.get("message_id") == latest) {
             let why = format!("the newest message {} of conversation {external} is not there", latest.shown());
-            self.repair(place, Broken::PointerDangling, why)?;
+            self.repair(place, RepairKind::PointerDangling, why)?;
         }
         let item = ConversationItem {
             title: conversation::title(&record),
@@ -265,11 +267,11 @@ impl Reader<'_> {
     }
 
     /// Messages of a conversation that is not there become one of their own.
-    fn orphans(&mut self, id: &Cell, said: Vec<Said>, externals: &mut HashSet<String>) -> Result<(), ReadError> {
+    fn orphans(&mut self, id: &Cell, said: Vec<MessageRow>, externals: &mut HashSet<String>) -> Result<(), ReadError> {
         let external = unique(externals, id);
         let why = format!("conversation {} is not there; its {} messages make it", id.shown(), said.len());
         let place = self.place(&self.file.shape.message.clone(), said.first().map_or(0, |said| said.place));
-        self.repair(place, Broken::RecordOrphaned, why)?;
+        self.repair(place, RepairKind::RecordOrphaned, why)?;
         self.tell(ConversationItem::new(external, Json::of(&0), ""), None, None, said)
     }
 
@@ -278,16 +280,16 @@ impl Reader<'_> {
         item: ConversationItem,
         row: Option<i64>,
         record: Option<&Record>,
-        said: Vec<Said>,
+        said: Vec<MessageRow>,
     ) -> Result<(), ReadError> {
         let nothing = Record::default();
         let records: Vec<&Record> = said.iter().map(|said| &said.record).collect();
         let own = record.unwrap_or(&nothing);
-        let hung = hang(&records, own.get("sequence"), own.get("latest_message_id"));
+        let hung = build(&records, own.get("sequence"), own.get("latest_message_id"));
         let json = |record: &Record| Json::parse(&record.text()).ok();
         let mut frame = ConversationFrame { row, record: record.and_then(json), rows: Vec::new() };
         frame.remember(hung.order.iter().map(|place| said[*place].row));
-        let created_at = item.created_at.unwrap_or(Micros(0));
+        let created_at = item.created_at.unwrap_or(Timestamp(0));
         self.sink.take(Item::Conversation(Box::new(ConversationItem { frame: Json::of(&frame), ..item })))?;
         self.broken(&said, &hung)?;
         let mut indexes: HashMap<usize, MessageIndex> = HashMap::new();
@@ -315,7 +317,7 @@ impl Reader<'_> {
     }
 
     /// Tells what was wrong with the messages of a conversation.
-    fn broken(&mut self, said: &[Said], hung: &Hung) -> Result<(), ReadError> {
+    fn broken(&mut self, said: &[MessageRow], hung: &MessageTree) -> Result<(), ReadError> {
         let table = self.file.shape.message.clone();
         for (place, what, why) in &hung.broken {
             self.repair(self.place(&table, said[*place].place), *what, why.clone())?;
@@ -323,11 +325,11 @@ impl Reader<'_> {
         for said in said {
             let place = self.place(&table, said.place);
             if *said.record.get("message_id") == Cell::Null {
-                self.repair(place.clone(), Broken::IdMissing, "the message has no id".to_owned())?;
+                self.repair(place.clone(), RepairKind::IdMissing, "the message has no id".to_owned())?;
             }
             if message::time(said.record.get("timestamp")).is_none() {
                 let why = "the message does not say when; it is told as of the one before it".to_owned();
-                self.repair(place, Broken::TimeMissing, why)?;
+                self.repair(place, RepairKind::TimeMissing, why)?;
             }
         }
         Ok(())
@@ -336,11 +338,11 @@ impl Reader<'_> {
 
 /// Messages by the conversation that they name.
 #[derive(Default)]
-struct Groups(HashMap<Cell, Vec<Said>>);
+struct Groups(HashMap<Cell, Vec<MessageRow>>);
 
 impl Groups {
     /// What is left, in the order of rows.
-    fn in_order(self) -> Vec<(Cell, Vec<Said>)> {
+    fn in_order(self) -> Vec<(Cell, Vec<MessageRow>)> {
         let mut left: Vec<_> = self.0.into_iter().collect();
         left.sort_by_key(|(_, said)| said.first().map(|said| said.place));
         left

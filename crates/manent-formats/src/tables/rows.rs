@@ -2,11 +2,11 @@
 
 use super::ConversationFrame;
 use super::branches::Branches;
-use super::hang::{hang, is_tree};
 use super::message::{self, Clock, clock, time, written};
-use crate::out::{MessageOut, uuid};
+use super::tree::{build, is_tree};
+use crate::export::{ExportedMessage, uuid};
 use crate::sqlite::{Cell, Record};
-use manent_model::{Known, Micros};
+use manent_model::{TimeSource, Timestamp};
 use std::collections::HashMap;
 
 /// A row with its number; none for one that comes new.
@@ -36,7 +36,7 @@ pub(super) struct Talk<'a> {
     pub clock: Clock,
     /// The tables say which message is the newest.
     pub has_latest: bool,
-    pub messages: &'a [MessageOut],
+    pub messages: &'a [ExportedMessage],
 }
 
 /// What became of it.
@@ -64,7 +64,7 @@ impl Talk<'_> {
         let sources = self.sources();
         let records: Vec<&Record> = sources.iter().map(|source| &source.record).collect();
         let (sequence, latest) = (self.record.get("sequence"), self.record.get("latest_message_id"));
-        let hung = hang(&records, sequence, latest);
+        let hung = build(&records, sequence, latest);
         let head = hung.head.map(|head| records[head].get("message_id").clone());
         let is_tree = is_tree(&records, sequence);
         let (messages, retimed) = match is_tree {
@@ -93,7 +93,7 @@ impl Talk<'_> {
     }
 
     /// A row for a message that comes new.
-    pub fn fresh(&self, place: usize, at: Micros, clock: Clock, parent: Cell) -> Numbered {
+    pub fn fresh(&self, place: usize, at: Timestamp, clock: Clock, parent: Cell) -> Numbered {
         let message = &self.messages[place];
         let mut record = Record::default();
         record.set("message_id", Cell::Text(uuid(message.id.as_bytes())));
@@ -110,7 +110,7 @@ impl Talk<'_> {
     fn line(&self, sources: &[Source]) -> (Vec<Numbered>, usize) {
         let known: HashMap<usize, &Source> = sources.iter().map(|source| (source.place, source)).collect();
         // For each message the time of the next one that was read.
-        let mut after: Vec<Option<Micros>> = vec![None; self.messages.len() + 1];
+        let mut after: Vec<Option<Timestamp>> = vec![None; self.messages.len() + 1];
         for place in (0..self.messages.len()).rev() {
             let own = known
                 .get(&place)
@@ -130,15 +130,15 @@ impl Talk<'_> {
                     let mut record = source.record.clone();
                     message::change(&mut record, &message.content);
                     let is_later = time(record.get("timestamp")).is_some_and(|at| at != message.content.time.at);
-                    retimed += usize::from(is_later && message.content.time.known == Known::Exact);
+                    retimed += usize::from(is_later && message.content.time.source == TimeSource::Exact);
                     rows.push(Numbered { row: source.row, record, message: Some(place), is_shown: true });
                 }
                 None if message.is_removed => {}
                 None => {
                     let before = rows.last().and_then(|row| time(row.record.get("timestamp")));
                     let own = message.content.time.at;
-                    let at = own.max(before.unwrap_or(own)).min(after[place + 1].unwrap_or(Micros(i64::MAX)));
-                    retimed += usize::from(at != own && message.content.time.known == Known::Exact);
+                    let at = own.max(before.unwrap_or(own)).min(after[place + 1].unwrap_or(Timestamp(i64::MAX)));
+                    retimed += usize::from(at != own && message.content.time.source == TimeSource::Exact);
                     let clock = rows.last().and_then(|row| clock(row.record.get("timestamp"))).unwrap_or(self.clock);
                     rows.push(self.fresh(place, at, clock, Cell::Null));
                 }
@@ -165,7 +165,7 @@ impl Talk<'_> {
         let sorted: Vec<&Record> = order.iter().map(|at| records[*at]).collect();
         let latest = latest.unwrap_or(self.record.get("latest_message_id"));
         let latest = if self.has_latest { latest } else { &Cell::Null };
-        let hung = hang(&sorted, self.record.get("sequence"), latest);
+        let hung = build(&sorted, self.record.get("sequence"), latest);
         let mut read: Vec<Option<usize>> = hung.shown().map(|at| rows[order[at]].said()).collect();
         read.reverse();
         let mut meant: Vec<Option<usize>> = rows.iter().map(Numbered::said).filter(Option::is_some).collect();

@@ -1,8 +1,8 @@
 //! Detection of the two conversation tables in a file.
 
 use super::Generation;
+use crate::source_fs::SourceTree;
 use crate::sqlite::{Opened, Schema, Table};
-use crate::tree::Tree;
 
 /// The two tables, and the program that created them.
 pub(super) struct Shape {
@@ -26,7 +26,7 @@ impl Shape {
 }
 
 /// Returns whether a file contains the tables. A damaged file is recognised by the names of their columns.
-pub(super) fn is_ours(tree: &dyn Tree, name: &str) -> bool {
+pub(super) fn is_ours(tree: &dyn SourceTree, name: &str) -> bool {
     match Opened::open(tree, name) {
         Ok(opened) => Shape::of(&opened.schema).is_some(),
         Err(_) => {

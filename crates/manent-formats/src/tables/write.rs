@@ -3,17 +3,22 @@
 use super::message::{self, Clock};
 use super::rows::{Numbered, Talk};
 use super::{ConversationFrame, GENERATIONS, Generation, NAME, RootFrame, conversation, losses, statements};
+use crate::export::*;
 use crate::losses::Losses;
 use crate::names::is_safe_piece;
-use crate::out::*;
 use crate::sqlite::{Cell, Made, Pragmas, Record, Statement, Table};
 use std::collections::HashSet;
 
 /// Writes conversations into one file of the tables.
-pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&str>) -> Result<Vec<Loss>, WriteError> {
+pub fn write(
+    library: &mut dyn ExportSource,
+    out: &mut dyn FileSink,
+    generation: Option<&str>,
+) -> Result<Vec<Loss>, WriteError> {
     let root = library.root().cloned();
     let source = root.as_ref().and_then(|root| Generation::of(&root.generation));
-    let to = asked(NAME, &GENERATIONS, generation, Generation::of)?.or(source).unwrap_or(Generation::Draft);
+    let to =
+        unsupported_option(NAME, &GENERATIONS, generation, Generation::of)?.or(source).unwrap_or(Generation::Draft);
     let kept = root.filter(|_| source.is_some()).and_then(|root| root.style.read::<RootFrame>().ok());
     let file = kept.as_ref().map(|frame| frame.file.clone()).filter(|file| is_safe_piece(file));
     let file = file.unwrap_or_else(|| "conversations.sqlite".to_owned());
@@ -70,7 +75,7 @@ fn fresh(generation: Generation) -> RootFrame {
 }
 
 struct Writer<'a> {
-    library: &'a mut dyn Library,
+    library: &'a mut dyn ExportSource,
     from: Generation,
     to: Generation,
     losses: Losses,
@@ -143,7 +148,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn all(&mut self, place: usize) -> Result<Vec<MessageOut>, WriteError> {
+    fn all(&mut self, place: usize) -> Result<Vec<ExportedMessage>, WriteError> {
         let mut all = Vec::new();
         loop {
             let page = self.library.messages(place, all.len())?;
@@ -155,7 +160,7 @@ impl Writer<'_> {
     }
 
     /// The id of a conversation: its own, or one that no other has.
-    fn id(&mut self, out: &ConversationOut, record: Option<&Record>, messages: &[MessageOut]) -> Cell {
+    fn id(&mut self, out: &ExportedConversation, record: Option<&Record>, messages: &[ExportedMessage]) -> Cell {
         let named = || {
             let raw = messages.iter().find_map(|message| message.record.as_ref()?.raw.as_deref())?;
             Some(Record::parse(raw)?.get("conversation_id").clone())

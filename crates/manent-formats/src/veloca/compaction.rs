@@ -2,8 +2,8 @@
 
 use super::Generation;
 use crate::json::{Members, Object};
-use crate::moment::moment;
-use manent_model::Micros;
+use crate::time::moment;
+use manent_model::Timestamp;
 
 /// A compaction as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(super) struct Compaction {
     pub session: Option<String>,
     pub trigger: Option<String>,
     pub summary: String,
-    pub at: Option<Micros>,
+    pub at: Option<Timestamp>,
     pub time: Option<String>,
     pub is_used: bool,
 }

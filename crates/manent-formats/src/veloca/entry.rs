@@ -2,8 +2,8 @@
 
 use super::Generation;
 use crate::json::{Members, Object};
-use crate::moment::{iso, moment};
-use manent_model::{Body, Content, Extra, Json, Known, Micros, Part, Seen, Time};
+use crate::time::{iso, moment};
+use manent_model::{Body, Content, Extra, Json, Part, Time, TimeSource, Timestamp, Visibility};
 
 /// An entry as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,12 +41,13 @@ pub(super) fn of(members: &Members<'_>) -> Result<Entry, String> {
     let role = members.text("role").ok_or("an entry has a role")?;
     let time = members.text("create_at");
     let at = time.as_deref().and_then(moment);
-    let known = if at.is_some() { Known::Exact } else { Known::Unknown };
-    let mut content = Content::new(role, Time { at: at.unwrap_or(Micros(0)), known }, Body::of(&parts(members)));
+    let known = if at.is_some() { TimeSource::Exact } else { TimeSource::Unknown };
+    let mut content =
+        Content::new(role, Time { at: at.unwrap_or(Timestamp(0)), source: known }, Body::of(&parts(members)));
     content.tokens = members.whole("token_consumption").and_then(|tokens| u32::try_from(tokens).ok());
     if members.whole("status") == Some(1) {
         // The format marks it as "not used": stored, but visible neither to readers nor to the model.
-        content.seen = Seen { by_reader: false, by_model: false };
+        content.seen = Visibility { by_reader: false, by_model: false };
     }
     content.metadata = members.json("metadata");
     Ok(Entry { id: members.text("entry_id"), session: members.text("session_id"), content, time })
@@ -97,7 +98,7 @@ fn tool_result(tools: &Members<'_>) -> Option<(Part, String)> {
     if is_error {
         extra.push(("error".to_owned(), Json::of(&true)));
     }
-    let words = crate::json::Style::COMPACT.lay(content.text(), 0);
+    let words = crate::json::Style::COMPACT.format(content.text(), 0);
     Some((Part::ToolResult { call, content, extra }, words))
 }
 
@@ -149,7 +150,7 @@ pub(super) fn write(entry: &Entry, generation: Generation) -> Object {
 }
 
 /// Writes a time as the programs of a generation do.
-pub(super) fn time_text(at: Micros, generation: Generation) -> String {
+pub(super) fn time_text(at: Timestamp, generation: Generation) -> String {
     match (generation, jiff::Timestamp::from_microsecond(at.0)) {
         (Generation::Rust, Ok(timestamp)) => format!("{timestamp:.6}").replace('Z', "+00:00"),
         _ => iso(at),
@@ -174,7 +175,7 @@ fn words(parts: &[Part]) -> String {
         true => parts
             .iter()
             .find_map(|part| match part {
-                Part::ToolResult { content, .. } => Some(crate::json::Style::COMPACT.lay(content.text(), 0)),
+                Part::ToolResult { content, .. } => Some(crate::json::Style::COMPACT.format(content.text(), 0)),
                 _ => None,
             })
             .unwrap_or_default(),

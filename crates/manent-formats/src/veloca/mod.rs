@@ -11,14 +11,14 @@
 mod calls;
 mod compaction;
 mod entry;
-mod gather;
+mod group;
 mod read;
 mod session;
 mod tools;
 mod workspace;
 mod write;
 
-use crate::json::{Frame, Shell};
+use crate::json::{Frame, Skeleton};
 pub use read::{finds, read};
 use serde::{Deserialize, Serialize};
 pub use write::write;
@@ -88,7 +88,7 @@ struct FileFrame {
 struct SessionFrame {
     /// The session's own text; `None` for one that entries refer to but no list contains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    shell: Option<Shell>,
+    shell: Option<Skeleton>,
     /// The record of its workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     workspace: Option<String>,

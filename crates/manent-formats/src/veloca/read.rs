@@ -2,14 +2,14 @@
 
 use super::calls::Calls;
 use super::entry::Entry;
-use super::gather::{Found, Gathered};
+use super::group::{Found, GroupedFile};
 use super::{FileFrame, Generation, NAME, compaction, entry};
-use crate::aside::Asides;
 use crate::item::*;
 use crate::json::{Members, Outline, Removed, Shape, Span};
-use crate::problem::{Broken, Place, ReadError, Repair};
-use crate::tree::{JsonFile, Tree};
-use manent_model::{ConversationKind, ConversationStatus, FoldKind, Json, Known, Time};
+use crate::problem::{Place, ReadError, Repair, RepairKind};
+use crate::source_fs::{JsonFile, SourceTree};
+use crate::unmapped::UnmappedFields;
+use manent_model::{ConversationKind, ConversationStatus, FoldKind, Json, Time, TimeSource};
 use std::collections::{HashMap, HashSet};
 
 const RECORDS: Shape = Shape::List(&Shape::Value);
@@ -26,7 +26,7 @@ const NAMES: [&str; 2] = ["veloca-storage.json", "otherone-storage.json"];
 pub(super) const TORN: &str = "the file ends, or goes wrong, before its last bracket";
 
 /// Returns the files of this format in a tree: at its root, in `.veloca/` and in `.otherone/`, or the only file there is.
-pub fn finds(tree: &dyn Tree) -> Vec<String> {
+pub fn finds(tree: &dyn SourceTree) -> Vec<String> {
     let found: Vec<String> = usual().filter(|name| tree.has(name)).collect();
     match (tree.entries(), found.is_empty()) {
         ([only], true) if looks_like(tree, &only.name) => vec![only.name.clone()],
@@ -42,7 +42,7 @@ fn usual() -> impl Iterator<Item = String> {
 
 /// Inspects the beginning of a file: `sessions` is its first list, with the program's field names. Programs that sort
 /// keys write the entries first.
-fn looks_like(tree: &dyn Tree, name: &str) -> bool {
+fn looks_like(tree: &dyn SourceTree, name: &str) -> bool {
     let Ok(file) = tree.open(name) else { return false };
     let Ok(start) = file.slice(0, file.len().min(64 << 10)) else { return false };
     let start = String::from_utf8_lossy(&start);
@@ -54,7 +54,7 @@ fn looks_like(tree: &dyn Tree, name: &str) -> bool {
 }
 
 /// Reads every file of this format in a tree.
-pub fn read(tree: &dyn Tree, sink: &mut dyn Sink) -> Result<(), ReadError> {
+pub fn read(tree: &dyn SourceTree, sink: &mut dyn Sink) -> Result<(), ReadError> {
     let files = finds(tree);
     if files.is_empty() {
         let why = "no veloca-storage.json or otherone-storage.json, and no list of sessions".to_owned();
@@ -66,7 +66,7 @@ pub fn read(tree: &dyn Tree, sink: &mut dyn Sink) -> Result<(), ReadError> {
             let why = "the file is no object".to_owned();
             return Err(ReadError::Foreign { file: name, format: NAME, why });
         };
-        let mut reader = Reader { tree, file, sink, asides: Asides::default(), early: Some(Vec::new()) };
+        let mut reader = Reader { tree, file, sink, asides: UnmappedFields::default(), early: Some(Vec::new()) };
         reader.file(root)?;
     }
     Ok(())
@@ -80,9 +80,9 @@ enum Early {
 }
 
 pub(super) struct Reader<'a> {
-    pub tree: &'a dyn Tree,
+    pub tree: &'a dyn SourceTree,
     pub file: JsonFile<'a>,
-    pub asides: Asides,
+    pub asides: UnmappedFields,
     sink: &'a mut dyn Sink,
     early: Option<Vec<Early>>,
 }
@@ -91,7 +91,7 @@ impl Reader<'_> {
     fn file(&mut self, root: Outline) -> Result<(), ReadError> {
         let generation = self.generation(&root)?;
         let style = self.file.style()?;
-        let Gathered { sessions, order, compactions, workspaces } = self.gather(&root, style)?;
+        let GroupedFile { sessions, order, compactions, workspaces } = self.group(&root, style)?;
         let has_list = ["compacted_dialogues", "compacted_entries"].iter().any(|list| root.member(list).is_some());
         let is_named = usual().any(|name| name == self.file.name);
         if !is_named && !has_list && sessions.iter().all(|found| found.session.id.is_none()) {
@@ -166,7 +166,7 @@ impl Reader<'_> {
         }
     }
 
-    pub fn repair(&mut self, place: Place, what: Broken, why: String) -> Result<(), ReadError> {
+    pub fn repair(&mut self, place: Place, what: RepairKind, why: String) -> Result<(), ReadError> {
         self.take(Item::Repair(Repair { place, what, why }))
     }
 
@@ -241,12 +241,12 @@ impl Reader<'_> {
         self.folds(found, count, &triggers)?;
         for item in calls.unanswered() {
             let why = format!("tool call {} has no result and is sealed here; the file stays as it is", item.call_id);
-            self.repair(Place::file(&self.file.name), Broken::ToolCallUnanswered, why)?;
+            self.repair(Place::file(&self.file.name), RepairKind::ToolCallUnanswered, why)?;
             self.take(Item::ToolCall(item))?;
         }
         if last_role.as_deref() == Some("user") {
             let why = format!("session {} ends with a question", found.external);
-            self.repair(Place::file(&self.file.name), Broken::TailUnanswered, why)?;
+            self.repair(Place::file(&self.file.name), RepairKind::TailUnanswered, why)?;
         }
         self.take(Item::End { head: None })
     }
@@ -268,9 +268,9 @@ impl Reader<'_> {
         }
         match whole {
             Ok((entry, text)) => {
-                if entry.content.time.known == Known::Unknown {
+                if entry.content.time.source == TimeSource::Unknown {
                     let why = "the entry has no time that can be read".to_owned();
-                    self.repair(self.place(span), Broken::TimeMissing, why)?;
+                    self.repair(self.place(span), RepairKind::TimeMissing, why)?;
                 }
                 Ok(Some((entry, text)))
             }
@@ -303,7 +303,7 @@ impl Reader<'_> {
             if trigger.is_none() {
                 let named = compaction.trigger.as_deref().unwrap_or("that is not named");
                 let why = format!("trigger {named} is not in session {}; the fold covers nothing", found.external);
-                self.repair(self.place(*span), Broken::TriggerDangling, why)?;
+                self.repair(self.place(*span), RepairKind::TriggerDangling, why)?;
             }
             self.take(Item::Fold(FoldItem {
                 external: compaction.id,
@@ -314,7 +314,7 @@ impl Reader<'_> {
                 summary: Some(compaction.summary),
                 made_by: None,
                 active: compaction.is_used && trigger.is_some(),
-                at: compaction.at.map(|at| Time { at, known: Known::Exact }),
+                at: compaction.at.map(|at| Time { at, source: TimeSource::Exact }),
                 raw,
                 record: "compaction",
             }))?;

@@ -2,8 +2,8 @@
 
 use super::Generation;
 use crate::json::{Members, Object};
-use crate::moment::moment;
-use manent_model::{Json, Micros};
+use crate::time::moment;
+use manent_model::{Json, Timestamp};
 
 /// A session as it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -11,7 +11,7 @@ pub(super) struct Session {
     pub id: Option<String>,
     pub name: String,
     pub is_deleted: bool,
-    pub at: Option<Micros>,
+    pub at: Option<Timestamp>,
     pub time: Option<String>,
     pub metadata: Option<Json>,
 }

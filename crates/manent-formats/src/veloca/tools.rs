@@ -1,7 +1,7 @@
 //! Tool results as entries: each is separate, with the role `tool`, after the entry with the call.
 
 use super::write::id_of;
-use crate::out::{MessageOut, Record, uuid};
+use crate::export::{ExportedMessage, Record, uuid};
 use manent_model::{Body, Content, Extra, Json, MessageId, Part};
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ pub(super) struct Tools {
 
 impl Tools {
     /// Remembers what a message asks for.
-    pub(super) fn look(&mut self, message: &MessageOut) {
+    pub(super) fn look(&mut self, message: &ExportedMessage) {
         let body = &message.content.body;
         for part in if body.may_have_tools() { body.parts() } else { Vec::new() } {
             if let Part::ToolCall { id, name, .. } = part {
@@ -27,7 +27,7 @@ impl Tools {
 
     /// Takes a message apart that is no entry of the file and brings results: an entry holds one, and nothing beside it.
     /// None for any other message.
-    pub(super) fn pieces(&self, message: &MessageOut) -> Option<Vec<MessageOut>> {
+    pub(super) fn pieces(&self, message: &ExportedMessage) -> Option<Vec<ExportedMessage>> {
         let body = &message.content.body;
         let is_entry = message.record.as_ref().is_some_and(|record| record.raw.is_some());
         if is_entry || !body.may_have_tools() {
@@ -46,7 +46,7 @@ impl Tools {
             true => rest.into_iter().chain(results).collect(),
             false => results.chain(rest).collect(),
         };
-        let piece = |(place, (role, parts)): (usize, (&str, Vec<Part>))| MessageOut {
+        let piece = |(place, (role, parts)): (usize, (&str, Vec<Part>))| ExportedMessage {
             content: Content { role: role.to_owned(), body: Body::of(&parts), ..message.content.clone() },
             ..numbered(message, place)
         };
@@ -54,7 +54,7 @@ impl Tools {
     }
 
     /// The results of calls that were sealed: they say that there is none.
-    pub(super) fn results_missing(&self, message: &MessageOut) -> Vec<MessageOut> {
+    pub(super) fn results_missing(&self, message: &ExportedMessage) -> Vec<ExportedMessage> {
         // A file of this format stays as it is.
         let is_entry = message.record.as_ref().is_some_and(|record| record.raw.is_some());
         let calls = self.sealed.get(&message.id).filter(|_| !is_entry).map_or(&[][..], Vec::as_slice);
@@ -63,7 +63,7 @@ impl Tools {
             let extra = vec![("error".to_owned(), Json::of(&true))];
             let part = self.named(Part::ToolResult { call: id.clone(), content, extra });
             let content = Content::new("tool", message.content.time, Body::of(&[part]));
-            MessageOut { content, ..numbered(message, place + 1) }
+            ExportedMessage { content, ..numbered(message, place + 1) }
         };
         calls.iter().enumerate().map(result).collect()
     }
@@ -84,7 +84,7 @@ impl Tools {
 }
 
 /// A message in the place of another; the first has its id, the others have ids that follow from it.
-fn numbered(message: &MessageOut, place: usize) -> MessageOut {
+fn numbered(message: &ExportedMessage, place: usize) -> ExportedMessage {
     let id = id_of(message);
     let made = || {
         let digest = <sha2::Sha256 as sha2::Digest>::digest(format!("{id} {place}").as_bytes());
@@ -92,5 +92,5 @@ fn numbered(message: &MessageOut, place: usize) -> MessageOut {
     };
     let external = if place == 0 { id.clone() } else { made() };
     let record = Record { external: Some(external), ordinal: 0, raw: None };
-    MessageOut { record: Some(record), ..message.clone() }
+    ExportedMessage { record: Some(record), ..message.clone() }
 }

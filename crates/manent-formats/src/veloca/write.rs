@@ -5,19 +5,23 @@ use super::entry::Entry;
 use super::session::Session;
 use super::tools::Tools;
 use super::{FileFrame, GENERATIONS, Generation, LISTS, NAME, SessionFrame, compaction, entry, session};
-use crate::json::{Frame, ListOut, Members, Object, Segment, Shell, Style, merge};
+use crate::export::*;
+use crate::json::{Frame, ListOut, Members, Object, Segment, Skeleton, Style, merge};
 use crate::losses::{LeftTail, Losses};
-use crate::moment::moment;
-use crate::out::*;
+use crate::time::moment;
 use manent_model::{Content, ConversationId, ConversationStatus, Fold, FoldKind, MessageId, Part, ToolState};
 use std::collections::HashMap;
 use std::io::Write;
 
 /// Writes conversations into one file; into two where they have workspaces.
-pub fn write(library: &mut dyn Library, out: &mut dyn Out, generation: Option<&str>) -> Result<Vec<Loss>, WriteError> {
+pub fn write(
+    library: &mut dyn ExportSource,
+    out: &mut dyn FileSink,
+    generation: Option<&str>,
+) -> Result<Vec<Loss>, WriteError> {
     let root = library.root().cloned();
     let known = root.as_ref().and_then(|root| Generation::of(&root.generation));
-    let asked = asked(NAME, &GENERATIONS, generation, Generation::of)?;
+    let asked = unsupported_option(NAME, &GENERATIONS, generation, Generation::of)?;
     // The newest generation, which both real readers accept; no program reads the first one, which is the seed's.
     let generation = asked.or(known).unwrap_or(Generation::Rust);
     let frame = root.and_then(|root| root.style.read::<FileFrame>().ok());
@@ -59,7 +63,7 @@ fn fresh(generation: Generation) -> FileFrame {
 }
 
 /// A conversation that is being written.
-struct Told {
+struct SessionPlan {
     place: usize,
     conversation: ConversationId,
     /// Its number in the file it came from.
@@ -77,7 +81,7 @@ struct Told {
 }
 
 struct Writer<'a> {
-    library: &'a mut dyn Library,
+    library: &'a mut dyn ExportSource,
     generation: Generation,
     /// The generation of the records that were read.
     source: Generation,
@@ -94,7 +98,7 @@ fn failed(source: std::io::Error) -> WriteError {
 }
 
 impl Writer<'_> {
-    fn conversations(&mut self) -> Result<Vec<Told>, WriteError> {
+    fn conversations(&mut self) -> Result<Vec<SessionPlan>, WriteError> {
         let mut told = Vec::with_capacity(self.library.count());
         for place in 0..self.library.count() {
             let out = self.library.conversation(place)?;
@@ -103,7 +107,7 @@ impl Writer<'_> {
         Ok(told)
     }
 
-    fn session(&mut self, place: usize, out: &ConversationOut) -> Result<Told, WriteError> {
+    fn session(&mut self, place: usize, out: &ExportedConversation) -> Result<SessionPlan, WriteError> {
         let conversation = &out.conversation;
         let record = out.record.as_ref();
         let frame: SessionFrame =
@@ -137,7 +141,7 @@ impl Writer<'_> {
                 let (was, now) = (session::write(was, self.source), session::write(&now, self.generation));
                 merge(&shell.text, &was, &now, self.style, 2)
             }
-            _ => self.style.lay(&session::write(&now, self.generation).text(), 2),
+            _ => self.style.format(&session::write(&now, self.generation).text(), 2),
         };
         self.look_for_losses(out, &now);
         self.losses.events(self.library, place, conversation.id)?;
@@ -150,7 +154,7 @@ impl Writer<'_> {
         let needed = needed.into_iter().filter(|(_, is_needed)| *is_needed || is_new).map(|(list, _)| list).collect();
         let text = self.with_lists(text, needed);
         let ordinal = record.map(|record| record.ordinal);
-        Ok(Told {
+        Ok(SessionPlan {
             place,
             conversation: conversation.id,
             ordinal,
@@ -167,7 +171,7 @@ impl Writer<'_> {
     }
 
     /// Finds the calls that are sealed and have no result, which get one in the file.
-    fn tools(&mut self, place: usize, out: &ConversationOut) -> Result<Tools, WriteError> {
+    fn tools(&mut self, place: usize, out: &ExportedConversation) -> Result<Tools, WriteError> {
         let mut tools = Tools::default();
         let sealed = out.tool_calls.iter().filter(|(call, _)| call.state == ToolState::Sealed);
         for (call, _) in sealed {
@@ -198,14 +202,14 @@ impl Writer<'_> {
 
     /// Ensures that a file has every list that is needed, and always one of sessions, which its programs look for
     /// first.
-    fn with_root_lists(&self, frame: &mut FileFrame, told: &[Told]) {
+    fn with_root_lists(&self, frame: &mut FileFrame, told: &[SessionPlan]) {
         let is_flat = !self.generation.is_nested();
         let needed = [
             ("sessions", true),
             ("entries", is_flat && told.iter().any(|one| one.has_messages)),
             (self.generation.compactions(), is_flat && told.iter().any(|one| !one.compactions.is_empty())),
         ];
-        let shell = &mut frame.frame.shell;
+        let shell = &mut frame.frame.skeleton;
         let members = Members::parse(&shell.text).unwrap_or_default();
         let (mut was, mut now) = (Object::new(), Object::new());
         for (name, is_needed) in needed {
@@ -244,12 +248,12 @@ impl Writer<'_> {
     /// A record of another generation stood at another level.
     fn laid(&self, text: String, level: usize) -> String {
         match self.is_moved() {
-            true => self.style.lay(&text, level),
+            true => self.style.format(&text, level),
             false => text,
         }
     }
 
-    fn look_for_losses(&mut self, out: &ConversationOut, now: &Session) {
+    fn look_for_losses(&mut self, out: &ExportedConversation, now: &Session) {
         let id = out.conversation.id;
         self.losses.add(id, "branches that are not shown", out.other_branches);
         self.losses.add(id, "values of state", out.states.len());
@@ -270,7 +274,12 @@ impl Writer<'_> {
         }
     }
 
-    fn compactions(&mut self, place: usize, out: &ConversationOut, session: &str) -> Result<Vec<String>, WriteError> {
+    fn compactions(
+        &mut self,
+        place: usize,
+        out: &ExportedConversation,
+        session: &str,
+    ) -> Result<Vec<String>, WriteError> {
         let summaries = out.folds.iter().filter(|(fold, _)| fold.kind == FoldKind::Summary);
         let mut texts = Vec::new();
         let mut order: Option<Vec<(MessageId, String)>> = None;
@@ -288,7 +297,7 @@ impl Writer<'_> {
                     let (was, now) = (compaction::write(was, self.source), compaction::write(&now, self.generation));
                     self.laid(merge(raw, &was, &now, self.style, level), level)
                 }
-                _ => self.style.lay(&compaction::write(&now, self.generation).text(), level),
+                _ => self.style.format(&compaction::write(&now, self.generation).text(), level),
             });
         }
         Ok(texts)
@@ -342,7 +351,7 @@ impl Writer<'_> {
     }
 
     /// The entries of a message: one, or one for each result of a tool where no entry of the file held them together.
-    fn entries_of(&mut self, message: &MessageOut, told: &mut Told) -> Vec<String> {
+    fn entries_of(&mut self, message: &ExportedMessage, told: &mut SessionPlan) -> Vec<String> {
         told.tools.look(message);
         let mut texts: Vec<String> = match told.tools.pieces(message) {
             Some(pieces) => pieces.iter().filter_map(|piece| self.entry(piece, told)).collect(),
@@ -352,7 +361,7 @@ impl Writer<'_> {
         texts
     }
 
-    fn entry(&mut self, message: &MessageOut, told: &Told) -> Option<String> {
+    fn entry(&mut self, message: &ExportedMessage, told: &SessionPlan) -> Option<String> {
         let raw = message.record.as_ref().and_then(|record| record.raw.as_deref());
         let was = raw.and_then(|raw| entry::read(raw).ok());
         let mut content = message.content.clone();
@@ -384,7 +393,7 @@ impl Writer<'_> {
                 let (was, now) = (entry::write(was, self.source), entry::write(&now, self.generation));
                 self.laid(merge(raw, &was, &now, self.style, level), level)
             }
-            _ => self.style.lay(&entry::write(&now, self.generation).text(), level),
+            _ => self.style.format(&entry::write(&now, self.generation).text(), level),
         })
     }
 
@@ -410,13 +419,18 @@ impl Writer<'_> {
         }
     }
 
-    fn file(&mut self, frame: &FileFrame, mut told: Vec<Told>, target: &mut dyn Write) -> Result<(), WriteError> {
+    fn file(
+        &mut self,
+        frame: &FileFrame,
+        mut told: Vec<SessionPlan>,
+        target: &mut dyn Write,
+    ) -> Result<(), WriteError> {
         let lists: Vec<&str> = match self.generation.is_nested() {
             true => vec!["sessions"],
             false => LISTS.to_vec(),
         };
         target.write_all(frame.frame.before.as_bytes()).map_err(failed)?;
-        for segment in frame.frame.shell.segments(&lists) {
+        for segment in frame.frame.skeleton.segments(&lists) {
             match segment {
                 Segment::Text(text) => target.write_all(text.as_bytes()).map_err(failed)?,
                 Segment::List("sessions") => self.sessions(frame, &mut told, target)?,
@@ -433,10 +447,10 @@ impl Writer<'_> {
                     for (one, from) in told.iter().zip(next) {
                         texts.extend_from_slice(&one.compactions[from..]);
                     }
-                    self.list(&frame.frame.shell, name, &texts, 2, target)?;
+                    self.list(&frame.frame.skeleton, name, &texts, 2, target)?;
                 }
                 // The list of another generation: what its shell says of an empty one.
-                Segment::List(name) => self.list(&frame.frame.shell, name, &[], 2, target)?,
+                Segment::List(name) => self.list(&frame.frame.skeleton, name, &[], 2, target)?,
             }
         }
         target.write_all(frame.frame.after.as_bytes()).map_err(failed)
@@ -444,7 +458,7 @@ impl Writer<'_> {
 
     fn list(
         &self,
-        shell: &Shell,
+        shell: &Skeleton,
         name: &str,
         items: &[String],
         level: usize,
@@ -461,9 +475,14 @@ impl Writer<'_> {
         target.write_all(gap.close.as_bytes()).map_err(failed)
     }
 
-    fn sessions(&mut self, frame: &FileFrame, told: &mut [Told], target: &mut dyn Write) -> Result<(), WriteError> {
+    fn sessions(
+        &mut self,
+        frame: &FileFrame,
+        told: &mut [SessionPlan],
+        target: &mut dyn Write,
+    ) -> Result<(), WriteError> {
         let listed = told.iter().filter(|one| one.is_listed).count();
-        let gap = frame.frame.shell.gap("sessions", listed, self.style, 2);
+        let gap = frame.frame.skeleton.gap("sessions", listed, self.style, 2);
         if listed == 0 {
             return target.write_all(gap.open.as_bytes()).map_err(failed);
         }
@@ -477,9 +496,9 @@ impl Writer<'_> {
         target.write_all(gap.close.as_bytes()).map_err(failed)
     }
 
-    fn nested(&mut self, told: &mut Told, target: &mut dyn Write) -> Result<(), WriteError> {
+    fn nested(&mut self, told: &mut SessionPlan, target: &mut dyn Write) -> Result<(), WriteError> {
         let gaps = told.frame.shell.as_ref().map(|shell| shell.gaps.clone()).unwrap_or_default();
-        let shell = Shell { text: told.session.clone(), gaps };
+        let shell = Skeleton { text: told.session.clone(), gaps };
         for segment in shell.segments(&["entries", "compacted_entries"]) {
             match segment {
                 Segment::Text(text) => target.write_all(text.as_bytes()).map_err(failed)?,
@@ -498,8 +517,13 @@ impl Writer<'_> {
     }
 
     /// Writes entries of a flat file in the order in which their sessions spoke.
-    fn entries(&mut self, frame: &FileFrame, told: &mut [Told], target: &mut dyn Write) -> Result<(), WriteError> {
-        let mut list = ListOut::new(&frame.frame.shell, "entries", self.style, 2);
+    fn entries(
+        &mut self,
+        frame: &FileFrame,
+        told: &mut [SessionPlan],
+        target: &mut dyn Write,
+    ) -> Result<(), WriteError> {
+        let mut list = ListOut::new(&frame.frame.skeleton, "entries", self.style, 2);
         for (place, count) in runs(&frame.order, told) {
             self.some(&mut told[place], &mut list, count, target)?;
         }
@@ -513,7 +537,7 @@ impl Writer<'_> {
     /// returns whether there may be more.
     fn some(
         &mut self,
-        told: &mut Told,
+        told: &mut SessionPlan,
         list: &mut ListOut,
         mut count: usize,
         target: &mut dyn Write,
@@ -544,7 +568,7 @@ impl Writer<'_> {
         }
     }
 
-    fn write_workspaces(&mut self, frame: Option<&FileFrame>, out: &mut dyn Out) -> Result<(), WriteError> {
+    fn write_workspaces(&mut self, frame: Option<&FileFrame>, out: &mut dyn FileSink) -> Result<(), WriteError> {
         let Some(frame) = frame else { return Ok(()) };
         self.workspaces.sort_by_key(|(place, _)| *place);
         let texts: Vec<String> = self.workspaces.iter().map(|(_, text)| text.clone()).collect();
@@ -556,14 +580,14 @@ impl Writer<'_> {
 }
 
 /// Runs of records, by the numbers of the conversations that are written now.
-fn runs(order: &[(u32, u32)], told: &[Told]) -> Vec<(usize, usize)> {
+fn runs(order: &[(u32, u32)], told: &[SessionPlan]) -> Vec<(usize, usize)> {
     let places: HashMap<i64, usize> =
         told.iter().enumerate().filter_map(|(place, one)| Some((one.ordinal?, place))).collect();
     let found = order.iter().filter_map(|(ordinal, run)| Some((*places.get(&i64::from(*ordinal))?, *run as usize)));
     found.collect()
 }
 
-pub(super) fn id_of(message: &MessageOut) -> String {
+pub(super) fn id_of(message: &ExportedMessage) -> String {
     let known = message.record.as_ref().and_then(|record| record.external.clone());
     known.unwrap_or_else(|| uuid(message.id.as_bytes()))
 }

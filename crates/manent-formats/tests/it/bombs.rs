@@ -4,7 +4,7 @@
 //! are as long as they can be; otherwise a bit longer than the memory that is allowed.
 
 use manent_formats::json::Bytes;
-use manent_formats::tree::{Entry, Tree};
+use manent_formats::source_fs::{Entry, SourceTree};
 use manent_formats::{Format, Item, ReadError, Sink, readable};
 use std::io;
 use std::time::{Duration, Instant};
@@ -55,7 +55,7 @@ struct Made {
     other: &'static [u8],
 }
 
-impl Tree for Made {
+impl SourceTree for Made {
     fn label(&self) -> &str {
         "made"
     }

@@ -1,6 +1,6 @@
 //! A library in memory, made of what was read: import and export without a store.
 
-use manent_formats::tree::{Folder, Memory, Tree};
+use manent_formats::source_fs::{Folder, MemoryTree, SourceTree};
 use manent_formats::*;
 use manent_model::*;
 pub use manent_testing::foreign::fixtures;
@@ -11,16 +11,16 @@ pub fn folder(path: &std::path::Path) -> Folder {
 }
 
 /// Everything of a tree, by name.
-pub fn files(tree: &dyn Tree) -> BTreeMap<String, Vec<u8>> {
-    let read = |entry: &tree::Entry| (entry.name.clone(), tree.read(&entry.name, 1 << 30).expect("a file"));
+pub fn files(tree: &dyn SourceTree) -> BTreeMap<String, Vec<u8>> {
+    let read = |entry: &source_fs::Entry| (entry.name.clone(), tree.read(&entry.name, 1 << 30).expect("a file"));
     tree.entries().iter().map(read).collect()
 }
 
 /// What was read, as a writer sees it.
 #[derive(Default)]
 pub struct Shelf {
-    pub root: Option<RootOut>,
-    pub conversations: Vec<(ConversationOut, Vec<MessageOut>, Vec<Event>)>,
+    pub root: Option<ExportedRoot>,
+    pub conversations: Vec<(ExportedConversation, Vec<ExportedMessage>, Vec<Event>)>,
     pub documents: Vec<(Document, Option<Record>)>,
     projects: BTreeMap<String, (Project, Option<Record>)>,
     /// The pieces of each.
@@ -47,7 +47,7 @@ impl Shelf {
     fn put(&mut self, item: &Item) {
         match item {
             Item::Root(root) => {
-                self.root = Some(RootOut { generation: root.generation.clone(), style: root.style.clone() });
+                self.root = Some(ExportedRoot { generation: root.generation.clone(), style: root.style.clone() });
             }
             Item::Project(item) => {
                 let place = self.projects.len();
@@ -71,7 +71,7 @@ impl Shelf {
             Item::Document(item) => {
                 let (kind, id) = (item.kind.clone(), item.id.clone());
                 let document =
-                    Document { kind, id, project: None, version: 1, body: Some(item.body.clone()), at: Micros(0) };
+                    Document { kind, id, project: None, version: 1, body: Some(item.body.clone()), at: Timestamp(0) };
                 let raw = item.frame.as_ref().map(|frame| frame.text().to_owned());
                 let ordinal = self.documents.len() as i64;
                 self.documents.push((document, Some(Record { external: Some(item.id.clone()), ordinal, raw })));
@@ -106,10 +106,10 @@ impl Shelf {
         }
     }
 
-    fn begun(&self, item: &ConversationItem) -> ConversationOut {
+    fn begun(&self, item: &ConversationItem) -> ExportedConversation {
         let place = self.conversations.len();
         let project = item.project.as_ref().and_then(|external| self.projects.get(external));
-        ConversationOut {
+        ExportedConversation {
             conversation: Conversation {
                 id: number(ConversationId::new, place),
                 external_id: None,
@@ -124,8 +124,8 @@ impl Shelf {
                 metadata: item.metadata.clone(),
                 continued_from: None,
                 forked_from: None,
-                created_at: item.created_at.unwrap_or(Micros(0)),
-                active_at: item.active_at.unwrap_or(Micros(0)),
+                created_at: item.created_at.unwrap_or(Timestamp(0)),
+                active_at: item.active_at.unwrap_or(Timestamp(0)),
                 trashed_at: item.trashed_at,
                 version: 1,
                 head: None,
@@ -168,7 +168,7 @@ impl Shelf {
                         Follows::At(parent) => parent.map(|parent| parent as usize),
                     });
                 }
-                messages.push(MessageOut {
+                messages.push(ExportedMessage {
                     id: id(messages.len() as u32),
                     record: Some(Record {
                         external: item.external.clone(),
@@ -186,14 +186,14 @@ impl Shelf {
                     kind: item.kind,
                     covers: item
                         .covers
-                        .map(|(first, last)| Stretch { first: id(first), last: id(last) })
+                        .map(|(first, last)| MessageRange { first: id(first), last: id(last) })
                         .into_iter()
                         .collect(),
                     summary: item.summary.clone(),
                     parent: None,
                     made_by: item.made_by.clone(),
                     active: item.active,
-                    at: item.at.map_or(Micros(0), |time| time.at),
+                    at: item.at.map_or(Timestamp(0), |time| time.at),
                 };
                 let ordinal = out.folds.len() as i64;
                 out.folds.push((
@@ -205,7 +205,7 @@ impl Shelf {
                 name: item.name.clone(),
                 after: item.after.map(id),
                 value: Some(item.value.clone()),
-                at: Micros(0),
+                at: Timestamp(0),
             }),
             Item::ToolCall(item) => {
                 let call = ToolCall {
@@ -228,7 +228,7 @@ impl Shelf {
                 name: item.name.clone(),
                 head: item.head.map(id),
                 metadata: item.metadata.clone(),
-                at: Micros(0),
+                at: Timestamp(0),
             }),
             _ => unreachable!("only what is attached comes here"),
         }
@@ -237,12 +237,12 @@ impl Shelf {
 
 /// What people do to conversations.
 impl Shelf {
-    pub fn say(&mut self, place: usize, role: &str, parts: &[Part]) -> &mut MessageOut {
+    pub fn say(&mut self, place: usize, role: &str, parts: &[Part]) -> &mut ExportedMessage {
         let messages = &mut self.conversations[place].1;
         let time = Time::exact(1_760_000_000_000_000 + messages.len() as i64 * 1_000_000);
         let id = number(MessageId::new, place << 24 | 1 << 20 | messages.len());
         let content = Content::new(role, time, Body::of(parts));
-        messages.push(MessageOut { id, record: None, content, is_removed: false });
+        messages.push(ExportedMessage { id, record: None, content, is_removed: false });
         messages.last_mut().expect("one was pushed")
     }
 
@@ -257,27 +257,27 @@ impl Shelf {
     pub fn set(&mut self, place: usize, name: &str, value: &str) {
         let (out, messages, _) = &mut self.conversations[place];
         let after = messages.last().map(|message| message.id);
-        out.states.push(State { name: name.to_owned(), after, value: Json::parse(value).ok(), at: Micros(0) });
+        out.states.push(State { name: name.to_owned(), after, value: Json::parse(value).ok(), at: Timestamp(0) });
     }
 
     /// A conversation that no file of this format knows.
-    pub fn begin(&mut self, title: &str, created_at: Micros) -> &mut ConversationOut {
+    pub fn begin(&mut self, title: &str, created_at: Timestamp) -> &mut ExportedConversation {
         let item = ConversationItem {
             title: title.to_owned(),
             created_at: Some(created_at),
             active_at: Some(created_at),
             ..ConversationItem::new(String::new(), Json::of(&0), "")
         };
-        let out = ConversationOut { record: None, ..self.begun(&item) };
+        let out = ExportedConversation { record: None, ..self.begun(&item) };
         self.conversations.push((out, Vec::new(), Vec::new()));
         &mut self.conversations.last_mut().expect("one was pushed").0
     }
 }
 
 /// Files in memory.
-pub fn memory(files: &[(&str, &str)]) -> Memory {
+pub fn memory(files: &[(&str, &str)]) -> MemoryTree {
     let files = files.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec()));
-    Memory::new("memory", files.collect())
+    MemoryTree::new("memory", files.collect())
 }
 
 /// Which lines of which files differ.
@@ -365,7 +365,7 @@ impl Shelf {
             parents.push(*head);
             *head = Some(messages.len());
         }
-        messages.push(MessageOut { id, record: None, content, is_removed: false });
+        messages.push(ExportedMessage { id, record: None, content, is_removed: false });
         id
     }
 }
@@ -373,8 +373,8 @@ impl Shelf {
 /// Small, so that every page ends somewhere.
 const PAGE: usize = 3;
 
-impl Library for Shelf {
-    fn root(&self) -> Option<&RootOut> {
+impl ExportSource for Shelf {
+    fn root(&self) -> Option<&ExportedRoot> {
         self.root.as_ref()
     }
 
@@ -382,28 +382,28 @@ impl Library for Shelf {
         self.conversations.len()
     }
 
-    fn conversation(&mut self, place: usize) -> Result<ConversationOut, WriteError> {
+    fn conversation(&mut self, place: usize) -> Result<ExportedConversation, WriteError> {
         Ok(self.conversations[place].0.clone())
     }
 
-    fn messages(&mut self, place: usize, from: usize) -> Result<Vec<MessageOut>, WriteError> {
+    fn messages(&mut self, place: usize, from: usize) -> Result<Vec<ExportedMessage>, WriteError> {
         let mut path = match self.trees.get(&place) {
             Some((_, Some(head))) => self.path_to(place, self.conversations[place].1[*head].id)?,
             _ => self.conversations[place].1.clone(),
         };
         // As the store does: what was read and is not on the path comes in its place, as something that is not shown.
-        let ordinal = |message: &MessageOut| message.record.as_ref().map(|record| record.ordinal);
+        let ordinal = |message: &ExportedMessage| message.record.as_ref().map(|record| record.ordinal);
         let shown: HashSet<MessageId> = path.iter().map(|message| message.id).collect();
         for message in self.conversations[place].1.iter().filter(|message| !shown.contains(&message.id)) {
             let Some(own) = ordinal(message) else { continue };
-            let later = |shown: &MessageOut| ordinal(shown).is_some_and(|ordinal| ordinal > own);
+            let later = |shown: &ExportedMessage| ordinal(shown).is_some_and(|ordinal| ordinal > own);
             let at = path.iter().position(later).unwrap_or(path.len());
-            path.insert(at, MessageOut { is_removed: true, ..message.clone() });
+            path.insert(at, ExportedMessage { is_removed: true, ..message.clone() });
         }
         Ok(path.into_iter().skip(from).take(PAGE).collect())
     }
 
-    fn path_to(&mut self, place: usize, head: MessageId) -> Result<Vec<MessageOut>, WriteError> {
+    fn path_to(&mut self, place: usize, head: MessageId) -> Result<Vec<ExportedMessage>, WriteError> {
         let messages = &self.conversations[place].1;
         let mut path = Vec::new();
         let mut at = messages.iter().position(|message| message.id == head);

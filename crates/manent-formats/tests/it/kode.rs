@@ -14,13 +14,13 @@ mod wal;
 use crate::kit::*;
 use expect_test::{Expect, expect};
 pub use folder::folders;
-use manent_formats::tree::Tree;
+use manent_formats::source_fs::SourceTree;
 use manent_formats::{Item, kode};
 pub use manent_testing::foreign::difference;
 use sample::outline;
 use std::collections::BTreeMap;
 
-pub fn read(tree: &dyn Tree) -> Vec<Item> {
+pub fn read(tree: &dyn SourceTree) -> Vec<Item> {
     let mut items = Vec::new();
     kode::read(tree, &mut items).expect("readable");
     items
@@ -48,7 +48,7 @@ pub fn text(files: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, String> {
 }
 
 /// Reads a folder, looks at the report, and writes the folder again to the byte.
-fn check(tree: &dyn Tree, expected: Expect) {
+fn check(tree: &dyn SourceTree, expected: Expect) {
     let items = read(tree);
     expected.assert_eq(&report(&items));
     assert_eq!(written(&items), text(files(tree)));
@@ -183,7 +183,7 @@ fn assert_answered(files: &BTreeMap<String, String>, stage: &str) {
     let meta: serde_json::Value = serde_json::from_str(&files["agt-executing/meta.json"]).expect("JSON");
     assert_eq!(meta["messageCount"], messages.len(), "{stage}");
     let again = files.iter().map(|(name, text)| (name.clone(), text.clone().into_bytes())).collect();
-    let again = read(&manent_formats::tree::Memory::new("again", again));
+    let again = read(&manent_formats::source_fs::MemoryTree::new("again", again));
     assert!(!report(&again).contains("unanswered"), "{stage}: {}", report(&again));
 }
 

@@ -3,19 +3,19 @@
 use crate::kit::odd_text;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use manent_formats::media::{SMALLEST, put_back, take_out};
+use manent_formats::media::{SMALLEST, extract, restore};
 use manent_model::Json;
-use manent_model::mark::{Mark, WORD};
+use manent_model::blob_placeholder::{BlobPlaceholder, PREFIX};
 use std::collections::HashMap;
 
 /// Takes out and puts back; returns what stood in between.
 fn check(text: &str) -> String {
     let mut blobs: HashMap<[u8; 32], Vec<u8>> = HashMap::new();
-    let taken = take_out(text, |found| {
+    let taken = extract(text, |found| {
         blobs.insert(found.sha256, found.bytes);
         true
     });
-    let whole = put_back(&taken, |sha256| Ok::<_, ()>(blobs.get(&sha256).cloned())).expect("held");
+    let whole = restore(&taken, |sha256| Ok::<_, ()>(blobs.get(&sha256).cloned())).expect("held");
     assert!(whole == text, "{} bytes came back as {}", text.len(), whole.len());
     taken.into_owned()
 }
@@ -27,7 +27,7 @@ fn picture(random: &mut fastrand::Rng, size: usize) -> String {
 
 /// How many marks stand for something in a text.
 fn marks(text: &str) -> usize {
-    text.match_indices(WORD).filter(|(place, _)| Mark::at(&text[*place..]).is_some()).count()
+    text.match_indices(PREFIX).filter(|(place, _)| BlobPlaceholder::at(&text[*place..]).is_some()).count()
 }
 
 #[test]
@@ -76,24 +76,28 @@ fn what_is_no_base64_stays() {
 
 #[test]
 fn a_text_that_looks_like_a_mark_comes_back_as_it_was() {
-    let mark = Mark { form: b'a', sha256: [1; 32] }.text();
+    let mark = BlobPlaceholder { form: b'a', sha256: [1; 32] }.text();
     for text in [
         mark.clone(),
         mark.replacen('/', "/_", 1),
         mark.replacen('/', "/__", 1),
-        format!("{WORD}{mark}{WORD}_"),
-        format!("{WORD}z{}", &mark[WORD.len() + 1..]),
+        format!("{PREFIX}{mark}{PREFIX}_"),
+        format!("{PREFIX}z{}", &mark[PREFIX.len() + 1..]),
     ] {
         let taken = check(&text);
         assert_eq!(marks(&taken), 0, "{taken}");
     }
-    assert_eq!(check(&format!("about {WORD} and {WORD}_")), format!("about {WORD} and {WORD}_"), "a word is a word");
+    assert_eq!(
+        check(&format!("about {PREFIX} and {PREFIX}_")),
+        format!("about {PREFIX} and {PREFIX}_"),
+        "a word is a word"
+    );
 }
 
 #[test]
 fn what_is_no_longer_held_comes_back_as_nothing() {
-    let mark = Mark { form: b'a', sha256: [1; 32] }.text();
-    assert_eq!(put_back(&format!("[\"{mark}\"]"), |_| Ok::<_, ()>(None)).expect("readable"), "[\"\"]");
+    let mark = BlobPlaceholder { form: b'a', sha256: [1; 32] }.text();
+    assert_eq!(restore(&format!("[\"{mark}\"]"), |_| Ok::<_, ()>(None)).expect("readable"), "[\"\"]");
 }
 
 /// A JSON text of any shape, with strings of all kinds.
@@ -115,8 +119,12 @@ fn value(random: &mut fastrand::Rng, depth: usize) -> String {
             let base64 = picture(random, 50_000);
             format!("\"{}data:image/png;base64,{base64}{}\"", trim(&before), trim(&after))
         }
-        5 => format!("\"{}\"", Mark { form: random.u8(b'a'..=b'z'), sha256: [random.u8(..); 32] }.text()),
-        6 => format!("\"{WORD}{}{}\"", "_".repeat(count), &Mark { form: b'a', sha256: [2; 32] }.text()[WORD.len()..]),
+        5 => format!("\"{}\"", BlobPlaceholder { form: random.u8(b'a'..=b'z'), sha256: [random.u8(..); 32] }.text()),
+        6 => format!(
+            "\"{PREFIX}{}{}\"",
+            "_".repeat(count),
+            &BlobPlaceholder { form: b'a', sha256: [2; 32] }.text()[PREFIX.len()..]
+        ),
         7 => Json::of(&"A".repeat(SMALLEST + random.usize(..9))).text().to_owned(),
         8 => {
             let inner = value(random, 0);

@@ -2,11 +2,11 @@
 
 use crate::kit::*;
 use crate::{obsidian, personalab};
-use manent_formats::tree::{Memory, Tree};
+use manent_formats::source_fs::{MemoryTree, SourceTree};
 use manent_formats::{FORMATS, Item, ReadError, format, names, sniff};
 use std::collections::BTreeMap;
 
-fn check(tree: &dyn Tree, expected: Option<&str>) {
+fn check(tree: &dyn SourceTree, expected: Option<&str>) {
     let found: Vec<&str> = FORMATS.iter().filter(|format| (format.finds)(tree)).map(|format| format.name).collect();
     assert_eq!(found, Vec::from_iter(expected), "{}", tree.entries()[0].name);
     assert_eq!(sniff(tree).map(|format| format.name), expected);
@@ -85,7 +85,7 @@ fn names_from_outside_are_never_written_to() {
             assert!(names::is_safe(name), "{name}");
         }
         let mut again = Vec::new();
-        (format.read)(&Memory::new("written", written), &mut again).expect("readable");
+        (format.read)(&MemoryTree::new("written", written), &mut again).expect("readable");
         let nouns = |items: &[Item]| items.iter().filter(|item| item.record().is_some()).count();
         assert_eq!(nouns(&again), nouns(&items), "{name}: nothing is written over another");
     }

@@ -8,14 +8,14 @@ mod truncation;
 
 use crate::kit::*;
 use expect_test::{Expect, expect};
-use manent_formats::tree::{Memory, Tree};
+use manent_formats::source_fs::{MemoryTree, SourceTree};
 use manent_formats::{Item, Loss, obsidian};
 use samples::*;
 use std::collections::BTreeMap;
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-fn read(tree: &dyn Tree) -> Vec<Item> {
+fn read(tree: &dyn SourceTree) -> Vec<Item> {
     let mut items = Vec::new();
     obsidian::read(tree, &mut items).expect("readable");
     items
@@ -28,12 +28,12 @@ fn write(shelf: &mut Shelf, generation: Option<&str>) -> (Files, Vec<Loss>) {
 }
 
 /// The files of the program; what else lies in a vault is not its business.
-fn ours(tree: &dyn Tree) -> Files {
+fn ours(tree: &dyn SourceTree) -> Files {
     files(tree).into_iter().filter(|(name, _)| name != "data.json").collect()
 }
 
 /// Checks the report, and that nothing differs in what is written back.
-fn check(tree: &dyn Tree, expected: Expect) {
+fn check(tree: &dyn SourceTree, expected: Expect) {
     let items = read(tree);
     assert_accounted(&items, &tree.label());
     expected.assert_eq(&report(&items));
@@ -165,7 +165,7 @@ fn a_legacy_file_may_differ_from_its_session_anywhere() {
     {
         let mut files = files(&migrated());
         files.insert("chat_history.json".to_owned(), history.into_bytes());
-        let (written, _) = write(&mut Shelf::of(&read(&Memory::new("memory", files.clone()))), None);
+        let (written, _) = write(&mut Shelf::of(&read(&MemoryTree::new("memory", files.clone()))), None);
         assert_eq!(difference(&files, &written), "");
     }
 }

@@ -7,14 +7,14 @@ mod truncation;
 
 use crate::kit::*;
 use expect_test::{Expect, expect};
-use manent_formats::tree::Tree;
+use manent_formats::source_fs::SourceTree;
 use manent_formats::{Item, Loss, personalab};
 use samples::*;
 use std::collections::BTreeMap;
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-fn read(tree: &dyn Tree) -> Vec<Item> {
+fn read(tree: &dyn SourceTree) -> Vec<Item> {
     let mut items = Vec::new();
     personalab::read(tree, &mut items).expect("readable");
     items
@@ -27,7 +27,7 @@ fn write(shelf: &mut Shelf, generation: Option<&str>) -> (Files, Vec<Loss>) {
 }
 
 /// Checks the report, and that nothing differs in what is written back.
-fn check(tree: &dyn Tree, expected: Expect) {
+fn check(tree: &dyn SourceTree, expected: Expect) {
     let items = read(tree);
     assert_accounted(&items, &tree.label());
     // Where the folder lies is not the same everywhere.

@@ -1,12 +1,12 @@
 //! SQLite files of tests: made by their statements, and told row by row, without anything of ours.
 
-use manent_formats::tree::Memory;
+use manent_formats::source_fs::MemoryTree;
 pub use manent_testing::foreign::sqlite::{dump, file, open};
 use std::collections::BTreeMap;
 
 /// A tree of one file.
-pub fn tree(name: &str, bytes: &[u8]) -> Memory {
-    Memory::new("memory", BTreeMap::from([(name.to_owned(), bytes.to_vec())]))
+pub fn tree(name: &str, bytes: &[u8]) -> MemoryTree {
+    MemoryTree::new("memory", BTreeMap::from([(name.to_owned(), bytes.to_vec())]))
 }
 
 /// The rows that differ between two files.

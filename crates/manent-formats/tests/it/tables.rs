@@ -13,12 +13,12 @@ pub use changes::path;
 use crate::kit::*;
 use crate::sqlite::{difference, dump, tree};
 use expect_test::{Expect, expect};
-use manent_formats::tree::Tree;
+use manent_formats::source_fs::SourceTree;
 use manent_formats::{Item, Loss, tables};
 use samples::*;
 use std::collections::BTreeMap;
 
-fn read(tree: &dyn Tree) -> Vec<Item> {
+fn read(tree: &dyn SourceTree) -> Vec<Item> {
     let mut items = Vec::new();
     tables::read(tree, &mut items).expect("readable");
     items

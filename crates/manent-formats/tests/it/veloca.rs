@@ -8,14 +8,14 @@ mod truncation;
 use crate::kit::*;
 use expect_test::{Expect, expect};
 use manent_formats::json::Style;
-use manent_formats::tree::{Memory, Tree};
+use manent_formats::source_fs::{MemoryTree, SourceTree};
 use manent_formats::{Item, Loss, veloca};
 use manent_model::{Extra, Json, Part};
 use std::collections::BTreeMap;
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-fn read(tree: &dyn Tree) -> Vec<Item> {
+fn read(tree: &dyn SourceTree) -> Vec<Item> {
     let mut items = Vec::new();
     veloca::read(tree, &mut items).expect("readable");
     items
@@ -29,7 +29,7 @@ fn write(shelf: &mut Shelf, generation: Option<&str>) -> (Files, Vec<Loss>) {
 
 /// What conversations say, without where it was read; JSON in it is laid out by the file that it stands in.
 fn told(shelf: &Shelf) -> Vec<String> {
-    let compact = |text: &str| Style::COMPACT.lay(text, 0);
+    let compact = |text: &str| Style::COMPACT.format(text, 0);
     let mut told = Vec::new();
     for (out, messages, _) in &shelf.conversations {
         let one = &out.conversation;
@@ -50,7 +50,7 @@ fn told(shelf: &Shelf) -> Vec<String> {
     told
 }
 
-fn check(tree: &dyn Tree, expected: Expect) {
+fn check(tree: &dyn SourceTree, expected: Expect) {
     let items = read(tree);
     expected.assert_eq(&report(&items));
     let mut written = BTreeMap::new();
@@ -139,7 +139,7 @@ fn what_stands_inside_and_outside_of_sessions_is_written_inside() {
     let (written, losses) = write(&mut shelf, None);
     assert_eq!(losses, []);
     accepts::readable(&written, "3");
-    let items = read(&Memory::new("again", written));
+    let items = read(&MemoryTree::new("again", written));
     assert_eq!(told(&Shelf::of(&items)), told(&shelf));
     expect![[r#"
         veloca generation 3: veloca-storage.json
@@ -188,7 +188,7 @@ fn paired(bytes: &[u8]) -> Vec<(String, Vec<String>, Option<String>, Option<Stri
 #[test]
 fn results_of_several_tools_from_elsewhere_are_entries_of_their_own() {
     let mut shelf = Shelf::of(&[]);
-    shelf.begin("from elsewhere", manent_model::Micros(1_700_000_000_000_000));
+    shelf.begin("from elsewhere", manent_model::Timestamp(1_700_000_000_000_000));
     let call = |id: &str| Part::ToolCall {
         id: id.to_owned(),
         name: format!("tool {id}"),
@@ -223,7 +223,7 @@ fn results_of_several_tools_from_elsewhere_are_entries_of_their_own() {
 #[test]
 fn conversation_made_here_is_written_in_the_newest_generation() {
     let mut shelf = Shelf::of(&[]);
-    shelf.begin("made here", manent_model::Micros(1_700_000_000_000_000));
+    shelf.begin("made here", manent_model::Timestamp(1_700_000_000_000_000));
     shelf.say(0, "user", &[Part::text("hello")]);
     let (files, _) = write(&mut shelf, None);
     let names: Vec<&str> = files.keys().map(String::as_str).collect();

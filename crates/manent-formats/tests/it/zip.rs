@@ -1,6 +1,6 @@
 //! Zips: the same as the folder that was packed, and no way to do harm.
 
-use manent_formats::tree::{self, Tree};
+use manent_formats::source_fs::{self, SourceTree};
 use manent_formats::{ReadError, recognise, sniff};
 use rawzip::{CompressionMethod, ZipArchiveWriter};
 use std::fs::File;
@@ -30,15 +30,15 @@ fn text(text: &'static str) -> impl Fn(&mut dyn Write) {
     move |out| out.write_all(text.as_bytes()).expect("written")
 }
 
-fn opened(file: File) -> Result<Box<dyn Tree + Send>, ReadError> {
-    tree::of("upload", vec![("backup.zip".to_owned(), file)])
+fn opened(file: File) -> Result<Box<dyn SourceTree + Send>, ReadError> {
+    source_fs::of("upload", vec![("backup.zip".to_owned(), file)])
 }
 
-fn seen(tree: &(dyn Tree + Send)) -> &dyn Tree {
+fn seen(tree: &(dyn SourceTree + Send)) -> &dyn SourceTree {
     tree
 }
 
-fn told(result: Result<Box<dyn Tree + Send>, ReadError>) -> String {
+fn told(result: Result<Box<dyn SourceTree + Send>, ReadError>) -> String {
     let error = result.err().expect("refused");
     let cause = std::error::Error::source(&error).map(|source| format!(": {source}"));
     format!("{error}{}", cause.unwrap_or_default())

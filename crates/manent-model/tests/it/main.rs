@@ -1,4 +1,3 @@
-//! Tests of the model through its public face.
+//! Tests of the model through its public API.
 
 mod paths;
-mod search;

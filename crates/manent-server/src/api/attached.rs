@@ -1,12 +1,12 @@
 //! Endpoints for what is attached to a conversation: notes, bookmarks, state, folds.
 
-use crate::extract::{Asked, Here, Id, Json, Word, Write};
+use crate::extract::{CallerDatabase, Json, PathId, PathName, Query, WriteDatabase};
 use crate::operation::{Operation, group};
-use crate::problem::{Answer, Problem};
+use crate::problem::{ApiResult, Problem};
 use axum::http::{Method, StatusCode};
 use manent::model::{FoldId, FoldKind, KeyScope, NoteId};
 use manent::store::{Attached, AttachedCursor, AttachedQuery, PAGE_MAX};
-use manent::{ConversationId, FoldDraft, MessageId, Stretch};
+use manent::{ConversationId, FoldDraft, MessageId, MessageRange};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,48 +15,48 @@ pub(super) fn operations() -> Vec<Operation> {
     const BOOKMARK: &str = "/conversations/{conversation}/bookmarks/{name}";
     let operations = vec![
         Operation::new(Method::GET, "/conversations/{conversation}/attached", "getAttached", attached)
-            .reads_much()
-            .says("Returns a page of the notes, bookmarks, state, folds, calls, inputs and streams of a conversation. Pages are limited in bytes too; `next` is the cursor of the following page.")
+            .large_read()
+            .summary("Returns a page of the notes, bookmarks, state, folds, calls, inputs and streams of a conversation. Pages are limited in bytes too; `next` is the cursor of the following page.")
             .library("attached")
             .library("attached_page")
             .query::<AttachedParameters>()
-            .answers::<Attached>(200),
-        Operation::new(Method::POST, "/messages/{message}/notes", "addNote", add_note).needs(KeyScope::Append)
-            .says("Adds a note to a message: a rating, a pin, a label.")
+            .response::<Attached>(200),
+        Operation::new(Method::POST, "/messages/{message}/notes", "addNote", add_note).access(KeyScope::Append)
+            .summary("Adds a note to a message: a rating, a pin, a label.")
             .library("add_note")
             .body::<NewNote>()
-            .answers::<Noted>(201),
-        Operation::new(Method::DELETE, "/notes/{note}", "removeNote", remove_note).needs(KeyScope::Manage)
-            .says("Removes a note.")
+            .response::<Noted>(201),
+        Operation::new(Method::DELETE, "/notes/{note}", "removeNote", remove_note).access(KeyScope::Manage)
+            .summary("Removes a note.")
             .library("remove_note"),
-        Operation::new(Method::PUT, BOOKMARK, "setBookmark", set_bookmark).needs(KeyScope::Append)
-            .says("Sets a bookmark, or moves it.")
+        Operation::new(Method::PUT, BOOKMARK, "setBookmark", set_bookmark).access(KeyScope::Append)
+            .summary("Sets a bookmark, or moves it.")
             .library("set_bookmark")
             .body::<NewBookmark>(),
-        Operation::new(Method::DELETE, BOOKMARK, "removeBookmark", remove_bookmark).needs(KeyScope::Manage)
-            .says("Removes a bookmark.")
+        Operation::new(Method::DELETE, BOOKMARK, "removeBookmark", remove_bookmark).access(KeyScope::Manage)
+            .summary("Removes a bookmark.")
             .library("remove_bookmark"),
         Operation::new(Method::GET, STATE, "getState", state)
-            .reads_much()
-            .says("Returns the value of a state at the head, or at a message.")
+            .large_read()
+            .summary("Returns the value of a state at the head, or at a message.")
             .library("state")
             .query::<At>()
-            .answers::<manent::Json>(200),
-        Operation::new(Method::PUT, STATE, "setState", set_state).needs(KeyScope::Append)
-            .says("Sets a state after a message; without a value it is unset. State belongs to the branch.")
+            .response::<manent::Json>(200),
+        Operation::new(Method::PUT, STATE, "setState", set_state).access(KeyScope::Append)
+            .summary("Sets a state after a message; without a value it is unset. State belongs to the branch.")
             .library("set_state")
             .body::<NewState>(),
-        Operation::new(Method::POST, "/conversations/{conversation}/folds", "addFold", add_fold).needs(KeyScope::Manage)
-            .says("Adds a fold: the model sees a summary instead of the messages, or not the omitted parts.")
+        Operation::new(Method::POST, "/conversations/{conversation}/folds", "addFold", add_fold).access(KeyScope::Manage)
+            .summary("Adds a fold: the model sees a summary instead of the messages, or not the omitted parts.")
             .library("add_fold")
             .body::<FoldInput>()
-            .answers::<Folded>(201),
-        Operation::new(Method::POST, "/folds/{fold}/unfold", "unfold", unfold).needs(KeyScope::Manage)
-            .says("Disables a fold: the model sees its messages again.")
+            .response::<Folded>(201),
+        Operation::new(Method::POST, "/folds/{fold}/unfold", "unfold", unfold).access(KeyScope::Manage)
+            .summary("Disables a fold: the model sees its messages again.")
             .library("unfold")
             .body::<super::Nothing>(),
-        Operation::new(Method::POST, "/folds/{fold}/refold", "refold", refold).needs(KeyScope::Manage)
-            .says("Enables a fold again.")
+        Operation::new(Method::POST, "/folds/{fold}/refold", "refold", refold).access(KeyScope::Manage)
+            .summary("Enables a fold again.")
             .library("refold")
             .body::<super::Nothing>(),
     ];
@@ -126,7 +126,7 @@ struct FoldInput {
     /// Kind of the fold.
     kind: FoldKind,
     /// The covered messages.
-    covers: Vec<Stretch>,
+    covers: Vec<MessageRange>,
     /// The message after which the fold holds; defaults to the last covered one.
     after: Option<MessageId>,
     /// The summary, for folds of that kind.
@@ -145,68 +145,72 @@ struct Folded {
 }
 
 async fn attached(
-    Here(database): Here,
-    Id(conversation): Id<ConversationId>,
-    Asked(AttachedParameters { after, limit }): Asked<AttachedParameters>,
-) -> Answer<axum::Json<Attached>> {
+    CallerDatabase(database): CallerDatabase,
+    PathId(conversation): PathId<ConversationId>,
+    Query(AttachedParameters { after, limit }): Query<AttachedParameters>,
+) -> ApiResult<axum::Json<Attached>> {
     let limit = limit.unwrap_or(PAGE_MAX);
     Ok(axum::Json(database.attached_page(AttachedQuery { conversation, after, limit }).await?))
 }
 
 async fn add_note(
-    Write(database): Write,
-    Id(message): Id<MessageId>,
+    WriteDatabase(database): WriteDatabase,
+    PathId(message): PathId<MessageId>,
     Json(note): Json<NewNote>,
-) -> Answer<(StatusCode, axum::Json<Noted>)> {
+) -> ApiResult<(StatusCode, axum::Json<Noted>)> {
     let id = database.add_note(message, &note.kind, note.value).await?;
     Ok((StatusCode::CREATED, axum::Json(Noted { id })))
 }
 
-async fn remove_note(Write(database): Write, Id(note): Id<NoteId>) -> Answer<StatusCode> {
+async fn remove_note(WriteDatabase(database): WriteDatabase, PathId(note): PathId<NoteId>) -> ApiResult<StatusCode> {
     database.remove_note(note).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 async fn set_bookmark(
-    Write(database): Write,
-    Id(id): Id<ConversationId>,
-    Word(name): Word,
+    WriteDatabase(database): WriteDatabase,
+    PathId(id): PathId<ConversationId>,
+    PathName(name): PathName,
     Json(bookmark): Json<NewBookmark>,
-) -> Answer<StatusCode> {
+) -> ApiResult<StatusCode> {
     database.set_bookmark(id, &name, bookmark.head, bookmark.metadata).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn remove_bookmark(Write(database): Write, Id(id): Id<ConversationId>, Word(name): Word) -> Answer<StatusCode> {
+async fn remove_bookmark(
+    WriteDatabase(database): WriteDatabase,
+    PathId(id): PathId<ConversationId>,
+    PathName(name): PathName,
+) -> ApiResult<StatusCode> {
     database.remove_bookmark(id, &name).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 async fn state(
-    Here(database): Here,
-    Id(id): Id<ConversationId>,
-    Word(name): Word,
-    Asked(at): Asked<At>,
-) -> Answer<axum::Json<manent::Json>> {
+    CallerDatabase(database): CallerDatabase,
+    PathId(id): PathId<ConversationId>,
+    PathName(name): PathName,
+    Query(at): Query<At>,
+) -> ApiResult<axum::Json<manent::Json>> {
     let value = database.state(id, &name, at.at).await?;
     value.map(axum::Json).ok_or_else(|| Problem::not_found("state", name))
 }
 
 async fn set_state(
-    Write(database): Write,
-    Id(id): Id<ConversationId>,
-    Word(name): Word,
+    WriteDatabase(database): WriteDatabase,
+    PathId(id): PathId<ConversationId>,
+    PathName(name): PathName,
     Json(state): Json<NewState>,
-) -> Answer<StatusCode> {
+) -> ApiResult<StatusCode> {
     database.set_state(id, &name, state.after, state.value).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 async fn add_fold(
-    Write(database): Write,
-    Id(id): Id<ConversationId>,
+    WriteDatabase(database): WriteDatabase,
+    PathId(id): PathId<ConversationId>,
     Json(new): Json<FoldInput>,
-) -> Answer<(StatusCode, axum::Json<Folded>)> {
+) -> ApiResult<(StatusCode, axum::Json<Folded>)> {
     let last = new.covers.last().map(|stretch| stretch.last);
     let after = new.after.or(last).ok_or_else(|| Problem::invalid("covers: at least one stretch"))?;
     let FoldInput { kind, covers, summary, parent, made_by, .. } = new;
@@ -214,12 +218,20 @@ async fn add_fold(
     Ok((StatusCode::CREATED, axum::Json(Folded { fold })))
 }
 
-async fn unfold(Write(database): Write, Id(fold): Id<FoldId>, _: Json<super::Nothing>) -> Answer<StatusCode> {
+async fn unfold(
+    WriteDatabase(database): WriteDatabase,
+    PathId(fold): PathId<FoldId>,
+    _: Json<super::Nothing>,
+) -> ApiResult<StatusCode> {
     database.unfold(fold).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn refold(Write(database): Write, Id(fold): Id<FoldId>, _: Json<super::Nothing>) -> Answer<StatusCode> {
+async fn refold(
+    WriteDatabase(database): WriteDatabase,
+    PathId(fold): PathId<FoldId>,
+    _: Json<super::Nothing>,
+) -> ApiResult<StatusCode> {
     database.refold(fold).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -2,10 +2,10 @@
 
 use super::{Nothing, limit};
 use crate::app::App;
-use crate::extract::{Asked, Asker, Json};
-use crate::operation::{Need, Operation, group};
-use crate::principal::Who;
-use crate::problem::{Answer, Problem};
+use crate::extract::{Caller, Json, Query};
+use crate::operation::{Access, Operation, group};
+use crate::principal::Credential;
+use crate::problem::{ApiResult, Problem};
 use axum::extract::State;
 use axum::http::Method;
 use manent::model::TenantId;
@@ -16,20 +16,20 @@ use serde::Deserialize;
 pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::GET, "/audit", "readAudit", read)
-            .needs(Need::Tenant)
-            .says(
+            .access(Access::TenantAdmin)
+            .summary(
                 "Returns the audit log, newest first: of the tenant, or with the server token of all tenants.",
             )
             .library("audit_page")
             .query::<AuditParameters>()
-            .answers::<AuditPage>(200),
+            .response::<AuditPage>(200),
         Operation::new(Method::POST, "/audit/verify", "verifyAudit", verify)
-            .needs(Need::Token)
-            .says("Checks the chain of the audit log, and reports altered or lost entries; an extra entry at the end counts as lost.")
+            .access(Access::ServerAdmin)
+            .summary("Checks the chain of the audit log, and reports altered or lost entries; an extra entry at the end counts as lost.")
             .library("verify_audit")
             .body::<Nothing>()
-            .answers::<AuditReport>(200)
-            .may_take_long(),
+            .response::<AuditReport>(200)
+            .no_timeout(),
     ];
     group("Audit", operations)
 }
@@ -49,19 +49,19 @@ struct AuditParameters {
 
 async fn read(
     State(app): State<App>,
-    Asker(asker): Asker,
-    Asked(asked): Asked<AuditParameters>,
-) -> Answer<axum::Json<AuditPage>> {
-    let tenant = match (&asker.who, asked.tenant) {
-        (Who::Token, tenant) => tenant,
-        (Who::Key(_), None) => Some(asker.tenant),
-        (Who::Key(_), Some(tenant)) if tenant == asker.tenant => Some(tenant),
-        (Who::Key(_), Some(tenant)) => return Err(Problem::not_found("tenant", tenant)),
+    Caller(asker): Caller,
+    Query(asked): Query<AuditParameters>,
+) -> ApiResult<axum::Json<AuditPage>> {
+    let tenant = match (&asker.credential, asked.tenant) {
+        (Credential::Token, tenant) => tenant,
+        (Credential::Key(_), None) => Some(asker.tenant),
+        (Credential::Key(_), Some(tenant)) if tenant == asker.tenant => Some(tenant),
+        (Credential::Key(_), Some(tenant)) => return Err(Problem::not_found("tenant", tenant)),
     };
     let query = AuditQuery { tenant, before: asked.before, limit: limit(asked.limit)? };
     Ok(axum::Json(app.tenants.audit_page(query).await?))
 }
 
-async fn verify(State(app): State<App>, _: Json<Nothing>) -> Answer<axum::Json<AuditReport>> {
+async fn verify(State(app): State<App>, _: Json<Nothing>) -> ApiResult<axum::Json<AuditReport>> {
     Ok(axum::Json(app.tenants.verify_audit().await?))
 }

@@ -1,10 +1,10 @@
 //! Blob endpoints: content-addressed bytes, stored once under their SHA-256.
 
 use crate::app::App;
-use crate::extract::{Asker, Here, Write, in_path};
+use crate::extract::{Caller, CallerDatabase, WriteDatabase, in_path};
+use crate::io_bridge;
 use crate::operation::{Operation, group};
-use crate::pipe;
-use crate::problem::{Answer, Problem};
+use crate::problem::{ApiResult, Problem};
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::{HeaderName, Method, StatusCode, header};
@@ -23,17 +23,17 @@ const UPLOAD_COST: usize = 4 << 20;
 pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::POST, "/blobs", "putBlob", put)
-            .needs(KeyScope::Append)
-            .says("Stores a blob under its SHA-256.")
+            .access(KeyScope::Append)
+            .summary("Stores a blob under its SHA-256.")
             .library("put_blob")
             .library("put_blob_from")
-            .body_of("application/octet-stream")
-            .answers::<Kept>(201),
+            .body_bytes("application/octet-stream")
+            .response::<Kept>(201),
         Operation::new(Method::GET, "/blobs/{sha256}", "getBlob", get)
-            .says("Returns the bytes of a blob as a download.")
+            .summary("Returns the bytes of a blob as a download.")
             .library("blob")
             .library("next_piece")
-            .answers_with("application/octet-stream"),
+            .response_bytes("application/octet-stream"),
     ];
     group("Blobs", operations)
 }
@@ -45,10 +45,10 @@ struct Kept {
     sha256: String,
 }
 
-async fn put(State(app): State<App>, request: Request) -> Answer<(StatusCode, axum::Json<Kept>)> {
+async fn put(State(app): State<App>, request: Request) -> ApiResult<(StatusCode, axum::Json<Kept>)> {
     let (mut parts, body) = request.into_parts();
-    let Write(database) = Write::from_request_parts(&mut parts, &app).await?;
-    let Asker(asker) = Asker::from_request_parts(&mut parts, &app).await?;
+    let WriteDatabase(database) = WriteDatabase::from_request_parts(&mut parts, &app).await?;
+    let Caller(asker) = Caller::from_request_parts(&mut parts, &app).await?;
     let mut reservation = app.budget.begin(Some(asker.tenant), app.share());
     reservation.grow(UPLOAD_COST)?;
     let file = spooled(&app, body).await?;
@@ -63,7 +63,7 @@ async fn put(State(app): State<App>, request: Request) -> Answer<(StatusCode, ax
 }
 
 /// Spools a body to an unnamed temporary file, which is removed when its handle is closed.
-async fn spooled(app: &App, body: Body) -> Answer<File> {
+async fn spooled(app: &App, body: Body) -> ApiResult<File> {
     let limit = app.limits.blob_bytes;
     let too_large = || {
         let why = format!("the blob is larger than {limit} bytes");
@@ -72,7 +72,7 @@ async fn spooled(app: &App, body: Body) -> Answer<File> {
     if http_body::Body::size_hint(&body).lower() > limit as u64 {
         return Err(too_large());
     }
-    let (feed, mut reader) = pipe::into(body, limit);
+    let (feed, mut reader) = io_bridge::into(body, limit);
     let folder = app.spool.clone();
     let writing = tokio::task::spawn_blocking(move || {
         let mut file = tempfile::tempfile_in(folder)?;
@@ -86,7 +86,11 @@ async fn spooled(app: &App, body: Body) -> Answer<File> {
     file.map_err(|source| manent::Error::File { doing: "keeping", path: "an upload".to_owned(), source }.into())
 }
 
-async fn get(State(app): State<App>, Here(database): Here, request: Request) -> Answer<Response> {
+async fn get(
+    State(app): State<App>,
+    CallerDatabase(database): CallerDatabase,
+    request: Request,
+) -> ApiResult<Response> {
     let (mut parts, _) = request.into_parts();
     let sha256 = in_path(&mut parts, &app, "sha256").await?;
     let mut reader = database.blob_reader(&sha256)?;

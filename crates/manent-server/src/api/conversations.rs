@@ -2,14 +2,14 @@
 
 use super::{Nothing, Tagged, limit};
 use crate::app::App;
-use crate::extract::{Asked, Asker, Here, Id, Json, Write};
-use crate::operation::{Need, Operation, group};
-use crate::problem::{Answer, Problem};
+use crate::extract::{Caller, CallerDatabase, Json, PathId, Query, WriteDatabase};
+use crate::operation::{Access, Operation, group};
+use crate::problem::{ApiResult, Problem};
 use axum::extract::State;
 use axum::http::{Method, StatusCode};
-use manent::model::{KeyScope, Micros, ProjectId};
-use manent::store::system::AuditDraft;
-use manent::store::{Count, Erase};
+use manent::model::{KeyScope, ProjectId, Timestamp};
+use manent::store::system::NewAuditRecord;
+use manent::store::{BoundedCount, EraseTarget};
 use manent::{
     Conversation, ConversationDraft, ConversationId, ConversationKind, ConversationPatch, ConversationStatus,
     ErasedContent, ListQuery, MessageId, OldBackups,
@@ -21,39 +21,39 @@ pub(super) fn operations() -> Vec<Operation> {
     const ONE: &str = "/conversations/{conversation}";
     let operations = vec![
         Operation::new(Method::GET, "/conversations", "listConversations", list)
-            .reads_much()
-            .says("Lists conversations: pinned first, then most recently active.")
+            .large_read()
+            .summary("Lists conversations: pinned first, then most recently active.")
             .library("list")
             .library("conversation_by_external_id")
             .query::<ListParameters>()
-            .answers::<Conversations>(200),
+            .response::<Conversations>(200),
         Operation::new(Method::POST, "/conversations", "createConversation", create)
-            .needs(KeyScope::Append)
-            .says(
+            .access(KeyScope::Append)
+            .summary(
                 "Creates a conversation, or returns the one with the same external id. A key without `read` gets only the id and the fields it sent.",
             )
             .library("create")
             .body::<ConversationDraft>()
-            .answers::<Conversation>(201),
+            .response::<Conversation>(201),
         Operation::new(Method::GET, "/conversations/count", "countConversations", count)
-            .says("Counts conversations, up to 10,000.")
+            .summary("Counts conversations, up to 10,000.")
             .library("count")
             .query::<ListParameters>()
-            .answers::<Count>(200),
+            .response::<BoundedCount>(200),
         Operation::new(Method::GET, "/resolve", "resolve", resolve)
-            .says("Resolves an id, a unique prefix of an id, an external id, or @last.")
+            .summary("Resolves an id, a unique prefix of an id, an external id, or @last.")
             .library("resolve_conversation")
             .library("resolve_message")
             .library("resolve_project")
             .query::<Name>()
-            .answers::<Resolved>(200),
+            .response::<Resolved>(200),
         Operation::new(Method::GET, ONE, "getConversation", get)
-            .says("Returns a conversation.")
+            .summary("Returns a conversation.")
             .library("conversation")
-            .answers::<Conversation>(200),
+            .response::<Conversation>(200),
         Operation::new(Method::PATCH, ONE, "editConversation", edit)
-            .needs(KeyScope::Manage)
-            .says("Changes the properties of a conversation. Omitted fields are kept.")
+            .access(KeyScope::Manage)
+            .summary("Changes the properties of a conversation. Omitted fields are kept.")
             .library("edit_conversation")
             .library("tag")
             .library("pin")
@@ -63,48 +63,48 @@ pub(super) fn operations() -> Vec<Operation> {
             .library("set_members")
             .library("set_metadata")
             .body::<ConversationPatch>()
-            .answers::<Conversation>(200),
+            .response::<Conversation>(200),
         Operation::new(Method::DELETE, ONE, "trashConversation", trash)
-            .needs(KeyScope::Manage)
-            .says("Moves a conversation to the trash.")
+            .access(KeyScope::Manage)
+            .summary("Moves a conversation to the trash.")
             .library("trash")
-            .answers::<Conversation>(200),
+            .response::<Conversation>(200),
         Operation::new(Method::POST, "/conversations/{conversation}/rename", "renameConversation", rename)
-            .needs(KeyScope::Manage)
-            .says("Renames a conversation: 1 to 50 characters, not empty, without / \\ : * ? \" < > |.")
+            .access(KeyScope::Manage)
+            .summary("Renames a conversation: 1 to 50 characters, not empty, without / \\ : * ? \" < > |.")
             .library("rename")
             .body::<NewName>()
-            .answers::<Conversation>(200),
+            .response::<Conversation>(200),
         Operation::new(Method::POST, "/conversations/{conversation}/restore", "restoreConversation", restore)
-            .needs(KeyScope::Manage)
-            .says("Restores a conversation from the trash or the archive.")
+            .access(KeyScope::Manage)
+            .summary("Restores a conversation from the trash or the archive.")
             .library("restore")
             .body::<Nothing>()
-            .answers::<Conversation>(200),
+            .response::<Conversation>(200),
         Operation::new(Method::POST, "/conversations/{conversation}/clear", "clearConversation", clear)
-            .needs(KeyScope::Manage)
-            .says("Starts with an empty path; the messages stay on their branch.")
+            .access(KeyScope::Manage)
+            .summary("Starts with an empty path; the messages stay on their branch.")
             .library("clear")
             .body::<Nothing>()
-            .answers::<Conversation>(200),
+            .response::<Conversation>(200),
         Operation::new(Method::POST, "/conversations/{conversation}/purge", "purgeConversation", purge)
-            .needs(KeyScope::Admin)
+            .access(KeyScope::Admin)
             .audited("purge")
-            .says("Deletes a conversation in the trash for good.")
+            .summary("Deletes a conversation in the trash for good.")
             .library("purge")
             .body::<Nothing>(),
         Operation::new(Method::POST, "/erase", "erase", erase)
-            .needs(KeyScope::Admin)
+            .access(KeyScope::Admin)
             .audited("erase")
-            .says(
+            .summary(
                 "Erases a message, a conversation or everything an author wrote, without a trace in the files. The response lists what is kept; `backups=replace` replaces the managed backups.",
             )
             .library("erase")
             .library("erase_content")
             .query::<EraseParameters>()
             .body::<ErasePlan>()
-            .answers::<ErasedContent>(200)
-            .may_take_long(),
+            .response::<ErasedContent>(200)
+            .no_timeout(),
     ];
     group("Conversations", operations)
 }
@@ -126,9 +126,9 @@ struct ListParameters {
     /// Only with this external id, as assigned by the creator's system.
     external_id: Option<String>,
     /// Active at or after this time.
-    since: Option<Micros>,
+    since: Option<Timestamp>,
     /// Active before this time.
-    until: Option<Micros>,
+    until: Option<Timestamp>,
     /// Only with this metadata key.
     metadata_key: Option<String>,
     /// Only with this value of `metadata_key`.
@@ -143,12 +143,12 @@ struct ListParameters {
 }
 
 impl ListParameters {
-    fn query(self) -> Answer<ListQuery> {
+    fn query(self) -> ApiResult<ListQuery> {
         let read = |word: &str| {
             serde_json::from_value::<ConversationStatus>(word.trim().into())
                 .map_err(|_| Problem::invalid(format!("status: unknown status {word}")))
         };
-        let statuses = self.status.iter().flat_map(|words| words.split(',')).map(read).collect::<Answer<_>>()?;
+        let statuses = self.status.iter().flat_map(|words| words.split(',')).map(read).collect::<ApiResult<_>>()?;
         let after = self.after.map(|cursor| cursor.parse()).transpose();
         Ok(ListQuery {
             statuses,
@@ -237,7 +237,10 @@ struct EraseParameters {
     backups: OldBackups,
 }
 
-async fn list(Here(database): Here, Asked(mut asked): Asked<ListParameters>) -> Answer<axum::Json<Conversations>> {
+async fn list(
+    CallerDatabase(database): CallerDatabase,
+    Query(mut asked): Query<ListParameters>,
+) -> ApiResult<axum::Json<Conversations>> {
     if let Some(external_id) = asked.external_id.take() {
         let found = database.conversation_by_external_id(&external_id).await;
         let conversations = match found.map_err(Problem::from) {
@@ -252,11 +255,17 @@ async fn list(Here(database): Here, Asked(mut asked): Asked<ListParameters>) -> 
     Ok(axum::Json(Conversations { conversations: page.conversations, next }))
 }
 
-async fn count(Here(database): Here, Asked(asked): Asked<ListParameters>) -> Answer<axum::Json<Count>> {
+async fn count(
+    CallerDatabase(database): CallerDatabase,
+    Query(asked): Query<ListParameters>,
+) -> ApiResult<axum::Json<BoundedCount>> {
     Ok(axum::Json(database.count(asked.query()?).await?))
 }
 
-async fn resolve(Here(database): Here, Asked(name): Asked<Name>) -> Answer<axum::Json<Resolved>> {
+async fn resolve(
+    CallerDatabase(database): CallerDatabase,
+    Query(name): Query<Name>,
+) -> ApiResult<axum::Json<Resolved>> {
     let id = match name.kind {
         Named::Conversation => database.resolve_conversation(&name.text).await?.to_string(),
         Named::Message => database.resolve_message(&name.text).await?.to_string(),
@@ -266,13 +275,13 @@ async fn resolve(Here(database): Here, Asked(name): Asked<Name>) -> Answer<axum:
 }
 
 async fn create(
-    Asker(asker): Asker,
-    Write(database): Write,
+    Caller(asker): Caller,
+    WriteDatabase(database): WriteDatabase,
     Json(draft): Json<ConversationDraft>,
-) -> Answer<(StatusCode, Tagged)> {
+) -> ApiResult<(StatusCode, Tagged)> {
     let said = draft.clone();
     let mut conversation = database.create(draft).await?;
-    if asker.who.may(Need::Scope(KeyScope::Read)).is_err() {
+    if asker.credential.authorize(Access::Scope(KeyScope::Read)).is_err() {
         conversation = as_said(conversation, said);
     }
     Ok((StatusCode::CREATED, Tagged(conversation)))
@@ -282,7 +291,7 @@ async fn create(
 /// itself set. The conversation may have existed before, created by another caller.
 fn as_said(conversation: Conversation, said: ConversationDraft) -> Conversation {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let now = manent::Micros(i64::try_from(now.as_micros()).unwrap_or(i64::MAX));
+    let now = manent::Timestamp(i64::try_from(now.as_micros()).unwrap_or(i64::MAX));
     Conversation {
         title: said.title,
         kind: said.kind,
@@ -307,52 +316,68 @@ fn as_said(conversation: Conversation, said: ConversationDraft) -> Conversation 
     }
 }
 
-async fn get(Here(database): Here, Id(id): Id<ConversationId>) -> Answer<Tagged> {
+async fn get(CallerDatabase(database): CallerDatabase, PathId(id): PathId<ConversationId>) -> ApiResult<Tagged> {
     Ok(Tagged(database.conversation(id).await?))
 }
 
 async fn edit(
-    Write(database): Write,
-    Id(id): Id<ConversationId>,
+    WriteDatabase(database): WriteDatabase,
+    PathId(id): PathId<ConversationId>,
     Json(patch): Json<ConversationPatch>,
-) -> Answer<Tagged> {
+) -> ApiResult<Tagged> {
     Ok(Tagged(database.edit_conversation(id, patch, None).await?))
 }
 
-async fn rename(Write(database): Write, Id(id): Id<ConversationId>, Json(name): Json<NewName>) -> Answer<Tagged> {
+async fn rename(
+    WriteDatabase(database): WriteDatabase,
+    PathId(id): PathId<ConversationId>,
+    Json(name): Json<NewName>,
+) -> ApiResult<Tagged> {
     database.rename(id, &name.title).await?;
     Ok(Tagged(database.conversation(id).await?))
 }
 
-async fn trash(Write(database): Write, Id(id): Id<ConversationId>) -> Answer<Tagged> {
+async fn trash(WriteDatabase(database): WriteDatabase, PathId(id): PathId<ConversationId>) -> ApiResult<Tagged> {
     database.trash(id).await?;
     Ok(Tagged(database.conversation(id).await?))
 }
 
-async fn restore(Write(database): Write, Id(id): Id<ConversationId>, _: Json<Nothing>) -> Answer<Tagged> {
+async fn restore(
+    WriteDatabase(database): WriteDatabase,
+    PathId(id): PathId<ConversationId>,
+    _: Json<Nothing>,
+) -> ApiResult<Tagged> {
     database.restore(id).await?;
     Ok(Tagged(database.conversation(id).await?))
 }
 
-async fn clear(Write(database): Write, Id(id): Id<ConversationId>, _: Json<Nothing>) -> Answer<Tagged> {
+async fn clear(
+    WriteDatabase(database): WriteDatabase,
+    PathId(id): PathId<ConversationId>,
+    _: Json<Nothing>,
+) -> ApiResult<Tagged> {
     database.clear(id).await?;
     Ok(Tagged(database.conversation(id).await?))
 }
 
-async fn purge(Write(database): Write, Id(id): Id<ConversationId>, _: Json<Nothing>) -> Answer<StatusCode> {
+async fn purge(
+    WriteDatabase(database): WriteDatabase,
+    PathId(id): PathId<ConversationId>,
+    _: Json<Nothing>,
+) -> ApiResult<StatusCode> {
     database.purge(id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 async fn erase(
     State(app): State<App>,
-    Asker(asker): Asker,
-    Write(database): Write,
-    Asked(asked): Asked<EraseParameters>,
+    Caller(asker): Caller,
+    WriteDatabase(database): WriteDatabase,
+    Query(asked): Query<EraseParameters>,
     Json(plan): Json<ErasePlan>,
-) -> Answer<axum::Json<ErasedContent>> {
+) -> ApiResult<axum::Json<ErasedContent>> {
     if asked.backups == OldBackups::Replace {
-        asker.who.reaches_everything()?;
+        asker.credential.reaches_everything()?;
     }
     // The audit log must not record the id of an author whose content is being erased.
     let named = match &plan {
@@ -361,13 +386,13 @@ async fn erase(
         ErasePlan::Author(_) => "an author".to_owned(),
     };
     let target = match plan {
-        ErasePlan::Message(id) => Erase::Message(id),
-        ErasePlan::Conversation(id) => Erase::Conversation(id),
-        ErasePlan::Author(id) => Erase::Author(id),
+        ErasePlan::Message(id) => EraseTarget::Message(id),
+        ErasePlan::Conversation(id) => EraseTarget::Conversation(id),
+        ErasePlan::Author(id) => EraseTarget::Person(id),
     };
     let folder = app.tenants.backups_of(asker.tenant);
     let erased = database.erase_content(target, folder.as_deref(), asked.backups).await?;
-    let line = AuditDraft::new("erased", Some(asker.tenant), asker.by).detail((named, &erased));
+    let line = NewAuditRecord::new("erased", Some(asker.tenant), asker.audit_subject).detail((named, &erased));
     app.tenants.audit(line).await?;
     Ok(axum::Json(erased))
 }

@@ -2,11 +2,11 @@
 
 use super::{limit, wants_events};
 use crate::app::App;
-use crate::extract::{Asked, Asker};
+use crate::concurrency::ConcurrencyPermit;
+use crate::extract::{Caller, Query};
 use crate::operation::{Operation, group};
-use crate::places::Place;
 use crate::principal::Principal;
-use crate::problem::{Answer, Problem};
+use crate::problem::{ApiResult, Problem};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -27,13 +27,13 @@ pub(super) fn operations() -> Vec<Operation> {
             .streams(
                 "Events named `change`, each with a row of the journal as JSON in `data` and its position as `id`.",
             )
-            .says(
+            .summary(
                 "Returns changes after a position, oldest first. With `Accept: text/event-stream` it is a live stream; `Last-Event-ID` resumes it.",
             )
             .library("journal")
             .library("tail")
             .query::<JournalParameters>()
-            .answers::<JournalPage>(200),
+            .response::<JournalPage>(200),
     ];
     group("Journal", operations)
 }
@@ -97,10 +97,10 @@ impl After {
 
 async fn read(
     State(app): State<App>,
-    Asker(asker): Asker,
-    Asked(asked): Asked<JournalParameters>,
+    Caller(asker): Caller,
+    Query(asked): Query<JournalParameters>,
     headers: HeaderMap,
-) -> Answer<Response> {
+) -> ApiResult<Response> {
     if wants_events(&headers) {
         return tail(app, asker, asked, &headers);
     }
@@ -122,10 +122,10 @@ struct Tail {
     after: i64,
     conversation: Option<ConversationId>,
     read: VecDeque<JournalEntry>,
-    _place: Place,
+    _place: ConcurrencyPermit,
 }
 
-fn tail(app: App, asker: Principal, asked: JournalParameters, headers: &HeaderMap) -> Answer<Response> {
+fn tail(app: App, asker: Principal, asked: JournalParameters, headers: &HeaderMap) -> ApiResult<Response> {
     let seen = headers.get("last-event-id").map(|value| value.to_str().ok().and_then(|text| text.trim().parse().ok()));
     let after = match seen {
         Some(Some(position)) => position,
@@ -134,7 +134,7 @@ fn tail(app: App, asker: Principal, asked: JournalParameters, headers: &HeaderMa
     };
     let place = app
         .tails
-        .take(Some(asker.tenant), app.share())
+        .acquire(Some(asker.tenant), app.share())
         .ok_or_else(|| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "too many concurrent live tails"))?;
     let tail = Tail {
         database: asker.database,

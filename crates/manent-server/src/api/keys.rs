@@ -2,34 +2,34 @@
 
 use super::limit;
 use crate::app::App;
-use crate::extract::{Asked, Asker, Id, Json};
-use crate::operation::{Need, Operation, group};
-use crate::problem::Answer;
+use crate::extract::{Caller, Json, PathId, Query};
+use crate::operation::{Access, Operation, group};
+use crate::problem::ApiResult;
 use axum::extract::State;
 use axum::http::{Method, StatusCode};
-use manent::model::{Key, KeyDraft, KeyId, KeyWord};
+use manent::model::{ApiKeySecret, Key, KeyDraft, KeyId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::GET, "/keys", "listKeys", list)
-            .needs(Need::Tenant)
-            .says("Lists the keys of the tenant by creation time, including revoked ones, without secrets.")
+            .access(Access::TenantAdmin)
+            .summary("Lists the keys of the tenant by creation time, including revoked ones, without secrets.")
             .library("keys")
             .query::<ListParameters>()
-            .answers::<Keys>(200),
+            .response::<Keys>(200),
         Operation::new(Method::POST, "/keys", "createKey", create)
-            .needs(Need::Tenant)
-            .says("Creates an API key. The secret is returned only in this response; repeating the request creates another key.")
+            .access(Access::TenantAdmin)
+            .summary("Creates an API key. The secret is returned only in this response; repeating the request creates another key.")
             .library("create_key")
             .body::<KeyDraft>()
-            .answers::<MadeKey>(201),
+            .response::<CreatedKey>(201),
         Operation::new(Method::DELETE, "/keys/{key}", "revokeKey", revoke)
-            .needs(Need::Tenant)
-            .says("Revokes a key, and ends its streams and sessions.")
+            .access(Access::TenantAdmin)
+            .summary("Revokes a key, and ends its streams and sessions.")
             .library("revoke_key")
-            .answers::<Key>(200),
+            .response::<Key>(200),
     ];
     group("Keys", operations)
 }
@@ -54,7 +54,7 @@ struct Keys {
 
 /// A created API key.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct MadeKey {
+pub(super) struct CreatedKey {
     /// Its record.
     #[serde(flatten)]
     key: Key,
@@ -63,27 +63,31 @@ pub(super) struct MadeKey {
 }
 
 /// Tells a key to whoever asked for it.
-pub(super) fn made((key, secret): (Key, KeyWord)) -> (StatusCode, axum::Json<MadeKey>) {
-    (StatusCode::CREATED, axum::Json(MadeKey { key, secret: secret.reveal() }))
+pub(super) fn created((key, secret): (Key, ApiKeySecret)) -> (StatusCode, axum::Json<CreatedKey>) {
+    (StatusCode::CREATED, axum::Json(CreatedKey { key, secret: secret.reveal() }))
 }
 
 async fn list(
     State(app): State<App>,
-    Asker(asker): Asker,
-    Asked(asked): Asked<ListParameters>,
-) -> Answer<axum::Json<Keys>> {
+    Caller(asker): Caller,
+    Query(asked): Query<ListParameters>,
+) -> ApiResult<axum::Json<Keys>> {
     let keys = app.tenants.keys(asker.tenant, asked.after, limit(asked.limit)?).await?;
     Ok(axum::Json(Keys { keys }))
 }
 
 async fn create(
     State(app): State<App>,
-    Asker(asker): Asker,
+    Caller(asker): Caller,
     Json(draft): Json<KeyDraft>,
-) -> Answer<(StatusCode, axum::Json<MadeKey>)> {
-    Ok(made(app.tenants.create_key(asker.tenant, draft, asker.by).await?))
+) -> ApiResult<(StatusCode, axum::Json<CreatedKey>)> {
+    Ok(created(app.tenants.create_key(asker.tenant, draft, asker.audit_subject).await?))
 }
 
-async fn revoke(State(app): State<App>, Asker(asker): Asker, Id(id): Id<KeyId>) -> Answer<axum::Json<Key>> {
-    Ok(axum::Json(app.tenants.revoke_key(asker.tenant, id, asker.by).await?))
+async fn revoke(
+    State(app): State<App>,
+    Caller(asker): Caller,
+    PathId(id): PathId<KeyId>,
+) -> ApiResult<axum::Json<Key>> {
+    Ok(axum::Json(app.tenants.revoke_key(asker.tenant, id, asker.audit_subject).await?))
 }

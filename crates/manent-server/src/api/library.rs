@@ -2,14 +2,14 @@
 
 use super::limit;
 use crate::app::App;
-use crate::extract::{Asked, Asker, Here, Id, Json, Kind, Word, Write};
+use crate::extract::{Caller, CallerDatabase, Json, PathId, PathKind, PathName, Query, WriteDatabase};
 use crate::operation::{Operation, group};
-use crate::problem::Answer;
+use crate::problem::ApiResult;
 use axum::extract::State;
 use axum::http::{Method, StatusCode};
 use manent::MemoryDraft;
 use manent::model::{Document, KeyScope, Memory, MemoryId, Origin, ProjectId, Quarantined, Source, SourceId};
-use manent::store::system::AuditDraft;
+use manent::store::system::NewAuditRecord;
 use manent::store::{Change, Committed, MemoriesQuery, OriginsQuery};
 use manent::{ConversationId, MessageId};
 use schemars::JsonSchema;
@@ -19,67 +19,67 @@ pub(super) fn operations() -> Vec<Operation> {
     const DOCUMENT: &str = "/documents/{kind}/{name}";
     let operations = vec![
         Operation::new(Method::GET, "/documents/{kind}", "listDocuments", documents)
-            .reads_much()
-            .says("Lists the newest version of each document of a kind.")
+            .large_read()
+            .summary("Lists the newest version of each document of a kind.")
             .library("documents")
-            .answers::<Vec<Document>>(200),
+            .response::<Vec<Document>>(200),
         Operation::new(Method::GET, DOCUMENT, "getDocument", document)
-            .reads_much()
-            .says("Returns the newest version of a document.")
+            .large_read()
+            .summary("Returns the newest version of a document.")
             .library("document")
-            .answers::<Document>(200),
+            .response::<Document>(200),
         Operation::new(Method::PUT, DOCUMENT, "putDocument", put_document)
-            .needs(KeyScope::Manage)
-            .says("Writes the next version of a document.")
+            .access(KeyScope::Manage)
+            .summary("Writes the next version of a document.")
             .library("put_document")
             .body::<NewDocument>()
-            .answers::<Versioned>(200),
+            .response::<Versioned>(200),
         Operation::new(Method::DELETE, DOCUMENT, "removeDocument", remove_document)
-            .needs(KeyScope::Manage)
-            .says("Removes a document; its versions are kept.")
+            .access(KeyScope::Manage)
+            .summary("Removes a document; its versions are kept.")
             .library("remove_document"),
         Operation::new(Method::GET, "/documents/{kind}/{name}/versions", "listDocumentVersions", versions)
-            .reads_much()
-            .says("Lists all versions of a document, oldest first.")
+            .large_read()
+            .summary("Lists all versions of a document, oldest first.")
             .library("document_versions")
-            .answers::<Vec<Document>>(200),
+            .response::<Vec<Document>>(200),
         Operation::new(Method::GET, "/memories", "listMemories", memories)
-            .reads_much()
-            .says("Lists memories, oldest first.")
+            .large_read()
+            .summary("Lists memories, oldest first.")
             .library("memories")
             .query::<MemoryParameters>()
-            .answers::<Vec<Memory>>(200),
+            .response::<Vec<Memory>>(200),
         Operation::new(Method::POST, "/memories", "putMemory", put_memory)
-            .needs(KeyScope::Append)
-            .says("Stores a memory, or replaces the one with this id.")
+            .access(KeyScope::Append)
+            .summary("Stores a memory, or replaces the one with this id.")
             .library("put_memory")
             .body::<NewMemory>()
-            .answers::<Remembered>(201),
+            .response::<Remembered>(201),
         Operation::new(Method::DELETE, "/memories/{memory}", "removeMemory", remove_memory)
-            .needs(KeyScope::Manage)
-            .says("Removes a memory.")
+            .access(KeyScope::Manage)
+            .summary("Removes a memory.")
             .library("remove_memory"),
         Operation::new(Method::GET, "/sources", "listSources", sources)
-            .says("Lists all imported files.")
+            .summary("Lists all imported files.")
             .library("sources")
-            .answers::<Vec<Source>>(200),
+            .response::<Vec<Source>>(200),
         Operation::new(Method::GET, "/sources/{source}/origins", "listOrigins", origins)
-            .reads_much()
-            .says("Lists the origins of the objects of an imported file.")
+            .large_read()
+            .summary("Lists the origins of the objects of an imported file.")
             .library("origins")
-            .answers::<Vec<Origin>>(200),
+            .response::<Vec<Origin>>(200),
         Operation::new(Method::GET, "/sources/{source}/quarantined", "listQuarantined", quarantined)
-            .reads_much()
-            .says("Returns the quarantined bytes of an imported file.")
+            .large_read()
+            .summary("Returns the quarantined bytes of an imported file.")
             .library("quarantined")
-            .answers::<Vec<Quarantined>>(200),
+            .response::<Vec<Quarantined>>(200),
         Operation::new(Method::POST, "/commits", "commit", commit)
-            .needs(KeyScope::Append)
-            .says("Applies a list of changes atomically. For clients that generate their own ids.")
+            .access(KeyScope::Append)
+            .summary("Applies a list of changes atomically. For clients that generate their own ids.")
             .library("commit")
             .library("change")
             .body::<Commit>()
-            .answers::<Committed>(201),
+            .response::<Committed>(201),
     ];
     group("Library", operations)
 }
@@ -155,72 +155,99 @@ struct Commit {
     changes: Vec<Change>,
 }
 
-async fn documents(Here(database): Here, Kind(kind): Kind) -> Answer<axum::Json<Vec<Document>>> {
+async fn documents(
+    CallerDatabase(database): CallerDatabase,
+    PathKind(kind): PathKind,
+) -> ApiResult<axum::Json<Vec<Document>>> {
     Ok(axum::Json(database.documents(&kind).await?))
 }
 
-async fn document(Here(database): Here, Kind(kind): Kind, Word(name): Word) -> Answer<axum::Json<Document>> {
+async fn document(
+    CallerDatabase(database): CallerDatabase,
+    PathKind(kind): PathKind,
+    PathName(name): PathName,
+) -> ApiResult<axum::Json<Document>> {
     Ok(axum::Json(database.document(&kind, &name).await?))
 }
 
 async fn put_document(
-    Write(database): Write,
-    Kind(kind): Kind,
-    Word(name): Word,
+    WriteDatabase(database): WriteDatabase,
+    PathKind(kind): PathKind,
+    PathName(name): PathName,
     Json(new): Json<NewDocument>,
-) -> Answer<axum::Json<Versioned>> {
+) -> ApiResult<axum::Json<Versioned>> {
     let version = database.put_document(&kind, &name, new.project, new.body).await?;
     Ok(axum::Json(Versioned { version }))
 }
 
-async fn remove_document(Write(database): Write, Kind(kind): Kind, Word(name): Word) -> Answer<StatusCode> {
+async fn remove_document(
+    WriteDatabase(database): WriteDatabase,
+    PathKind(kind): PathKind,
+    PathName(name): PathName,
+) -> ApiResult<StatusCode> {
     database.remove_document(&kind, &name).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn versions(Here(database): Here, Kind(kind): Kind, Word(name): Word) -> Answer<axum::Json<Vec<Document>>> {
+async fn versions(
+    CallerDatabase(database): CallerDatabase,
+    PathKind(kind): PathKind,
+    PathName(name): PathName,
+) -> ApiResult<axum::Json<Vec<Document>>> {
     Ok(axum::Json(database.document_versions(&kind, &name).await?))
 }
 
-async fn memories(Here(database): Here, Asked(asked): Asked<MemoryParameters>) -> Answer<axum::Json<Vec<Memory>>> {
+async fn memories(
+    CallerDatabase(database): CallerDatabase,
+    Query(asked): Query<MemoryParameters>,
+) -> ApiResult<axum::Json<Vec<Memory>>> {
     let MemoryParameters { collection, project, external, after, limit: wanted } = asked;
     let query = MemoriesQuery { collection, project, external, after, limit: limit(wanted)? };
     Ok(axum::Json(database.memories(query).await?))
 }
 
 async fn put_memory(
-    Write(database): Write,
+    WriteDatabase(database): WriteDatabase,
     Json(new): Json<NewMemory>,
-) -> Answer<(StatusCode, axum::Json<Remembered>)> {
+) -> ApiResult<(StatusCode, axum::Json<Remembered>)> {
     let NewMemory { id, collection, project, conversation, message, external, text, metadata } = new;
     let draft = MemoryDraft { id, collection, project, conversation, message, external, text, metadata };
     let id = database.put_memory(draft).await?;
     Ok((StatusCode::CREATED, axum::Json(Remembered { id })))
 }
 
-async fn remove_memory(Write(database): Write, Id(memory): Id<MemoryId>) -> Answer<StatusCode> {
+async fn remove_memory(
+    WriteDatabase(database): WriteDatabase,
+    PathId(memory): PathId<MemoryId>,
+) -> ApiResult<StatusCode> {
     database.remove_memory(memory).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn sources(Here(database): Here) -> Answer<axum::Json<Vec<Source>>> {
+async fn sources(CallerDatabase(database): CallerDatabase) -> ApiResult<axum::Json<Vec<Source>>> {
     Ok(axum::Json(database.sources().await?))
 }
 
-async fn origins(Here(database): Here, Id(source): Id<SourceId>) -> Answer<axum::Json<Vec<Origin>>> {
+async fn origins(
+    CallerDatabase(database): CallerDatabase,
+    PathId(source): PathId<SourceId>,
+) -> ApiResult<axum::Json<Vec<Origin>>> {
     Ok(axum::Json(database.origins(OriginsQuery::Source(source)).await?))
 }
 
-async fn quarantined(Here(database): Here, Id(source): Id<SourceId>) -> Answer<axum::Json<Vec<Quarantined>>> {
+async fn quarantined(
+    CallerDatabase(database): CallerDatabase,
+    PathId(source): PathId<SourceId>,
+) -> ApiResult<axum::Json<Vec<Quarantined>>> {
     Ok(axum::Json(database.quarantined(source).await?))
 }
 
 async fn commit(
     State(app): State<App>,
-    Asker(asker): Asker,
-    Write(database): Write,
+    Caller(asker): Caller,
+    WriteDatabase(database): WriteDatabase,
     Json(wish): Json<Commit>,
-) -> Answer<(StatusCode, axum::Json<Committed>)> {
+) -> ApiResult<(StatusCode, axum::Json<Committed>)> {
     for change in &wish.changes {
         // A destructive change is recorded in the audit log before it is made, whichever endpoint it arrives through.
         let action = match change {
@@ -228,7 +255,7 @@ async fn commit(
             Change::Purge { .. } => "purge",
             _ => continue,
         };
-        app.tenants.audit(AuditDraft::new(action, Some(asker.tenant), asker.by.clone())).await?;
+        app.tenants.audit(NewAuditRecord::new(action, Some(asker.tenant), asker.audit_subject.clone())).await?;
     }
     let committed = database.commit(wish.changes, Vec::new()).await?;
     Ok((StatusCode::CREATED, axum::Json(committed)))

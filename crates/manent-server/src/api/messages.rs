@@ -1,14 +1,14 @@
 //! Message endpoints: append, read one, read pages.
 
 use super::limit;
-use crate::extract::{Asked, Here, Id, Json, Write};
+use crate::dto::{MessageInput, Towards, drafts};
+use crate::extract::{CallerDatabase, Json, PathId, Query, WriteDatabase};
 use crate::operation::{Operation, group};
-use crate::problem::{Answer, Problem};
-use crate::view::{MessageInput, Towards, drafts};
+use crate::problem::{ApiResult, Problem};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use manent::model::{BranchId, KeyScope};
-use manent::store::{Placed, PlacedPage, Related, RelatedQuery, Window};
+use manent::store::{LocatedMessage, LocatedMessagePage, MessagePage, Related, RelatedQuery};
 use manent::{ConversationId, Database, Message, MessageId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,45 +20,45 @@ pub(super) fn operations() -> Vec<Operation> {
     const ALL: &str = "/conversations/{conversation}/messages";
     let operations = vec![
         Operation::new(Method::GET, ALL, "listMessages", page)
-            .reads_much()
-            .says("Returns a page of messages of the current path, or of a branch, in reading order.")
+            .large_read()
+            .summary("Returns a page of messages of the current path, or of a branch, in reading order.")
             .library("page")
             .library("last")
             .library("page_of_branch")
             .query::<PageParameters>()
-            .answers::<Window>(200),
+            .response::<MessagePage>(200),
         Operation::new(Method::POST, ALL, "appendMessages", append)
-            .needs(KeyScope::Append)
-            .says("Appends messages at the head, all or none. They are on disk when the response arrives.")
+            .access(KeyScope::Append)
+            .summary("Appends messages at the head, all or none. They are on disk when the response arrives.")
             .library("append")
             .library("append_many")
             .library("append_after")
             .body::<Append>()
-            .answers::<Appended>(201),
+            .response::<Appended>(201),
         Operation::new(Method::POST, "/conversations/{conversation}/failed", "keepFailedMessage", keep_failed)
-            .needs(KeyScope::Append)
-            .says("Stores an unsent message outside the current path.")
+            .access(KeyScope::Append)
+            .summary("Stores an unsent message outside the current path.")
             .library("keep_failed")
             .body::<MessageInput>()
-            .answers::<Appended>(201),
+            .response::<Appended>(201),
         Operation::new(Method::GET, "/messages/{message}", "getMessage", get)
-            .reads_much()
-            .says("Returns a message with its location.")
+            .large_read()
+            .summary("Returns a message with its location.")
             .library("message")
-            .answers::<Placed>(200),
+            .response::<LocatedMessage>(200),
         Operation::new(Method::GET, "/messages/{message}/siblings", "listSiblings", siblings)
-            .reads_much()
-            .says("Lists the alternatives of a message, including itself, in pages of at most 4 MiB.")
+            .large_read()
+            .summary("Lists the alternatives of a message, including itself, in pages of at most 4 MiB.")
             .library("siblings")
             .library("related")
             .query::<RelatedParameters>()
-            .answers::<PlacedPage>(200),
+            .response::<LocatedMessagePage>(200),
         Operation::new(Method::GET, "/messages/{message}/thread", "getThread", thread)
-            .reads_much()
-            .says("Lists the thread of replies that contains a message, in pages of at most 4 MiB.")
+            .large_read()
+            .summary("Lists the thread of replies that contains a message, in pages of at most 4 MiB.")
             .library("thread")
             .query::<RelatedParameters>()
-            .answers::<PlacedPage>(200),
+            .response::<LocatedMessagePage>(200),
     ];
     group("Messages", operations)
 }
@@ -104,10 +104,10 @@ pub(super) struct Appended {
 }
 
 async fn page(
-    Here(database): Here,
-    Id(conversation): Id<ConversationId>,
-    Asked(asked): Asked<PageParameters>,
-) -> Answer<Response> {
+    CallerDatabase(database): CallerDatabase,
+    PathId(conversation): PathId<ConversationId>,
+    Query(asked): Query<PageParameters>,
+) -> ApiResult<Response> {
     let (direction, limit) = (asked.direction.unwrap_or_default().into(), limit(asked.limit)?);
     let window = match asked.branch {
         Some(branch) => database.page_of_branch(conversation, branch, asked.from, direction, limit).await?,
@@ -118,10 +118,10 @@ async fn page(
 }
 
 async fn append(
-    Write(database): Write,
-    Id(conversation): Id<ConversationId>,
+    WriteDatabase(database): WriteDatabase,
+    PathId(conversation): PathId<ConversationId>,
     Json(append): Json<Append>,
-) -> Answer<(StatusCode, axum::Json<Appended>)> {
+) -> ApiResult<(StatusCode, axum::Json<Appended>)> {
     if append.messages.is_empty() {
         return Err(Problem::invalid("messages: at least one"));
     }
@@ -134,37 +134,37 @@ async fn append(
 }
 
 async fn keep_failed(
-    Write(database): Write,
-    Id(conversation): Id<ConversationId>,
+    WriteDatabase(database): WriteDatabase,
+    PathId(conversation): PathId<ConversationId>,
     Json(message): Json<MessageInput>,
-) -> Answer<(StatusCode, axum::Json<Appended>)> {
+) -> ApiResult<(StatusCode, axum::Json<Appended>)> {
     let id = database.keep_failed(conversation, message.draft()?).await?;
     Ok((StatusCode::CREATED, axum::Json(Appended { ids: vec![id] })))
 }
 
-async fn get(Here(database): Here, Id(id): Id<MessageId>) -> Answer<Response> {
+async fn get(CallerDatabase(database): CallerDatabase, PathId(id): PathId<MessageId>) -> ApiResult<Response> {
     let placed = database.message(id).await?;
     let bytes = size(&placed.message);
     written(placed, bytes).await
 }
 
 async fn siblings(
-    Here(database): Here,
-    Id(message): Id<MessageId>,
-    Asked(RelatedParameters { after }): Asked<RelatedParameters>,
-) -> Answer<Response> {
+    CallerDatabase(database): CallerDatabase,
+    PathId(message): PathId<MessageId>,
+    Query(RelatedParameters { after }): Query<RelatedParameters>,
+) -> ApiResult<Response> {
     related(database, RelatedQuery { message, related: Related::Siblings, after }).await
 }
 
 async fn thread(
-    Here(database): Here,
-    Id(message): Id<MessageId>,
-    Asked(RelatedParameters { after }): Asked<RelatedParameters>,
-) -> Answer<Response> {
+    CallerDatabase(database): CallerDatabase,
+    PathId(message): PathId<MessageId>,
+    Query(RelatedParameters { after }): Query<RelatedParameters>,
+) -> ApiResult<Response> {
     related(database, RelatedQuery { message, related: Related::Thread, after }).await
 }
 
-async fn related(database: Database, query: RelatedQuery) -> Answer<Response> {
+async fn related(database: Database, query: RelatedQuery) -> ApiResult<Response> {
     let page = database.related(query).await?;
     let bytes = page.messages.iter().map(|placed| size(&placed.message)).sum();
     written(page, bytes).await
@@ -177,7 +177,7 @@ fn size(message: &Message) -> usize {
 
 /// Serializes a response as JSON. A large one is serialized on a blocking thread: it takes milliseconds, during which
 /// a runtime thread would serve no other request.
-async fn written(answer: impl Serialize + Send + 'static, bytes: usize) -> Answer<Response> {
+async fn written(answer: impl Serialize + Send + 'static, bytes: usize) -> ApiResult<Response> {
     if bytes < LARGE {
         return Ok(axum::Json(answer).into_response());
     }

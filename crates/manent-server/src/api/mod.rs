@@ -2,7 +2,7 @@
 
 mod conversations;
 mod messages;
-mod paths;
+mod branches;
 mod streams;
 mod attached;
 mod runs;
@@ -11,9 +11,9 @@ mod library;
 mod blobs;
 mod journal;
 mod search;
-mod transfer;
-mod files;
-mod upkeep;
+mod jsonl;
+mod import_export;
+mod maintenance;
 mod tenants;
 mod users;
 mod keys;
@@ -21,7 +21,7 @@ mod audit;
 mod session;
 
 use crate::operation::Operation;
-use crate::problem::{Answer, Problem};
+use crate::problem::{ApiResult, Problem};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use manent::Conversation;
@@ -34,7 +34,7 @@ pub fn operations() -> Vec<Operation> {
     [
         conversations::operations(),
         messages::operations(),
-        paths::operations(),
+        branches::operations(),
         streams::operations(),
         attached::operations(),
         runs::operations(),
@@ -43,9 +43,9 @@ pub fn operations() -> Vec<Operation> {
         blobs::operations(),
         journal::operations(),
         search::operations(),
-        transfer::operations(),
-        files::operations(),
-        upkeep::operations(),
+        jsonl::operations(),
+        import_export::operations(),
+        maintenance::operations(),
         tenants::operations(),
         users::operations(),
         keys::operations(),
@@ -81,7 +81,7 @@ struct Nothing {}
 /// Default page size.
 const PAGE: u32 = 50;
 
-fn limit(given: Option<u32>) -> Answer<u32> {
+fn limit(given: Option<u32>) -> ApiResult<u32> {
     match given.unwrap_or(PAGE) {
         limit if (1..=PAGE_MAX).contains(&limit) => Ok(limit),
         _ => Err(Problem::invalid(format!("limit: 1 to {PAGE_MAX}"))),

@@ -1,13 +1,13 @@
 //! Agent run endpoints: tool calls, events, inputs, leases, model calls.
 
 use super::limit;
-use crate::extract::{Asked, Here, Id, Json, Write};
+use crate::extract::{CallerDatabase, Json, PathId, Query, WriteDatabase};
 use crate::operation::{Operation, group};
-use crate::problem::Answer;
+use crate::problem::ApiResult;
 use axum::http::{Method, StatusCode};
-use manent::model::{CallId, CallOutcome, Event, InputId, KeyScope, Micros, ToolCall, ToolState};
+use manent::model::{CallId, CallOutcome, Event, InputId, KeyScope, Timestamp, ToolCall, ToolState};
 use manent::store::{EventsQuery, ToolCallTrail};
-use manent::{CallDraft, ConversationId, MessageId, Stretch};
+use manent::{CallDraft, ConversationId, MessageId, MessageRange};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,66 +16,66 @@ pub(super) fn operations() -> Vec<Operation> {
     const LEASE: &str = "/conversations/{conversation}/lease";
     let operations = vec![
         Operation::new(Method::GET, "/tool-calls", "listOpenToolCalls", open_tool_calls)
-            .reads_much()
-            .says("Lists open tool calls of all conversations, oldest first.")
+            .large_read()
+            .summary("Lists open tool calls of all conversations, oldest first.")
             .library("open_tool_calls")
-            .query::<HowMany>()
-            .answers::<Vec<OpenCall>>(200),
+            .query::<LimitParameters>()
+            .response::<Vec<OpenCall>>(200),
         Operation::new(Method::POST, "/tool-calls", "putToolCall", put_tool_call)
-            .needs(KeyScope::Append)
-            .says("Records a tool call with its first state.")
+            .access(KeyScope::Append)
+            .summary("Records a tool call with its first state.")
             .library("put_tool_call")
             .body::<ToolCallInput>(),
         Operation::new(Method::POST, "/tool-calls/move", "moveToolCall", move_tool_call)
-            .needs(KeyScope::Append)
-            .says("Moves a tool call to another state.")
+            .access(KeyScope::Append)
+            .summary("Moves a tool call to another state.")
             .library("move_tool_call")
             .body::<ToolMove>(),
         Operation::new(Method::GET, EVENTS, "listEvents", events)
-            .reads_much()
-            .says("Returns events after a cursor.")
+            .large_read()
+            .summary("Returns events after a cursor.")
             .library("events")
             .query::<EventParameters>()
-            .answers::<Vec<Event>>(200),
+            .response::<Vec<Event>>(200),
         Operation::new(Method::POST, EVENTS, "logEvents", log)
-            .needs(KeyScope::Append)
-            .says("Logs events and returns the cursor of the last one.")
+            .access(KeyScope::Append)
+            .summary("Logs events and returns the cursor of the last one.")
             .library("log")
             .body::<NewEvents>()
-            .answers::<Logged>(201),
+            .response::<Logged>(201),
         Operation::new(Method::POST, "/conversations/{conversation}/inputs", "putInput", put_input)
-            .needs(KeyScope::Append)
-            .says("Queues an input for a run.")
+            .access(KeyScope::Append)
+            .summary("Queues an input for a run.")
             .library("put_input")
             .body::<NewInput>()
-            .answers::<Queued>(201),
+            .response::<Queued>(201),
         Operation::new(Method::POST, "/conversations/{conversation}/inputs/take", "takeInputs", take_inputs)
-            .needs(KeyScope::Append)
-            .says("Takes inputs out of the queue.")
+            .access(KeyScope::Append)
+            .summary("Takes inputs out of the queue.")
             .library("take_inputs")
             .body::<Taken>(),
         Operation::new(Method::POST, LEASE, "takeLease", take_lease)
-            .needs(KeyScope::Append)
-            .says("Acquires the lease of a run if it is free or expired.")
+            .access(KeyScope::Append)
+            .summary("Acquires the lease of a run if it is free or expired.")
             .library("take_lease")
-            .body::<LeaseWish>()
-            .answers::<Held>(201),
+            .body::<NewLease>()
+            .response::<TakenLease>(201),
         Operation::new(Method::PUT, LEASE, "renewLease", renew_lease)
-            .needs(KeyScope::Append)
-            .says("Extends a lease.")
+            .access(KeyScope::Append)
+            .summary("Extends a lease.")
             .library("renew_lease")
             .body::<LeaseRenewal>(),
         Operation::new(Method::DELETE, LEASE, "releaseLease", release_lease)
-            .needs(KeyScope::Append)
-            .says("Releases a lease.")
+            .access(KeyScope::Append)
+            .summary("Releases a lease.")
             .library("release_lease")
             .query::<LeaseToken>(),
         Operation::new(Method::POST, "/conversations/{conversation}/calls", "recordCall", record_call)
-            .needs(KeyScope::Append)
-            .says("Records a request to a model.")
+            .access(KeyScope::Append)
+            .summary("Records a request to a model.")
             .library("record_call")
             .body::<NewCall>()
-            .answers::<Recorded>(201),
+            .response::<Recorded>(201),
     ];
     group("Runs", operations)
 }
@@ -83,7 +83,7 @@ pub(super) fn operations() -> Vec<Operation> {
 /// Page size.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct HowMany {
+struct LimitParameters {
     /// Maximum number of records; 50 by default.
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<u32>,
@@ -183,16 +183,16 @@ struct Taken {
 /// A lease request.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct LeaseWish {
+struct NewLease {
     /// The owner of the lease.
     owner: String,
     /// Expiry.
-    until: Micros,
+    until: Timestamp,
 }
 
 /// The granted lease.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Held {
+struct TakenLease {
     /// The fencing token.
     token: i64,
 }
@@ -204,7 +204,7 @@ struct LeaseRenewal {
     /// The fencing token.
     token: i64,
     /// The new expiry.
-    until: Micros,
+    until: Timestamp,
 }
 
 /// The fencing token of a lease.
@@ -233,7 +233,7 @@ struct NewCall {
     cost_micros: Option<i64>,
     /// The messages that were sent.
     #[serde(default)]
-    sent: Vec<Stretch>,
+    sent: Vec<MessageRange>,
     /// Context manifest and other details.
     manifest: Option<manent::Json>,
 }
@@ -245,91 +245,97 @@ struct Recorded {
     id: CallId,
 }
 
-async fn open_tool_calls(Here(database): Here, Asked(asked): Asked<HowMany>) -> Answer<axum::Json<Vec<OpenCall>>> {
+async fn open_tool_calls(
+    CallerDatabase(database): CallerDatabase,
+    Query(asked): Query<LimitParameters>,
+) -> ApiResult<axum::Json<Vec<OpenCall>>> {
     let found = database.open_tool_calls(limit(asked.limit)?).await?;
     let calls = found.into_iter().map(|(conversation, tool_call)| OpenCall { conversation, tool_call });
     Ok(axum::Json(calls.collect()))
 }
 
-async fn put_tool_call(Write(database): Write, Json(new): Json<ToolCallInput>) -> Answer<StatusCode> {
+async fn put_tool_call(
+    WriteDatabase(database): WriteDatabase,
+    Json(new): Json<ToolCallInput>,
+) -> ApiResult<StatusCode> {
     database.put_tool_call(new.call, &new.note).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn move_tool_call(Write(database): Write, Json(to): Json<ToolMove>) -> Answer<StatusCode> {
+async fn move_tool_call(WriteDatabase(database): WriteDatabase, Json(to): Json<ToolMove>) -> ApiResult<StatusCode> {
     database.move_tool_call(to.message, to.part, to.to, to.record, &to.note).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 async fn events(
-    Here(database): Here,
-    Id(conversation): Id<ConversationId>,
-    Asked(asked): Asked<EventParameters>,
-) -> Answer<axum::Json<Vec<Event>>> {
+    CallerDatabase(database): CallerDatabase,
+    PathId(conversation): PathId<ConversationId>,
+    Query(asked): Query<EventParameters>,
+) -> ApiResult<axum::Json<Vec<Event>>> {
     let channels = asked.channels.iter().flat_map(|words| words.split(',')).map(str::to_owned).collect();
     let query = EventsQuery { conversation, channels, after: asked.after, limit: limit(asked.limit)? };
     Ok(axum::Json(database.events(query).await?))
 }
 
 async fn log(
-    Write(database): Write,
-    Id(id): Id<ConversationId>,
+    WriteDatabase(database): WriteDatabase,
+    PathId(id): PathId<ConversationId>,
     Json(new): Json<NewEvents>,
-) -> Answer<(StatusCode, axum::Json<Logged>)> {
+) -> ApiResult<(StatusCode, axum::Json<Logged>)> {
     let cursor = database.log(id, &new.channel, new.events).await?;
     Ok((StatusCode::CREATED, axum::Json(Logged { cursor })))
 }
 
 async fn put_input(
-    Write(database): Write,
-    Id(id): Id<ConversationId>,
+    WriteDatabase(database): WriteDatabase,
+    PathId(id): PathId<ConversationId>,
     Json(new): Json<NewInput>,
-) -> Answer<(StatusCode, axum::Json<Queued>)> {
+) -> ApiResult<(StatusCode, axum::Json<Queued>)> {
     let id = database.put_input(id, new.body).await?;
     Ok((StatusCode::CREATED, axum::Json(Queued { id })))
 }
 
 async fn take_inputs(
-    Write(database): Write,
-    Id(id): Id<ConversationId>,
+    WriteDatabase(database): WriteDatabase,
+    PathId(id): PathId<ConversationId>,
     Json(taken): Json<Taken>,
-) -> Answer<StatusCode> {
+) -> ApiResult<StatusCode> {
     database.take_inputs(id, taken.ids).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 async fn take_lease(
-    Write(database): Write,
-    Id(id): Id<ConversationId>,
-    Json(wish): Json<LeaseWish>,
-) -> Answer<(StatusCode, axum::Json<Held>)> {
+    WriteDatabase(database): WriteDatabase,
+    PathId(id): PathId<ConversationId>,
+    Json(wish): Json<NewLease>,
+) -> ApiResult<(StatusCode, axum::Json<TakenLease>)> {
     let token = database.take_lease(id, &wish.owner, wish.until).await?;
-    Ok((StatusCode::CREATED, axum::Json(Held { token })))
+    Ok((StatusCode::CREATED, axum::Json(TakenLease { token })))
 }
 
 async fn renew_lease(
-    Write(database): Write,
-    Id(id): Id<ConversationId>,
+    WriteDatabase(database): WriteDatabase,
+    PathId(id): PathId<ConversationId>,
     Json(renewal): Json<LeaseRenewal>,
-) -> Answer<StatusCode> {
+) -> ApiResult<StatusCode> {
     database.renew_lease(id, renewal.token, renewal.until).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 async fn release_lease(
-    Write(database): Write,
-    Id(id): Id<ConversationId>,
-    Asked(lease): Asked<LeaseToken>,
-) -> Answer<StatusCode> {
+    WriteDatabase(database): WriteDatabase,
+    PathId(id): PathId<ConversationId>,
+    Query(lease): Query<LeaseToken>,
+) -> ApiResult<StatusCode> {
     database.release_lease(id, lease.token).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 async fn record_call(
-    Write(database): Write,
-    Id(id): Id<ConversationId>,
+    WriteDatabase(database): WriteDatabase,
+    PathId(id): PathId<ConversationId>,
     Json(new): Json<NewCall>,
-) -> Answer<(StatusCode, axum::Json<Recorded>)> {
+) -> ApiResult<(StatusCode, axum::Json<Recorded>)> {
     let NewCall { after, model, outcome, tokens_in, tokens_out, cost_micros, sent, manifest } = new;
     let draft = CallDraft { after, model, outcome, tokens_in, tokens_out, cost_micros, sent, manifest };
     let id = database.record_call(id, draft).await?;

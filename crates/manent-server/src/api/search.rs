@@ -2,16 +2,16 @@
 
 use super::Nothing;
 use crate::app::App;
-use crate::extract::{Asked, Here, Json};
-use crate::operation::{Need, Operation, group};
-use crate::problem::{Answer, Problem};
+use crate::extract::{CallerDatabase, Json, Query};
+use crate::operation::{Access, Operation, group};
+use crate::problem::{ApiResult, Problem};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, stream};
-use manent::store::{HITS_MAX, NEIGHBOURS_MAX};
-use manent::{Also, ConversationId, Counting, Found, Grouping, Indexed, SearchOrder, SearchQuery};
+use manent::store::{CONTEXT_MAX, HITS_MAX};
+use manent::{ConversationId, CountMode, Grouping, Include, IndexStatus, SearchOrder, SearchPage, SearchQuery};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::convert::Infallible;
@@ -25,28 +25,28 @@ const OFFSET_MAX: i32 = 86_400;
 pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::GET, "/search", "search", search)
-            .reads_much()
-            .says(
+            .large_read()
+            .summary(
                 "Searches messages, titles and tags, including messages that were just appended. A syntax error is a problem with the code `query` and its position in `at`.",
             )
             .library("search")
             .query::<SearchParameters>()
-            .answers::<Found>(200),
+            .response::<SearchPage>(200),
         Operation::new(Method::GET, "/search/index", "getIndex", index)
-            .says("Returns the progress of the search index. Searches include unindexed messages.")
+            .summary("Returns the progress of the search index. Searches include unindexed messages.")
             .library("when_indexed")
             .query::<IndexParameters>()
-            .answers::<Indexed>(200)
-            .may_take_long(),
+            .response::<IndexStatus>(200)
+            .no_timeout(),
         Operation::new(Method::POST, "/reindex", "reindex", reindex)
-            .needs(Need::Tenant)
-            .says(
+            .access(Access::TenantAdmin)
+            .summary(
                 "Rebuilds the search index in the background. With `Accept: text/event-stream` the response is a stream of `progress` events, then a `report` or a `problem`.",
             )
             .library("reindex")
             .body::<Nothing>()
-            .answers::<Indexed>(202)
-            .may_take_long(),
+            .response::<IndexStatus>(202)
+            .no_timeout(),
     ];
     group("Search", operations)
 }
@@ -74,7 +74,7 @@ struct SearchParameters {
     neighbours: Option<u32>,
     /// `all` also counts the hits after this page, up to 1,000.
     #[serde(default)]
-    count: Counting,
+    count: CountMode,
     /// Search as you type: the last word matches as a prefix, and an unclosed quote or bracket is not an error.
     #[serde(default)]
     typing: bool,
@@ -90,14 +90,14 @@ struct SearchParameters {
 }
 
 impl SearchParameters {
-    fn query(self) -> Answer<SearchQuery> {
+    fn query(self) -> ApiResult<SearchQuery> {
         let plain = SearchQuery::default();
         let (limit, neighbours) = (self.limit.unwrap_or(plain.limit), self.neighbours.unwrap_or(plain.neighbours));
         if !(1..=HITS_MAX).contains(&limit) {
             return Err(Problem::invalid(format!("limit: 1 to {HITS_MAX}")));
         }
-        if neighbours > NEIGHBOURS_MAX {
-            return Err(Problem::invalid(format!("neighbours: 0 to {NEIGHBOURS_MAX}")));
+        if neighbours > CONTEXT_MAX {
+            return Err(Problem::invalid(format!("neighbours: 0 to {CONTEXT_MAX}")));
         }
         if !(-OFFSET_MAX..=OFFSET_MAX).contains(&self.offset) {
             return Err(Problem::invalid(format!("offset: -{OFFSET_MAX} to {OFFSET_MAX}")));
@@ -108,7 +108,7 @@ impl SearchParameters {
             order: self.order,
             grouping: self.group,
             within: self.within,
-            also: self.include.as_deref().map_or(Ok(Also::default()), included)?,
+            include: self.include.as_deref().map_or(Ok(Include::default()), included)?,
             neighbours,
             counting: self.count,
             typing: self.typing,
@@ -120,8 +120,8 @@ impl SearchParameters {
 }
 
 /// Parses the `include` parameter.
-fn included(words: &str) -> Answer<Also> {
-    let mut also = Also::default();
+fn included(words: &str) -> ApiResult<Include> {
+    let mut also = Include::default();
     for word in words.split(',').map(str::trim) {
         match word {
             "trashed" => also.trashed = true,
@@ -133,7 +133,10 @@ fn included(words: &str) -> Answer<Also> {
     Ok(also)
 }
 
-async fn search(Here(database): Here, Asked(asked): Asked<SearchParameters>) -> Answer<axum::Json<Found>> {
+async fn search(
+    CallerDatabase(database): CallerDatabase,
+    Query(asked): Query<SearchParameters>,
+) -> ApiResult<axum::Json<SearchPage>> {
     Ok(axum::Json(database.search(&asked.query()?).await?))
 }
 
@@ -148,9 +151,9 @@ struct IndexParameters {
 
 async fn index(
     State(app): State<App>,
-    Here(database): Here,
-    Asked(asked): Asked<IndexParameters>,
-) -> Answer<axum::Json<Indexed>> {
+    CallerDatabase(database): CallerDatabase,
+    Query(asked): Query<IndexParameters>,
+) -> ApiResult<axum::Json<IndexStatus>> {
     if asked.wait {
         let mut stopping = app.stopping.clone();
         tokio::select! {
@@ -163,26 +166,26 @@ async fn index(
 
 async fn reindex(
     State(app): State<App>,
-    Here(database): Here,
+    CallerDatabase(database): CallerDatabase,
     headers: HeaderMap,
     _: Json<Nothing>,
-) -> Answer<Response> {
+) -> ApiResult<Response> {
     let (teller, mut heard) = unbounded_channel();
     let stopping = app.stopping;
     // The work continues after the client disconnects.
     tokio::spawn(async move {
         let told = teller.clone();
-        let done = database.reindex(|indexed| drop(told.send(Told::Progress(indexed)))).await;
+        let done = database.reindex(|indexed| drop(told.send(ProgressEvent::Progress(indexed)))).await;
         let last = match done {
-            Ok(()) => Told::Report(database.indexed()),
-            Err(error) => Told::Problem(error.into()),
+            Ok(()) => ProgressEvent::Report(database.indexed()),
+            Err(error) => ProgressEvent::Problem(error.into()),
         };
         drop(teller.send(last));
     });
     // The first message tells whether the work has begun, or why it has not.
     let begun = match heard.recv().await {
-        Some(Told::Progress(indexed) | Told::Report(indexed)) => indexed,
-        Some(Told::Problem(problem)) => return Err(problem),
+        Some(ProgressEvent::Progress(indexed) | ProgressEvent::Report(indexed)) => indexed,
+        Some(ProgressEvent::Problem(problem)) => return Err(problem),
         None => return Err(Problem::internal()),
     };
     let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
@@ -194,29 +197,29 @@ async fn reindex(
 }
 
 /// Messages from the indexing task to the response.
-enum Told {
-    Progress(Indexed),
-    Report(Indexed),
+enum ProgressEvent {
+    Progress(IndexStatus),
+    Report(IndexStatus),
     Problem(Problem),
 }
 
 fn events(
-    heard: UnboundedReceiver<Told>,
+    received: UnboundedReceiver<ProgressEvent>,
     stopping: watch::Receiver<bool>,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
-    stream::unfold((heard, stopping), |(mut heard, mut stopping)| async move {
+    stream::unfold((received, stopping), |(mut heard, mut stopping)| async move {
         let mut told = tokio::select! {
             told = heard.recv() => told?,
             _ = stopping.wait_for(|stopping| *stopping) => return None,
         };
         // A slow reader gets only the newest progress number.
-        while let (Told::Progress(_), Ok(newer)) = (&told, heard.try_recv()) {
+        while let (ProgressEvent::Progress(_), Ok(newer)) = (&told, heard.try_recv()) {
             told = newer;
         }
         let event = match &told {
-            Told::Progress(indexed) => Event::default().event("progress").json_data(indexed),
-            Told::Report(indexed) => Event::default().event("report").json_data(indexed),
-            Told::Problem(problem) => Event::default().event("problem").json_data(problem),
+            ProgressEvent::Progress(indexed) => Event::default().event("progress").json_data(indexed),
+            ProgressEvent::Report(indexed) => Event::default().event("report").json_data(indexed),
+            ProgressEvent::Problem(problem) => Event::default().event("problem").json_data(problem),
         };
         Some((Ok(event.ok()?), (heard, stopping)))
     })

@@ -3,10 +3,10 @@
 
 use crate::app::App;
 use crate::connections::Peer;
-use crate::extract::{Asker, Json};
-use crate::operation::{Need, Operation, group};
-use crate::principal::Who;
-use crate::problem::{Answer, Problem};
+use crate::extract::{Caller, Json};
+use crate::operation::{Access, Operation, group};
+use crate::principal::Credential;
+use crate::problem::{ApiResult, Problem};
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, header};
@@ -19,17 +19,17 @@ use std::collections::BTreeSet;
 pub(super) fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::new(Method::POST, "/session", "beginSession", begin)
-            .needs(Need::Nothing)
-            .says(
+            .access(Access::Public)
+            .summary(
                 "Starts a session of the page with the token or a key. The response sets a cookie; requests with the cookie also need the secret as `Manent-Session`.",
             )
             .body::<Login>()
-            .answers::<Entrance>(201),
+            .response::<SessionSecret>(201),
         Operation::new(Method::GET, "/session", "getSession", get)
-            .needs(Need::Entry)
-            .says("Returns the current session and server version.")
-            .answers::<Session>(200),
-        Operation::new(Method::DELETE, "/session", "endSession", end).needs(Need::Entry).says("Ends the session and its streams."),
+            .access(Access::Authenticated)
+            .summary("Returns the current session and server version.")
+            .response::<Session>(200),
+        Operation::new(Method::DELETE, "/session", "endSession", end).access(Access::Authenticated).summary("Ends the session and its streams."),
     ];
     group("Sessions", operations)
 }
@@ -44,7 +44,7 @@ struct Login {
 
 /// A started session.
 #[derive(Serialize, JsonSchema)]
-struct Entrance {
+struct SessionSecret {
     /// Secret that requests of the session send as `Manent-Session`, in addition to the cookie.
     secret: String,
 }
@@ -74,27 +74,27 @@ async fn begin(
     State(app): State<App>,
     peer: Option<Extension<Peer>>,
     Json(login): Json<Login>,
-) -> Answer<(StatusCode, Cookie, axum::Json<Entrance>)> {
+) -> ApiResult<(StatusCode, Cookie, axum::Json<SessionSecret>)> {
     let address = peer.map(|Extension(peer)| peer.0);
-    match app.auth.know(&app.tenants, &login.token) {
+    match app.auth.session_key(&app.tenants, &login.token) {
         Ok(who) => {
             app.witness.count(&app.limits, &who, address)?;
             let begun = app.auth.begin(&who);
-            let entrance = Entrance { secret: begun.secret.reveal().to_owned() };
+            let entrance = SessionSecret { secret: begun.secret.reveal().to_owned() };
             Ok((StatusCode::CREATED, cookie(Some(begun.cookie)), axum::Json(entrance)))
         }
         Err(refused) => Err(app.witness.refuse(&app, refused, address).await),
     }
 }
 
-async fn get(State(app): State<App>, Asker(asker): Asker, headers: HeaderMap) -> (Cookie, axum::Json<Session>) {
+async fn get(State(app): State<App>, Caller(asker): Caller, headers: HeaderMap) -> (Cookie, axum::Json<Session>) {
     let (version, tenant) = (env!("CARGO_PKG_VERSION").to_owned(), asker.tenant);
-    let session = match &asker.who {
-        Who::Token => {
+    let session = match &asker.credential {
+        Credential::Token => {
             let scopes = [KeyScope::Admin].into_iter().collect();
             Session { version, tenant, scopes, user: None, projects: None, token: true }
         }
-        Who::Key(pass) => {
+        Credential::Key(pass) => {
             let (scopes, user, projects) = (pass.key.scopes.clone(), pass.key.user.clone(), pass.key.projects.clone());
             Session { version, tenant, scopes, user, projects, token: false }
         }
@@ -102,7 +102,7 @@ async fn get(State(app): State<App>, Asker(asker): Asker, headers: HeaderMap) ->
     (cookie(app.auth.renew(&headers)), axum::Json(session))
 }
 
-async fn end(State(app): State<App>, headers: HeaderMap) -> Answer<(StatusCode, Cookie)> {
+async fn end(State(app): State<App>, headers: HeaderMap) -> ApiResult<(StatusCode, Cookie)> {
     Ok((StatusCode::NO_CONTENT, cookie(Some(app.auth.end(&headers).map_err(kept)?))))
 }
 

@@ -1,12 +1,12 @@
 //! Tenant administration endpoints; they require the server token.
 
-use super::keys::{MadeKey, made};
-use super::transfer::lines_of;
+use super::jsonl::lines_of;
+use super::keys::{CreatedKey, created};
 use super::{Nothing, limit};
 use crate::app::App;
-use crate::extract::{Asked, Asker, Id, Json};
-use crate::operation::{Need, Operation, group};
-use crate::problem::{Answer, Problem};
+use crate::extract::{Caller, Json, PathId, Query};
+use crate::operation::{Access, Operation, group};
+use crate::problem::{ApiResult, Problem};
 use axum::extract::State;
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
@@ -19,56 +19,56 @@ pub(super) fn operations() -> Vec<Operation> {
     const ONE: &str = "/tenants/{tenant}";
     let operations = vec![
         Operation::new(Method::GET, "/tenants", "listTenants", list)
-            .needs(Need::Token)
-            .says("Lists tenants by creation time, without erased ones.")
+            .access(Access::ServerAdmin)
+            .summary("Lists tenants by creation time, without erased ones.")
             .library("tenants")
             .query::<ListParameters>()
-            .answers::<TenantsPage>(200),
+            .response::<TenantsPage>(200),
         Operation::new(Method::POST, "/tenants", "createTenant", create)
-            .needs(Need::Token)
-            .says("Creates a tenant with an empty store.")
+            .access(Access::ServerAdmin)
+            .summary("Creates a tenant with an empty store.")
             .library("create_tenant")
             .body::<NewTenant>()
-            .answers::<Tenant>(201),
+            .response::<Tenant>(201),
         Operation::new(Method::GET, ONE, "getTenant", get)
-            .needs(Need::Token)
-            .says("Returns a tenant, and the receipt if it was erased.")
+            .access(Access::ServerAdmin)
+            .summary("Returns a tenant, and the receipt if it was erased.")
             .library("tenant")
             .library("receipt")
-            .answers::<TenantView>(200),
+            .response::<TenantView>(200),
         Operation::new(Method::POST, "/tenants/{tenant}/suspend", "suspendTenant", suspend)
-            .needs(Need::Token)
-            .says("Suspends a tenant: rejects new requests and closes open streams. Data is kept.")
+            .access(Access::ServerAdmin)
+            .summary("Suspends a tenant: rejects new requests and closes open streams. Data is kept.")
             .library("suspend")
             .body::<Nothing>()
-            .answers::<Tenant>(200),
+            .response::<Tenant>(200),
         Operation::new(Method::POST, "/tenants/{tenant}/resume", "resumeTenant", resume)
-            .needs(Need::Token)
-            .says("Resumes a suspended tenant.")
+            .access(Access::ServerAdmin)
+            .summary("Resumes a suspended tenant.")
             .library("resume")
             .body::<Nothing>()
-            .answers::<Tenant>(200),
+            .response::<Tenant>(200),
         Operation::new(Method::POST, "/tenants/{tenant}/keys", "createTenantKey", create_key)
-            .needs(Need::Token)
-            .says("Creates a key for a tenant, such as the first admin key. The secret is returned only in this response.")
+            .access(Access::ServerAdmin)
+            .summary("Creates a key for a tenant, such as the first admin key. The secret is returned only in this response.")
             .library("create_key")
             .body::<KeyDraft>()
-            .answers::<MadeKey>(201),
+            .response::<CreatedKey>(201),
         Operation::new(Method::GET, "/tenants/{tenant}/export", "exportTenant", export)
-            .needs(Need::Token)
+            .access(Access::ServerAdmin)
             .audited("tenant.export")
-            .says("Exports a tenant as JSON lines, without loss.")
+            .summary("Exports a tenant as JSON lines, without loss.")
             .library("database")
-            .answers_with("application/x-ndjson"),
+            .response_bytes("application/x-ndjson"),
         Operation::new(Method::POST, "/tenants/{tenant}/erase", "eraseTenant", erase)
-            .needs(Need::Token)
-            .says(
+            .access(Access::ServerAdmin)
+            .summary(
                 "Erases a tenant: store, index, managed backups, users, keys, and personal details in the audit log. Returns a receipt.",
             )
             .library("erase_tenant")
             .body::<Confirmed>()
-            .answers::<Erasure>(200)
-            .may_take_long(),
+            .response::<Erasure>(200)
+            .no_timeout(),
     ];
     group("Tenants", operations)
 }
@@ -119,66 +119,66 @@ struct Confirmed {
     name: String,
 }
 
-async fn list(State(app): State<App>, Asked(asked): Asked<ListParameters>) -> Answer<axum::Json<TenantsPage>> {
+async fn list(State(app): State<App>, Query(asked): Query<ListParameters>) -> ApiResult<axum::Json<TenantsPage>> {
     let tenants = app.tenants.tenants(asked.after, limit(asked.limit)?).await?;
     Ok(axum::Json(TenantsPage { tenants }))
 }
 
 async fn create(
     State(app): State<App>,
-    Asker(asker): Asker,
+    Caller(asker): Caller,
     Json(new): Json<NewTenant>,
-) -> Answer<(StatusCode, axum::Json<Tenant>)> {
-    let tenant = app.tenants.create_tenant(&new.name, asker.by).await?;
+) -> ApiResult<(StatusCode, axum::Json<Tenant>)> {
+    let tenant = app.tenants.create_tenant(&new.name, asker.audit_subject).await?;
     Ok((StatusCode::CREATED, axum::Json(tenant)))
 }
 
-async fn get(State(app): State<App>, Id(id): Id<TenantId>) -> Answer<axum::Json<TenantView>> {
+async fn get(State(app): State<App>, PathId(id): PathId<TenantId>) -> ApiResult<axum::Json<TenantView>> {
     let tenant = app.tenants.tenant(&id.to_string()).await?;
     Ok(axum::Json(TenantView { tenant, receipt: app.tenants.receipt(id).await? }))
 }
 
 async fn suspend(
     State(app): State<App>,
-    Asker(asker): Asker,
-    Id(id): Id<TenantId>,
+    Caller(asker): Caller,
+    PathId(id): PathId<TenantId>,
     _: Json<Nothing>,
-) -> Answer<axum::Json<Tenant>> {
-    Ok(axum::Json(app.tenants.suspend(id, asker.by).await?))
+) -> ApiResult<axum::Json<Tenant>> {
+    Ok(axum::Json(app.tenants.suspend(id, asker.audit_subject).await?))
 }
 
 async fn resume(
     State(app): State<App>,
-    Asker(asker): Asker,
-    Id(id): Id<TenantId>,
+    Caller(asker): Caller,
+    PathId(id): PathId<TenantId>,
     _: Json<Nothing>,
-) -> Answer<axum::Json<Tenant>> {
-    Ok(axum::Json(app.tenants.resume(id, asker.by).await?))
+) -> ApiResult<axum::Json<Tenant>> {
+    Ok(axum::Json(app.tenants.resume(id, asker.audit_subject).await?))
 }
 
 async fn create_key(
     State(app): State<App>,
-    Asker(asker): Asker,
-    Id(id): Id<TenantId>,
+    Caller(asker): Caller,
+    PathId(id): PathId<TenantId>,
     Json(draft): Json<KeyDraft>,
-) -> Answer<(StatusCode, axum::Json<MadeKey>)> {
-    Ok(made(app.tenants.create_key(id, draft, asker.by).await?))
+) -> ApiResult<(StatusCode, axum::Json<CreatedKey>)> {
+    Ok(created(app.tenants.create_key(id, draft, asker.audit_subject).await?))
 }
 
-async fn export(State(app): State<App>, Asker(asker): Asker, Id(id): Id<TenantId>) -> Answer<Response> {
+async fn export(State(app): State<App>, Caller(asker): Caller, PathId(id): PathId<TenantId>) -> ApiResult<Response> {
     let database = app.tenants.database(id).await?;
     Ok(lines_of(database, ExportSelection::Everything, app.transfer(asker.tenant)?))
 }
 
 async fn erase(
     State(app): State<App>,
-    Asker(asker): Asker,
-    Id(id): Id<TenantId>,
+    Caller(asker): Caller,
+    PathId(id): PathId<TenantId>,
     Json(confirmed): Json<Confirmed>,
-) -> Answer<axum::Json<Erasure>> {
+) -> ApiResult<axum::Json<Erasure>> {
     let tenant = app.tenants.tenant(&id.to_string()).await?;
     if tenant.name != confirmed.name {
         return Err(Problem::invalid("name: does not match the name of this tenant; nothing was erased"));
     }
-    Ok(axum::Json(app.tenants.erase_tenant(id, asker.by).await?))
+    Ok(axum::Json(app.tenants.erase_tenant(id, asker.audit_subject).await?))
 }

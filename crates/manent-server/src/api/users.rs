@@ -2,9 +2,9 @@
 
 use super::{Nothing, limit};
 use crate::app::App;
-use crate::extract::{Asked, Asker, Json, UserName};
-use crate::operation::{Need, Operation, group};
-use crate::problem::Answer;
+use crate::extract::{Caller, Json, PathUser, Query};
+use crate::operation::{Access, Operation, group};
+use crate::problem::ApiResult;
 use axum::extract::State;
 use axum::http::Method;
 use manent::Erasure;
@@ -16,31 +16,31 @@ pub(super) fn operations() -> Vec<Operation> {
     const ONE: &str = "/users/{user}";
     let operations = vec![
         Operation::new(Method::GET, "/users", "listUsers", list)
-            .needs(Need::Tenant)
-            .says("Lists the users of the tenant by id.")
+            .access(Access::TenantAdmin)
+            .summary("Lists the users of the tenant by id.")
             .library("users")
             .query::<ListParameters>()
-            .answers::<Users>(200),
+            .response::<Users>(200),
         Operation::new(Method::GET, ONE, "getUser", get)
-            .needs(Need::Tenant)
-            .says("Returns a user.")
+            .access(Access::TenantAdmin)
+            .summary("Returns a user.")
             .library("user")
-            .answers::<User>(200),
+            .response::<User>(200),
         Operation::new(Method::PUT, ONE, "putUser", put)
-            .needs(Need::Tenant)
-            .says("Adds a user by the id of your own system, or changes the name of one.")
+            .access(Access::TenantAdmin)
+            .summary("Adds a user by the id of your own system, or changes the name of one.")
             .library("put_user")
             .body::<NewUser>()
-            .answers::<User>(200),
+            .response::<User>(200),
         Operation::new(Method::POST, "/users/{user}/erase", "eraseUser", erase)
-            .needs(Need::Tenant)
-            .says(
+            .access(Access::TenantAdmin)
+            .summary(
                 "Erases the content and data of a user: conversations without other members, messages in others, drafts, keys, personal details in the audit log, and managed backups that contain them. Returns a receipt.",
             )
             .library("erase_user")
             .body::<Nothing>()
-            .answers::<Erasure>(200)
-            .may_take_long(),
+            .response::<Erasure>(200)
+            .no_timeout(),
     ];
     group("Users", operations)
 }
@@ -76,31 +76,31 @@ struct NewUser {
 
 async fn list(
     State(app): State<App>,
-    Asker(asker): Asker,
-    Asked(asked): Asked<ListParameters>,
-) -> Answer<axum::Json<Users>> {
+    Caller(asker): Caller,
+    Query(asked): Query<ListParameters>,
+) -> ApiResult<axum::Json<Users>> {
     let users = app.tenants.users(asker.tenant, asked.after.as_deref(), limit(asked.limit)?).await?;
     Ok(axum::Json(Users { users }))
 }
 
-async fn get(State(app): State<App>, Asker(asker): Asker, UserName(user): UserName) -> Answer<axum::Json<User>> {
+async fn get(State(app): State<App>, Caller(asker): Caller, PathUser(user): PathUser) -> ApiResult<axum::Json<User>> {
     Ok(axum::Json(app.tenants.user(asker.tenant, &user).await?))
 }
 
 async fn put(
     State(app): State<App>,
-    Asker(asker): Asker,
-    UserName(user): UserName,
+    Caller(asker): Caller,
+    PathUser(user): PathUser,
     Json(new): Json<NewUser>,
-) -> Answer<axum::Json<User>> {
-    Ok(axum::Json(app.tenants.put_user(asker.tenant, &user, &new.name, asker.by).await?))
+) -> ApiResult<axum::Json<User>> {
+    Ok(axum::Json(app.tenants.put_user(asker.tenant, &user, &new.name, asker.audit_subject).await?))
 }
 
 async fn erase(
     State(app): State<App>,
-    Asker(asker): Asker,
-    UserName(user): UserName,
+    Caller(asker): Caller,
+    PathUser(user): PathUser,
     _: Json<Nothing>,
-) -> Answer<axum::Json<Erasure>> {
-    Ok(axum::Json(app.tenants.erase_user(asker.tenant, &user, asker.by).await?))
+) -> ApiResult<axum::Json<Erasure>> {
+    Ok(axum::Json(app.tenants.erase_user(asker.tenant, &user, asker.audit_subject).await?))
 }

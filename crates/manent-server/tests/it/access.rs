@@ -5,7 +5,7 @@
 
 use crate::kit::{Running, good, text};
 use crate::operations::{Callers, Request, Story, tell};
-use manent_server::{Limits, Need, Operation, Rate};
+use manent_server::{Access, Limits, Operation, Rate};
 use manent_testing::http::{Answer, Client, Events};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,10 +78,10 @@ impl Everybody {
         let mut others = Vec::new();
         let mut add = |name, kind, client| others.push(Other { name, kind, client });
         add("no key", Kind::Nobody, server.stranger().await);
-        let unknown = manent::model::KeyWord::new(manent::model::KeyId::new(1, [1; 10]), [7; 32]).reveal();
+        let unknown = manent::model::ApiKeySecret::new(manent::model::KeyId::new(1, [1; 10]), [7; 32]).reveal();
         add("unknown key", Kind::Nobody, server.holder(&unknown).await);
         let (id, word) = server.key(&acme, json!({ "scopes": ["admin"] })).await;
-        let wrong = manent::model::KeyWord::new(id.parse().expect("an id"), [7; 32]).reveal();
+        let wrong = manent::model::ApiKeySecret::new(id.parse().expect("an id"), [7; 32]).reveal();
         add("wrong key", Kind::Nobody, server.holder(&wrong).await);
         good(&mut owner, "POST", &format!("/tenants/{acme}/resume"), json!({})).await;
         good(able.get_mut("admin").expect("made above"), "DELETE", &format!("/keys/{id}"), Value::Null).await;
@@ -107,11 +107,11 @@ impl Everybody {
             self.attempt(operation, request, place).await;
         }
         assert!(self.trace().await == before, "{}: somebody who may not has changed something", operation.id);
-        let who = match operation.need {
-            Need::Nothing | Need::Entry => "read",
-            Need::Scope(scope) => scope.word(),
-            Need::Tenant => "admin",
-            Need::Token => "token",
+        let who = match operation.access {
+            Access::Public | Access::Authenticated => "read",
+            Access::Scope(scope) => scope.word(),
+            Access::TenantAdmin => "admin",
+            Access::ServerAdmin => "token",
         };
         let answer = request.send(self.able.get_mut(who).expect("one of each")).await;
         self.learn(&answer.text());
@@ -121,11 +121,11 @@ impl Everybody {
     /// One of the others sends the very same request.
     async fn attempt(&mut self, operation: &Operation, request: &Request, place: usize) {
         let Other { name, kind, .. } = self.others[place];
-        let (id, need) = (operation.id, operation.need);
+        let (id, need) = (operation.id, operation.access);
         // Whoever has a token may begin a session with it, whoever else they are.
-        let is_able = matches!(kind, Kind::Lacks(lacks) if !lacks.contains(&need.word()));
+        let is_able = matches!(kind, Kind::Lacks(lacks) if !lacks.contains(&need.name()));
         let has_own = matches!(kind, Kind::Limited | Kind::Foreign) && MAKES.contains(&id);
-        if need == Need::Nothing || is_able || has_own {
+        if need == Access::Public || is_able || has_own {
             return;
         }
         let answer = request.send(&mut self.others[place].client).await;
@@ -136,14 +136,14 @@ impl Everybody {
             Kind::Nobody => assert_eq!(status, 401, "{told}"),
             Kind::Lacks(_) => assert_eq!(status, 403, "{told}"),
             Kind::Limited | Kind::Foreign => {
-                let forbidden = need == Need::Token || (kind == Kind::Limited && need == Need::Tenant);
+                let forbidden = need == Access::ServerAdmin || (kind == Kind::Limited && need == Access::TenantAdmin);
                 if forbidden {
                     assert_eq!(status, 403, "{told}");
                 } else if names_something(request) {
                     // Forbidden is what nobody may with such a key; which ids there are plays no part in it.
                     assert!(matches!(status, 403 | 404) || (status == 200 && is_empty(&said)), "{told}");
                     self.looks_like_nothing(request, place, &answer).await;
-                } else if kind == Kind::Limited && !OWN.contains(&id) && need != Need::Entry {
+                } else if kind == Kind::Limited && !OWN.contains(&id) && need != Access::Authenticated {
                     assert!(matches!(status, 403 | 404) || is_empty(&said), "{told}");
                 }
             }
@@ -238,7 +238,7 @@ const LACKING: [(&str, &str, &[&str]); 4] = [
 
 async fn expired(server: &Running, tenant: &str) -> String {
     let soon = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("now").as_micros() as i64;
-    let soon = manent::Micros(soon + 500_000).to_string();
+    let soon = manent::Timestamp(soon + 500_000).to_string();
     let (_, word) = server.key(tenant, json!({ "scopes": ["admin"], "expires_at": soon })).await;
     let mut holder = server.holder(&word).await;
     let over = async {

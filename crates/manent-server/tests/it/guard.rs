@@ -1,7 +1,7 @@
 //! Who gets in, and by which name.
 
 use crate::kit::{PageSession, Running, TOKEN};
-use manent::{Place, Tenants};
+use manent::{Location, Tenants};
 use manent_server::{Limits, Secret, ServeOptions, Server, StartProblem};
 use manent_testing::http::{Answer, Events};
 use serde_json::Value;
@@ -171,7 +171,7 @@ async fn two_host_headers_are_refused() {
 async fn a_weak_token_is_refused_at_the_start() {
     for weak in ["secret", "mnt_test", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "1234512345123451234512345"] {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let tenants = Tenants::open(&Place::of(folder.path().join("manent.db")), None).expect("a new store");
+        let tenants = Tenants::open(&Location::of(folder.path().join("manent.db")), None).expect("a new store");
         let options = ServeOptions {
             listen: "127.0.0.1:0".parse().expect("an address"),
             hosts: Vec::new(),
@@ -201,7 +201,7 @@ async fn answers_carry_what_protects_a_browser() {
 #[tokio::test]
 async fn other_machines_are_not_let_in_by_accident() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let place = manent::Place::of(folder.path().join("manent.db"));
+    let place = manent::Location::of(folder.path().join("manent.db"));
     let tenants = manent::Tenants::open(&place, None).expect("a new store");
     let options = manent_server::ServeOptions {
         listen: "0.0.0.0:0".parse().expect("an address"),

@@ -134,7 +134,7 @@ async fn a_suspended_tenant_and_an_expired_key_are_cut_off() {
     good(&mut server.holder(&word).await, "GET", "/conversations", Value::Null).await;
     let soon =
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("now") + Duration::from_secs(1);
-    let soon = manent::Micros(soon.as_micros() as i64).to_string();
+    let soon = manent::Timestamp(soon.as_micros() as i64).to_string();
     let (_, short) = server.key(&acme, json!({ "scopes": ["read"], "expires_at": soon })).await;
     let (_reader, events) = tail(&server, &short).await;
     cut(events).await;
@@ -168,7 +168,7 @@ async fn a_key_may_ask_so_often() {
 async fn an_address_may_be_refused_so_often() {
     let limits = Limits { refusals: Rate { per_second: 1, burst: 5 }, ..Limits::default() };
     let server = Running::with(limits).await;
-    let wrong = manent::model::KeyWord::new(manent::model::KeyId::new(1, [1; 10]), [7; 32]).reveal();
+    let wrong = manent::model::ApiKeySecret::new(manent::model::KeyId::new(1, [1; 10]), [7; 32]).reveal();
     let mut guesser = server.holder(&wrong).await;
     let mut statuses = Vec::new();
     for _ in 0..20 {

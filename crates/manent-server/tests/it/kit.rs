@@ -1,7 +1,7 @@
 //! A server on a port of its own, with a store of its own: a file, or with `MANENT_TEST_ENGINE=postgres` a database of a
 //! PostgreSQL. Every test runs on both.
 
-use manent::{BackupPlan, Place, Tenants};
+use manent::{BackupPlan, Location, Tenants};
 use manent_server::{Limits, Secret, ServeOptions, Server};
 use manent_testing::http::{Answer, Client};
 use manent_testing::scratch::Scratch;
@@ -22,7 +22,7 @@ pub struct Running {
     pub address: SocketAddr,
     pub folder: TempDir,
     /// Where its store is.
-    pub place: Place,
+    pub place: Location,
     /// A server of its own ends with it.
     scratch: Option<Scratch>,
     stop: oneshot::Sender<()>,
@@ -41,7 +41,7 @@ impl Running {
             _ => None,
         };
         let file = folder.path().join("manent.db");
-        let place = scratch.as_ref().map_or_else(|| Place::of(&file), |scratch| Place::of(&scratch.url));
+        let place = scratch.as_ref().map_or_else(|| Location::of(&file), |scratch| Location::of(&scratch.url));
         Self::over(folder, place, scratch, limits).await
     }
 
@@ -51,7 +51,7 @@ impl Running {
         Self::over(folder, self.place.clone(), None, Limits::default()).await
     }
 
-    async fn over(folder: TempDir, place: Place, scratch: Option<Scratch>, limits: Limits) -> Self {
+    async fn over(folder: TempDir, place: Location, scratch: Option<Scratch>, limits: Limits) -> Self {
         let backups = folder.path().join("backups");
         let tenants = Tenants::open(&place, Some(backups.clone())).expect("a store that opens");
         let options = ServeOptions {

@@ -160,7 +160,7 @@ impl Story {
         let is_time = word.len() >= 20 && word.starts_with("20") && word.contains('T') && word.ends_with('Z');
         let (prefix, tail) = word.rsplit_once('_').unwrap_or(("", word));
         let is_id = tail.len() == 26 && !prefix.is_empty();
-        if manent::model::KeyWord::read(word).is_some() {
+        if manent::model::ApiKeySecret::read(word).is_some() {
             return "KEY".to_owned();
         }
         match (is_time, is_id) {

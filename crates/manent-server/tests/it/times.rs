@@ -1,6 +1,6 @@
 //! One shape for times: RFC 3339 text in UTC, in every answer and in the description.
 
-use manent::model::Micros;
+use manent::model::Timestamp;
 use serde_json::Value;
 
 /// Members that are called like a time and are none: places in a path, and in a query.
@@ -22,13 +22,13 @@ pub fn check(operation: &str, answer: &Value) {
                     Value::Null => {}
                     value if is_time(name) => {
                         let text = value.as_str().unwrap_or_else(|| panic!("{operation}: {name} is {value}"));
-                        let is_one = text.ends_with('Z') && text.contains('T') && text.parse::<Micros>().is_ok();
+                        let is_one = text.ends_with('Z') && text.contains('T') && text.parse::<Timestamp>().is_ok();
                         assert!(is_one, "{operation}: {name} is {text}");
                     }
                     value if name == "by_day" => {
                         for day in value.as_object().into_iter().flatten().map(|(day, _)| day) {
                             let midnight = format!("{day}T00:00:00Z");
-                            assert!(midnight.parse::<Micros>().is_ok(), "{operation}: the day {day}");
+                            assert!(midnight.parse::<Timestamp>().is_ok(), "{operation}: the day {day}");
                         }
                     }
                     value => check(operation, value),

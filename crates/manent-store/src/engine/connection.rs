@@ -1,6 +1,6 @@
 //! Engine-independent connection: dispatches statements to SQLite or PostgreSQL.
 
-use super::cell::{Cell, Column, Parameters};
+use super::value::{FromSql, Parameters, SqlValue};
 use crate::error::StoreError;
 use crate::postgres::Client;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -16,7 +16,7 @@ pub(crate) enum Connection<'a> {
 }
 
 /// A row that a statement found.
-pub(crate) enum Found<'a> {
+pub(crate) enum Row<'a> {
     Sqlite(&'a rusqlite::Row<'a>),
     Postgres(&'a tokio_postgres::Row),
 }
@@ -31,21 +31,21 @@ pub(crate) enum EngineError {
     /// There is no row where there is always one.
     NoRow,
     /// The server did not answer in time.
-    Silent,
+    Unresponsive,
     /// The role that works with the tables is above their policies.
-    RoleAboveRules,
+    RoleBypassesRls,
     /// A commit is in flight; no query can run before its outcome is known.
-    UnderWay,
+    TransactionUnderWay,
     /// The index cannot remove what is to be destroyed.
     Index,
     /// The system gives us nothing to wait with: too many open files, no memory.
     System(std::io::Error),
     /// A transaction was refused after it had written; it has to run alone, where all of it is rolled back.
-    WroteAndRefused,
+    WroteAndRejected,
 }
 
 /// The outcome of a statement.
-pub(crate) type Ran<T> = Result<T, EngineError>;
+pub(crate) type DbResult<T> = Result<T, EngineError>;
 
 impl EngineError {
     /// Says whether the error means that the file is damaged.
@@ -55,22 +55,22 @@ impl EngineError {
     }
 
     /// Converts the error into a [`StoreError`].
-    pub(crate) fn said(self, doing: &'static str) -> StoreError {
+    pub(crate) fn into_store_error(self, doing: &'static str) -> StoreError {
         match self {
-            Self::Sqlite(error) => crate::sqlite::said(doing, error),
+            Self::Sqlite(error) => crate::sqlite::into_store_error(doing, error),
             Self::Postgres(error) => crate::postgres::failed(doing, error),
             Self::Column(place) => StoreError::altered("a column", format!("{place} while {doing}")),
             Self::NoRow => StoreError::altered("a row", doing),
             Self::System(error) => StoreError::engine(doing, error),
-            Self::RoleAboveRules => {
+            Self::RoleBypassesRls => {
                 let why =
                     "the role manent_app may bypass row-level security: alter role manent_app nosuperuser nobypassrls";
                 StoreError::Invalid(why.to_owned())
             }
-            Self::UnderWay => StoreError::Busy("the database server has not answered yet"),
+            Self::TransactionUnderWay => StoreError::Busy("the database server has not answered yet"),
             Self::Index => StoreError::Busy("the index cannot be written now"),
-            Self::Silent => StoreError::Busy("the database server does not answer"),
-            Self::WroteAndRefused => StoreError::altered("a transaction", doing),
+            Self::Unresponsive => StoreError::Busy("the database server does not answer"),
+            Self::WroteAndRejected => StoreError::altered("a transaction", doing),
         }
     }
 }
@@ -99,9 +99,9 @@ impl<'a> From<&'a Client> for Connection<'a> {
     }
 }
 
-impl Found<'_> {
+impl Row<'_> {
     /// Returns the value at a place, counted from 0.
-    pub(crate) fn get<T: Column>(&self, place: usize) -> Ran<T> {
+    pub(crate) fn get<T: FromSql>(&self, place: usize) -> DbResult<T> {
         let read = match self {
             Self::Sqlite(row) => cell_of(row.get_ref(place)?).and_then(T::read),
             Self::Postgres(row) => crate::postgres::read(row, place)?,
@@ -110,23 +110,23 @@ impl Found<'_> {
     }
 }
 
-fn cell_of(value: ValueRef<'_>) -> Option<Cell<'_>> {
+fn cell_of(value: ValueRef<'_>) -> Option<SqlValue<'_>> {
     match value {
-        ValueRef::Null => Some(Cell::Null),
-        ValueRef::Integer(number) => Some(Cell::Integer(number)),
-        ValueRef::Text(text) => std::str::from_utf8(text).ok().map(Cell::Text),
-        ValueRef::Blob(bytes) => Some(Cell::Bytes(bytes)),
+        ValueRef::Null => Some(SqlValue::Null),
+        ValueRef::Integer(number) => Some(SqlValue::Integer(number)),
+        ValueRef::Text(text) => std::str::from_utf8(text).ok().map(SqlValue::Text),
+        ValueRef::Blob(bytes) => Some(SqlValue::Bytes(bytes)),
         ValueRef::Real(_) => None,
     }
 }
 
-impl ToSql for Cell<'_> {
+impl ToSql for SqlValue<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match *self {
-            Cell::Null => ValueRef::Null,
-            Cell::Integer(number) => ValueRef::Integer(number),
-            Cell::Text(text) => ValueRef::Text(text.as_bytes()),
-            Cell::Bytes(bytes) => ValueRef::Blob(bytes),
+            SqlValue::Null => ValueRef::Null,
+            SqlValue::Integer(number) => ValueRef::Integer(number),
+            SqlValue::Text(text) => ValueRef::Text(text.as_bytes()),
+            SqlValue::Bytes(bytes) => ValueRef::Blob(bytes),
         }))
     }
 }
@@ -140,7 +140,7 @@ fn bind(statement: &mut rusqlite::Statement<'_>, parameters: impl Parameters) ->
 }
 
 /// Begins to read: everything until [`end_reading`] is of one moment.
-pub(crate) fn begin_reading(connection: Connection<'_>) -> Ran<()> {
+pub(crate) fn begin_reading(connection: Connection<'_>) -> DbResult<()> {
     match connection {
         Connection::Sqlite(_) => execute(connection, "begin", ()).map(drop),
         Connection::Postgres(client) => client.begin_reading(),
@@ -156,45 +156,45 @@ pub(crate) fn end_reading(connection: Connection<'_>) {
 }
 
 /// Runs a query that gives exactly one row.
-pub(crate) fn one<'c, T>(
+pub(crate) fn query_one<'c, T>(
     connection: impl Into<Connection<'c>>,
     sql: &str,
     parameters: impl Parameters,
-    read: impl FnOnce(&Found<'_>) -> Ran<T>,
-) -> Ran<T> {
-    maybe(connection, sql, parameters, read)?.ok_or(EngineError::NoRow)
+    read: impl FnOnce(&Row<'_>) -> DbResult<T>,
+) -> DbResult<T> {
+    query_optional(connection, sql, parameters, read)?.ok_or(EngineError::NoRow)
 }
 
 /// Runs a query that gives one row or none.
-pub(crate) fn maybe<'c, T>(
+pub(crate) fn query_optional<'c, T>(
     connection: impl Into<Connection<'c>>,
     sql: &str,
     parameters: impl Parameters,
-    read: impl FnOnce(&Found<'_>) -> Ran<T>,
-) -> Ran<Option<T>> {
+    read: impl FnOnce(&Row<'_>) -> DbResult<T>,
+) -> DbResult<Option<T>> {
     match connection.into() {
         Connection::Sqlite(connection) => {
             let mut statement = connection.prepare_cached(sql)?;
             bind(&mut statement, parameters)?;
             let mut found = statement.raw_query();
-            found.next()?.map(|row| read(&Found::Sqlite(row))).transpose()
+            found.next()?.map(|row| read(&Row::Sqlite(row))).transpose()
         }
         Connection::Postgres(client) => {
             let found = client.query(sql, parameters)?;
-            found.first().map(|row| read(&Found::Postgres(row))).transpose()
+            found.first().map(|row| read(&Row::Postgres(row))).transpose()
         }
     }
 }
 
 /// Runs a query and collects its rows.
-pub(crate) fn rows<'c, T>(
+pub(crate) fn query_all<'c, T>(
     connection: impl Into<Connection<'c>>,
     sql: &str,
     parameters: impl Parameters,
-    mut read: impl FnMut(&Found<'_>) -> Ran<T>,
-) -> Ran<Vec<T>> {
+    mut read: impl FnMut(&Row<'_>) -> DbResult<T>,
+) -> DbResult<Vec<T>> {
     let mut all = Vec::new();
-    each(connection, sql, parameters, |row| {
+    for_each_row(connection, sql, parameters, |row| {
         all.push(read(row)?);
         Ok(true)
     })?;
@@ -202,26 +202,26 @@ pub(crate) fn rows<'c, T>(
 }
 
 /// Runs a query and passes its rows to `look` one after another, as long as it wants more.
-pub(crate) fn each<'c>(
+pub(crate) fn for_each_row<'c>(
     connection: impl Into<Connection<'c>>,
     sql: &str,
     parameters: impl Parameters,
-    mut look: impl FnMut(&Found<'_>) -> Ran<bool>,
-) -> Ran<()> {
+    mut look: impl FnMut(&Row<'_>) -> DbResult<bool>,
+) -> DbResult<()> {
     match connection.into() {
         Connection::Sqlite(connection) => {
             let mut statement = connection.prepare_cached(sql)?;
             bind(&mut statement, parameters)?;
             let mut found = statement.raw_query();
             while let Some(row) = found.next()? {
-                if !look(&Found::Sqlite(row))? {
+                if !look(&Row::Sqlite(row))? {
                     break;
                 }
             }
         }
         Connection::Postgres(client) => {
             for row in &client.query(sql, parameters)? {
-                if !look(&Found::Postgres(row))? {
+                if !look(&Row::Postgres(row))? {
                     break;
                 }
             }
@@ -242,7 +242,11 @@ pub(crate) fn list(connection: Connection<'_>, numbers: &[i64]) -> String {
 
 /// Runs a statement that changes rows. A server may say only later that it failed, but before the end of the
 /// transaction.
-pub(crate) fn execute<'c>(connection: impl Into<Connection<'c>>, sql: &str, parameters: impl Parameters) -> Ran<()> {
+pub(crate) fn execute<'c>(
+    connection: impl Into<Connection<'c>>,
+    sql: &str,
+    parameters: impl Parameters,
+) -> DbResult<()> {
     match connection.into() {
         Connection::Sqlite(connection) => execute_counted(connection, sql, parameters).map(drop),
         Connection::Postgres(client) => client.execute(sql, parameters),
@@ -251,16 +255,16 @@ pub(crate) fn execute<'c>(connection: impl Into<Connection<'c>>, sql: &str, para
 
 /// Keyset paging: returns the start of the next page, after the last row read. In a damaged file rows may be out of
 /// order; a scan that makes no progress ends.
-pub(crate) fn further(after: i64, last: Option<i64>) -> Option<i64> {
+pub(crate) fn next_page_start(after: i64, last: Option<i64>) -> Option<i64> {
     last.filter(|last| *last > after)
 }
 
 /// Runs a statement that changes rows, perhaps later and together with its like, but before anything that is not
 /// gathered. The gathered do not depend on each other.
-pub(crate) fn execute_gathered(connection: Connection<'_>, sql: &str, parameters: impl Parameters) -> Ran<()> {
+pub(crate) fn execute_batched(connection: Connection<'_>, sql: &str, parameters: impl Parameters) -> DbResult<()> {
     match connection {
         Connection::Sqlite(connection) => execute_counted(connection, sql, parameters).map(drop),
-        Connection::Postgres(client) => client.execute_gathered(sql, parameters),
+        Connection::Postgres(client) => client.execute_batched(sql, parameters),
     }
 }
 
@@ -269,7 +273,7 @@ pub(crate) fn execute_counted<'c>(
     connection: impl Into<Connection<'c>>,
     sql: &str,
     parameters: impl Parameters,
-) -> Ran<usize> {
+) -> DbResult<usize> {
     match connection.into() {
         Connection::Sqlite(connection) => {
             let mut statement = connection.prepare_cached(sql)?;
@@ -285,7 +289,7 @@ pub(crate) fn insert_numbered<'c>(
     connection: impl Into<Connection<'c>>,
     sql: &str,
     parameters: impl Parameters,
-) -> Ran<i64> {
+) -> DbResult<i64> {
     match connection.into() {
         Connection::Sqlite(connection) => {
             execute(connection, sql, parameters)?;

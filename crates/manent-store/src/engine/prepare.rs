@@ -3,7 +3,8 @@
 use crate::error::{Result, StoreError};
 use crate::transaction::{Change, MessageOrigin, Transaction};
 use manent_model::{
-    Author, Body, Digest, DigestKey, Json, MessageId, MessageStatus, NewMessage, OriginObject, Part, Sums, hex, mark,
+    Author, Body, Digest, DigestKey, Json, MessageId, MessageStatus, NewMessage, OriginObject, Part, Sums,
+    blob_placeholder, hex,
 };
 use std::collections::HashMap;
 
@@ -17,7 +18,7 @@ const NAME_MAX: usize = 1 << 10;
 
 /// The parts of a message that are computed before it is stored.
 #[derive(Debug)]
-pub(crate) struct Facts {
+pub(crate) struct MessageSummary {
     pub digest: Digest,
     pub sums: Sums,
     pub blobs: Vec<[u8; 32]>,
@@ -27,7 +28,7 @@ pub(crate) struct Facts {
 pub(crate) struct Prepared {
     pub transaction: Transaction,
     /// For each change, the facts of the messages it adds.
-    pub facts: Vec<Vec<Facts>>,
+    pub summaries: Vec<Vec<MessageSummary>>,
     /// The idempotency key and the digest of the request.
     pub request: Option<(Vec<u8>, Digest)>,
     pub bytes: usize,
@@ -61,7 +62,10 @@ pub(crate) fn prepare(key: &DigestKey, transaction: Transaction) -> Result<Prepa
         .map(|change| {
             let sources: HashMap<MessageId, &str> =
                 origins_of(change).iter().filter_map(|origin| Some((origin.message, origin.raw.as_deref()?))).collect();
-            messages_of(change).iter().map(|message| facts(key, message, sources.get(&message.id).copied())).collect()
+            messages_of(change)
+                .iter()
+                .map(|message| summarize(key, message, sources.get(&message.id).copied()))
+                .collect()
         })
         .collect();
     let request = match &transaction.key {
@@ -74,7 +78,7 @@ pub(crate) fn prepare(key: &DigestKey, transaction: Transaction) -> Result<Prepa
         }
         None => None,
     };
-    Ok(Prepared { transaction, facts, request, bytes })
+    Ok(Prepared { transaction, summaries: facts, request, bytes })
 }
 
 /// Says whether a change must be the only one of its transaction: it could hide or destroy a conversation that the
@@ -100,7 +104,7 @@ fn origins_of(change: &Change) -> &[MessageOrigin] {
     }
 }
 
-fn facts(key: &DigestKey, message: &NewMessage, source: Option<&str>) -> Facts {
+fn summarize(key: &DigestKey, message: &NewMessage, source: Option<&str>) -> MessageSummary {
     let streaming = message.content.status == MessageStatus::Streaming;
     let digest = match streaming {
         true => streaming_digest(key, message.id),
@@ -108,10 +112,10 @@ fn facts(key: &DigestKey, message: &NewMessage, source: Option<&str>) -> Facts {
     };
     let mut blobs = blobs_of_message(message);
     // A blob that was extracted from the source record of a message belongs to the message.
-    blobs.extend(source.into_iter().flat_map(mark::blobs_in));
+    blobs.extend(source.into_iter().flat_map(blob_placeholder::blobs_in));
     blobs.sort_unstable();
     blobs.dedup();
-    Facts { digest, sums: message.content.sums(), blobs }
+    MessageSummary { digest, sums: message.content.sums(), blobs }
 }
 
 /// Placeholder digest of a message in the journal chain until it is finished.
@@ -122,12 +126,12 @@ pub(crate) fn streaming_digest(key: &DigestKey, id: manent_model::MessageId) -> 
 /// Returns the blobs that a message shows, and those that were extracted from its source record.
 pub(crate) fn blobs_of_message(message: &NewMessage) -> Vec<[u8; 32]> {
     let mut blobs = blobs_of(&message.content.body);
-    blobs.extend(message.content.metadata.iter().flat_map(|metadata| mark::blobs_in(metadata.text())));
+    blobs.extend(message.content.metadata.iter().flat_map(|metadata| blob_placeholder::blobs_in(metadata.text())));
     blobs
 }
 
 pub(crate) fn blobs_of(body: &Body) -> Vec<[u8; 32]> {
-    let mut blobs: Vec<[u8; 32]> = mark::blobs_in(body.text()).collect();
+    let mut blobs: Vec<[u8; 32]> = blob_placeholder::blobs_in(body.text()).collect();
     // Most messages show no blob; reading their parts again would cost more than this look.
     if body.text().contains("\"blob\"") {
         blobs.extend(body.parts().iter().filter_map(|part| match part {

@@ -1,24 +1,24 @@
 //! The store of both engines: commits go to its queue, reads to its read executor.
 
-use super::fault::Outcome;
+use super::access_filter::{require_known, require_visible};
+use super::commit_queue::{CommitQueue, Job};
+use super::filtered_store::{FilteredStore, require_unrestricted};
 use super::prepare::prepare;
-use super::queue::{Job, Queue};
 use super::read::{self, Reading};
-use super::search::indexing::Indexing;
-use super::search::{SEARCHING, look};
+use super::search::indexing::IndexingMonitor;
+use super::search::{SEARCHING, execute};
 use super::statistics::{self, COUNTING};
-use super::view::{View, whole};
-use super::within::{guard, guard_known};
+use super::tx_error::TxResult;
 use crate::damage::DamageLog;
 use crate::error::{Result, StoreError};
 use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
 use crate::query::*;
-use crate::search::{Found, Indexed, Search};
-use crate::store::{Store, Turn};
+use crate::search::{IndexStatus, Search, SearchPage};
+use crate::store::{ImportLock, Store};
 use crate::transaction::{Committed, MessageOrigin, Position, Transaction};
 use manent_model::{
-    Conversation, ConversationId, ConversationStatus, DigestKey, Json, MessageId, Micros, Origin, Project, ProjectId,
-    Quarantined, Realm, Scratch, Source, SourceId, Stats,
+    AccessScope, Conversation, ConversationId, ConversationStatus, DigestKey, Json, MessageId, Origin, Project,
+    ProjectId, Quarantined, Scratch, Source, SourceId, Stats, Timestamp,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -28,14 +28,14 @@ use tokio::sync::{Semaphore, oneshot, watch};
 pub(crate) const WAITING_BYTES: usize = 64 << 20;
 
 /// The access scope of unrestricted callers.
-pub(crate) static EVERYTHING: Realm = Realm { user: None, projects: None };
+pub(crate) static EVERYTHING: AccessScope = AccessScope { user: None, projects: None };
 
 /// The engine-specific part of a store.
 pub(crate) trait Engine: Send + Sync + 'static {
     /// The key of the digests.
     fn key(&self) -> &DigestKey;
     /// Where transactions wait for the writer.
-    fn queue(&self) -> &Queue;
+    fn queue(&self) -> &CommitQueue;
     /// How much may wait.
     fn waiting(&self) -> &Semaphore;
     /// How far the store has come.
@@ -44,30 +44,30 @@ pub(crate) trait Engine: Send + Sync + 'static {
     fn read<T: Send + 'static>(
         &self,
         doing: &'static str,
-        read: impl Fn(&mut Reading<'_>) -> Outcome<T> + Send + 'static,
+        read: impl Fn(&mut Reading<'_>) -> TxResult<T> + Send + 'static,
     ) -> impl Future<Output = Result<T>> + Send;
     /// The access scope of its reads; everything by default.
-    fn realm(&self) -> &Realm {
+    fn realm(&self) -> &AccessScope {
         &EVERYTHING
     }
     /// See [`Store::within`].
-    fn limited(self: Arc<Self>, realm: Realm) -> Arc<dyn Store>
+    fn limited(self: Arc<Self>, realm: AccessScope) -> Arc<dyn Store>
     where
         Self: Sized,
     {
-        Arc::new(View::new(self, realm, None))
+        Arc::new(FilteredStore::new(self, realm, None))
     }
     /// See [`Store::skipping_damaged`].
-    fn sound(self: Arc<Self>, log: Arc<DamageLog>) -> Arc<dyn Store>
+    fn skips_damage(self: Arc<Self>, log: Arc<DamageLog>) -> Arc<dyn Store>
     where
         Self: Sized,
     {
-        Arc::new(View::new(self, EVERYTHING.clone(), Some(log)))
+        Arc::new(FilteredStore::new(self, EVERYTHING.clone(), Some(log)))
     }
     /// The thread that fills the index; none where there is no index.
-    fn indexing(&self) -> Option<&Indexing>;
+    fn indexing(&self) -> Option<&IndexingMonitor>;
     /// See [`Store::import_turn`].
-    fn import_turn(&self) -> impl Future<Output = Result<Turn>> + Send;
+    fn import_turn(&self) -> impl Future<Output = Result<ImportLock>> + Send;
     /// See [`Store::backup`].
     fn backup(&self, to: &Path) -> impl Future<Output = Result<BackupReport>> + Send;
     /// See [`Store::verify`].
@@ -80,29 +80,29 @@ pub(crate) trait Engine: Send + Sync + 'static {
 
 #[async_trait::async_trait]
 impl<E: Engine> Store for E {
-    fn within(self: Arc<Self>, realm: Realm) -> Arc<dyn Store> {
+    fn restricted_to(self: Arc<Self>, realm: AccessScope) -> Arc<dyn Store> {
         self.limited(realm)
     }
 
     fn skipping_damaged(self: Arc<Self>, log: Arc<DamageLog>) -> Arc<dyn Store> {
-        self.sound(log)
+        self.skips_damage(log)
     }
 
     async fn commit(&self, transaction: Transaction) -> Result<Committed> {
-        whole(self.realm())?;
+        require_unrestricted(self.realm())?;
         let prepared = prepare(self.key(), transaction)?;
         let permits = u32::try_from(prepared.bytes).unwrap_or(u32::MAX).max(1);
         let _permit = self.waiting().acquire_many(permits).await.map_err(|_| StoreError::Closed)?;
-        let (answer, answered) = oneshot::channel();
-        if self.queue().push(Job { prepared, answer }).is_some() {
+        let (reply, replied) = oneshot::channel();
+        if self.queue().push(Job { prepared, reply }).is_some() {
             return Err(StoreError::Closed);
         }
         // The writer answers every job it takes; only a panic in it could drop one, and then the outcome is unknown.
-        answered.await.unwrap_or(Err(StoreError::OutcomeUnknown))
+        replied.await.unwrap_or(Err(StoreError::OutcomeUnknown))
     }
 
-    async fn request_at(&self, key: Vec<u8>) -> Result<Option<Micros>> {
-        self.read("reading a request", move |reading| read::journal::request_at(reading, &key)).await
+    async fn idempotent_request_time(&self, key: Vec<u8>) -> Result<Option<Timestamp>> {
+        self.read("reading a request", move |reading| read::journal::idempotent_request_time(reading, &key)).await
     }
 
     async fn conversation(&self, which: ConversationRef) -> Result<Option<Conversation>> {
@@ -118,7 +118,7 @@ impl<E: Engine> Store for E {
         self.read("listing conversations", move |reading| read::list::list(reading, &realm, &query)).await
     }
 
-    async fn count_conversations(&self, query: ListQuery) -> Result<Count> {
+    async fn count_conversations(&self, query: ListQuery) -> Result<BoundedCount> {
         let realm = self.realm().clone();
         self.read("counting conversations", move |reading| read::list::count(reading, &realm, &query)).await
     }
@@ -141,27 +141,27 @@ impl<E: Engine> Store for E {
     async fn branches(&self, conversation: ConversationId) -> Result<Vec<BranchInfo>> {
         let realm = self.realm().clone();
         let branches = move |reading: &mut Reading<'_>| {
-            guard(reading.connection, &realm, conversation)?;
+            require_visible(reading.connection, &realm, conversation)?;
             read::path::branches(reading, conversation)
         };
         self.read("reading branches", branches).await
     }
 
-    async fn window(&self, query: WindowQuery) -> Result<Window> {
+    async fn message_page(&self, query: MessagePageQuery) -> Result<MessagePage> {
         let realm = self.realm().clone();
         let window = move |reading: &mut Reading<'_>| {
-            guard(reading.connection, &realm, query.conversation)?;
+            require_visible(reading.connection, &realm, query.conversation)?;
             read::path::window(reading, &query)
         };
         self.read("reading messages", window).await
     }
 
-    async fn messages(&self, query: MessagesQuery) -> Result<Vec<Placed>> {
+    async fn messages(&self, query: MessagesQuery) -> Result<Vec<LocatedMessage>> {
         let realm = self.realm().clone();
         self.read("reading messages", move |reading| read::message::messages(reading, &realm, &query)).await
     }
 
-    async fn related(&self, query: RelatedQuery) -> Result<PlacedPage> {
+    async fn related(&self, query: RelatedQuery) -> Result<LocatedMessagePage> {
         let realm = self.realm().clone();
         self.read("reading messages", move |reading| read::related::related(reading, &realm, &query)).await
     }
@@ -169,8 +169,8 @@ impl<E: Engine> Store for E {
     async fn attached(&self, query: AttachedQuery) -> Result<Attached> {
         let realm = self.realm().clone();
         let attached = move |reading: &mut Reading<'_>| {
-            guard(reading.connection, &realm, query.conversation)?;
-            read::attached::attached(reading, &query)
+            require_visible(reading.connection, &realm, query.conversation)?;
+            read::annotations::attached(reading, &query)
         };
         self.read("reading what is attached", attached).await
     }
@@ -178,7 +178,7 @@ impl<E: Engine> Store for E {
     async fn state(&self, conversation: ConversationId, name: String, at: Option<MessageId>) -> Result<Option<Json>> {
         let realm = self.realm().clone();
         let state = move |reading: &mut Reading<'_>| {
-            guard(reading.connection, &realm, conversation)?;
+            require_visible(reading.connection, &realm, conversation)?;
             read::path::state(reading, conversation, &name, at, &realm)
         };
         self.read("reading state", state).await
@@ -186,19 +186,19 @@ impl<E: Engine> Store for E {
 
     async fn open_tool_calls(&self, limit: u32) -> Result<Vec<(ConversationId, ToolCallTrail)>> {
         let realm = self.realm().clone();
-        self.read("reading tool calls", move |reading| read::attached::open_tool_calls(reading, &realm, limit)).await
+        self.read("reading tool calls", move |reading| read::annotations::open_tool_calls(reading, &realm, limit)).await
     }
 
-    async fn idle_streams(&self, before: Micros, limit: u32) -> Result<Vec<OpenStream>> {
-        whole(self.realm())?;
+    async fn idle_streams(&self, before: Timestamp, limit: u32) -> Result<Vec<OpenStream>> {
+        require_unrestricted(self.realm())?;
         self.read("reading streams", move |reading| read::stream::idle(reading, before, limit)).await
     }
 
     async fn events(&self, query: EventsQuery) -> Result<Events> {
         let realm = self.realm().clone();
         let events = move |reading: &mut Reading<'_>| {
-            guard(reading.connection, &realm, query.conversation)?;
-            read::attached::events(reading, &query)
+            require_visible(reading.connection, &realm, query.conversation)?;
+            read::annotations::events(reading, &query)
         };
         self.read("reading events", events).await
     }
@@ -286,12 +286,12 @@ impl<E: Engine> Store for E {
         self.read("reading the journal", move |reading| read::journal::journal(reading, &realm, &query)).await
     }
 
-    async fn undo_target(&self, scope: Scope, step: Step) -> Result<Option<Position>> {
+    async fn undo_target(&self, scope: UndoScope, step: UndoDirection) -> Result<Option<Position>> {
         let realm = self.realm().clone();
         let target = move |reading: &mut Reading<'_>| {
             match &scope {
-                Scope::Everything | Scope::Beside => whole(&realm)?,
-                Scope::Conversation(id) => guard_known(reading.connection, &realm, *id)?,
+                UndoScope::Everything | UndoScope::Workspace => require_unrestricted(&realm)?,
+                UndoScope::Conversation(id) => require_known(reading.connection, &realm, *id)?,
             }
             read::journal::undo_target(reading, &scope, step)
         };
@@ -308,29 +308,29 @@ impl<E: Engine> Store for E {
         }
     }
 
-    async fn search(&self, search: Search) -> Result<Found> {
+    async fn search(&self, search: Search) -> Result<SearchPage> {
         let realm = self.realm().clone();
-        self.read(SEARCHING, move |reading| look::look(reading, &realm, &search)).await
+        self.read(SEARCHING, move |reading| execute::run(reading, &realm, &search)).await
     }
 
     async fn reindex(&self) -> Result<()> {
-        whole(self.realm())?;
+        require_unrestricted(self.realm())?;
         match self.indexing() {
-            Some(indexing) => indexing.make_anew(),
+            Some(indexing) => indexing.request_rebuild(),
             None => return Err(StoreError::Invalid("this store has no index".to_owned())),
         }
         Ok(())
     }
 
-    fn indexed(&self) -> watch::Receiver<Indexed> {
-        self.indexing().map_or_else(|| watch::channel(Indexed::default()).1, Indexing::subscribe)
+    fn watch_index(&self) -> watch::Receiver<IndexStatus> {
+        self.indexing().map_or_else(|| watch::channel(IndexStatus::default()).1, IndexingMonitor::subscribe)
     }
 
-    fn position(&self) -> watch::Receiver<Position> {
+    fn watch_position(&self) -> watch::Receiver<Position> {
         Engine::position(self)
     }
 
-    async fn import_turn(&self) -> Result<Turn> {
+    async fn acquire_import_lock(&self) -> Result<ImportLock> {
         Engine::import_turn(self).await
     }
 
@@ -389,14 +389,14 @@ async fn count<E: Engine>(engine: &E, ids: Vec<ConversationId>, query: StatsQuer
 }
 
 /// Runs blocking work on a thread of its own, so that the caller's async runtime is not blocked.
-pub(crate) async fn off_thread<T: Send + 'static>(
+pub(crate) async fn run_blocking<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let (answer, answered) = oneshot::channel();
+    let (reply, replied) = oneshot::channel();
     std::thread::Builder::new()
         .name(name.to_owned())
-        .spawn(move || drop(answer.send(work())))
+        .spawn(move || drop(reply.send(work())))
         .map_err(|error| StoreError::engine("starting a thread", error))?;
-    answered.await.map_err(|_| StoreError::Closed)?
+    replied.await.map_err(|_| StoreError::Closed)?
 }

@@ -6,10 +6,12 @@
 use super::client::Client;
 use super::migrate::{self, connect};
 use super::options::PostgresOptions;
-use super::tenant::{INDEX_TABLES, TABLES};
-use crate::engine::cell::Held;
-use crate::engine::connection::{Found, Ran, begin_reading, each, end_reading, execute, one, rows};
-use crate::engine::verify::{Indexes, verify};
+use super::sql_rewrite::{INDEX_TABLES, TABLES};
+use crate::engine::connection::{
+    DbResult, Row, begin_reading, end_reading, execute, for_each_row, query_all, query_one,
+};
+use crate::engine::value::OwnedSqlValue;
+use crate::engine::verify::{IndexLocation, verify};
 use crate::error::{Result, StoreError};
 use crate::maintenance::BackupReport;
 use crate::sqlite;
@@ -23,15 +25,15 @@ const ROWS: usize = 500;
 
 pub(super) fn backup(options: &PostgresOptions, to: &Path) -> Result<BackupReport> {
     sqlite::backup_of_copy(to, |file| {
-        let client = connect(options)?.without_hurry();
+        let client = connect(options)?.without_timeout();
         let copied = begin_reading((&client).into()).and_then(|()| copy(&client, file));
         end_reading((&client).into());
-        copied.map_err(|error| error.said("copying the rows"))
+        copied.map_err(|error| error.into_store_error("copying the rows"))
     })
 }
 
 /// Copies every row of the tenant. Tables come in any order: foreign keys are checked at the end.
-fn copy(client: &Client, file: &rusqlite::Connection) -> Ran<()> {
+fn copy(client: &Client, file: &rusqlite::Connection) -> DbResult<()> {
     execute(file, "pragma foreign_keys = off", ())?;
     execute(file, "begin immediate", ())?;
     for table in TABLES.iter().filter(|table| **table != COUNTER && !INDEX_TABLES.contains(table)) {
@@ -40,7 +42,7 @@ fn copy(client: &Client, file: &rusqlite::Connection) -> Ran<()> {
     }
     // A number that was given once is not given again, also where its row is gone.
     let counted: Vec<(String, i64)> =
-        rows(client, "select name, next - 1 from counter", (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        query_all(client, "select name, next - 1 from counter", (), |row| Ok((row.get(0)?, row.get(1)?)))?;
     for (table, last) in &counted {
         // SQLite makes its row with the first insert; a table may be empty by now.
         let missing = "insert into sqlite_sequence (name, seq)
@@ -55,15 +57,15 @@ fn copy(client: &Client, file: &rusqlite::Connection) -> Ran<()> {
     Ok(())
 }
 
-fn copy_table(client: &Client, file: &rusqlite::Connection, table: &str) -> Ran<()> {
+fn copy_table(client: &Client, file: &rusqlite::Connection, table: &str) -> DbResult<()> {
     let columns = columns_of(file, table)?;
     let insertion = insertion_of(table, &columns);
     client.open_cursor(&["select ", &columns.join(", "), " from ", table].concat())?;
     loop {
         let found = client.fetch(ROWS)?;
         for row in &found {
-            let row = Found::Postgres(row);
-            let held: Ran<Vec<Held>> = (0..columns.len()).map(|place| row.get(place)).collect();
+            let row = Row::Postgres(row);
+            let held: DbResult<Vec<OwnedSqlValue>> = (0..columns.len()).map(|place| row.get(place)).collect();
             execute(file, &insertion, held?)?;
         }
         if found.len() < ROWS {
@@ -75,8 +77,8 @@ fn copy_table(client: &Client, file: &rusqlite::Connection, table: &str) -> Ran<
 /// Restores the rows of a file into a tenant that has none, and verifies the result.
 pub(super) fn restore(options: &PostgresOptions, from: &Path) -> Result<()> {
     let file = sqlite::open_copy(from)?;
-    let client = migrate::open(options)?.without_hurry();
-    migrate::of_tenant(&client)?;
+    let client = migrate::open(options)?.without_timeout();
+    migrate::fill_for_tenant(&client)?;
     match fill(&client, &file) {
         Ok(true) => {}
         Ok(false) => {
@@ -85,20 +87,20 @@ pub(super) fn restore(options: &PostgresOptions, from: &Path) -> Result<()> {
         }
         Err(error) => {
             client.roll_back();
-            return Err(error.said("restoring the rows"));
+            return Err(error.into_store_error("restoring the rows"));
         }
     }
-    match verify((&client).into(), Indexes::No)?.problems.first() {
+    match verify((&client).into(), IndexLocation::None)?.problems.first() {
         None => Ok(()),
         Some(problem) => Err(StoreError::altered("restored store", format!("{problem:?}"))),
     }
 }
 
 /// Copies every row in one transaction; returns `false` and copies nothing if the tenant has written before.
-fn fill(client: &Client, file: &rusqlite::Connection) -> Ran<bool> {
+fn fill(client: &Client, file: &rusqlite::Connection) -> DbResult<bool> {
     client.begin()?;
     let sql = "select next from counter where name = $1 for update";
-    let next: i64 = one(client, sql, ["journal"], |row| row.get(0))?;
+    let next: i64 = query_one(client, sql, ["journal"], |row| row.get(0))?;
     if next != 1 {
         return Ok(false);
     }
@@ -113,37 +115,37 @@ fn fill(client: &Client, file: &rusqlite::Connection) -> Ran<bool> {
     Ok(true)
 }
 
-fn fill_table(client: &Client, file: &rusqlite::Connection, table: &str) -> Ran<()> {
+fn fill_table(client: &Client, file: &rusqlite::Connection, table: &str) -> DbResult<()> {
     let columns = columns_of(file, table)?;
     let insertion = insertion_of(table, &columns);
     // In the order in which they were made: a branch comes after its parent.
     let sql = ["select ", &columns.join(", "), " from ", table, " order by 1"].concat();
-    each(file, &sql, (), |row| {
-        let held: Ran<Vec<Held>> = (0..columns.len()).map(|place| row.get(place)).collect();
+    for_each_row(file, &sql, (), |row| {
+        let held: DbResult<Vec<OwnedSqlValue>> = (0..columns.len()).map(|place| row.get(place)).collect();
         execute(client, &insertion, held?)?;
-        client.settle_some(ROWS)?;
+        client.await_some(ROWS)?;
         Ok(true)
     })
 }
 
 /// Returns the last number of each table and the last position, also those whose rows are gone.
-fn given_numbers(file: &rusqlite::Connection) -> Ran<Vec<(String, i64)>> {
+fn given_numbers(file: &rusqlite::Connection) -> DbResult<Vec<(String, i64)>> {
     let mut given: Vec<(String, i64)> =
-        rows(file, "select name, seq from sqlite_sequence", (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        query_all(file, "select name, seq from sqlite_sequence", (), |row| Ok((row.get(0)?, row.get(1)?)))?;
     // Only some tables have a sequence there; on a server all that number their rows count.
     for table in TABLES.iter().filter(|table| **table != COUNTER && !INDEX_TABLES.contains(table)) {
         if columns_of(file, table)?.iter().any(|column| column == "no") {
             let sql = ["select coalesce(max(no), 0) from ", table].concat();
-            given.push(((*table).to_owned(), one(file, &sql, (), |row| row.get(0))?));
+            given.push(((*table).to_owned(), query_one(file, &sql, (), |row| row.get(0))?));
         }
     }
     let sql = "select coalesce(max(pos + count - 1), 0) from journal";
-    given.push(("journal".to_owned(), one(file, sql, (), |row| row.get(0))?));
+    given.push(("journal".to_owned(), query_one(file, sql, (), |row| row.get(0))?));
     Ok(given)
 }
 
-fn columns_of(file: &rusqlite::Connection, table: &str) -> Ran<Vec<String>> {
-    rows(file, "select name from pragma_table_info($1) order by cid", [table], |row| row.get(0))
+fn columns_of(file: &rusqlite::Connection, table: &str) -> DbResult<Vec<String>> {
+    query_all(file, "select name from pragma_table_info($1) order by cid", [table], |row| row.get(0))
 }
 
 fn insertion_of(table: &str, columns: &[String]) -> String {

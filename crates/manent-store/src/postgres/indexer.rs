@@ -6,14 +6,14 @@ use super::Shared;
 use super::client::Client;
 use super::migrate::connect;
 use super::options::PostgresOptions;
-use crate::engine::cache::Caches;
-use crate::engine::connection::{Ran, execute, maybe};
-use crate::engine::fault::Outcome;
+use crate::engine::connection::{DbResult, execute, query_optional};
 use crate::engine::read::Reading;
-use crate::engine::search::feed::{self, CURSOR, Cursor};
-use crate::engine::search::indexing::Round;
+use crate::engine::row_cache::RowCache;
+use crate::engine::search::feed::{self, CURSOR, FeedCursor};
+use crate::engine::search::indexing::IndexRound;
 use crate::engine::search::{Doc, DocKey, DocKind, docs};
 use crate::engine::statistics;
+use crate::engine::tx_error::TxResult;
 use crate::error::Result;
 use manent_model::DigestKey;
 
@@ -21,77 +21,77 @@ use manent_model::DigestKey;
 const ROW_BYTES: usize = 256 << 10;
 
 /// The connection of the thread.
-pub(super) struct Work {
+pub(super) struct IndexerState {
     client: Client,
-    caches: Caches,
+    caches: RowCache,
     key: DigestKey,
 }
 
-impl Work {
+impl IndexerState {
     pub(super) fn open(options: &PostgresOptions, key: &DigestKey) -> Result<Self> {
-        Ok(Self { client: connect(options)?, caches: Caches::default(), key: key.clone() })
+        Ok(Self { client: connect(options)?, caches: RowCache::default(), key: key.clone() })
     }
 
     /// Indexes some of what came.
-    pub(super) fn round(&mut self, anew: bool) -> Result<Round> {
+    pub(super) fn round(&mut self, anew: bool) -> Result<IndexRound> {
         let outcome = self.work(anew);
         if outcome.is_err() {
             self.client.roll_back();
         }
-        outcome.map_err(|fault| fault.said("indexing"))
+        outcome.map_err(|fault| fault.into_store_error("indexing"))
     }
 
     pub(super) fn is_closed(&self) -> bool {
         self.client.is_closed()
     }
 
-    fn work(&mut self, anew: bool) -> Outcome<Round> {
+    fn work(&mut self, anew: bool) -> TxResult<IndexRound> {
         let client = &self.client;
         let mut reading =
             Reading { connection: client.into(), caches: &mut self.caches, key: &self.key, index: None, damaged: None };
         // Most of the time there is nothing to do, and nothing is written then.
         client.begin_reading()?;
         let sql = "select value from search_cursor where name = $1";
-        let found: Option<Vec<u8>> = maybe(client, sql, [CURSOR], |row| row.get(0))?;
-        let looked = found.and_then(|bytes| Cursor::decode(&bytes)).filter(|_| !anew);
+        let found: Option<Vec<u8>> = query_optional(client, sql, [CURSOR], |row| row.get(0))?;
+        let looked = found.and_then(|bytes| FeedCursor::decode(&bytes)).filter(|_| !anew);
         if let Some(cursor) = looked
-            && feed::is_ours(&reading, cursor)?
+            && feed::is_same_journal(&reading, cursor)?
             && feed::after(&reading, cursor)?.is_none()
         {
             client.end_reading();
-            return Ok(Round::Idle(cursor.position));
+            return Ok(IndexRound::Idle(cursor.position));
         }
         client.end_reading();
         client.begin()?;
         let sql = "select value from search_cursor where name = $1 for update";
-        let found: Option<Vec<u8>> = maybe(client, sql, [CURSOR], |row| row.get(0))?;
+        let found: Option<Vec<u8>> = query_optional(client, sql, [CURSOR], |row| row.get(0))?;
         if found.is_none() {
             // A store without counters is being destroyed: its remaining rows must not be indexed again.
             let sql = "select next from counter where name = $1";
-            let is_there = maybe(client, sql, ["journal"], |row| row.get::<i64>(0))?.is_some();
+            let is_there = query_optional(client, sql, ["journal"], |row| row.get::<i64>(0))?.is_some();
             if !is_there {
                 client.run("commit")?;
-                return Ok(Round::Idle(0));
+                return Ok(IndexRound::Idle(0));
             }
             // Two that begin at once meet here; the second finds the row when it looks again.
             let sql = "insert into search_cursor (name, value) values ($1, $2) on conflict (name) do nothing";
-            execute(client, sql, (CURSOR, Cursor::default().encode()))?;
+            execute(client, sql, (CURSOR, FeedCursor::default().encode()))?;
             client.run("commit")?;
-            return Ok(Round::More { position: 0, waiting: 0, rest: false });
+            return Ok(IndexRound::More { position: 0, waiting: 0, rest: false });
         }
-        let known = found.and_then(|bytes| Cursor::decode(&bytes)).filter(|_| !anew);
+        let known = found.and_then(|bytes| FeedCursor::decode(&bytes)).filter(|_| !anew);
         let cursor = match known {
-            Some(cursor) if feed::is_ours(&reading, cursor)? => cursor,
+            Some(cursor) if feed::is_same_journal(&reading, cursor)? => cursor,
             _ => {
                 execute(client, "delete from search_doc where key = key", ())?;
                 statistics::clear(client.into())?;
-                Cursor::default()
+                FeedCursor::default()
             }
         };
         let Some(feed) = feed::after(&reading, cursor)? else {
             set_cursor(client, cursor)?;
             client.run("commit")?;
-            return Ok(Round::Idle(cursor.position));
+            return Ok(IndexRound::Idle(cursor.position));
         };
         for doc in feed::message_docs(&mut reading, &feed.messages)? {
             replace(client, doc.entry.key, Some(&doc))?;
@@ -110,15 +110,15 @@ impl Work {
         statistics::update(client.into(), &mut reading, feed.counts)?;
         set_cursor(client, cursor)?;
         client.run("commit")?;
-        Ok(Round::More { position: cursor.position, waiting: 0, rest: false })
+        Ok(IndexRound::More { position: cursor.position, waiting: 0, rest: false })
     }
 }
 
-fn set_cursor(client: &Client, cursor: Cursor) -> Ran<()> {
+fn set_cursor(client: &Client, cursor: FeedCursor) -> DbResult<()> {
     execute(client, "update search_cursor set value = $1 where name = $2", (cursor.encode(), CURSOR))
 }
 
-fn replace(client: &Client, key: DocKey, doc: Option<&Doc>) -> Ran<()> {
+fn replace(client: &Client, key: DocKey, doc: Option<&Doc>) -> DbResult<()> {
     execute(client, "delete from search_doc where key = $1", [key.0])?;
     let Some(doc) = doc else { return Ok(()) };
     let sql = "insert into search_doc (key, part, parts, at, arrival, tokens)
@@ -150,11 +150,11 @@ fn parts(tokens: &str) -> Vec<&str> {
 
 /// The life of the thread.
 pub(super) fn serve(shared: &Shared, options: &PostgresOptions) {
-    let mut work: Option<Work> = None;
+    let mut work: Option<IndexerState> = None;
     shared.indexing.serve(|anew| {
         let mut now = match work.take().filter(|work| !work.is_closed()) {
             Some(work) => work,
-            None => Work::open(options, &shared.key)?,
+            None => IndexerState::open(options, &shared.key)?,
         };
         let round = now.round(anew)?;
         work = Some(now);

@@ -2,11 +2,11 @@
 
 use super::client::Client;
 use super::options::PostgresOptions;
-use super::tenant::TABLES;
+use super::sql_rewrite::TABLES;
 use crate::engine::apply::stream;
-use crate::engine::connection::{EngineError, Ran, execute, maybe, one};
-use crate::engine::steps::now;
-use crate::engine::{participant, tx, writer};
+use crate::engine::connection::{DbResult, EngineError, execute, query_one, query_optional};
+use crate::engine::execute::now;
+use crate::engine::{backfill_authors, participants, tx};
 use crate::error::{Result, StoreError};
 use crate::transaction::Position;
 use manent_model::DigestKey;
@@ -34,10 +34,10 @@ pub(super) const NEWEST: i64 = MIGRATIONS.len() as i64;
 const ROLE: &str = "manent_app";
 
 /// The table without a policy; see where it is made.
-const UNGUARDED: &str = "search_doc";
+const WITHOUT_RLS: &str = "search_doc";
 
 /// The row of `counter` with the id of the last writer: a writer's caches are valid while it is its own.
-pub(super) const WRITER: &str = "writer";
+pub(super) const WRITER_ROLE: &str = "writer";
 
 /// Connects, and brings the schema to its newest version.
 ///
@@ -52,14 +52,14 @@ pub(super) fn open(options: &PostgresOptions) -> Result<Client> {
     match migrated.and_then(|found| become_role(&client).map(|()| found)) {
         Ok(NEWEST) => Ok(client),
         Ok(found) => Err(StoreError::NewerSchema { found, known: NEWEST }),
-        Err(error) => Err(error.said("migrating the schema")),
+        Err(error) => Err(error.into_store_error("migrating the schema")),
     }
 }
 
 /// Connects to a server whose schema is there.
 pub(super) fn connect(options: &PostgresOptions) -> Result<Client> {
     let client = reach(options)?;
-    become_role(&client).map_err(|error| error.said("connecting"))?;
+    become_role(&client).map_err(|error| error.into_store_error("connecting"))?;
     Ok(client)
 }
 
@@ -73,7 +73,7 @@ pub(super) fn reach(options: &PostgresOptions) -> Result<Client> {
             Ok(client) => return Ok(client),
             // One that refuses us says more than one that is away.
             Err(error) => {
-                let error = error.said("connecting");
+                let error = error.into_store_error("connecting");
                 if why.as_ref().is_none_or(|why| matches!(why, StoreError::Busy(_))) {
                     why = Some(error);
                 }
@@ -84,12 +84,12 @@ pub(super) fn reach(options: &PostgresOptions) -> Result<Client> {
 }
 
 /// Works as the role from here on, and never with less than the disk behind a commit.
-fn become_role(client: &Client) -> Ran<()> {
+fn become_role(client: &Client) -> DbResult<()> {
     become_named(client, ROLE)
 }
 
 /// The same, for a role of another name.
-pub(super) fn become_named(client: &Client, role: &str) -> Ran<()> {
+pub(super) fn become_named(client: &Client, role: &str) -> DbResult<()> {
     client.run(&format!(
         "set role {role};
          select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'"
@@ -98,12 +98,12 @@ pub(super) fn become_named(client: &Client, role: &str) -> Ran<()> {
     let sql = "select count(*) from pg_roles where rolname = current_user and (rolsuper or rolbypassrls)";
     match client.number(sql)? {
         0 => Ok(()),
-        _ => Err(EngineError::RoleAboveRules),
+        _ => Err(EngineError::RoleBypassesRls),
     }
 }
 
 /// Returns the version of the schema, if there is one.
-fn done(client: &Client) -> Ran<Option<i64>> {
+fn done(client: &Client) -> DbResult<Option<i64>> {
     // Another may just have made the table, and not its row yet.
     match client.number("select coalesce((select done from migration), 0)") {
         Ok(done) => Ok(Some(done)),
@@ -113,7 +113,7 @@ fn done(client: &Client) -> Ran<Option<i64>> {
 }
 
 /// Applies the missing migrations, and returns the resulting version.
-fn migrate(client: &Client) -> Ran<i64> {
+fn migrate(client: &Client) -> DbResult<i64> {
     let table = "create table if not exists migration (one bigint primary key check (one = 1), done bigint not null)";
     // Two processes that create it at once collide in the catalogue; the second one finds it when it retries.
     client.run(table).or_else(|_| client.run(table))?;
@@ -129,7 +129,7 @@ fn migrate(client: &Client) -> Ran<i64> {
         for statement in statements(sql) {
             client.run(statement)?;
         }
-        for table in tables_of(sql).filter(|table| *table != UNGUARDED) {
+        for table in tables_of(sql).filter(|table| *table != WITHOUT_RLS) {
             guard(client, table)?;
         }
     }
@@ -142,7 +142,7 @@ fn migrate(client: &Client) -> Ran<i64> {
 
 /// Adds the row-level security policy of a table: only the rows of the current tenant are visible, and none without
 /// one; this applies to the owner of the table as well.
-fn guard(client: &Client, table: &str) -> Ran<()> {
+fn guard(client: &Client, table: &str) -> DbResult<()> {
     let own = "(tenant = nullif(current_setting('manent.tenant', true), '')::bigint)";
     client.run(&["alter table ", table, " enable row level security"].concat())?;
     client.run(&["alter table ", table, " force row level security"].concat())?;
@@ -200,31 +200,31 @@ const STREAMS: u8 = 3;
 const ROW_MACS: u8 = 4;
 
 /// Returns the secret of a tenant and its last position; a new tenant gets its first rows.
-pub(super) fn of_tenant(client: &Client) -> Result<([u8; 32], Position)> {
-    let found = known(client).and_then(|known| match known {
-        Some(Known { secret, last, filled: ROW_MACS.. }) => Ok((secret, last)),
-        Some(Known { secret, last, filled }) => {
+pub(super) fn fill_for_tenant(client: &Client) -> Result<([u8; 32], Position)> {
+    let found = existing_state(client).and_then(|known| match known {
+        Some(SchemaState { secret, last, filled: ROW_MACS.. }) => Ok((secret, last)),
+        Some(SchemaState { secret, last, filled }) => {
             fill(client, filled, &DigestKey::new(secret))?;
             Ok((secret, last))
         }
         None => {
             found_tenant(client)?;
-            known_now(client)
+            schema_state(client)
         }
     });
-    found.map_err(|error| error.said("opening the store"))
+    found.map_err(|error| error.into_store_error("opening the store"))
 }
 
 /// Back-fills data of older versions.
-fn fill(client: &Client, filled: u8, key: &DigestKey) -> Ran<()> {
+fn fill(client: &Client, filled: u8, key: &DigestKey) -> DbResult<()> {
     client.begin()?;
     // Other processes that open the store, or write, wait here.
     execute(client, "update counter set next = next where name = $1", ["journal"])?;
     if filled < PARTICIPANTS {
-        participant::fill(client.into())?;
+        participants::fill(client.into())?;
     }
     if filled < WRITERS {
-        writer::fill(client.into())?;
+        backfill_authors::fill(client.into())?;
     }
     // A new table gives no numbers to its rows, but every table has its counter.
     if filled < STREAMS {
@@ -237,34 +237,34 @@ fn fill(client: &Client, filled: u8, key: &DigestKey) -> Ran<()> {
     client.run("commit")
 }
 
-fn mark_filled(client: &Client) -> Ran<()> {
+fn mark_filled(client: &Client) -> DbResult<()> {
     let sql = "insert into meta (name, value) values ($1, $2) on conflict (name) do update set value = $2";
     execute(client, sql, (FILLED, [ROW_MACS]))
 }
 
 /// The stored state of a tenant.
-struct Known {
+struct SchemaState {
     secret: [u8; 32],
     last: Position,
     filled: u8,
 }
 
-fn known_now(client: &Client) -> Ran<([u8; 32], Position)> {
-    let Known { secret, last, .. } = known(client)?.ok_or(EngineError::NoRow)?;
+fn schema_state(client: &Client) -> DbResult<([u8; 32], Position)> {
+    let SchemaState { secret, last, .. } = existing_state(client)?.ok_or(EngineError::NoRow)?;
     Ok((secret, last))
 }
 
 /// Returns the stored state of a tenant, if it exists.
-fn known(client: &Client) -> Ran<Option<Known>> {
+fn existing_state(client: &Client) -> DbResult<Option<SchemaState>> {
     client.begin_reading()?;
     let by_name = "select value from meta where name = $1";
-    let secret: Option<[u8; 32]> = maybe(client, by_name, ["digest_key"], |row| row.get(0))?;
+    let secret: Option<[u8; 32]> = query_optional(client, by_name, ["digest_key"], |row| row.get(0))?;
     let found = match secret {
         Some(secret) => {
             let sql = "select next from counter where name = $1";
-            let next: Position = one(client, sql, ["journal"], |row| row.get(0))?;
-            let filled: Option<[u8; 1]> = maybe(client, by_name, [FILLED], |row| row.get(0))?;
-            Some(Known { secret, last: next - 1, filled: filled.map_or(0, |[filled]| filled) })
+            let next: Position = query_one(client, sql, ["journal"], |row| row.get(0))?;
+            let filled: Option<[u8; 1]> = query_optional(client, by_name, [FILLED], |row| row.get(0))?;
+            Some(SchemaState { secret, last: next - 1, filled: filled.map_or(0, |[filled]| filled) })
         }
         None => None,
     };
@@ -273,10 +273,10 @@ fn known(client: &Client) -> Ran<Option<Known>> {
 }
 
 /// Gives a tenant its first rows.
-fn found_tenant(client: &Client) -> Ran<()> {
+fn found_tenant(client: &Client) -> DbResult<()> {
     client.begin()?;
     let sql = "insert into counter (name, next) values ($1, 1) on conflict (name) do nothing";
-    for name in TABLES.iter().chain(&[WRITER]) {
+    for name in TABLES.iter().chain(&[WRITER_ROLE]) {
         execute(client, sql, [*name])?;
     }
     // A concurrent process waits here for the first.

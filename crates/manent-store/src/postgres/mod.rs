@@ -3,7 +3,7 @@
 //! Each store has one writer thread with group commit, a few reader threads, and a poller that detects commits of other
 //! processes. The modules, in reading order:
 
-mod tenant;
+mod sql_rewrite;
 mod value;
 mod client;
 mod tls;
@@ -11,9 +11,9 @@ mod options;
 mod migrate;
 mod writer;
 mod reader;
-mod keeper;
+mod change_poller;
 mod indexer;
-mod turn;
+mod import_lock;
 mod backup;
 mod doctor;
 mod destroy;
@@ -23,20 +23,20 @@ pub(crate) use client::{Client, read};
 pub use options::PostgresOptions;
 pub(crate) use system::{SystemClient, may_try_again, open_system};
 
-use crate::destroyed::Destroyed;
+use crate::deletion_report::DeletionReport;
+use crate::engine::commit_queue::CommitQueue;
 use crate::engine::connection::EngineError;
-use crate::engine::fault::Outcome;
-use crate::engine::known::Known;
-use crate::engine::queue::Queue;
+use crate::engine::position_watch::PositionWatch;
 use crate::engine::read::Reading;
-use crate::engine::readers::{Reader, Readers};
-use crate::engine::search::indexing::Indexing;
-use crate::engine::store::{Engine, WAITING_BYTES, off_thread};
-use crate::engine::verify::Indexes;
+use crate::engine::read_queue::{ReadQueue, Reader};
+use crate::engine::search::indexing::IndexingMonitor;
+use crate::engine::store::{Engine, WAITING_BYTES, run_blocking};
+use crate::engine::tx_error::TxResult;
+use crate::engine::verify::IndexLocation;
 use crate::error::{Result, StoreError};
 use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
-use crate::query::WindowQuery;
-use crate::store::Turn;
+use crate::query::MessagePageQuery;
+use crate::store::ImportLock;
 use crate::transaction::Position;
 use manent_model::DigestKey;
 use reader::PostgresReader;
@@ -50,10 +50,10 @@ use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
 /// The error for an unavailable server.
-const AWAY: StoreError = StoreError::Busy("the database server cannot be reached");
+const UNAVAILABLE: StoreError = StoreError::Busy("the database server cannot be reached");
 
 /// How long to wait before the server is tried again.
-const PAUSE: Duration = Duration::from_millis(20);
+const RETRY_DELAY: Duration = Duration::from_millis(20);
 
 /// A store on a PostgreSQL server, for one tenant.
 pub struct PostgresStore {
@@ -67,10 +67,10 @@ pub struct PostgresStore {
 /// State shared by the threads of one store.
 struct Shared {
     key: DigestKey,
-    queue: Queue,
-    readers: Readers<PostgresReader>,
-    position: Known,
-    indexing: Indexing,
+    queue: CommitQueue,
+    readers: ReadQueue<PostgresReader>,
+    position: PositionWatch,
+    indexing: IndexingMonitor,
     /// Stops the keeper.
     ended: (Mutex<bool>, Condvar),
 }
@@ -82,7 +82,7 @@ impl PostgresStore {
         let opened = std::thread::scope(|scope| {
             let opening = scope.spawn(|| {
                 let client = migrate::open(&options)?;
-                let (secret, last) = migrate::of_tenant(&client)?;
+                let (secret, last) = migrate::fill_for_tenant(&client)?;
                 Ok((client, secret, last))
             });
             opening.join().unwrap_or(Err(StoreError::Closed))
@@ -90,10 +90,10 @@ impl PostgresStore {
         let (client, secret, last) = opened?;
         let shared = Arc::new(Shared {
             key: DigestKey::new(secret),
-            queue: Queue::default(),
-            readers: Readers::default(),
-            position: Known::new(last),
-            indexing: Indexing::default(),
+            queue: CommitQueue::default(),
+            readers: ReadQueue::default(),
+            position: PositionWatch::new(last),
+            indexing: IndexingMonitor::default(),
             ended: Default::default(),
         });
         let position = shared.position.subscribe();
@@ -106,7 +106,7 @@ impl PostgresStore {
         let writer = writer::Writer::new(shared.clone(), options.clone(), client);
         spawn("manent-writer", Box::new(move || writer.run()))?;
         let (kept, keeping) = (shared.clone(), options.clone());
-        spawn("manent-keeper", Box::new(move || keeper::serve(&kept, &keeping)))?;
+        spawn("manent-keeper", Box::new(move || change_poller::serve(&kept, &keeping)))?;
         if options.index {
             let (indexed, indexing) = (shared.clone(), options.clone());
             spawn("manent-indexer", Box::new(move || indexer::serve(&indexed, &indexing)))?;
@@ -121,21 +121,21 @@ impl PostgresStore {
     /// Restores a backup into a tenant that has no store yet, and verifies the result.
     pub async fn restore(options: &PostgresOptions, from: &Path) -> Result<()> {
         let (options, from) = (options.clone(), from.to_owned());
-        off_thread("manent-restore", move || backup::restore(&options, &from)).await
+        run_blocking("manent-restore", move || backup::restore(&options, &from)).await
     }
 
     /// Removes every row of a tenant. Its store must not be in use.
-    pub async fn destroy(options: &PostgresOptions) -> Result<Destroyed> {
+    pub async fn destroy(options: &PostgresOptions) -> Result<DeletionReport> {
         let options = options.clone();
-        off_thread("manent-destroy", move || destroy::destroy(&options)).await
+        run_blocking("manent-destroy", move || destroy::destroy(&options)).await
     }
 
     /// Reads pages as bytes, each in a transaction of its own, and returns the time that each took. For benchmarks
     /// only.
     #[doc(hidden)]
-    pub async fn time_windows(&self, queries: Vec<WindowQuery>) -> Result<Vec<Duration>> {
+    pub async fn time_windows(&self, queries: Vec<MessagePageQuery>) -> Result<Vec<Duration>> {
         let (options, key) = (self.options.clone(), self.shared.key.clone());
-        off_thread("manent-timing", move || {
+        run_blocking("manent-timing", move || {
             let mut reader = PostgresReader::open(&options)?;
             let mut durations = Vec::with_capacity(queries.len());
             for query in &queries {
@@ -188,7 +188,7 @@ impl Engine for PostgresStore {
         &self.shared.key
     }
 
-    fn queue(&self) -> &Queue {
+    fn queue(&self) -> &CommitQueue {
         &self.shared.queue
     }
 
@@ -203,41 +203,41 @@ impl Engine for PostgresStore {
     async fn read<T: Send + 'static>(
         &self,
         doing: &'static str,
-        read: impl Fn(&mut Reading<'_>) -> Outcome<T> + Send + 'static,
+        read: impl Fn(&mut Reading<'_>) -> TxResult<T> + Send + 'static,
     ) -> Result<T> {
         self.shared.readers.read(self.shared.key.clone(), doing, read).await
     }
 
-    fn indexing(&self) -> Option<&Indexing> {
+    fn indexing(&self) -> Option<&IndexingMonitor> {
         self.options.index.then_some(&self.shared.indexing)
     }
 
-    async fn import_turn(&self) -> Result<Turn> {
-        turn::wait(self.options.clone()).await
+    async fn import_turn(&self) -> Result<ImportLock> {
+        import_lock::wait(self.options.clone()).await
     }
 
     async fn backup(&self, to: &Path) -> Result<BackupReport> {
         let (options, to) = (self.options.clone(), to.to_owned());
-        off_thread("manent-backup", move || backup::backup(&options, &to)).await
+        run_blocking("manent-backup", move || backup::backup(&options, &to)).await
     }
 
     async fn verify(&self) -> Result<VerifyReport> {
         let options = self.options.clone();
-        off_thread("manent-verify", move || {
-            let client = migrate::connect(&options)?.without_hurry();
-            crate::engine::verify::verify((&client).into(), Indexes::OfServer)
+        run_blocking("manent-verify", move || {
+            let client = migrate::connect(&options)?.without_timeout();
+            crate::engine::verify::verify((&client).into(), IndexLocation::Server)
         })
         .await
     }
 
     async fn doctor(&self) -> Result<DoctorReport> {
         let options = self.options.clone();
-        off_thread("manent-doctor", move || doctor::doctor(&options)).await
+        run_blocking("manent-doctor", move || doctor::doctor(&options)).await
     }
 
     async fn close(&self) -> Result<()> {
         let ending = self.ending();
-        off_thread("manent-close", move || {
+        run_blocking("manent-close", move || {
             ending();
             Ok(())
         })
@@ -250,7 +250,7 @@ fn reconnect(options: &PostgresOptions, until: Instant) -> Result<Client> {
     loop {
         match migrate::connect(options) {
             Ok(client) => return Ok(client),
-            Err(StoreError::Busy(_)) if Instant::now() < until => std::thread::sleep(PAUSE),
+            Err(StoreError::Busy(_)) if Instant::now() < until => std::thread::sleep(RETRY_DELAY),
             Err(error @ StoreError::Busy(_)) => return Err(error),
             // The address was valid when the store was opened: a failure now is not the caller's fault.
             Err(error) => return Err(StoreError::engine("connecting again", error)),
@@ -261,14 +261,14 @@ fn reconnect(options: &PostgresOptions, until: Instant) -> Result<Client> {
 /// Says whether the connection broke, or the server does not answer.
 fn is_lost(error: &EngineError) -> bool {
     match error {
-        EngineError::Silent => true,
-        EngineError::Postgres(error) => is_away(error),
+        EngineError::Unresponsive => true,
+        EngineError::Postgres(error) => is_unavailable(error),
         _ => false,
     }
 }
 
 /// Says whether an error means that the server is unavailable, or no longer the primary.
-fn is_away(error: &Error) -> bool {
+fn is_unavailable(error: &Error) -> bool {
     match error.code().map(SqlState::code) {
         // 08: the connection; 57P: the server stops or starts; 25006: it no longer takes writes.
         Some(code) => code.starts_with("08") || code.starts_with("57P") || code == "25006",
@@ -288,7 +288,7 @@ pub(crate) fn failed(doing: &'static str, error: Error) -> StoreError {
         Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED) => {
             StoreError::Busy("others are writing the same rows")
         }
-        _ if is_away(&error) => AWAY,
+        _ if is_unavailable(&error) => UNAVAILABLE,
         _ => StoreError::engine(doing, error),
     }
 }

@@ -1,6 +1,6 @@
 //! Connection options: the address of the server, and the tenant.
 
-use super::tls::{self, Trust};
+use super::tls::{self, RootStore};
 use crate::error::{Result, StoreError};
 use std::time::Duration;
 use tokio_postgres::Config;
@@ -20,7 +20,7 @@ pub struct PostgresOptions {
     /// Number of reader threads.
     pub readers: usize,
     /// How long a server may be unavailable or silent before callers get an error.
-    pub patience: Duration,
+    pub statement_timeout: Duration,
     /// Keep the index filled, so that the store can be searched at once.
     pub index: bool,
 }
@@ -28,7 +28,7 @@ pub struct PostgresOptions {
 impl PostgresOptions {
     /// The first tenant of a server.
     pub fn new(server: impl Into<String>) -> Self {
-        Self { server: server.into(), tenant: 1, readers: 4, patience: Duration::from_secs(10), index: true }
+        Self { server: server.into(), tenant: 1, readers: 4, statement_timeout: Duration::from_secs(10), index: true }
     }
 
     /// Returns the server for display: without its password and its settings.
@@ -47,13 +47,13 @@ impl PostgresOptions {
     }
 
     /// Returns the connection settings of each host.
-    pub(super) fn hosts(&self) -> Result<(Vec<Config>, Trust)> {
+    pub(super) fn hosts(&self) -> Result<(Vec<Config>, RootStore)> {
         let (given, trust) = self.config()?;
         let count = given.get_hosts().len().max(given.get_hostaddrs().len());
         Ok(((0..count).map(|place| of_host(&given, place)).collect(), trust))
     }
 
-    fn config(&self) -> Result<(Config, Trust)> {
+    fn config(&self) -> Result<(Config, RootStore)> {
         let (server, trust) = tls::split(&self.server, |name| std::env::var(name).ok())?;
         // The cause is not repeated: it may contain a password.
         let wrong = |_| StoreError::Invalid("that is not the address of a PostgreSQL".to_owned());
@@ -66,7 +66,7 @@ impl PostgresOptions {
             return Err(StoreError::Invalid(why.to_owned()));
         }
         // However often and in whatever form `sslmode` was given, a certificate that must be verified requires TLS.
-        if trust != Trust::Anyone && config.get_ssl_mode() != SslMode::Require {
+        if trust != RootStore::NoVerification && config.get_ssl_mode() != SslMode::Require {
             let why = "the address says whom to trust; with that, sslmode is said once, as verify-full or require";
             return Err(StoreError::Invalid(why.to_owned()));
         }
@@ -125,7 +125,7 @@ fn of_host(given: &Config, place: usize) -> Config {
 impl std::fmt::Debug for PostgresOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Not the address: it may hold a password.
-        let Self { server: _, tenant, readers, patience, index } = self;
+        let Self { server: _, tenant, readers, statement_timeout: patience, index } = self;
         f.debug_struct("PostgresOptions")
             .field("tenant", tenant)
             .field("readers", readers)

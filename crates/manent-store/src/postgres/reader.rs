@@ -2,11 +2,11 @@
 
 use super::client::Client;
 use super::options::PostgresOptions;
-use super::{PAUSE, is_lost, reconnect};
-use crate::engine::cache::Caches;
-use crate::engine::fault::{Fault, Outcome};
+use super::{RETRY_DELAY, is_lost, reconnect};
 use crate::engine::read::Reading;
-use crate::engine::readers::Reader;
+use crate::engine::read_queue::Reader;
+use crate::engine::row_cache::RowCache;
+use crate::engine::tx_error::{TxError, TxResult};
 use crate::error::Result;
 use manent_model::DigestKey;
 use std::time::Instant;
@@ -15,21 +15,21 @@ use std::time::Instant;
 pub(super) struct PostgresReader {
     options: PostgresOptions,
     client: Client,
-    caches: Caches,
+    caches: RowCache,
 }
 
 impl PostgresReader {
     /// Connects; a server that is away is waited for as long as callers may wait.
     pub(super) fn open(options: &PostgresOptions) -> Result<Self> {
-        Self::open_until(options, Instant::now() + options.patience)
+        Self::open_until(options, Instant::now() + options.statement_timeout)
     }
 
     fn open_until(options: &PostgresOptions, until: Instant) -> Result<Self> {
         let client = reconnect(options, until)?;
-        Ok(Self { options: options.clone(), client, caches: Caches::default() })
+        Ok(Self { options: options.clone(), client, caches: RowCache::default() })
     }
 
-    fn inside<T>(&mut self, key: &DigestKey, read: impl Fn(&mut Reading<'_>) -> Outcome<T>) -> Outcome<T> {
+    fn inside<T>(&mut self, key: &DigestKey, read: impl Fn(&mut Reading<'_>) -> TxResult<T>) -> TxResult<T> {
         self.client.begin_reading()?;
         let mut reading =
             Reading { connection: (&self.client).into(), caches: &mut self.caches, key, index: None, damaged: None };
@@ -42,9 +42,9 @@ impl Reader for PostgresReader {
         &mut self,
         key: &DigestKey,
         doing: &'static str,
-        read: impl Fn(&mut Reading<'_>) -> Outcome<T>,
+        read: impl Fn(&mut Reading<'_>) -> TxResult<T>,
     ) -> Result<T> {
-        let until = Instant::now() + self.options.patience;
+        let until = Instant::now() + self.options.statement_timeout;
         loop {
             // The connection may have been closed while it was idle.
             self.client.push();
@@ -54,8 +54,10 @@ impl Reader for PostgresReader {
             let outcome = self.inside(key, &read);
             self.client.end_reading();
             match outcome {
-                Err(Fault::Engine(error)) if is_lost(&error) && Instant::now() < until => std::thread::sleep(PAUSE),
-                outcome => return outcome.map_err(|fault| fault.said(doing)),
+                Err(TxError::Database(error)) if is_lost(&error) && Instant::now() < until => {
+                    std::thread::sleep(RETRY_DELAY)
+                }
+                outcome => return outcome.map_err(|fault| fault.into_store_error(doing)),
             }
         }
     }

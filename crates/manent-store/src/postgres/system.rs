@@ -4,7 +4,7 @@ use super::client::Client;
 use super::migrate::{reach, statements};
 use super::options::PostgresOptions;
 use super::{is_lost, migrate};
-use crate::engine::connection::{Connection, EngineError, Ran};
+use crate::engine::connection::{Connection, DbResult, EngineError};
 use crate::error::{Result, StoreError};
 use tokio_postgres::error::SqlState;
 
@@ -24,11 +24,11 @@ impl SystemClient {
         (&self.0).into()
     }
 
-    pub(crate) fn begin(&self) -> Ran<()> {
+    pub(crate) fn begin(&self) -> DbResult<()> {
         self.0.run("begin isolation level read committed")
     }
 
-    pub(crate) fn commit(&self) -> Ran<()> {
+    pub(crate) fn commit(&self) -> DbResult<()> {
         self.0.run("commit")
     }
 
@@ -48,7 +48,7 @@ pub(crate) fn open_system(options: &PostgresOptions) -> Result<SystemClient> {
     match migrated.and_then(|found| migrate::become_named(&client, ROLE).map(|()| found)) {
         Ok(NEWEST) => Ok(SystemClient(client)),
         Ok(found) => Err(StoreError::NewerSchema { found, known: NEWEST }),
-        Err(error) => Err(error.said("opening the system store")),
+        Err(error) => Err(error.into_store_error("opening the system store")),
     }
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn may_try_again(error: &EngineError) -> bool {
     is_lost(error) || matches!(error, EngineError::Postgres(error) if in_the_way(error))
 }
 
-fn done(client: &Client) -> Ran<Option<i64>> {
+fn done(client: &Client) -> DbResult<Option<i64>> {
     match client.number("select done from system_migration") {
         Ok(done) => Ok(Some(done)),
         Err(EngineError::Postgres(error)) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(None),
@@ -69,7 +69,7 @@ fn done(client: &Client) -> Ran<Option<i64>> {
 }
 
 /// Applies the missing migrations, and returns the resulting version.
-fn apply(client: &Client) -> Ran<i64> {
+fn apply(client: &Client) -> DbResult<i64> {
     let table =
         "create table if not exists system_migration (one bigint primary key check (one = 1), done bigint not null)";
     // Two processes that create it at once collide in the catalogue; the second one finds it when it retries.

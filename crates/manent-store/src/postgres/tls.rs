@@ -16,9 +16,9 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// Whom we let answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Trust {
+pub(super) enum RootStore {
     /// Any server; its certificate is not verified.
-    Anyone,
+    NoVerification,
     /// A server with a certificate for the requested host name, signed by an authority that the system trusts.
     System,
     /// The same, signed by an authority in this file.
@@ -27,7 +27,7 @@ pub(super) enum Trust {
 
 /// Splits an address into the part that the client library understands, and the trust settings. Settings missing in the
 /// address are taken from the variables of libpq.
-pub(super) fn split(server: &str, variable: impl Fn(&str) -> Option<String>) -> Result<(String, Trust)> {
+pub(super) fn split(server: &str, variable: impl Fn(&str) -> Option<String>) -> Result<(String, RootStore)> {
     let is_url = server.starts_with("postgres://") || server.starts_with("postgresql://");
     let mut settings: Vec<String> = Vec::new();
     if !server.contains("sslmode") {
@@ -35,7 +35,7 @@ pub(super) fn split(server: &str, variable: impl Fn(&str) -> Option<String>) -> 
     }
     let asks = |text: &str| text.contains("verify-") || text.contains("sslrootcert");
     if settings.is_empty() && !asks(server) {
-        return Ok((server.to_owned(), Trust::Anyone));
+        return Ok((server.to_owned(), RootStore::NoVerification));
     }
     let (before, given) = match is_url {
         true => server.split_once('?').unwrap_or((server, "")),
@@ -45,15 +45,15 @@ pub(super) fn split(server: &str, variable: impl Fn(&str) -> Option<String>) -> 
         true => settings.extend(given.split('&').filter(|setting| !setting.is_empty()).map(str::to_owned)),
         false => settings.extend(given.split_whitespace().map(str::to_owned)),
     }
-    let (mut trust, mut known) = (Trust::Anyone, Vec::new());
+    let (mut trust, mut known) = (RootStore::NoVerification, Vec::new());
     for setting in settings {
         match setting.split_once('=') {
             Some(("sslmode", "verify-full")) => {
                 known.push("sslmode=require".to_owned());
-                if trust == Trust::Anyone {
+                if trust == RootStore::NoVerification {
                     trust = match variable("PGSSLROOTCERT").filter(|file| file != "system") {
-                        Some(file) => Trust::File(file.into()),
-                        None => Trust::System,
+                        Some(file) => RootStore::File(file.into()),
+                        None => RootStore::System,
                     };
                 }
             }
@@ -61,8 +61,8 @@ pub(super) fn split(server: &str, variable: impl Fn(&str) -> Option<String>) -> 
                 let why = "sslmode=verify-ca would let anybody answer who has a certificate; use verify-full";
                 return Err(StoreError::Invalid(why.to_owned()));
             }
-            Some(("sslrootcert", "system")) => trust = Trust::System,
-            Some(("sslrootcert", file)) => trust = Trust::File(decoded(file, is_url).into()),
+            Some(("sslrootcert", "system")) => trust = RootStore::System,
+            Some(("sslrootcert", file)) => trust = RootStore::File(decoded(file, is_url).into()),
             _ => known.push(setting),
         }
     }
@@ -83,14 +83,14 @@ fn decoded(text: &str, is_url: bool) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-impl Trust {
+impl RootStore {
     /// Returns what encrypts a connection.
     pub(super) fn connector(&self) -> Result<MakeRustlsConnect> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions();
         let config = config.map_err(|error| StoreError::engine("preparing TLS", error))?;
         let config = match self {
-            Self::Anyone => config.dangerous().with_custom_certificate_verifier(Arc::new(Unasked(provider))),
+            Self::NoVerification => config.dangerous().with_custom_certificate_verifier(Arc::new(NoVerifier(provider))),
             Self::System | Self::File(_) => config.with_root_certificates(self.roots()?),
         };
         let mut config = config.with_no_client_auth();
@@ -118,9 +118,9 @@ impl Trust {
 
 /// Accepts any certificate, but checks that the server holds its private key.
 #[derive(Debug)]
-struct Unasked(Arc<CryptoProvider>);
+struct NoVerifier(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Unasked {
+impl ServerCertVerifier for NoVerifier {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,
@@ -163,15 +163,15 @@ mod tests {
     fn what_the_library_does_not_know_is_taken_out_of_an_address() {
         let split = |server| split(server, |_| None).expect("known");
         let plain = "postgres://ada@db/chats?connect_timeout=2&sslmode=require";
-        assert_eq!(split(plain), (plain.to_owned(), Trust::Anyone));
-        assert_eq!(split("postgres://db"), ("postgres://db".to_owned(), Trust::Anyone));
-        let full = ("postgres://db/chats?sslmode=require".to_owned(), Trust::System);
+        assert_eq!(split(plain), (plain.to_owned(), RootStore::NoVerification));
+        assert_eq!(split("postgres://db"), ("postgres://db".to_owned(), RootStore::NoVerification));
+        let full = ("postgres://db/chats?sslmode=require".to_owned(), RootStore::System);
         assert_eq!(split("postgres://db/chats?sslmode=verify-full"), full);
-        let file = Trust::File("/etc/our roots.pem".into());
+        let file = RootStore::File("/etc/our roots.pem".into());
         let (server, trust) = split("postgres://db?sslrootcert=/etc/our%20roots.pem&sslmode=verify-full");
         assert_eq!((server.as_str(), &trust), ("postgres://db?sslmode=require", &file));
         let (server, trust) = split("host=db sslmode=verify-full sslrootcert=system");
-        assert_eq!((server.as_str(), trust), ("host=db sslmode=require", Trust::System));
+        assert_eq!((server.as_str(), trust), ("host=db sslmode=require", RootStore::System));
     }
 
     #[test]
@@ -182,11 +182,11 @@ mod tests {
             _ => None,
         };
         let split = |server| split(server, variable).expect("known");
-        let file = Trust::File("/etc/roots.pem".into());
+        let file = RootStore::File("/etc/roots.pem".into());
         assert_eq!(split("postgres://db/x"), ("postgres://db/x?sslmode=require".to_owned(), file.clone()));
         assert_eq!(split("host=db"), ("sslmode=require host=db".to_owned(), file));
         let said = "postgres://db/x?sslmode=disable";
-        assert_eq!(split(said), (said.to_owned(), Trust::Anyone));
+        assert_eq!(split(said), (said.to_owned(), RootStore::NoVerification));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! PostgreSQL texts cannot contain NUL. NUL is escaped as two characters, and so is the escape character itself, in a
 //! way that keeps the order of texts; both are so rare that no real text changes.
 
-use crate::engine::cell::{Cell, Column};
+use crate::engine::value::{FromSql as FromColumn, SqlValue};
 use bytes::{BufMut, BytesMut};
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -11,33 +11,33 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Error, Row};
 
 /// The escape character: the code point after NUL, so that escaping keeps the order of texts.
-const SIGN: char = '\u{1}';
+const ESCAPE: char = '\u{1}';
 /// Follows the escape character to encode NUL.
-const NUL: char = '\u{1}';
+const ESCAPED_NUL: char = '\u{1}';
 /// Follows the escape character to encode itself.
-const ITSELF: char = '\u{2}';
+const ESCAPED_ESCAPE: char = '\u{2}';
 
 /// A value on its way.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Bound {
+pub(super) enum BoundValue {
     Null,
     Integer(i64),
     Text(String),
     Bytes(Vec<u8>),
 }
 
-impl Bound {
-    pub(super) fn of(cell: Cell<'_>) -> Self {
+impl BoundValue {
+    pub(super) fn of(cell: SqlValue<'_>) -> Self {
         match cell {
-            Cell::Null => Self::Null,
-            Cell::Integer(number) => Self::Integer(number),
-            Cell::Text(text) => Self::Text(written(text).into_owned()),
-            Cell::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
+            SqlValue::Null => Self::Null,
+            SqlValue::Integer(number) => Self::Integer(number),
+            SqlValue::Text(text) => Self::Text(escape_nul(text).into_owned()),
+            SqlValue::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
         }
     }
 }
 
-impl ToSql for Bound {
+impl ToSql for BoundValue {
     fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn StdError + Sync + Send>> {
         match (self, kind) {
             (Self::Null, _) => return Ok(IsNull::Yes),
@@ -61,8 +61,8 @@ impl ToSql for Bound {
 /// The kind of a statement parameter.
 #[derive(Debug)]
 pub(super) enum Parameter {
-    One(Bound),
-    List(Vec<Bound>),
+    One(BoundValue),
+    List(Vec<BoundValue>),
 }
 
 impl ToSql for Parameter {
@@ -81,22 +81,22 @@ impl ToSql for Parameter {
 }
 
 /// A column as it came.
-struct Raw<'a>(Option<Cell<'a>>);
+struct Raw<'a>(Option<SqlValue<'a>>);
 
 impl<'a> FromSql<'a> for Raw<'a> {
     fn from_sql(kind: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn StdError + Sync + Send>> {
         Ok(Self(Some(match *kind {
-            Type::INT8 => Cell::Integer(i64::from_sql(kind, raw)?),
-            Type::INT4 => Cell::Integer(i64::from(i32::from_sql(kind, raw)?)),
-            Type::BOOL => Cell::Integer(i64::from(bool::from_sql(kind, raw)?)),
-            Type::TEXT | Type::VARCHAR | Type::NAME => Cell::Text(std::str::from_utf8(raw)?),
-            Type::BYTEA => Cell::Bytes(raw),
+            Type::INT8 => SqlValue::Integer(i64::from_sql(kind, raw)?),
+            Type::INT4 => SqlValue::Integer(i64::from(i32::from_sql(kind, raw)?)),
+            Type::BOOL => SqlValue::Integer(i64::from(bool::from_sql(kind, raw)?)),
+            Type::TEXT | Type::VARCHAR | Type::NAME => SqlValue::Text(std::str::from_utf8(raw)?),
+            Type::BYTEA => SqlValue::Bytes(raw),
             _ => return Ok(Self(None)),
         })))
     }
 
     fn from_sql_null(_: &Type) -> Result<Self, Box<dyn StdError + Sync + Send>> {
-        Ok(Self(Some(Cell::Null)))
+        Ok(Self(Some(SqlValue::Null)))
     }
 
     fn accepts(_: &Type) -> bool {
@@ -105,35 +105,35 @@ impl<'a> FromSql<'a> for Raw<'a> {
 }
 
 /// Reads a column; none if it holds something else.
-pub(super) fn read<T: Column>(row: &Row, place: usize) -> Result<Option<T>, Error> {
+pub(super) fn read<T: FromColumn>(row: &Row, place: usize) -> Result<Option<T>, Error> {
     let Raw(cell) = row.try_get(place)?;
     Ok(match cell {
-        Some(Cell::Text(text)) if text.contains(SIGN) => T::read(Cell::Text(&meant(text))),
+        Some(SqlValue::Text(text)) if text.contains(ESCAPE) => T::read(SqlValue::Text(&unescape_nul(text))),
         cell => cell.and_then(T::read),
     })
 }
 
-fn written(text: &str) -> Cow<'_, str> {
-    if !text.contains(['\0', SIGN]) {
+fn escape_nul(text: &str) -> Cow<'_, str> {
+    if !text.contains(['\0', ESCAPE]) {
         return text.into();
     }
     let mut written = String::with_capacity(text.len() + 8);
     for character in text.chars() {
         match character {
-            '\0' => written.extend([SIGN, NUL]),
-            SIGN => written.extend([SIGN, ITSELF]),
+            '\0' => written.extend([ESCAPE, ESCAPED_NUL]),
+            ESCAPE => written.extend([ESCAPE, ESCAPED_ESCAPE]),
             character => written.push(character),
         }
     }
     written.into()
 }
 
-fn meant(text: &str) -> String {
+fn unescape_nul(text: &str) -> String {
     let mut characters = text.chars();
     let mut meant = String::with_capacity(text.len());
     while let Some(character) = characters.next() {
         meant.push(match character {
-            SIGN if characters.next() == Some(NUL) => '\0',
+            ESCAPE if characters.next() == Some(ESCAPED_NUL) => '\0',
             character => character,
         });
     }
@@ -149,10 +149,10 @@ mod tests {
         let texts =
             ["", "\0", "\0\0", "\0\u{1}", "\0a", "\u{1}", "\u{1}\0", "\u{1}\u{2}", "\u{2}", "a", "a\0b\0", "天气"];
         for text in texts {
-            let stored = written(text);
+            let stored = escape_nul(text);
             assert!(!stored.contains('\0'));
-            assert_eq!(meant(&stored), text);
+            assert_eq!(unescape_nul(&stored), text);
         }
-        assert!(texts.is_sorted() && texts.map(written).is_sorted());
+        assert!(texts.is_sorted() && texts.map(escape_nul).is_sorted());
     }
 }

@@ -8,19 +8,21 @@
 //! While no other process writes, a batch of appends reads nothing: it is sent to the server whole, with its commit,
 //! and the next one may be sent before the answer has arrived. The server refuses it if the first one failed.
 
-use super::client::{Client, Commit, Refused};
-use super::migrate::WRITER;
+use super::client::{Client, CommitFailure, SentCommit};
+use super::migrate::WRITER_ROLE;
 use super::options::PostgresOptions;
-use super::{AWAY, PAUSE, Shared, is_lost, reconnect};
-use crate::engine::ahead;
-use crate::engine::answers::{Answer, Answers};
-use crate::engine::cache::Caches;
-use crate::engine::connection::{EngineError, Ran, execute, one, rows};
-use crate::engine::fault::{Fault, Outcome};
+use super::{RETRY_DELAY, Shared, UNAVAILABLE, is_lost, reconnect};
+use crate::engine::commit_queue::{Job, NextWork};
+use crate::engine::connection::{DbResult, EngineError, execute, query_all, query_one};
+use crate::engine::execute::{
+    appends_only, execute_transaction, find_replay, forget_requests, validates_before_writing,
+};
+use crate::engine::prefetch_plan;
 use crate::engine::prepare::Prepared;
-use crate::engine::queue::{Job, Next};
-use crate::engine::steps::{answered_before, appends_only, forget_requests, refuses_before_it_writes, steps};
+use crate::engine::reply_dispatcher::{Reply, ReplyDispatcher};
+use crate::engine::row_cache::RowCache;
 use crate::engine::tx::Tx;
+use crate::engine::tx_error::{TxError, TxResult};
 use crate::error::{Result, StoreError};
 use crate::transaction::{Committed, Position};
 use manent_model::Digest;
@@ -32,9 +34,9 @@ use tokio_postgres::error::SqlState;
 /// Maximum time that a batch holds the lock before it commits.
 const LOCK_MAX: Duration = Duration::from_millis(20);
 /// Number of callers from which on a batch waits a moment for those that were answered last.
-const CROWD: usize = 16;
+const GROUP_COMMIT_MIN: usize = 16;
 /// How long; the round trips of a batch take several times as long.
-const GATHER: Duration = Duration::from_micros(300);
+const GROUP_COMMIT_DELAY: Duration = Duration::from_micros(300);
 
 /// Locks the row that serializes writers.
 const LOCK: &str = "select next from counter where name = $1 for update";
@@ -43,7 +45,7 @@ pub(super) struct Writer {
     shared: Arc<Shared>,
     options: PostgresOptions,
     client: Option<Client>,
-    caches: Caches,
+    caches: RowCache,
     /// The next position after our last commit; a different one means that another process has written.
     expected: Position,
     /// The id of this writer. Writes without a position, such as a blob, are detected as another process's by this id.
@@ -51,15 +53,15 @@ pub(super) struct Writer {
     /// Whether the row of the writer names us.
     is_last: bool,
     /// Whether every transaction gets a savepoint, also those that should refuse before they write.
-    careful: bool,
-    answers: Answers,
+    is_careful: bool,
+    replies: ReplyDispatcher,
     /// Number of callers that were just answered or wait: the expected size of the next batch.
-    crowd: usize,
-    flight: Option<Flight>,
+    group_size: usize,
+    in_flight: Option<PendingCommit>,
 }
 
 /// The changes that a batch sent to the server, and how to find them there.
-struct Work {
+struct BatchResult {
     outcomes: Vec<Result<Committed>>,
     first: Position,
     next: Position,
@@ -68,18 +70,18 @@ struct Work {
 }
 
 /// A batch whose commit was sent.
-struct Flight {
+struct PendingCommit {
     batch: Vec<Job>,
-    work: Work,
-    commit: Commit,
+    work: BatchResult,
+    commit: SentCommit,
 }
 
 /// Why a batch did not commit.
-enum Ended {
+enum CommitOutcome {
     /// Nothing of it is stored.
-    Gone(EngineError),
+    RolledBack(EngineError),
     /// It may or may not be stored.
-    Unknown(Work),
+    Unknown(BatchResult),
 }
 
 impl Writer {
@@ -88,14 +90,14 @@ impl Writer {
             shared,
             options,
             client: Some(client),
-            caches: Caches::default(),
+            caches: RowCache::default(),
             expected: -1,
             id: random(),
             is_last: false,
-            careful: false,
-            answers: Answers::start(),
-            crowd: 0,
-            flight: None,
+            is_careful: false,
+            replies: ReplyDispatcher::start(),
+            group_size: 0,
+            in_flight: None,
         }
     }
 
@@ -114,8 +116,8 @@ impl Writer {
                 Err(_) => {
                     self.client = None;
                     self.expected = -1;
-                    self.flight = None;
-                    self.careful = false;
+                    self.in_flight = None;
+                    self.is_careful = false;
                 }
             }
         }
@@ -123,21 +125,21 @@ impl Writer {
 
     /// Runs the next action; says whether there may be more.
     fn step(&mut self) -> bool {
-        let crowd = self.flight.as_ref().map_or(self.crowd, |flight| flight.batch.len());
-        if crowd >= CROWD {
+        let crowd = self.in_flight.as_ref().map_or(self.group_size, |flight| flight.batch.len());
+        if crowd >= GROUP_COMMIT_MIN {
             // The callers that were just answered usually send again; with them the next commit serves all, not half of
             // them.
-            self.shared.queue.gather(crowd, GATHER);
+            self.shared.queue.wait_for_group(crowd, GROUP_COMMIT_DELAY);
         }
-        if let Some(flight) = self.flight.take_if(|_| self.shared.queue.waiting() == 0) {
-            self.land(flight);
+        if let Some(flight) = self.in_flight.take_if(|_| self.shared.queue.queued() == 0) {
+            self.await_commit(flight);
             return true;
         }
-        self.crowd = 0;
+        self.group_size = 0;
         match self.shared.queue.next() {
-            Next::Closed => return false,
-            Next::Nudge => {}
-            Next::Batch(batch) => self.take(batch),
+            NextWork::Closed => return false,
+            NextWork::Wake => {}
+            NextWork::Batch(batch) => self.take(batch),
         }
         true
     }
@@ -145,18 +147,18 @@ impl Writer {
     /// Sends a batch without waiting if it reads nothing; otherwise waits for the commits in flight, and then for this
     /// one.
     fn take(&mut self, mut batch: Vec<Job>) {
-        let sent = self.can_assume(&batch).then(|| self.send(&batch));
-        let earlier = self.flight.take();
+        let sent = self.can_run_optimistically(&batch).then(|| self.send(&batch));
+        let earlier = self.in_flight.take();
         match sent {
             Some(Ok((work, commit))) => {
                 self.expected = work.next;
                 // Those whose turn did not come go on before others.
                 self.shared.queue.put_back(batch.split_off(work.outcomes.len()));
-                self.flight = Some(Flight { batch, work, commit });
-                earlier.into_iter().for_each(|flight| self.land(flight));
+                self.in_flight = Some(PendingCommit { batch, work, commit });
+                earlier.into_iter().for_each(|flight| self.await_commit(flight));
             }
             unsent => {
-                earlier.into_iter().for_each(|flight| self.land(flight));
+                earlier.into_iter().for_each(|flight| self.await_commit(flight));
                 if unsent.is_some() {
                     // A part of it is with the server.
                     self.roll_back();
@@ -167,85 +169,85 @@ impl Writer {
     }
 
     /// Sends a batch and its commit, without waiting for anything.
-    fn send(&mut self, batch: &[Job]) -> Ran<(Work, Commit)> {
-        let first = self.begin_assuming(batch)?;
+    fn send(&mut self, batch: &[Job]) -> DbResult<(BatchResult, SentCommit)> {
+        let first = self.begin_optimistic(batch)?;
         let work = self.fill(batch, first)?;
         // A wrong assumption may be the cause of the refusal.
         if work.outcomes.iter().any(Result::is_err) {
-            return Err(EngineError::WroteAndRefused);
+            return Err(EngineError::WroteAndRejected);
         }
         Ok((work, self.client().send_commit()?))
     }
 
     /// Waits for a commit in flight. If it failed, the batches sent after it failed too: both run again, in order.
-    fn land(&mut self, flight: Flight) {
-        let first = self.client().landed(flight.commit);
+    fn await_commit(&mut self, flight: PendingCommit) {
+        let first = self.client().await_result(flight.commit);
         if first.is_ok() {
-            return self.answer(flight.batch, flight.work);
+            return self.send_replies(flight.batch, flight.work);
         }
         let mut ended = vec![(first, flight.batch, flight.work)];
-        if let Some(behind) = self.flight.take() {
-            ended.push((self.client().landed(behind.commit), behind.batch, behind.work));
+        if let Some(behind) = self.in_flight.take() {
+            ended.push((self.client().await_result(behind.commit), behind.batch, behind.work));
         }
-        match ended.iter().any(|(landed, ..)| matches!(landed, Err((_, Refused::Perhaps)))) {
+        match ended.iter().any(|(landed, ..)| matches!(landed, Err((_, CommitFailure::Ambiguous)))) {
             true => self.client = None,
             false => self.roll_back(),
         }
         for (landed, batch, work) in ended {
             match landed {
-                Ok(()) => self.answer(batch, work),
-                Err((_, Refused::Yes)) => self.batch(batch, None),
-                Err((_, Refused::Perhaps)) => self.batch(batch, Some(work)),
+                Ok(()) => self.send_replies(batch, work),
+                Err((_, CommitFailure::RolledBack)) => self.batch(batch, None),
+                Err((_, CommitFailure::Ambiguous)) => self.batch(batch, Some(work)),
             }
         }
     }
 
-    fn batch(&mut self, batch: Vec<Job>, mut unknown: Option<Work>) {
-        let until = Instant::now() + self.options.patience;
+    fn batch(&mut self, batch: Vec<Job>, mut unknown: Option<BatchResult>) {
+        let until = Instant::now() + self.options.statement_timeout;
         loop {
             let outcome = match self.ensure_open(until) {
                 Ok(()) => self.attempt(&batch, unknown.take()),
-                Err(error) => return unreached(batch, error, unknown.is_some()),
+                Err(error) => return unavailable(batch, error, unknown.is_some()),
             };
             match outcome {
-                Ok(work) => return self.answer(batch, work),
-                Err(Ended::Unknown(work)) => {
+                Ok(work) => return self.send_replies(batch, work),
+                Err(CommitOutcome::Unknown(work)) => {
                     self.client = None;
                     self.expected = -1;
                     unknown = Some(work);
                     if Instant::now() > until {
-                        return unreached(batch, AWAY, true);
+                        return unavailable(batch, UNAVAILABLE, true);
                     }
                 }
-                Err(Ended::Gone(error)) if may_be_tried_again(&error) => {
+                Err(CommitOutcome::RolledBack(error)) if may_be_tried_again(&error) => {
                     if Instant::now() > until {
-                        return unreached(batch, AWAY, false);
+                        return unavailable(batch, UNAVAILABLE, false);
                     }
                     if !is_conflict(&error) {
                         self.client = None;
                     }
-                    std::thread::sleep(PAUSE);
+                    std::thread::sleep(RETRY_DELAY);
                 }
                 // One of them cannot be stored: each alone, each with its own outcome.
-                Err(Ended::Gone(error)) => return self.apart(batch, error),
+                Err(CommitOutcome::RolledBack(error)) => return self.commit_each(batch, error),
             }
         }
     }
 
     /// Runs each transaction of a batch alone, so that all of it can be rolled back.
-    fn apart(&mut self, batch: Vec<Job>, error: EngineError) {
-        let is_known = self.careful || !matches!(error, EngineError::WroteAndRefused);
+    fn commit_each(&mut self, batch: Vec<Job>, error: EngineError) {
+        let is_known = self.is_careful || !matches!(error, EngineError::WroteAndRejected);
         match <[Job; 1]>::try_from(batch) {
-            Ok([job]) if is_known => drop(job.answer.send(Err(error.said("writing")))),
-            Ok([job]) => self.alone(job),
-            Err(batch) => batch.into_iter().for_each(|job| self.alone(job)),
+            Ok([job]) if is_known => drop(job.reply.send(Err(error.into_store_error("writing")))),
+            Ok([job]) => self.commit_single(job),
+            Err(batch) => batch.into_iter().for_each(|job| self.commit_single(job)),
         }
     }
 
-    fn alone(&mut self, job: Job) {
-        self.careful = true;
+    fn commit_single(&mut self, job: Job) {
+        self.is_careful = true;
         self.batch(vec![job], None);
-        self.careful = false;
+        self.is_careful = false;
     }
 
     /// Connects anew where the connection is gone, for as long as callers may wait.
@@ -267,28 +269,32 @@ impl Writer {
     }
 
     /// Resolves the outcome of an earlier attempt, if there was one; then tries.
-    fn attempt(&mut self, batch: &[Job], earlier: Option<Work>) -> std::result::Result<Work, Ended> {
-        let Some(work) = earlier else { return self.together(batch) };
-        match self.was_stored(&work) {
+    fn attempt(
+        &mut self,
+        batch: &[Job],
+        earlier: Option<BatchResult>,
+    ) -> std::result::Result<BatchResult, CommitOutcome> {
+        let Some(work) = earlier else { return self.commit_batch(batch) };
+        match self.resolve_outcome(&work) {
             Ok(Some(true)) => Ok(work),
-            Ok(Some(false)) => self.together(batch),
+            Ok(Some(false)) => self.commit_batch(batch),
             // It is stored in part, or left no row, or was changed since: the outcome cannot be resolved.
             Ok(None) => {
                 let outcomes = work.outcomes.iter().map(|_| Err(StoreError::OutcomeUnknown)).collect();
-                Ok(Work { outcomes, ..work })
+                Ok(BatchResult { outcomes, ..work })
             }
-            Err(_) => Err(Ended::Unknown(work)),
+            Err(_) => Err(CommitOutcome::Unknown(work)),
         }
     }
 
     /// Looks for the rows of a batch in the journal. The lock waits for a server that still works on it.
-    fn was_stored(&mut self, work: &Work) -> Ran<Option<bool>> {
+    fn resolve_outcome(&mut self, work: &BatchResult) -> DbResult<Option<bool>> {
         let next = self.begin(&[])?;
         let sql = "select pos, digest from journal where pos >= $1 and pos < $2 order by pos";
         let found: Vec<(Position, Digest)> =
-            rows(self.client(), sql, (work.first, work.next), |row| Ok((row.get(0)?, Digest(row.get(1)?))))?;
+            query_all(self.client(), sql, (work.first, work.next), |row| Ok((row.get(0)?, Digest(row.get(1)?))))?;
         // Statements in flight find another writer id here and fail: the checked state stays as it is.
-        execute(self.client(), "update counter set next = $1 where name = $2", (self.id, WRITER))?;
+        execute(self.client(), "update counter set next = $1 where name = $2", (self.id, WRITER_ROLE))?;
         // Not a rollback: the commit waits for the standbys, as the lost one should have. What was read is then
         // replicated too.
         self.client().run("commit")?;
@@ -303,20 +309,20 @@ impl Writer {
     }
 
     /// Commits a batch, or as much of it as the time allows.
-    fn together(&mut self, batch: &[Job]) -> std::result::Result<Work, Ended> {
-        let first = self.begin(batch).map_err(Ended::Gone)?;
+    fn commit_batch(&mut self, batch: &[Job]) -> std::result::Result<BatchResult, CommitOutcome> {
+        let first = self.begin(batch).map_err(CommitOutcome::RolledBack)?;
         match self.fill(batch, first) {
             Ok(work) => self.commit(work),
             Err(error) => {
                 self.roll_back();
-                Err(Ended::Gone(error))
+                Err(CommitOutcome::RolledBack(error))
             }
         }
     }
 
     /// Applies a batch, or as much of it as the time allows.
-    fn fill(&mut self, batch: &[Job], first: Position) -> Ran<Work> {
-        let mut work = Work { outcomes: Vec::with_capacity(batch.len()), first, next: first, rows: Vec::new() };
+    fn fill(&mut self, batch: &[Job], first: Position) -> DbResult<BatchResult> {
+        let mut work = BatchResult { outcomes: Vec::with_capacity(batch.len()), first, next: first, rows: Vec::new() };
         let started = Instant::now();
         let changes_before = self.client().changes();
         let mut looked_ahead = 0;
@@ -325,18 +331,18 @@ impl Writer {
                 break;
             }
             if place >= looked_ahead {
-                let run = known_run(&batch[place..]);
+                let run = known_outcome(&batch[place..]);
                 looked_ahead = place + run.len().max(1);
                 if place > 0 {
-                    self.client().forget_ahead();
-                    ahead::ask(self.client(), &self.caches, &run);
+                    self.client().clear_prefetched();
+                    prefetch_plan::prefetch(self.client(), &self.caches, &run);
                 }
-                ahead::follow(self.client(), &self.caches, &run)?;
+                prefetch_plan::follow(self.client(), &self.caches, &run)?;
             }
-            match self.one(&job.prepared, &mut work) {
+            match self.apply_transaction(&job.prepared, &mut work) {
                 Ok(committed) => work.outcomes.push(Ok(committed)),
-                Err(Fault::Refused(error)) => work.outcomes.push(Err(error)),
-                Err(Fault::Engine(error)) => return Err(error),
+                Err(TxError::Rejected(error)) => work.outcomes.push(Err(error)),
+                Err(TxError::Database(error)) => return Err(error),
             }
         }
         let sql = "update counter set next = $1 where name = $2";
@@ -344,17 +350,17 @@ impl Writer {
             execute(self.client(), sql, (work.next, "journal"))?;
         }
         if !self.is_last && self.client().changes() != changes_before {
-            execute(self.client(), sql, (self.id, WRITER))?;
+            execute(self.client(), sql, (self.id, WRITER_ROLE))?;
         }
         Ok(work)
     }
 
-    fn answer(&mut self, mut batch: Vec<Job>, work: Work) {
+    fn send_replies(&mut self, mut batch: Vec<Job>, work: BatchResult) {
         self.shared.queue.put_back(batch.split_off(work.outcomes.len()));
-        self.crowd = batch.len() + self.shared.queue.waiting();
+        self.group_size = batch.len() + self.shared.queue.queued();
         self.shared.position.publish(work.next - 1);
-        let answers: Vec<Answer> = batch.into_iter().map(|job| job.answer).zip(work.outcomes).collect();
-        self.answers.give(answers);
+        let answers: Vec<Reply> = batch.into_iter().map(|job| job.reply).zip(work.outcomes).collect();
+        self.replies.send(answers);
     }
 
     fn client(&self) -> &Client {
@@ -362,16 +368,16 @@ impl Writer {
     }
 
     /// Locks the journal counter and returns the next free position. Prefetches of the batch are sent behind it.
-    fn begin(&mut self, batch: &[Job]) -> Ran<Position> {
+    fn begin(&mut self, batch: &[Job]) -> DbResult<Position> {
         let look = "select next from counter where name = $1";
-        let work = |client: &Client, caches: &Caches| {
-            client.forget_ahead();
+        let work = |client: &Client, caches: &RowCache| {
+            client.clear_prefetched();
             client.begin()?;
-            client.ask(LOCK, ["journal"]);
-            client.ask(look, [WRITER]);
-            ahead::ask(client, caches, &known_run(batch));
-            let next = one(client, LOCK, ["journal"], |row| row.get(0))?;
-            let last: i64 = one(client, look, [WRITER], |row| row.get(0))?;
+            client.prefetch(LOCK, ["journal"]);
+            client.prefetch(look, [WRITER_ROLE]);
+            prefetch_plan::prefetch(client, caches, &known_outcome(batch));
+            let next = query_one(client, LOCK, ["journal"], |row| row.get(0))?;
+            let last: i64 = query_one(client, look, [WRITER_ROLE], |row| row.get(0))?;
             Ok((next, last))
         };
         match work(self.client(), &self.caches) {
@@ -380,7 +386,7 @@ impl Writer {
                 if next != self.expected || !self.is_last {
                     self.caches.clear();
                     self.client().forget_numbers();
-                    ahead::ask(self.client(), &self.caches, &known_run(batch));
+                    prefetch_plan::prefetch(self.client(), &self.caches, &known_outcome(batch));
                 }
                 Ok(next)
             }
@@ -392,38 +398,38 @@ impl Writer {
     }
 
     /// Says whether a batch can be sent whole: everything that it would read is cached from our last writes.
-    fn can_assume(&self, batch: &[Job]) -> bool {
-        let run = known_run(batch);
+    fn can_run_optimistically(&self, batch: &[Job]) -> bool {
+        let run = known_outcome(batch);
         let wrote_last = self.is_last && self.expected > 0;
-        wrote_last && run.len() == batch.len() && ahead::is_known(&self.caches, &run)
+        wrote_last && run.len() == batch.len() && prefetch_plan::is_known(&self.caches, &run)
     }
 
     /// Begins without waiting. If another process has written since, the server refuses all statements that follow.
-    fn begin_assuming(&mut self, batch: &[Job]) -> Ran<Position> {
+    fn begin_optimistic(&mut self, batch: &[Job]) -> DbResult<Position> {
         let guard = "select cast(case count(*) when 2 then '2' else 'somebody else has written' end as bigint)
              from counter
              where name = $1 and next = $2 or name = $3 and next = $4";
         let client = self.client();
-        client.forget_ahead();
+        client.clear_prefetched();
         client.begin()?;
         client.send_unread(LOCK, ["journal"])?;
-        client.send_unread(guard, ("journal", self.expected, WRITER, self.id))?;
-        ahead::assume_new(client, &known_run(batch));
+        client.send_unread(guard, ("journal", self.expected, WRITER_ROLE, self.id))?;
+        prefetch_plan::assume_new(client, &known_outcome(batch));
         Ok(self.expected)
     }
 
-    fn commit(&mut self, work: Work) -> std::result::Result<Work, Ended> {
-        let sent = self.client().send_commit().map_err(|error| (error, Refused::Yes));
-        match sent.and_then(|commit| self.client().landed(commit)) {
+    fn commit(&mut self, work: BatchResult) -> std::result::Result<BatchResult, CommitOutcome> {
+        let sent = self.client().send_commit().map_err(|error| (error, CommitFailure::RolledBack));
+        match sent.and_then(|commit| self.client().await_result(commit)) {
             Ok(()) => {
                 self.expected = work.next;
                 Ok(work)
             }
-            Err((error, Refused::Yes)) => {
+            Err((error, CommitFailure::RolledBack)) => {
                 self.roll_back();
-                Err(Ended::Gone(error))
+                Err(CommitOutcome::RolledBack(error))
             }
-            Err((_, Refused::Perhaps)) => Err(Ended::Unknown(work)),
+            Err((_, CommitFailure::Ambiguous)) => Err(CommitOutcome::Unknown(work)),
         }
     }
 
@@ -434,20 +440,20 @@ impl Writer {
     }
 
     /// Applies one transaction inside the open one. A refusal leaves no trace.
-    fn one(&mut self, prepared: &Prepared, work: &mut Work) -> Outcome<Committed> {
+    fn apply_transaction(&mut self, prepared: &Prepared, work: &mut BatchResult) -> TxResult<Committed> {
         let client = self.client.as_ref().expect("ensure_open came before");
         if let Some((key, digest)) = &prepared.request
-            && let Some(committed) = answered_before(client.into(), key, *digest)?
+            && let Some(committed) = find_replay(client.into(), key, *digest)?
         {
             return Ok(committed);
         }
-        let guarded = self.careful || !refuses_before_it_writes(prepared);
+        let guarded = self.is_careful || !validates_before_writing(prepared);
         if guarded {
             client.send_plain("savepoint one")?;
         }
         let (changes_before, numbers_before) = (client.changes(), client.numbers());
         let mut tx = Tx::new(client.into(), &mut self.caches, &self.shared.key, prepared.transaction.at, work.next);
-        match steps(&mut tx, prepared) {
+        match execute_transaction(&mut tx, prepared) {
             Ok(committed) => {
                 work.next = tx.next;
                 work.rows.append(&mut tx.written);
@@ -456,7 +462,7 @@ impl Writer {
                 }
                 Ok(committed)
             }
-            Err(Fault::Refused(error)) if guarded => {
+            Err(TxError::Rejected(error)) if guarded => {
                 // The result of the statements to roll back has to be known first: an error in them ends the batch.
                 match client.changes() == changes_before {
                     true => {
@@ -467,10 +473,10 @@ impl Writer {
                 }
                 client.set_numbers(numbers_before);
                 self.caches.clear();
-                Err(Fault::Refused(error))
+                Err(TxError::Rejected(error))
             }
-            Err(Fault::Refused(_)) if client.changes() != changes_before => {
-                Err(Fault::Engine(EngineError::WroteAndRefused))
+            Err(TxError::Rejected(_)) if client.changes() != changes_before => {
+                Err(TxError::Database(EngineError::WroteAndRejected))
             }
             Err(fault) => Err(fault),
         }
@@ -485,7 +491,7 @@ fn random() -> i64 {
 }
 
 /// Returns the transactions at the start of a batch whose reads are all cached.
-fn known_run(batch: &[Job]) -> Vec<&Prepared> {
+fn known_outcome(batch: &[Job]) -> Vec<&Prepared> {
     batch.iter().map(|job| &job.prepared).take_while(|prepared| appends_only(prepared)).collect()
 }
 
@@ -500,14 +506,14 @@ fn is_conflict(error: &EngineError) -> bool {
 }
 
 /// Answers all callers with the reason why the server is unavailable.
-fn unreached(batch: Vec<Job>, error: StoreError, perhaps_stored: bool) {
+fn unavailable(batch: Vec<Job>, error: StoreError, perhaps_stored: bool) {
     let mut error = Some(error);
     for job in batch {
         let error = match perhaps_stored {
             true => StoreError::OutcomeUnknown,
             // One of them is told in full; nothing that can be said twice says more than this.
-            false => error.take().unwrap_or(AWAY),
+            false => error.take().unwrap_or(UNAVAILABLE),
         };
-        let _ = job.answer.send(Err(error));
+        let _ = job.reply.send(Err(error));
     }
 }

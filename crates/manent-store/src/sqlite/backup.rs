@@ -2,7 +2,7 @@
 
 use super::connection::{SqliteOptions, failed, make_private, open_first, open_reader, sync_folder};
 use super::migrate::NEWEST;
-use crate::engine::verify::{Indexes, verify};
+use crate::engine::verify::{IndexLocation, verify};
 use crate::error::{Result, StoreError};
 use crate::maintenance::BackupReport;
 use rusqlite::Connection;
@@ -30,8 +30,8 @@ pub(super) fn backup(options: &SqliteOptions, to: &Path) -> Result<BackupReport>
     if to.exists() {
         return Err(StoreError::Invalid(format!("{} exists already", to.display())));
     }
-    let partial = beside(to, ".partial");
-    let restored = beside(to, ".restored.partial");
+    let partial = partial_path(to, ".partial");
+    let restored = partial_path(to, ".restored.partial");
     let _ = std::fs::remove_file(&partial);
     let _ = std::fs::remove_file(&restored);
     let target = partial.to_str().ok_or_else(|| StoreError::Invalid("the path is not UTF-8".to_owned()))?;
@@ -66,7 +66,7 @@ pub(super) fn backup(options: &SqliteOptions, to: &Path) -> Result<BackupReport>
         })
     })();
     let outcome = or_cut_off(outcome, &files, to);
-    for leftover in [&partial, &restored, &beside(&restored, "-wal"), &beside(&restored, "-shm")] {
+    for leftover in [&partial, &restored, &partial_path(&restored, "-wal"), &partial_path(&restored, "-shm")] {
         let _ = std::fs::remove_file(leftover);
     }
     outcome
@@ -85,10 +85,10 @@ pub(super) fn or_cut_off<T>(outcome: Result<T>, files: &[&PathBuf], to: &Path) -
 
 /// Backs up the rows that `fill` writes into an empty file: those of another engine.
 pub(crate) fn backup_of_copy(to: &Path, fill: impl FnOnce(&Connection) -> Result<()>) -> Result<BackupReport> {
-    let options = SqliteOptions::new(beside(to, ".copying"));
+    let options = SqliteOptions::new(partial_path(to, ".copying"));
     let forget = || {
         for suffix in ["", "-wal", "-shm"] {
-            let _ = std::fs::remove_file(beside(&options.path, suffix));
+            let _ = std::fs::remove_file(partial_path(&options.path, suffix));
         }
     };
     forget();
@@ -111,14 +111,14 @@ fn check(restored: &Path, before: &Counts) -> Result<Counts> {
     if found.position < before.position || found.messages < before.messages {
         return Err(StoreError::altered("backup", restored.display()));
     }
-    let report = verify((&connection).into(), Indexes::No)?;
+    let report = verify((&connection).into(), IndexLocation::None)?;
     match report.problems.first() {
         None => Ok(found),
         Some(problem) => Err(StoreError::altered("backup", format!("{problem:?}"))),
     }
 }
 
-pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn partial_path(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
@@ -134,7 +134,7 @@ mod tests {
     fn a_backup_of_what_is_gone_when_it_is_done_does_not_count() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let to = folder.path().join("manent-1.backup");
-        let (source, partial) = (beside(&to, ".copying"), beside(&to, ".partial"));
+        let (source, partial) = (partial_path(&to, ".copying"), partial_path(&to, ".partial"));
         // The erasure has looked before there was any file but the source.
         let (done, is_done) = (Arc::new(AtomicBool::new(false)), Ordering::SeqCst);
         let seen = done.clone();

@@ -73,7 +73,7 @@ impl SqliteOptions {
     }
 
     /// Returns the path of a file that SQLite keeps beside this one.
-    pub fn beside(&self, suffix: &str) -> PathBuf {
+    pub fn sibling_path(&self, suffix: &str) -> PathBuf {
         let mut name = self.path.as_os_str().to_owned();
         name.push(suffix);
         PathBuf::from(name)
@@ -198,18 +198,18 @@ pub(super) fn open_again(options: &SqliteOptions) -> Result<Connection> {
 
 /// What to do if the file does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(super) enum OpenMode {
     /// There is none to open.
-    IsNone,
+    Existing,
     /// It is made.
-    IsMade,
+    CreateIfMissing,
 }
 
 /// Opens the index beside a file: it can be rebuilt, so it need not be synced before commits are acknowledged.
-pub(super) fn open_index(path: &Path, missing: Missing) -> rusqlite::Result<Connection> {
+pub(super) fn open_index(path: &Path, missing: OpenMode) -> rusqlite::Result<Connection> {
     let flags = match missing {
-        Missing::IsNone => OpenFlags::SQLITE_OPEN_READ_WRITE,
-        Missing::IsMade => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+        OpenMode::Existing => OpenFlags::SQLITE_OPEN_READ_WRITE,
+        OpenMode::CreateIfMissing => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
     };
     let connection = open_path(path, None, flags)?;
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
@@ -282,11 +282,11 @@ fn needs_rollback(error: &rusqlite::Error) -> bool {
 
 /// Converts an engine error into a [`StoreError`].
 pub(super) fn failed(doing: &'static str, error: impl Into<EngineError>) -> StoreError {
-    error.into().said(doing)
+    error.into().into_store_error(doing)
 }
 
 /// Converts an error of SQLite into a [`StoreError`].
-pub(crate) fn said(doing: &'static str, error: rusqlite::Error) -> StoreError {
+pub(crate) fn into_store_error(doing: &'static str, error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::DiskFull,
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy("another process holds the file"),

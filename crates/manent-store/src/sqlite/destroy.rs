@@ -1,15 +1,15 @@
 //! Deletion of a store: removes the file, and all files beside it under its name.
 
 use super::connection::{SqliteOptions, open_reader, sync_folder};
-use crate::destroyed::Destroyed;
-use crate::engine::connection::one;
+use crate::deletion_report::DeletionReport;
+use crate::engine::connection::query_one;
 use crate::error::{Result, StoreError};
 use std::io::ErrorKind;
 use std::path::Path;
 
 /// Counts the contents of a file, and removes it.
-pub(super) fn destroy(path: &Path) -> Result<Destroyed> {
-    let mut gone = Destroyed::default();
+pub(super) fn destroy(path: &Path) -> Result<DeletionReport> {
+    let mut gone = DeletionReport::default();
     if path.exists() {
         // The counts are for the receipt. A file that cannot be read is removed all the same.
         (gone.conversations, gone.messages) = counted(path).unwrap_or_default();
@@ -47,8 +47,8 @@ fn is_of(store: &Path, other: &Path) -> bool {
 fn counted(path: &Path) -> Result<(i64, i64)> {
     let connection = open_reader(&SqliteOptions::new(path))?;
     let sql = "select (select count(*) from conversation), (select count(*) from message)";
-    let counted = one(&connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)));
-    counted.map_err(|error| error.said("counting"))
+    let counted = query_one(&connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)));
+    counted.map_err(|error| error.into_store_error("counting"))
 }
 
 #[cfg(test)]

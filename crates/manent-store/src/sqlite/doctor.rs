@@ -2,7 +2,7 @@
 
 use super::connection::{SqliteOptions, failed, open_reader, user_version};
 use super::reserve::SUFFIX;
-use crate::engine::connection::{Ran, maybe, rows};
+use crate::engine::connection::{DbResult, query_all, query_optional};
 use crate::error::Result;
 use crate::maintenance::DoctorReport;
 use manent_model::ConversationId;
@@ -23,7 +23,7 @@ const SETTINGS: [&str; 9] = [
 
 pub(super) fn doctor(options: &SqliteOptions) -> Result<DoctorReport> {
     let connection = open_reader(options)?;
-    let look = || -> Ran<DoctorReport> {
+    let look = || -> DbResult<DoctorReport> {
         let mut settings = Vec::new();
         for name in SETTINGS {
             let value = connection.pragma_query_value(None, name, |row| {
@@ -38,11 +38,11 @@ pub(super) fn doctor(options: &SqliteOptions) -> Result<DoctorReport> {
         let (tables, tables_complete) = table_sizes(&connection)?;
         let largest = largest(&connection)?;
         let sql = "select pos + count - 1 from journal order by pos desc limit 1";
-        let position = maybe(&connection, sql, (), |row| row.get(0))?.unwrap_or(0);
+        let position = query_optional(&connection, sql, (), |row| row.get(0))?.unwrap_or(0);
         let files = ["", "-wal", "-shm", SUFFIX]
             .into_iter()
             .filter_map(|suffix| {
-                let path = options.beside(suffix);
+                let path = options.sibling_path(suffix);
                 let size = std::fs::metadata(&path).ok()?.len();
                 Some((path.display().to_string(), size))
             })
@@ -65,7 +65,7 @@ pub(super) fn doctor(options: &SqliteOptions) -> Result<DoctorReport> {
 const MEASURING_MAX: Duration = Duration::from_millis(500);
 
 /// Returns the sizes of tables, and whether all of them were measured in time.
-fn table_sizes(connection: &rusqlite::Connection) -> Ran<(Vec<(String, i64)>, bool)> {
+fn table_sizes(connection: &rusqlite::Connection) -> DbResult<(Vec<(String, i64)>, bool)> {
     let started = Instant::now();
     let mut sizes: BTreeMap<String, i64> = BTreeMap::new();
     // The pages come table by table; one that is not read to its end has no size.
@@ -87,10 +87,10 @@ fn table_sizes(connection: &rusqlite::Connection) -> Ran<(Vec<(String, i64)>, bo
     Ok((tables, complete))
 }
 
-fn largest(connection: &rusqlite::Connection) -> Ran<Vec<(ConversationId, String, i64)>> {
+fn largest(connection: &rusqlite::Connection) -> DbResult<Vec<(ConversationId, String, i64)>> {
     let sql = "select id, title, messages from conversation
          where withdrawn = 0 and status < 4
          order by messages desc, no
          limit 10";
-    rows(connection, sql, (), |row| Ok((ConversationId::from_bytes(row.get(0)?), row.get(1)?, row.get(2)?)))
+    query_all(connection, sql, (), |row| Ok((ConversationId::from_bytes(row.get(0)?), row.get(1)?, row.get(2)?)))
 }

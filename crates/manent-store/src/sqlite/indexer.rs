@@ -1,17 +1,17 @@
 //! Indexer: fills the indexes from the journals, one batch per turn, at the lowest priority.
 
-use super::index::{Index, Making, throw_away};
-use super::member::Member;
-use super::reads::Visit;
-use super::room::Slot;
-use crate::engine::cache::Caches;
+use super::connection_budget::ConnectionPermit;
+use super::index::{CompactionStep, Index, discard};
+use super::open_store::OpenStore;
+use super::reader_pool::OnReturn;
 use crate::engine::connection::{begin_reading, end_reading};
-use crate::engine::fault::{Fault, Outcome};
 use crate::engine::read::Reading;
-use crate::engine::search::feed::{self, Cursor, Feed};
-use crate::engine::search::indexing::Round;
+use crate::engine::row_cache::RowCache;
+use crate::engine::scheduler::Reschedule;
+use crate::engine::search::feed::{self, Feed, FeedCursor};
+use crate::engine::search::indexing::IndexRound;
 use crate::engine::search::{Doc, DocKey, DocKind, Entry, docs};
-use crate::engine::turns::Again;
+use crate::engine::tx_error::{TxError, TxResult};
 use crate::error::StoreError;
 use manent_model::{Address, DigestKey, Range};
 use rusqlite::Connection;
@@ -33,47 +33,47 @@ const SMALL: usize = 1_000;
 
 /// Indexer state of a store between turns.
 #[derive(Default)]
-pub(super) struct Held {
-    work: Option<Work>,
+pub(super) struct IndexerState {
+    work: Option<IndexerConnection>,
     /// Since when it is unused.
     idle_since: Option<Instant>,
 }
 
-impl Held {
+impl IndexerState {
     /// Since when the index is idle, if it is open.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         self.idle_since.filter(|_| self.work.is_some())
     }
 
     /// Gives the index away to be closed.
-    pub(super) fn let_go(&mut self) -> Option<Work> {
+    pub(super) fn release(&mut self) -> Option<IndexerConnection> {
         self.work.take()
     }
 }
 
 /// One round for a store; says when it wants another.
-pub(super) fn turn(member: &Arc<Member>) -> Again {
+pub(super) fn turn(member: &Arc<OpenStore>) -> Reschedule {
     let mut held = member.index();
-    let again = member.indexing.turn(|anew| {
+    let again = member.indexing.next_round(|anew| {
         let options = &member.options;
         let mut work = held.work.take().filter(|work| work.index.is_current(options));
         // Like any reader it can be kept away.
-        let visited = member.visit(Visit::Stays, |file| {
+        let visited = member.with_reader(OnReturn::Keep, |file| {
             let mut now = match work.take() {
                 Some(work) => work,
                 // A destroyed file may still be open here; its content must not be indexed again.
                 None if !options.path.exists() => return Err(StoreError::Closed),
                 None => {
-                    let slot = member.slot();
+                    let slot = member.connection_permit();
                     let index = Index::open(options)?;
                     // A deletion removes the store first and then the files beside it; the index may have been created
                     // after that.
                     if !options.path.exists() {
                         drop(index);
-                        throw_away(options);
+                        discard(options);
                         return Err(StoreError::Closed);
                     }
-                    Work { index, caches: Caches::default(), key: member.key.clone(), _slot: slot }
+                    IndexerConnection { index, caches: RowCache::default(), key: member.key.clone(), _slot: slot }
                 }
             };
             match now.round(file.connection()?, anew, member) {
@@ -82,12 +82,12 @@ pub(super) fn turn(member: &Arc<Member>) -> Again {
                     Ok(round)
                 }
                 // Reopening a damaged file does not help; the index is rebuilt instead.
-                Err(Fault::Engine(error)) if error.is_damage() => {
+                Err(TxError::Database(error)) if error.is_damage() => {
                     drop(now);
-                    throw_away(options);
-                    Err(error.said("indexing"))
+                    discard(options);
+                    Err(error.into_store_error("indexing"))
                 }
-                Err(fault) => Err(fault.said("indexing")),
+                Err(fault) => Err(fault.into_store_error("indexing")),
             }
         });
         held.work = work;
@@ -95,12 +95,12 @@ pub(super) fn turn(member: &Arc<Member>) -> Again {
     });
     held.idle_since = Some(Instant::now());
     drop(held);
-    member.go_on();
+    member.resume_writer();
     again
 }
 
 /// Lowers the priority of the thread, where the platform supports it.
-pub(super) fn stand_back() {
+pub(super) fn is_paused() {
     #[cfg(target_os = "linux")]
     {
         // Without it the index is filled all the same.
@@ -109,15 +109,15 @@ pub(super) fn stand_back() {
 }
 
 /// An index that is being filled.
-pub(super) struct Work {
+pub(super) struct IndexerConnection {
     index: Index,
-    caches: Caches,
+    caches: RowCache,
     key: DigestKey,
-    _slot: Slot,
+    _slot: ConnectionPermit,
 }
 
-impl Work {
-    fn round(&mut self, file: &Connection, anew: bool, member: &Member) -> Outcome<Round> {
+impl IndexerConnection {
+    fn round(&mut self, file: &Connection, anew: bool, member: &OpenStore) -> TxResult<IndexRound> {
         let outcome = self.work(file, anew, member);
         end_reading(file.into());
         if outcome.is_err() {
@@ -126,85 +126,86 @@ impl Work {
         outcome
     }
 
-    fn work(&mut self, file: &Connection, anew: bool, member: &Member) -> Outcome<Round> {
+    fn work(&mut self, file: &Connection, anew: bool, member: &OpenStore) -> TxResult<IndexRound> {
         let index = &self.index;
         let mut reading =
             Reading { connection: file.into(), caches: &mut self.caches, key: &self.key, index: None, damaged: None };
         begin_reading(file.into())?;
-        let looked = Seen::look(&reading, index, anew)?;
+        let looked = IndexerView::view(&reading, index, anew)?;
         end_reading(file.into());
         let is_idle = looked.is_idle();
-        if let (Some(cursor), true) = (looked.cursor, is_idle && !index.is_scattered()?) {
+        if let (Some(cursor), true) = (looked.cursor, is_idle && !index.is_fragmented()?) {
             index.tidy(true);
-            return Ok(Round::Idle(cursor.position));
+            return Ok(IndexRound::Idle(cursor.position));
         }
         // Lock first, then read: a deletion removes its rows from the index first, and a document that was read before
         // that would be added again.
         index.begin()?;
         begin_reading(file.into())?;
-        let Seen { cursor, mut feed, unsure, stays_empty, .. } = Seen::look(&reading, index, anew)?;
+        let IndexerView { cursor, mut feed, pending_deletes, stays_empty, .. } =
+            IndexerView::view(&reading, index, anew)?;
         if stays_empty {
             index.roll_back();
-            return Ok(Round::More { position: 0, waiting: 0, rest: true });
+            return Ok(IndexRound::More { position: 0, waiting: 0, rest: true });
         }
         if cursor.is_none() {
             index.empty()?;
         }
-        make_sure(&mut reading, index, unsure)?;
+        confirm_deletes(&mut reading, index, pending_deletes)?;
         let (mut came, mut listed) = (0, 0);
         match &mut feed {
             Some(feed) => {
-                (came, listed) = (feed.len(), take_in(&mut reading, index, feed)?);
+                (came, listed) = (feed.len(), index_next(&mut reading, index, feed)?);
                 index.count(&mut reading, std::mem::take(&mut feed.counts))?;
             }
             None if is_idle => index.gather()?,
             None => {}
         }
-        if listed <= IMPORTED || index.is_making()? || index.has_gathered(LISTED_MAX)? {
+        if listed <= IMPORTED || index.is_compacting()? || index.has_pending(LISTED_MAX)? {
             let many = if feed.is_none() { BATCH_ALONE } else { BATCH };
             catch_up(&mut reading, index, many)?;
         }
-        let (position, waiting) = (index.cursor()?.unwrap_or_default().position, index.waiting()?);
+        let (position, waiting) = (index.cursor()?.unwrap_or_default().position, index.pending_count()?);
         let in_haste = came >= SMALL || index.has_work()?;
         index.commit()?;
         index.tidy(false);
         // Where a little comes all the time, it is taken in together.
         let rest = !in_haste && member.position.last() > position;
-        Ok(Round::More { position, waiting, rest })
+        Ok(IndexRound::More { position, waiting, rest })
     }
 }
 
 /// The pending work.
-struct Seen {
+struct IndexerView {
     /// The cursor of the index; none if it has to be rebuilt.
-    cursor: Option<Cursor>,
+    cursor: Option<FeedCursor>,
     feed: Option<Feed>,
     has_work: bool,
-    unsure: Vec<DocKey>,
+    pending_deletes: Vec<DocKey>,
     /// It was emptied for a deletion that is not committed yet.
     stays_empty: bool,
 }
 
-impl Seen {
-    fn look(reading: &Reading<'_>, index: &Index, anew: bool) -> Outcome<Self> {
+impl IndexerView {
+    fn view(reading: &Reading<'_>, index: &Index, anew: bool) -> TxResult<Self> {
         let cursor = match index.cursor()? {
-            Some(cursor) if !anew && feed::is_ours(reading, cursor)? => Some(cursor),
+            Some(cursor) if !anew && feed::is_same_journal(reading, cursor)? => Some(cursor),
             _ => None,
         };
         let feed = feed::after(reading, cursor.unwrap_or_default())?;
         let last = feed::last_position(reading)?;
-        let (unsure, stays_empty) = (index.unsure(last)?, index.must_stay_empty(last)?);
-        Ok(Self { cursor, feed, has_work: index.has_work()?, unsure, stays_empty })
+        let (pending_deletes, stays_empty) = (index.pending_deletes(last)?, index.delete_pending(last)?);
+        Ok(Self { cursor, feed, has_work: index.has_work()?, pending_deletes, stays_empty })
     }
 
     fn is_idle(&self) -> bool {
-        self.feed.is_none() && !self.has_work && self.unsure.is_empty()
+        self.feed.is_none() && !self.has_work && self.pending_deletes.is_empty()
     }
 }
 
 /// Indexes the changes of a batch: documents in order are appended to a segment at once, the rest are added to the
 /// pending list. Returns how many are pending.
-fn take_in(reading: &mut Reading<'_>, index: &Index, feed: &Feed) -> Outcome<usize> {
+fn index_next(reading: &mut Reading<'_>, index: &Index, feed: &Feed) -> TxResult<usize> {
     let mut entries = feed::entries(reading, &feed.messages)?;
     for no in &feed.conversations {
         entries.push(entry_of(reading, DocKey::new(DocKind::Conversation, *no))?);
@@ -231,13 +232,13 @@ fn take_in(reading: &mut Reading<'_>, index: &Index, feed: &Feed) -> Outcome<usi
     }
     all.extend(feed::message_docs(reading, &runs)?);
     index.add(all)?;
-    index.put_off(&listed)?;
+    index.enqueue(&listed)?;
     index.set_cursor(feed.cursor)?;
     Ok(listed.len())
 }
 
 /// The sort key of a conversation or a fold; a deleted one sorts first, so that it leaves the list at once.
-fn entry_of(reading: &mut Reading<'_>, key: DocKey) -> Outcome<Entry> {
+fn entry_of(reading: &mut Reading<'_>, key: DocKey) -> TxResult<Entry> {
     let doc = match key.kind() {
         DocKind::Conversation => docs::of_conversation(reading, key.no())?,
         _ => docs::fold(reading, key.no())?.map(|row| docs::of_fold(key.no(), &row)),
@@ -246,8 +247,8 @@ fn entry_of(reading: &mut Reading<'_>, key: DocKey) -> Outcome<Entry> {
 }
 
 /// Indexes the oldest pending documents.
-fn catch_up(reading: &mut Reading<'_>, index: &Index, many: i64) -> Outcome<()> {
-    let Making::Next { entries, again } = index.making(many)? else { return Ok(()) };
+fn catch_up(reading: &mut Reading<'_>, index: &Index, many: i64) -> TxResult<()> {
+    let CompactionStep::Next { entries, again } = index.compaction_step(many)? else { return Ok(()) };
     let mut all = Vec::new();
     for entry in &entries {
         match (again, entry.key.kind()) {
@@ -262,11 +263,11 @@ fn catch_up(reading: &mut Reading<'_>, index: &Index, many: i64) -> Outcome<()> 
             }
         }
     }
-    Ok(index.make(&entries, all)?)
+    Ok(index.compact(&entries, all)?)
 }
 
 /// Returns the rows that are to be added for something; none if it is gone, or is there as it is.
-fn docs_of(reading: &mut Reading<'_>, index: &Index, key: DocKey) -> Outcome<Vec<Doc>> {
+fn docs_of(reading: &mut Reading<'_>, index: &Index, key: DocKey) -> TxResult<Vec<Doc>> {
     Ok(match key.kind() {
         DocKind::Message | DocKind::Reasoning => feed::message_docs(reading, &[Range::one(Address(key.no()))])?,
         DocKind::Conversation => {
@@ -281,9 +282,9 @@ fn docs_of(reading: &mut Reading<'_>, index: &Index, key: DocKey) -> Outcome<Vec
 }
 
 /// Rechecks the entries that were removed for a deletion: where it did not commit, they are indexed again.
-fn make_sure(reading: &mut Reading<'_>, index: &Index, unsure: Vec<DocKey>) -> Outcome<()> {
-    for key in unsure {
-        index.be_sure(key)?;
+fn confirm_deletes(reading: &mut Reading<'_>, index: &Index, pending_deletes: Vec<DocKey>) -> TxResult<()> {
+    for key in pending_deletes {
+        index.confirm_deletes(key)?;
         index.add(docs_of(reading, index, key)?)?;
     }
     Ok(())

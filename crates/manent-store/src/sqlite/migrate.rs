@@ -2,8 +2,8 @@
 
 use super::connection::{APPLICATION_ID, SqliteOptions, failed, make_private, sync_folder, user_version};
 use crate::engine::apply::stream;
-use crate::engine::connection::Ran;
-use crate::engine::{participant, steps, tx, writer};
+use crate::engine::connection::DbResult;
+use crate::engine::{backfill_authors, execute, participants, tx};
 use crate::error::{Result, StoreError};
 use manent_model::DigestKey;
 use rusqlite::{Connection, TransactionBehavior};
@@ -52,7 +52,7 @@ pub(super) fn to_version(connection: &mut Connection, options: &SqliteOptions, w
     }
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(|error| failed(doing, error))?;
-    let run = || -> Ran<()> {
+    let run = || -> DbResult<()> {
         // Another process may have been faster while we waited for the lock.
         let now = user_version(&transaction)?;
         for migration in MIGRATIONS.iter().filter(|migration| migration.number > now && migration.number <= wanted) {
@@ -63,9 +63,9 @@ pub(super) fn to_version(connection: &mut Connection, options: &SqliteOptions, w
                     let key = DigestKey::new(transaction.query_row(sql, [], |row| row.get(0))?);
                     tx::fill_macs((&*transaction).into(), &key)?;
                 }
-                PARTICIPANTS => participant::fill((&*transaction).into())?,
-                WRITERS => writer::fill((&*transaction).into())?,
-                STREAMS => stream::fill((&*transaction).into(), steps::now())?,
+                PARTICIPANTS => participants::fill((&*transaction).into())?,
+                WRITERS => backfill_authors::fill((&*transaction).into())?,
+                STREAMS => stream::fill((&*transaction).into(), execute::now())?,
                 _ => {}
             }
         }
@@ -91,11 +91,11 @@ pub(super) fn to_version(connection: &mut Connection, options: &SqliteOptions, w
 /// Copies the file as it is before a migration touches it.
 fn backup_before(connection: &Connection, options: &SqliteOptions, found: i64) -> Result<()> {
     let doing = "copying the file before a migration";
-    let kept = options.beside(&format!(".before-{}", found + 1));
+    let kept = options.sibling_path(&format!(".before-{}", found + 1));
     if kept.exists() {
         return Ok(());
     }
-    let partial = options.beside(&format!(".before-{}.partial", found + 1));
+    let partial = options.sibling_path(&format!(".before-{}.partial", found + 1));
     let io = |error: std::io::Error| StoreError::engine(doing, error);
     if partial.exists() {
         std::fs::remove_file(&partial).map_err(io)?;

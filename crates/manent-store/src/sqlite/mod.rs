@@ -7,49 +7,49 @@
 
 mod connection;
 mod migrate;
-mod crew;
-mod room;
-mod member;
+mod store_runtime;
+mod connection_budget;
+mod open_store;
 mod writer;
 mod wal;
 mod reserve;
-mod reads;
+mod reader_pool;
 mod reader;
-mod keeper;
-mod stamp;
-mod watcher;
+mod maintenance;
+mod file_fingerprint;
+mod change_detector;
 mod index;
 mod indexer;
-mod turn;
+mod import_lock;
 mod backup;
 mod doctor;
 mod destroy;
 mod system;
 
 pub(crate) use backup::{backup_of_copy, open_copy};
-pub(crate) use connection::said;
+pub(crate) use connection::into_store_error;
 pub use connection::{Durability, SQLITE_OLDEST, SqliteOptions};
-pub use crew::{Crew, CrewOptions};
 pub(crate) use reserve::Reserve;
+pub use store_runtime::{RuntimeOptions, StoreRuntime};
 pub use system::is_system;
 pub(crate) use system::{grown_system_bytes, open_system, shrink_system, wipe_system, write_system};
 
-use crate::destroyed::Destroyed;
+use crate::deletion_report::DeletionReport;
 use crate::engine;
-use crate::engine::fault::Outcome;
-use crate::engine::queue::Queue;
+use crate::engine::commit_queue::CommitQueue;
 use crate::engine::read::Reading;
-use crate::engine::readers;
-use crate::engine::search::indexing::Indexing;
-use crate::engine::store::{Engine, WAITING_BYTES, off_thread};
-use crate::engine::verify::Indexes;
+use crate::engine::read_queue;
+use crate::engine::search::indexing::IndexingMonitor;
+use crate::engine::store::{Engine, WAITING_BYTES, run_blocking};
+use crate::engine::tx_error::TxResult;
+use crate::engine::verify::IndexLocation;
 use crate::error::Result;
 use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
-use crate::query::WindowQuery;
-use crate::store::Turn;
+use crate::query::MessagePageQuery;
+use crate::store::ImportLock;
 use crate::transaction::Position;
 use manent_model::DigestKey;
-use member::Member;
+use open_store::OpenStore;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -62,11 +62,11 @@ pub fn version() -> &'static str {
 
 /// A store in one SQLite file.
 pub struct SqliteStore {
-    member: Arc<Member>,
+    member: Arc<OpenStore>,
     waiting: Semaphore,
     position: watch::Receiver<Position>,
     /// None once it is closed.
-    crew: Mutex<Option<Arc<Crew>>>,
+    runtime: Mutex<Option<Arc<StoreRuntime>>>,
 }
 
 impl SqliteStore {
@@ -76,32 +76,32 @@ impl SqliteStore {
     }
 
     /// Opens or creates a file, served by a shared crew.
-    pub fn open_in(crew: &Arc<Crew>, options: SqliteOptions) -> Result<Self> {
+    pub fn open_in(crew: &Arc<StoreRuntime>, options: SqliteOptions) -> Result<Self> {
         Self::open_in_at(crew, options, migrate::NEWEST)
     }
 
     /// Opens a file with an older schema, to test its migration.
     #[doc(hidden)]
     pub fn open_at(options: SqliteOptions, schema: i64) -> Result<Self> {
-        Self::open_in_at(&Crew::start(CrewOptions::for_one(&options))?, options, schema)
+        Self::open_in_at(&StoreRuntime::start(RuntimeOptions::for_one(&options))?, options, schema)
     }
 
-    fn open_in_at(crew: &Arc<Crew>, options: SqliteOptions, schema: i64) -> Result<Self> {
-        let member = Member::open(crew.shared(), options, schema)?;
+    fn open_in_at(crew: &Arc<StoreRuntime>, options: SqliteOptions, schema: i64) -> Result<Self> {
+        let member = OpenStore::open(crew.shared(), options, schema)?;
         let position = member.position.subscribe();
         let waiting = Semaphore::new(WAITING_BYTES);
-        Ok(Self { member, waiting, position, crew: Mutex::new(Some(crew.clone())) })
+        Ok(Self { member, waiting, position, runtime: Mutex::new(Some(crew.clone())) })
     }
 
     /// Removes a file and all files beside it under its name. Its store must not be in use.
-    pub async fn destroy(path: &Path) -> Result<Destroyed> {
+    pub async fn destroy(path: &Path) -> Result<DeletionReport> {
         let path = path.to_owned();
-        off_thread("manent-destroy", move || destroy::destroy(&path)).await
+        run_blocking("manent-destroy", move || destroy::destroy(&path)).await
     }
 
     /// Measures reading pages as bytes on the reading thread, without the time in queues.
     #[doc(hidden)]
-    pub async fn time_windows(&self, queries: Vec<WindowQuery>) -> Result<Vec<Duration>> {
+    pub async fn time_windows(&self, queries: Vec<MessagePageQuery>) -> Result<Vec<Duration>> {
         let timed = move |reading: &mut Reading<'_>| {
             let mut durations = Vec::with_capacity(queries.len());
             for query in &queries {
@@ -115,14 +115,14 @@ impl SqliteStore {
         self.read("timing", timed).await
     }
 
-    fn take_crew(&self) -> Option<Arc<Crew>> {
-        self.crew.lock().unwrap_or_else(PoisonError::into_inner).take()
+    fn into_runtime(&self) -> Option<Arc<StoreRuntime>> {
+        self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
-        let Some(crew) = self.take_crew() else { return };
+        let Some(crew) = self.into_runtime() else { return };
         let ended = self.member.close();
         // Waiting here would block the worker thread of the async runtime; the crew continues by itself.
         if tokio::runtime::Handle::try_current().is_err() {
@@ -137,7 +137,7 @@ impl Engine for SqliteStore {
         &self.member.key
     }
 
-    fn queue(&self) -> &Queue {
+    fn queue(&self) -> &CommitQueue {
         &self.member.queue
     }
 
@@ -152,34 +152,34 @@ impl Engine for SqliteStore {
     async fn read<T: Send + 'static>(
         &self,
         doing: &'static str,
-        read: impl Fn(&mut Reading<'_>) -> Outcome<T> + Send + 'static,
+        read: impl Fn(&mut Reading<'_>) -> TxResult<T> + Send + 'static,
     ) -> Result<T> {
-        readers::ask(self.member.key.clone(), doing, read, |job| self.member.reads.push(job)).await
+        read_queue::read(self.member.key.clone(), doing, read, |job| self.member.readers.push(job)).await
     }
 
-    fn indexing(&self) -> Option<&Indexing> {
+    fn indexing(&self) -> Option<&IndexingMonitor> {
         self.member.options.has_index().then_some(&self.member.indexing)
     }
 
-    async fn import_turn(&self) -> Result<Turn> {
-        let path = self.member.options.beside("-import");
-        off_thread("manent-turn", move || turn::wait(&path)).await
+    async fn import_turn(&self) -> Result<ImportLock> {
+        let path = self.member.options.sibling_path("-import");
+        run_blocking("manent-turn", move || import_lock::wait(&path)).await
     }
 
     async fn backup(&self, to: &Path) -> Result<BackupReport> {
         let (options, to) = (self.member.options.clone(), to.to_owned());
-        off_thread("manent-backup", move || backup::backup(&options, &to)).await
+        run_blocking("manent-backup", move || backup::backup(&options, &to)).await
     }
 
     async fn verify(&self) -> Result<VerifyReport> {
         let (options, has_caught_up) = (self.member.options.clone(), self.member.indexing.has_caught_up());
-        off_thread("manent-verify", move || {
+        run_blocking("manent-verify", move || {
             // One that is being made has nothing to be compared with yet.
             let index = if has_caught_up { index::open_to_check(&options) } else { Ok(None) };
             let index = match &index {
-                Ok(Some(index)) => Indexes::Beside(index),
-                Ok(None) => Indexes::No,
-                Err(_) => Indexes::Unreadable,
+                Ok(Some(index)) => IndexLocation::File(index),
+                Ok(None) => IndexLocation::None,
+                Err(_) => IndexLocation::Unreadable,
             };
             engine::verify::verify((&connection::open_reader(&options)?).into(), index)
         })
@@ -188,11 +188,11 @@ impl Engine for SqliteStore {
 
     async fn doctor(&self) -> Result<DoctorReport> {
         let options = self.member.options.clone();
-        off_thread("manent-doctor", move || doctor::doctor(&options)).await
+        run_blocking("manent-doctor", move || doctor::doctor(&options)).await
     }
 
     async fn close(&self) -> Result<()> {
-        if let Some(crew) = self.take_crew() {
+        if let Some(crew) = self.into_runtime() {
             // The crew answers when nothing is open any more; it continues even if the caller has gone.
             let _ = self.member.close().await;
             drop(crew);

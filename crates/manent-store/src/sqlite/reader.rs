@@ -1,16 +1,16 @@
 //! Read connection to a file.
 
 use super::connection::{failed, open_reader};
-use super::index::{IndexReader, throw_away};
-use super::member::Member;
-use super::room::Slot;
-use crate::engine::cache::Caches;
+use super::connection_budget::ConnectionPermit;
+use super::index::{IndexReader, discard};
+use super::open_store::OpenStore;
 use crate::engine::connection::execute;
-use crate::engine::fault::{Fault, Outcome};
 use crate::engine::read::Reading;
-use crate::engine::readers::Reader;
+use crate::engine::read_queue::Reader;
+use crate::engine::row_cache::RowCache;
 use crate::engine::search::SEARCHING;
 use crate::engine::statistics::COUNTING;
+use crate::engine::tx_error::{TxError, TxResult};
 use crate::error::Result;
 use manent_model::DigestKey;
 use rusqlite::Connection;
@@ -29,19 +29,19 @@ fn uses_index(doing: &str) -> bool {
 pub(super) struct SqliteReader {
     connection: Connection,
     /// Opened for the first search or statistics.
-    index: Option<(IndexReader, Slot)>,
+    index: Option<(IndexReader, ConnectionPermit)>,
     /// The store lets go of its connections before it ends.
-    member: Arc<Member>,
-    caches: Caches,
-    _slot: Slot,
+    member: Arc<OpenStore>,
+    caches: RowCache,
+    _slot: ConnectionPermit,
 }
 
 impl SqliteReader {
     /// Opens one, in the room that was taken for it.
-    pub(super) fn open(member: &Arc<Member>, slot: Slot) -> Result<Self> {
+    pub(super) fn open(member: &Arc<OpenStore>, slot: ConnectionPermit) -> Result<Self> {
         let connection = open_reader(&member.options)?;
-        member.look_over(&connection)?;
-        Ok(Self { connection, index: None, member: member.clone(), caches: Caches::default(), _slot: slot })
+        member.verify_identity(&connection)?;
+        Ok(Self { connection, index: None, member: member.clone(), caches: RowCache::default(), _slot: slot })
     }
 
     /// Lends the connection itself, for as long as it takes.
@@ -60,7 +60,7 @@ impl SqliteReader {
         if !IndexReader::is_there(options) {
             return;
         }
-        let slot = self.member.slot();
+        let slot = self.member.connection_permit();
         match IndexReader::open(options) {
             Ok(index) => self.index = index.map(|index| (index, slot)),
             Err(error) if error.is_damage() => self.lose_index(),
@@ -71,16 +71,16 @@ impl SqliteReader {
     /// Deletes a damaged index; the indexer rebuilds it.
     fn lose_index(&mut self) {
         self.index = None;
-        throw_away(&self.member.options);
-        self.member.indexing.make_anew();
+        discard(&self.member.options);
+        self.member.indexing.request_rebuild();
     }
 
     fn inside<T>(
         &mut self,
         key: &DigestKey,
         doing: &'static str,
-        read: &impl Fn(&mut Reading<'_>) -> Outcome<T>,
-    ) -> Outcome<T> {
+        read: &impl Fn(&mut Reading<'_>) -> TxResult<T>,
+    ) -> TxResult<T> {
         let connection = &self.connection;
         let index = self.index.as_ref().map(|(index, _)| &index.connection).filter(|_| uses_index(doing));
         // The snapshot of the index first: the snapshot of the file then contains everything that the index does not.
@@ -113,7 +113,7 @@ impl Reader for SqliteReader {
         &mut self,
         key: &DigestKey,
         doing: &'static str,
-        read: impl Fn(&mut Reading<'_>) -> Outcome<T>,
+        read: impl Fn(&mut Reading<'_>) -> TxResult<T>,
     ) -> Result<T> {
         let until = Instant::now() + READ_MAX;
         let guard = self.connection.progress_handler(100_000, Some(move || Instant::now() > until));
@@ -125,14 +125,14 @@ impl Reader for SqliteReader {
         self.roll_back();
         if uses_index(doing)
             && self.index.is_some()
-            && matches!(&outcome, Err(Fault::Engine(error)) if error.is_damage())
+            && matches!(&outcome, Err(TxError::Database(error)) if error.is_damage())
         {
             // Without the index, damage of the file itself shows.
             self.lose_index();
             outcome = self.inside(key, doing, &read);
             self.roll_back();
         }
-        outcome.map_err(|fault| fault.said(doing))
+        outcome.map_err(|fault| fault.into_store_error(doing))
     }
 
     fn is_open(&self) -> bool {

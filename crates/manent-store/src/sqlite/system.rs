@@ -1,6 +1,6 @@
 //! SQLite file of the system store: the same settings as a store, another schema.
 
-use super::backup::{beside, or_cut_off};
+use super::backup::{or_cut_off, partial_path};
 use super::connection::{
     PAGE_BYTES, SqliteOptions, check_library, failed, make_private, open, set_up, sync_folder, user_version,
 };
@@ -87,8 +87,9 @@ pub(crate) fn write_system(to: &Path, fill: impl FnOnce(&Connection) -> Result<(
     if to.exists() {
         return Err(StoreError::Invalid(format!("{} exists already", to.display())));
     }
-    let partial = beside(to, ".partial");
-    let forget = || ["", "-wal", "-shm"].iter().for_each(|suffix| drop(std::fs::remove_file(beside(&partial, suffix))));
+    let partial = partial_path(to, ".partial");
+    let forget =
+        || ["", "-wal", "-shm"].iter().for_each(|suffix| drop(std::fs::remove_file(partial_path(&partial, suffix))));
     forget();
     make_private(&partial).map_err(io)?;
     let write = || -> Result<()> {

@@ -1,7 +1,7 @@
 //! WAL maintenance: checkpoints beside the writer, one-time preallocation, truncation after an erasure.
 
 use super::connection::{PAGE_BYTES, SqliteOptions, failed};
-use super::member::Member;
+use super::open_store::OpenStore;
 use crate::error::{Result, StoreError};
 use rusqlite::Connection;
 use std::io::{Seek, SeekFrom, Write};
@@ -21,13 +21,13 @@ const GROW_AFTER: u32 = 256;
 pub(super) struct Frames {
     pub busy: bool,
     pub total: i64,
-    pub copied: i64,
+    pub checkpointed: i64,
 }
 
 fn checkpoint(connection: &Connection, sql: &str) -> rusqlite::Result<Frames> {
-    connection
-        .prepare_cached(sql)?
-        .query_row([], |row| Ok(Frames { busy: row.get::<_, i64>(0)? != 0, total: row.get(1)?, copied: row.get(2)? }))
+    connection.prepare_cached(sql)?.query_row([], |row| {
+        Ok(Frames { busy: row.get::<_, i64>(0)? != 0, total: row.get(1)?, checkpointed: row.get(2)? })
+    })
 }
 
 /// Counts frames without copying any.
@@ -36,7 +36,7 @@ pub(super) fn count(connection: &Connection) -> rusqlite::Result<Frames> {
 }
 
 /// Passive checkpoint: copies the frames that no reader blocks.
-pub(super) fn copy(connection: &Connection) -> rusqlite::Result<Frames> {
+pub(super) fn checkpoint_passive(connection: &Connection) -> rusqlite::Result<Frames> {
     checkpoint(connection, "pragma wal_checkpoint(passive)")
 }
 
@@ -72,12 +72,12 @@ pub(super) fn grown_bytes(connection: &Connection) -> rusqlite::Result<u64> {
 
 /// The writer's knowledge of its WAL.
 #[derive(Default)]
-pub(super) struct Watch {
+pub(super) struct CheckpointPolicy {
     batches: u32,
     grown: bool,
 }
 
-impl Watch {
+impl CheckpointPolicy {
     /// The WAL was emptied.
     pub(super) fn forget(&mut self) {
         self.grown = false;
@@ -85,35 +85,35 @@ impl Watch {
     }
 
     /// Checks the WAL every few batches; errors are not reported to callers, because the next check comes soon.
-    pub(super) fn after_batch(&mut self, connection: &Connection, member: &Member) {
+    pub(super) fn after_batch(&mut self, connection: &Connection, member: &OpenStore) {
         let options = &member.options;
         self.batches = self.batches.wrapping_add(1);
         if !self.grown && options.grow_wal && options.vfs.is_none() && self.batches > GROW_AFTER {
             self.grown = true;
             // A WAL that grows with every commit costs a file system journal entry each; written once, it does not.
-            let _ = grow(connection, options);
+            let _ = preallocate(connection, options);
         }
         if !self.batches.is_multiple_of(16) {
             return;
         }
-        let (Ok(frames), Ok(copied_at)) = (count(connection), copied_at(connection, options)) else { return };
-        let waiting = frames.total - frames.copied;
+        let (Ok(frames), Ok(copied_at)) = (count(connection), checkpointed_frames(connection, options)) else { return };
+        let waiting = frames.total - frames.checkpointed;
         if frames.total > ALARM_PAGES {
-            member.reads.pause();
-            let _ = copy(connection);
-            member.reads.resume();
+            member.readers.pause();
+            let _ = checkpoint_passive(connection);
+            member.readers.resume();
         } else if waiting > copied_at {
-            member.want_copy();
+            member.request_checkpoint();
         } else if frames.total > copied_at {
             // The keeper has copied the bulk. Copying the rest here lets the WAL begin again at its start.
-            let _ = copy(connection);
+            let _ = checkpoint_passive(connection);
         }
     }
 }
 
 /// Returns how many pages the WAL may hold before it is copied: as many as the store has, between two bounds. So a WAL
 /// is not much larger than its store, and that of a large store is copied seldom.
-fn copied_at(connection: &Connection, options: &SqliteOptions) -> rusqlite::Result<i64> {
+fn checkpointed_frames(connection: &Connection, options: &SqliteOptions) -> rusqlite::Result<i64> {
     let pages = page_count(connection)?;
     Ok(pages.max(SMALL_PAGES).min(i64::from(options.checkpoint_pages)))
 }
@@ -121,13 +121,13 @@ fn copied_at(connection: &Connection, options: &SqliteOptions) -> rusqlite::Resu
 /// Writes zeros behind the end of the WAL. They are no frames, so recovery stops at them.
 ///
 /// The WAL carries no POSIX locks (those are on the file and its `-shm`), so opening it here drops none.
-fn grow(connection: &Connection, options: &SqliteOptions) -> rusqlite::Result<()> {
+fn preallocate(connection: &Connection, options: &SqliteOptions) -> rusqlite::Result<()> {
     let page = u64::from(PAGE_BYTES) + 24;
-    let wanted = copied_at(connection, options)?.min(GROW_PAGES) as u64 * page;
+    let wanted = checkpointed_frames(connection, options)?.min(GROW_PAGES) as u64 * page;
     // The write lock keeps every other writer, in this process and others, away from the end of the WAL.
     connection.execute_batch("begin immediate")?;
     let grown = (|| -> std::io::Result<()> {
-        let mut file = std::fs::OpenOptions::new().write(true).open(options.beside("-wal"))?;
+        let mut file = std::fs::OpenOptions::new().write(true).open(options.sibling_path("-wal"))?;
         let mut at = file.seek(SeekFrom::End(0))?;
         let zeros = vec![0u8; 1 << 20];
         while at < wanted {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The principal of an audited action.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct By {
+pub struct AuditSubject {
     /// The credential.
     pub actor: AuditActor,
     /// The user that a key acts for.
@@ -15,7 +15,7 @@ pub struct By {
     pub address: Option<String>,
 }
 
-impl By {
+impl AuditSubject {
     /// A principal without a user.
     pub fn actor(actor: AuditActor) -> Self {
         Self { actor, user: None, address: None }
@@ -24,28 +24,28 @@ impl By {
 
 /// A line that is to be added to the audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuditDraft {
+pub struct NewAuditRecord {
     /// The action, such as `key.create`.
     pub action: String,
     /// The tenant it was done to.
     pub tenant: Option<TenantId>,
     /// The principal.
-    pub by: By,
+    pub by: AuditSubject,
     /// The user it was done to.
-    pub about_user: Option<String>,
+    pub user: Option<String>,
     /// Further details: ids and counts, never texts of users.
     pub detail: Option<Json>,
 }
 
-impl AuditDraft {
+impl NewAuditRecord {
     /// Begins a line.
-    pub fn new(action: impl Into<String>, tenant: Option<TenantId>, by: By) -> Self {
-        Self { action: action.into(), tenant, by, about_user: None, detail: None }
+    pub fn new(action: impl Into<String>, tenant: Option<TenantId>, by: AuditSubject) -> Self {
+        Self { action: action.into(), tenant, by, user: None, detail: None }
     }
 
     /// Names the user it was done to.
     pub fn about(self, user: impl Into<String>) -> Self {
-        Self { about_user: Some(user.into()), ..self }
+        Self { user: Some(user.into()), ..self }
     }
 
     /// Says more.
@@ -62,12 +62,12 @@ impl AuditDraft {
             #[serde(skip_serializing_if = "Option::is_none")]
             address: &'a Option<String>,
             #[serde(skip_serializing_if = "Option::is_none")]
-            about_user: &'a Option<String>,
+            user: &'a Option<String>,
             #[serde(skip_serializing_if = "Option::is_none")]
             detail: &'a Option<Json>,
         }
         let (by_user, address) = (&self.by.user, &self.by.address);
-        let payload = Payload { by_user, address, about_user: &self.about_user, detail: &self.detail };
+        let payload = Payload { by_user, address, user: &self.user, detail: &self.detail };
         let text = serde_json::to_string(&payload).expect("texts are JSON");
         (text != "{}").then_some(text)
     }

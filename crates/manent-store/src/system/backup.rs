@@ -1,52 +1,52 @@
 //! Backups of a system store: a SQLite file, from either engine, verified before it counts.
 
-use super::desk::Link;
-use super::{AuditDraft, SystemPlace, SystemStore};
+use super::worker::SystemConnection;
+use super::{NewAuditRecord, SystemLocation, SystemStore};
 use crate::engine::connection::{begin_reading, end_reading};
-use crate::engine::fault::{Fault, Outcome};
-use crate::engine::store::off_thread;
+use crate::engine::store::run_blocking;
 use crate::engine::system;
+use crate::engine::tx_error::{TxError, TxResult};
 use crate::error::{Result, StoreError};
 use crate::sqlite;
-use manent_model::Micros;
+use manent_model::Timestamp;
 use std::path::Path;
 
 impl SystemStore {
     /// Writes a copy of one moment, and checks it before this returns; never over something.
     pub async fn backup(&self, to: &Path) -> Result<()> {
-        let (place, to) = (self.place.clone(), to.to_owned());
+        let (place, to) = (self.location.clone(), to.to_owned());
         // With a connection of its own: requests meanwhile do not wait for the log to be copied.
-        off_thread("manent-backup", move || sqlite::write_system(&to, |file| fill(&place, file))).await
+        run_blocking("manent-backup", move || sqlite::write_system(&to, |file| fill(&place, file))).await
     }
 
     /// Says whether nothing was ever made here.
     pub async fn is_new(&self) -> Result<bool> {
-        self.desk.read("reading the system store", |connection| Ok(system::copy::is_new(connection)?)).await
+        self.worker.read("reading the system store", |connection| Ok(system::copy::is_new(connection)?)).await
     }
 
     /// Puts a copy of a backup in the place of a system store in which nothing was done yet. The file is brought to the
     /// newest version first, so it is to be a copy.
-    pub async fn restore(&self, copy: &Path, at: Micros, line: AuditDraft) -> Result<()> {
+    pub async fn restore(&self, copy: &Path, at: Timestamp, line: NewAuditRecord) -> Result<()> {
         let copy = copy.to_owned();
-        self.desk.write("restoring the system store", move |connection| restore(&copy, connection, at, &line)).await
+        self.worker.write("restoring the system store", move |connection| restore(&copy, connection, at, &line)).await
     }
 }
 
-fn fill(place: &SystemPlace, file: &rusqlite::Connection) -> Result<()> {
+fn fill(place: &SystemLocation, file: &rusqlite::Connection) -> Result<()> {
     let doing = "copying the system store";
-    let source = Link::open(place)?;
+    let source = SystemConnection::open(place)?;
     let copied = begin_reading(source.connection()).and_then(|()| system::copy::copy(source.connection(), file.into()));
     end_reading(source.connection());
-    copied.map_err(|error| error.said(doing))?;
-    check(file).map_err(|fault| fault.said(doing))
+    copied.map_err(|error| error.into_store_error(doing))?;
+    check(file).map_err(|fault| fault.into_store_error(doing))
 }
 
 fn restore(
     copy: &Path,
     connection: crate::engine::connection::Connection<'_>,
-    at: Micros,
-    line: &AuditDraft,
-) -> Outcome<()> {
+    at: Timestamp,
+    line: &NewAuditRecord,
+) -> TxResult<()> {
     let file = sqlite::open_system(copy)?;
     check(&file)?;
     if !system::copy::is_new(connection)? {
@@ -57,9 +57,9 @@ fn restore(
     Ok(system::audit::add(connection, at, line)?)
 }
 
-fn check(file: &rusqlite::Connection) -> Outcome<()> {
+fn check(file: &rusqlite::Connection) -> TxResult<()> {
     match system::audit::verify(file.into())?.problems.first() {
         None => Ok(()),
-        Some(problem) => Err(Fault::from(StoreError::altered("audit log", format!("{problem:?}")))),
+        Some(problem) => Err(TxError::from(StoreError::altered("audit log", format!("{problem:?}")))),
     }
 }

@@ -5,25 +5,25 @@
 
 mod audit;
 mod backup;
-mod desk;
+mod worker;
 
-pub use audit::{AuditDraft, AuditPage, AuditProblem, AuditQuery, AuditReport, By};
+pub use audit::{AuditPage, AuditProblem, AuditQuery, AuditReport, AuditSubject, NewAuditRecord};
 
 use crate::engine::connection::{Connection, begin_reading, end_reading};
-use crate::engine::store::off_thread;
+use crate::engine::store::run_blocking;
 use crate::engine::system;
 use crate::engine::system::tenant::set_status;
 use crate::error::Result;
 use crate::postgres::PostgresOptions;
 use crate::query::PAGE_MAX;
-use desk::{Desk, Link};
-use manent_model::{Key, KeyDigest, KeyId, Micros, Tenant, TenantId, TenantStatus, User};
+use manent_model::{Key, KeyDigest, KeyId, Tenant, TenantId, TenantStatus, Timestamp, User};
 use std::path::PathBuf;
 use tokio::sync::watch;
+use worker::{SystemConnection, SystemWorker};
 
 /// Where a system store is.
 #[derive(Debug, Clone)]
-pub enum SystemPlace {
+pub enum SystemLocation {
     /// A file of its own.
     File(PathBuf),
     /// A server, beside the tenants.
@@ -65,7 +65,7 @@ pub struct KeyRow {
 
 /// A change set of tenants and keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
+pub struct ChangeSet {
     /// How often something has changed until now.
     pub change: i64,
     /// Keys that were made or ended.
@@ -78,7 +78,7 @@ pub struct Changed {
 
 /// Deletion counts of users and keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Forgotten {
+pub struct PurgeCounts {
     /// Users.
     pub users: i64,
     /// Keys.
@@ -89,24 +89,24 @@ pub struct Forgotten {
 
 /// The system store. A change is answered once it is on disk, with its line of the audit log.
 pub struct SystemStore {
-    desk: Desk,
-    place: SystemPlace,
+    worker: SystemWorker,
+    location: SystemLocation,
 }
 
 impl SystemStore {
     /// Opens it, or makes it.
-    pub fn open(place: SystemPlace, now: Micros) -> Result<Self> {
-        Ok(Self { desk: Desk::open(place.clone(), now)?, place })
+    pub fn open(place: SystemLocation, now: Timestamp) -> Result<Self> {
+        Ok(Self { worker: SystemWorker::open(place.clone(), now)?, location: place })
     }
 
     /// Returns a watch on how often tenants, users or keys have changed; changes of other processes show within a
     /// second.
     pub fn changes(&self) -> watch::Receiver<i64> {
-        self.desk.changes()
+        self.worker.changes()
     }
 
     /// Returns the changes after a change number.
-    pub async fn changed_since(&self, change: i64) -> Result<Changed> {
+    pub async fn changed_since(&self, change: i64) -> Result<ChangeSet> {
         let read = move |connection: Connection<'_>| {
             let mut tenants = Vec::new();
             loop {
@@ -119,24 +119,30 @@ impl SystemStore {
             }
             let keys = system::key::changed_since(connection, change)?;
             let key_ids = system::key::ids(connection)?;
-            Ok(Changed { change: system::changes(connection)?, keys, key_ids, tenants })
+            Ok(ChangeSet { change: system::changes(connection)?, keys, key_ids, tenants })
         };
-        self.desk.read("reading keys", read).await
+        self.worker.read("reading keys", read).await
     }
 
     /// Creates a tenant whose store does not exist yet.
-    pub async fn create_tenant(&self, id: TenantId, name: String, at: Micros, line: AuditDraft) -> Result<TenantRow> {
-        self.desk.write("making a tenant", move |c| system::tenant::create(c, id, &name, at, &line)).await
+    pub async fn create_tenant(
+        &self,
+        id: TenantId,
+        name: String,
+        at: Timestamp,
+        line: NewAuditRecord,
+    ) -> Result<TenantRow> {
+        self.worker.write("making a tenant", move |c| system::tenant::create(c, id, &name, at, &line)).await
     }
 
     /// Returns a tenant.
     pub async fn tenant(&self, which: TenantRef) -> Result<Option<TenantRow>> {
-        self.desk.read("reading a tenant", move |c| system::tenant::find(c, &which)).await
+        self.worker.read("reading a tenant", move |c| system::tenant::find(c, &which)).await
     }
 
     /// Returns tenants in the order they were made, after a number.
     pub async fn tenants(&self, after: i64, limit: u32) -> Result<Vec<TenantRow>> {
-        self.desk.read("reading tenants", move |c| system::tenant::list(c, after, limit.min(PAGE_MAX))).await
+        self.worker.read("reading tenants", move |c| system::tenant::list(c, after, limit.min(PAGE_MAX))).await
     }
 
     /// Changes the status of a tenant, if the transition is allowed.
@@ -145,26 +151,32 @@ impl SystemStore {
         id: TenantId,
         from: &'static [TenantStatus],
         to: TenantStatus,
-        at: Micros,
-        line: Option<AuditDraft>,
+        at: Timestamp,
+        line: Option<NewAuditRecord>,
     ) -> Result<TenantRow> {
         let set = move |c: Connection<'_>| set_status(c, id, from, to, at, line.as_ref());
         match to {
-            TenantStatus::Erasing => self.desk.write_for_deletion("changing a tenant", set).await,
-            _ => self.desk.write("changing a tenant", set).await,
+            TenantStatus::Erasing => self.worker.write_for_deletion("changing a tenant", set).await,
+            _ => self.worker.write("changing a tenant", set).await,
         }
     }
 
     /// Deletes the users and the keys of a tenant that is being erased, and erases the audit payloads about them.
-    pub async fn forget_tenant(&self, id: TenantId) -> Result<Forgotten> {
-        self.desk.write_and_wipe("erasing a tenant", move |c| system::tenant::forget(c, id)).await
+    pub async fn forget_tenant(&self, id: TenantId) -> Result<PurgeCounts> {
+        self.worker.write_and_wipe("erasing a tenant", move |c| system::tenant::forget(c, id)).await
     }
 
     /// Keeps the receipt of a tenant that was erased, and nothing else; returns the one that is kept, which is the
     /// first.
-    pub async fn finish_erasing(&self, id: TenantId, receipt: String, at: Micros, line: AuditDraft) -> Result<String> {
+    pub async fn finish_erasing(
+        &self,
+        id: TenantId,
+        receipt: String,
+        at: Timestamp,
+        line: NewAuditRecord,
+    ) -> Result<String> {
         let finish = move |c: Connection<'_>| system::tenant::finish_erasing(c, id, &receipt, at, &line);
-        self.desk.write_and_wipe("erasing a tenant", finish).await
+        self.worker.write_and_wipe("erasing a tenant", finish).await
     }
 
     /// Creates a user; an existing one gets the name.
@@ -173,83 +185,89 @@ impl SystemStore {
         tenant: TenantId,
         id: String,
         name: String,
-        at: Micros,
-        line: AuditDraft,
+        at: Timestamp,
+        line: NewAuditRecord,
     ) -> Result<User> {
-        self.desk.write("keeping a user", move |c| system::user::put(c, tenant, &id, &name, at, &line)).await
+        self.worker.write("keeping a user", move |c| system::user::put(c, tenant, &id, &name, at, &line)).await
     }
 
     /// Returns a user.
     pub async fn user(&self, tenant: TenantId, id: String) -> Result<Option<User>> {
-        self.desk.read("reading a user", move |c| system::user::find(c, tenant, &id)).await
+        self.worker.read("reading a user", move |c| system::user::find(c, tenant, &id)).await
     }
 
     /// Returns users in the order of their ids, after one.
     pub async fn users(&self, tenant: TenantId, after: String, limit: u32) -> Result<Vec<User>> {
-        self.desk.read("reading users", move |c| system::user::list(c, tenant, &after, limit.min(PAGE_MAX))).await
+        self.worker.read("reading users", move |c| system::user::list(c, tenant, &after, limit.min(PAGE_MAX))).await
     }
 
     /// Deletes a user and the keys that acted for them, and erases the audit payloads about them.
-    pub async fn forget_user(&self, tenant: TenantId, id: String, at: Micros, line: AuditDraft) -> Result<Forgotten> {
+    pub async fn forget_user(
+        &self,
+        tenant: TenantId,
+        id: String,
+        at: Timestamp,
+        line: NewAuditRecord,
+    ) -> Result<PurgeCounts> {
         let forget = move |c: Connection<'_>| system::user::forget(c, tenant, &id, at, &line);
-        self.desk.write_and_wipe("erasing a user", forget).await
+        self.worker.write_and_wipe("erasing a user", forget).await
     }
 
     /// Keeps a new key. A key for a user needs that user.
-    pub async fn create_key(&self, key: Key, digest: KeyDigest, line: AuditDraft) -> Result<()> {
-        self.desk.write("keeping a key", move |c| system::key::create(c, &key, &digest, &line)).await
+    pub async fn create_key(&self, key: Key, digest: KeyDigest, line: NewAuditRecord) -> Result<()> {
+        self.worker.write("keeping a key", move |c| system::key::create(c, &key, &digest, &line)).await
     }
 
     /// Returns the keys of a tenant in the order they were made, after one.
     pub async fn keys(&self, tenant: TenantId, after: Option<KeyId>, limit: u32) -> Result<Vec<Key>> {
-        self.desk.read("reading keys", move |c| system::key::list(c, tenant, after, limit.min(PAGE_MAX))).await
+        self.worker.read("reading keys", move |c| system::key::list(c, tenant, after, limit.min(PAGE_MAX))).await
     }
 
     /// Ends a key; one that was ended before stays as it is.
-    pub async fn revoke_key(&self, tenant: TenantId, id: KeyId, at: Micros, line: AuditDraft) -> Result<Key> {
-        self.desk.write("ending a key", move |c| system::key::revoke(c, tenant, id, at, &line)).await
+    pub async fn revoke_key(&self, tenant: TenantId, id: KeyId, at: Timestamp, line: NewAuditRecord) -> Result<Key> {
+        self.worker.write("ending a key", move |c| system::key::revoke(c, tenant, id, at, &line)).await
     }
 
     /// Notes when keys were last used.
-    pub async fn note_use(&self, used: Vec<(KeyId, Micros)>) -> Result<()> {
-        self.desk.write("noting the use of keys", move |c| system::key::used(c, &used)).await
+    pub async fn note_use(&self, used: Vec<(KeyId, Timestamp)>) -> Result<()> {
+        self.worker.write("noting the use of keys", move |c| system::key::used(c, &used)).await
     }
 
     /// Adds a line to the audit log. One that a purge or an erasure waits for is written on a full disk too.
-    pub async fn audit(&self, at: Micros, line: AuditDraft) -> Result<()> {
+    pub async fn audit(&self, at: Timestamp, line: NewAuditRecord) -> Result<()> {
         let is_of_deletion = matches!(line.action.as_str(), "purge" | "erase");
         let add = move |c: Connection<'_>| Ok(system::audit::add(c, at, &line)?);
         match is_of_deletion {
-            true => self.desk.write_for_deletion("writing the audit log", add).await,
-            false => self.desk.write("writing the audit log", add).await,
+            true => self.worker.write_for_deletion("writing the audit log", add).await,
+            false => self.worker.write("writing the audit log", add).await,
         }
     }
 
     /// Returns lines of the audit log, the newest first.
     pub async fn audit_page(&self, query: AuditQuery) -> Result<AuditPage> {
-        self.desk.read("reading the audit log", move |c| system::audit::page(c, &query)).await
+        self.worker.read("reading the audit log", move |c| system::audit::page(c, &query)).await
     }
 
     /// Walks the chain of the audit log, and names lines that were altered or lost; one too many at the end counts as
     /// lost.
     pub async fn verify_audit(&self) -> Result<AuditReport> {
         // Not of one that is closed.
-        self.desk.read("reading the system store", |connection| Ok(system::changes(connection)?)).await?;
-        let place = self.place.clone();
+        self.worker.read("reading the system store", |connection| Ok(system::changes(connection)?)).await?;
+        let place = self.location.clone();
         // With a connection of its own: requests meanwhile do not wait for the whole log.
-        off_thread("manent-audit", move || {
-            let link = Link::open(&place)?;
+        run_blocking("manent-audit", move || {
+            let link = SystemConnection::open(&place)?;
             let doing = "checking the audit log";
-            begin_reading(link.connection()).map_err(|error| error.said(doing))?;
+            begin_reading(link.connection()).map_err(|error| error.into_store_error(doing))?;
             let report = system::audit::verify(link.connection());
             end_reading(link.connection());
-            report.map_err(|fault| fault.said(doing))
+            report.map_err(|fault| fault.into_store_error(doing))
         })
         .await
     }
 
     /// Finishes the accepted requests and closes the store.
     pub async fn close(&self) -> Result<()> {
-        self.desk.close().await
+        self.worker.close().await
     }
 }

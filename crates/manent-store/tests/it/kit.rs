@@ -71,13 +71,13 @@ pub fn id<T>(make: fn(u64, [u8; 10]) -> T) -> T {
 }
 
 /// A moment, in seconds after an arbitrary one.
-pub fn at(seconds: i64) -> Micros {
-    Micros(1_700_000_000_000_000 + seconds * 1_000_000)
+pub fn at(seconds: i64) -> Timestamp {
+    Timestamp(1_700_000_000_000_000 + seconds * 1_000_000)
 }
 
 /// A message of a role with one text.
 pub fn message(role: &str, text: &str) -> NewMessage {
-    let time = Time { at: at(0), known: Known::Exact };
+    let time = Time { at: at(0), source: TimeSource::Exact };
     NewMessage { id: id(MessageId::new), content: Content::new(role, time, Body::of(&[Part::text(text)])) }
 }
 
@@ -111,7 +111,7 @@ pub async fn try_commit(store: &dyn Store, change: Change) -> Result<Committed> 
 }
 
 /// Reads all messages that belong together with one, page by page.
-pub async fn related(store: &dyn Store, related: Related, message: MessageId) -> Result<Vec<Placed>> {
+pub async fn related(store: &dyn Store, related: Related, message: MessageId) -> Result<Vec<LocatedMessage>> {
     let mut query = RelatedQuery { message, related, after: None };
     let mut all = Vec::new();
     loop {
@@ -137,9 +137,9 @@ pub async fn conversation(store: &dyn Store, title: &str) -> ConversationId {
 pub fn append(conversation: ConversationId, messages: Vec<NewMessage>) -> Change {
     Change::AppendMessages {
         conversation,
-        at: At::Head { branch: id(BranchId::new) },
+        at: MessageAt::Head { branch: id(BranchId::new) },
         head: HeadMove::Follow,
-        why: Why::Fork,
+        why: BranchReason::Fork,
         messages,
         origins: Vec::new(),
     }
@@ -164,9 +164,9 @@ pub async fn fork(
     let id = message.id;
     let change = Change::AppendMessages {
         conversation,
-        at: At::After { message: after, branch },
+        at: MessageAt::After { message: after, branch },
         head: HeadMove::Follow,
-        why: Why::Fork,
+        why: BranchReason::Fork,
         messages: vec![message],
         origins: Vec::new(),
     };
@@ -176,24 +176,24 @@ pub async fn fork(
 
 /// The change that moves the head to a message.
 pub fn head_to(conversation: ConversationId, message: MessageId) -> Change {
-    Change::MoveHead { conversation, to: HeadTo::Message(message) }
+    Change::MoveHead { conversation, to: HeadTarget::Message(message) }
 }
 
 /// The change that splices texts into the shown path.
-pub fn splice(conversation: ConversationId, at: SpliceAt, texts: &[&str]) -> Change {
+pub fn splice(conversation: ConversationId, at: SplicePosition, texts: &[&str]) -> Change {
     let messages = texts.iter().map(|text| message("user", text)).collect();
     Change::Splice { conversation, branch: id(BranchId::new), at, messages, origins: Vec::new() }
 }
 
 /// What a splice replaces, both ends included.
-pub fn instead_of(first: MessageId, last: MessageId) -> SpliceAt {
-    SpliceAt::Replace(Stretch { first, last })
+pub fn instead_of(first: MessageId, last: MessageId) -> SplicePosition {
+    SplicePosition::Replace(MessageRange { first, last })
 }
 
 /// Waits until everything is in the index.
 pub async fn indexed(store: &dyn Store) {
-    let last = *store.position().borrow();
-    store.indexed().wait_for(|known| known.idle && known.position >= last).await.expect("the store is open");
+    let last = *store.watch_position().borrow();
+    store.watch_index().wait_for(|known| known.idle && known.position >= last).await.expect("the store is open");
 }
 
 /// Changes what is said about a conversation.
@@ -213,8 +213,8 @@ pub fn refused_as(outcome: Result<Committed>, code: &str) {
 }
 
 /// Undoes the last change of a scope.
-pub async fn undo(store: &dyn Store, scope: Scope) {
-    step(store, scope, Step::Undo).await;
+pub async fn undo(store: &dyn Store, scope: UndoScope) {
+    step(store, scope, UndoDirection::Undo).await;
 }
 
 /// Undoes the commit that created a conversation, which undo inside the conversation does not.
@@ -225,26 +225,26 @@ pub async fn uncreate(store: &dyn Store, conversation: ConversationId) {
 }
 
 /// Redoes what was undone last in a scope.
-pub async fn redo(store: &dyn Store, scope: Scope) {
-    step(store, scope, Step::Redo).await;
+pub async fn redo(store: &dyn Store, scope: UndoScope) {
+    step(store, scope, UndoDirection::Redo).await;
 }
 
-async fn step(store: &dyn Store, scope: Scope, step: Step) {
+async fn step(store: &dyn Store, scope: UndoScope, step: UndoDirection) {
     let target = store.undo_target(scope.clone(), step).await.expect("the journal can be read");
     match (target, scope) {
         (Some(position), _) => drop(commit(store, Change::Undo { position }).await),
         // Undo inside a conversation stops at its creation, which its position still undoes.
-        (None, Scope::Conversation(id)) if step == Step::Undo => uncreate(store, id).await,
+        (None, UndoScope::Conversation(id)) if step == UndoDirection::Undo => uncreate(store, id).await,
         _ => panic!("there is nothing to {step:?}"),
     }
 }
 
 /// Reads the whole shown path, or that of a branch, page by page.
 pub async fn path(store: &dyn Store, conversation: ConversationId, branch: Option<BranchId>) -> Vec<Message> {
-    let mut query = WindowQuery { conversation, branch, from: None, direction: Direction::Forward, limit: 1_000 };
+    let mut query = MessagePageQuery { conversation, branch, from: None, direction: Direction::Forward, limit: 1_000 };
     let mut messages: Vec<Message> = Vec::new();
     loop {
-        let window = store.window(query.clone()).await.expect("the path can be read");
+        let window = store.message_page(query.clone()).await.expect("the path can be read");
         messages.extend(window.messages);
         if !window.more {
             return messages;
@@ -268,10 +268,10 @@ pub async fn counts_hold(store: &dyn Store, conversation: ConversationId) {
     let path = path(store, conversation, None).await;
     let sums = path.iter().fold(Sums::default(), |sum, message| sum + message.content.sums());
     let shown = shown(store, conversation).await;
-    assert_eq!((shown.messages, shown.words, shown.tokens), (sums.visible, sums.words, sums.tokens));
+    assert_eq!((shown.messages, shown.words, shown.tokens), (sums.visible, sums.interned, sums.tokens));
     let stats = store.stats(StatsQuery::conversation(conversation)).await.expect("it can be counted");
     let total = stats.total;
-    assert_eq!((total.messages, total.words, total.tokens), (sums.visible, sums.words, sums.tokens));
+    assert_eq!((total.messages, total.words, total.tokens), (sums.visible, sums.interned, sums.tokens));
 }
 
 /// Checks that everything is as it was written.

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// A system store of its own, and a way to put a hand on its rows.
 struct Opened {
     system: SystemStore,
-    place: SystemPlace,
+    place: SystemLocation,
     folder: Option<tempfile::TempDir>,
     scratch: Option<Scratch>,
 }
@@ -20,14 +20,14 @@ struct Opened {
 impl Opened {
     fn sqlite() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let place = SystemPlace::File(folder.path().join("system.db"));
+        let place = SystemLocation::File(folder.path().join("system.db"));
         let system = SystemStore::open(place.clone(), at(0)).expect("an empty folder can hold it");
         Self { system, place, folder: Some(folder), scratch: None }
     }
 
     fn postgres() -> Option<Self> {
         let scratch = Scratch::make()?;
-        let place = SystemPlace::Server(PostgresOptions::new(scratch.url.clone()));
+        let place = SystemLocation::Server(PostgresOptions::new(scratch.url.clone()));
         let system = SystemStore::open(place.clone(), at(0)).expect("an empty database can hold it");
         Some(Self { system, place, folder: None, scratch: Some(scratch) })
     }
@@ -88,12 +88,12 @@ on_both! {
     a_backup_that_was_altered_does_not_come_back,
 }
 
-fn by() -> By {
-    By { actor: AuditActor::Operator, user: None, address: Some("192.0.2.7".to_owned()) }
+fn by() -> AuditSubject {
+    AuditSubject { actor: AuditActor::Operator, user: None, address: Some("192.0.2.7".to_owned()) }
 }
 
-fn line(action: &str, tenant: TenantId) -> AuditDraft {
-    AuditDraft::new(action, Some(tenant), by())
+fn line(action: &str, tenant: TenantId) -> NewAuditRecord {
+    NewAuditRecord::new(action, Some(tenant), by())
 }
 
 async fn tenant(opened: &Opened, name: &str) -> TenantRow {
@@ -110,8 +110,8 @@ async fn user(opened: &Opened, tenant: TenantId, name: &str) -> User {
     opened.system.put_user(tenant, name.to_owned(), name.to_uppercase(), at(2), line).await.expect("kept")
 }
 
-fn key(tenant: TenantId, user: Option<&str>) -> (Key, KeyWord) {
-    let word = KeyWord::new(id(KeyId::new), std::array::from_fn(|_| fastrand::u8(..)));
+fn key(tenant: TenantId, user: Option<&str>) -> (Key, ApiKeySecret) {
+    let word = ApiKeySecret::new(id(KeyId::new), std::array::from_fn(|_| fastrand::u8(..)));
     let key = Key {
         id: word.id,
         tenant,
@@ -128,7 +128,7 @@ fn key(tenant: TenantId, user: Option<&str>) -> (Key, KeyWord) {
     (key, word)
 }
 
-async fn keep(opened: &Opened, (key, word): &(Key, KeyWord)) -> Result<(), StoreError> {
+async fn keep(opened: &Opened, (key, word): &(Key, ApiKeySecret)) -> Result<(), StoreError> {
     opened.system.create_key(key.clone(), word.digest(), line("key.create", key.tenant)).await
 }
 
@@ -248,7 +248,7 @@ async fn every_line_of_the_log_is_chained(opened: &Opened) {
     }
     opened
         .system
-        .audit(at(20), AuditDraft::new("server.start", None, By::actor(AuditActor::Server)))
+        .audit(at(20), NewAuditRecord::new("server.start", None, AuditSubject::actor(AuditActor::Server)))
         .await
         .expect("kept");
     let whole = opened.system.verify_audit().await.expect("read");
@@ -292,11 +292,11 @@ async fn what_the_log_tells_of_people_can_be_erased(opened: &Opened) {
         user(opened, of, "ada-canary").await;
         keep(opened, &key(of, Some("ada-canary"))).await.expect("kept");
     }
-    let by_ada = By { user: Some("ada-canary".to_owned()), ..by() };
-    opened.system.audit(at(4), AuditDraft::new("export", Some(acme), by_ada)).await.expect("kept");
+    let by_ada = AuditSubject { user: Some("ada-canary".to_owned()), ..by() };
+    opened.system.audit(at(4), NewAuditRecord::new("export", Some(acme), by_ada)).await.expect("kept");
     let erase = line("user.erase", acme).detail("1 user");
     let gone = opened.system.forget_user(acme, "ada-canary".to_owned(), at(5), erase).await.expect("there");
-    assert_eq!(gone, Forgotten { users: 1, keys: 1, audit: 2 });
+    assert_eq!(gone, PurgeCounts { users: 1, keys: 1, audit: 2 });
     let report = opened.system.verify_audit().await.expect("read");
     assert_eq!((report.erased, &report.problems[..]), (2, &[][..]));
     assert!(opened.system.user(umbrella, "ada-canary".to_owned()).await.expect("read").is_some());
@@ -362,11 +362,11 @@ fn a_store_is_not_taken_for_the_system_store_nor_the_other_way_round() {
     use manent_store::sqlite::{SqliteOptions, SqliteStore};
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (system, store) = (folder.path().join("system.db"), folder.path().join("store.db"));
-    drop(SystemStore::open(SystemPlace::File(system.clone()), at(0)).expect("made"));
+    drop(SystemStore::open(SystemLocation::File(system.clone()), at(0)).expect("made"));
     drop(SqliteStore::open(SqliteOptions::new(&store)).expect("made"));
     let as_store = SqliteStore::open(SqliteOptions::new(&system));
     assert!(matches!(as_store.err(), Some(StoreError::NotOurs { .. })));
-    let as_system = SystemStore::open(SystemPlace::File(store), at(0));
+    let as_system = SystemStore::open(SystemLocation::File(store), at(0));
     assert!(matches!(as_system.err(), Some(StoreError::NotOurs { .. })));
 }
 

@@ -1,6 +1,6 @@
 //! The writer's side: it asks, and waits for the answer.
 
-use manent_formats::{ConversationOut, Library, MessageOut, Record, RootOut, WriteError};
+use manent_formats::{ExportSource, ExportedConversation, ExportedMessage, ExportedRoot, Record, WriteError};
 use manent_model::{Document, Event, MessageId};
 use tokio::sync::{mpsc, oneshot};
 
@@ -16,8 +16,8 @@ pub(super) enum Question {
 
 /// What it hears.
 pub(super) enum Answer {
-    Conversation(Box<ConversationOut>),
-    Messages(Vec<MessageOut>),
+    Conversation(Box<ExportedConversation>),
+    Messages(Vec<ExportedMessage>),
     Events(Vec<Event>),
     Documents(Vec<(Document, Option<Record>)>),
     BlobPiece(Option<(i64, Vec<u8>)>),
@@ -27,14 +27,14 @@ type Heard = Result<Answer, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Asks.
 pub(super) struct Asking {
-    root: Option<RootOut>,
+    root: Option<ExportedRoot>,
     count: usize,
     questions: mpsc::Sender<(Question, oneshot::Sender<Heard>)>,
 }
 
 impl Asking {
     pub(super) fn new(
-        root: Option<RootOut>,
+        root: Option<ExportedRoot>,
         count: usize,
     ) -> (Self, mpsc::Receiver<(Question, oneshot::Sender<Heard>)>) {
         let (questions, asked) = mpsc::channel(1);
@@ -54,8 +54,8 @@ fn other<T>() -> Result<T, WriteError> {
     Err(WriteError::Library("the answer to another question".into()))
 }
 
-impl Library for Asking {
-    fn root(&self) -> Option<&RootOut> {
+impl ExportSource for Asking {
+    fn root(&self) -> Option<&ExportedRoot> {
         self.root.as_ref()
     }
 
@@ -63,21 +63,21 @@ impl Library for Asking {
         self.count
     }
 
-    fn conversation(&mut self, place: usize) -> Result<ConversationOut, WriteError> {
+    fn conversation(&mut self, place: usize) -> Result<ExportedConversation, WriteError> {
         match self.ask(Question::Conversation(place))? {
             Answer::Conversation(out) => Ok(*out),
             _ => other(),
         }
     }
 
-    fn messages(&mut self, place: usize, from: usize) -> Result<Vec<MessageOut>, WriteError> {
+    fn messages(&mut self, place: usize, from: usize) -> Result<Vec<ExportedMessage>, WriteError> {
         match self.ask(Question::Messages(place, from))? {
             Answer::Messages(page) => Ok(page),
             _ => other(),
         }
     }
 
-    fn path_to(&mut self, place: usize, head: MessageId) -> Result<Vec<MessageOut>, WriteError> {
+    fn path_to(&mut self, place: usize, head: MessageId) -> Result<Vec<ExportedMessage>, WriteError> {
         match self.ask(Question::PathTo(place, head))? {
             Answer::Messages(path) => Ok(path),
             _ => other(),

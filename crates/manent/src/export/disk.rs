@@ -1,9 +1,9 @@
 //! Exports on disk: a folder, one file, or a zip. All files are staged first and put in place together.
 
-use super::parcel::Parcel;
+use super::bundle::DownloadBundle;
 use super::staged::StagedFile;
 use manent_formats::names::is_safe;
-use manent_formats::{Format, Out};
+use manent_formats::{FileSink, Format};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ enum Layout {
     Folder,
     /// One file; a second one is refused.
     File,
-    Zip(Parcel),
+    Zip(DownloadBundle),
 }
 
 impl Layout {
@@ -43,7 +43,7 @@ impl Layout {
         let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
         match ending.as_str() {
             _ if is_folder => Ok(Self::Folder),
-            "zip" => Ok(Self::Zip(Parcel::new()?)),
+            "zip" => Ok(Self::Zip(DownloadBundle::new()?)),
             ending if format.file_endings.contains(&ending) => Ok(Self::File),
             _ => Ok(Self::Folder),
         }
@@ -124,7 +124,7 @@ impl Drop for DiskOut {
     }
 }
 
-impl Out for DiskOut {
+impl FileSink for DiskOut {
     fn create<'a>(&'a mut self, name: &str) -> io::Result<Box<dyn Write + 'a>> {
         if !is_safe(name) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name:?} leads outside the folder")));

@@ -4,8 +4,8 @@
 
 mod asking;
 mod disk;
-mod library;
-mod parcel;
+mod store_source;
+mod bundle;
 mod sequence;
 mod staged;
 
@@ -13,18 +13,18 @@ use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::jsonl::ExportSelection;
 use asking::Asking;
+pub use bundle::DownloadBundle;
 pub use disk::{DiskOut, Replace};
-use library::Shelf;
-use manent_formats::media::Whole;
-use manent_formats::redact::{Redacted, Secrets};
-use manent_formats::{Format, Library, Loss, Out};
+use manent_formats::media::MediaRestorer;
+use manent_formats::redact::{RedactedSource, Secrets};
+use manent_formats::{ExportSource, FileSink, Format, Loss};
 use manent_model::{ConversationId, ConversationStatus};
 use manent_store::{ConversationRef, DamagedRecord, PAGE_MAX};
-pub use parcel::Parcel;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use staged::StagedFile;
 use std::collections::BTreeMap;
+use store_source::StoreSource;
 
 /// What to write in another program's format, and how.
 #[derive(Debug, Clone)]
@@ -84,28 +84,28 @@ impl Database {
     /// Writes conversations in a format, and says what it cannot hold.
     ///
     /// What came from this format and was not changed is written as it was. Damaged records are left out and named.
-    pub async fn export_tree<O: Out + Send + 'static>(&self, plan: &ExportPlan, out: O) -> Result<Exported<O>> {
-        let strict = self.plain();
+    pub async fn export_tree<O: FileSink + Send + 'static>(&self, plan: &ExportPlan, out: O) -> Result<Exported<O>> {
+        let strict = self.detached();
         let (plain, damage) = strict.skipping_damaged();
         let (ids, trashed) = match &plan.selection {
             ExportSelection::Everything if plan.format.holds_trash => (plain.all_conversations().await?, 0),
             ExportSelection::Everything => plain.not_trashed().await?,
             ExportSelection::Conversations(ids) => (ids.clone(), 0),
         };
-        let mut shelf = Shelf::of((&plain, &strict, &damage), plan.format.name, &ids).await?;
-        let conversations = shelf.places.len();
-        let (asking, mut asked) = Asking::new(shelf.root.clone(), shelf.places.len());
+        let mut shelf = StoreSource::of((&plain, &strict, &damage), plan.format.name, &ids).await?;
+        let conversations = shelf.ordinals.len();
+        let (asking, mut asked) = Asking::new(shelf.root.clone(), shelf.ordinals.len());
         let plan = plan.clone();
         let thread = std::thread::spawn(move || {
             let (mut asking, mut out, mut redacted) = (asking, out, 0);
             let mut safe = SafeNames(&mut out);
-            let mut write = |library: &mut dyn Library| {
-                (plan.format.write)(&mut Whole::new(library), &mut safe, plan.generation.as_deref())
+            let mut write = |library: &mut dyn ExportSource| {
+                (plan.format.write)(&mut MediaRestorer::new(library), &mut safe, plan.generation.as_deref())
             };
             let losses = match plan.secrets {
                 Secrets::Keep => write(&mut asking)?,
                 Secrets::Remove => {
-                    let mut clean = Redacted::new(&mut asking)?;
+                    let mut clean = RedactedSource::new(&mut asking)?;
                     let losses = write(&mut clean)?;
                     redacted = clean.count();
                     losses
@@ -157,7 +157,7 @@ impl Database {
 /// Writes files below safe names: what an upload was called once may lead outside.
 struct SafeNames<'a, O>(&'a mut O);
 
-impl<O: Out> Out for SafeNames<'_, O> {
+impl<O: FileSink> FileSink for SafeNames<'_, O> {
     fn create<'a>(&'a mut self, name: &str) -> std::io::Result<Box<dyn std::io::Write + 'a>> {
         self.0.create(&manent_formats::names::safe(name))
     }

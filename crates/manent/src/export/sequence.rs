@@ -6,7 +6,9 @@
 use crate::database::Database;
 use crate::error::{Error, Result};
 use manent_model::{ConversationId, MessageId, SourceId};
-use manent_store::{BranchInfo, Direction, MessageOrigin, MessagesQuery, PAGE_MAX, StoreError, Why, WindowQuery};
+use manent_store::{
+    BranchInfo, BranchReason, Direction, MessageOrigin, MessagePageQuery, MessagesQuery, PAGE_MAX, StoreError,
+};
 use std::collections::{HashMap, HashSet, VecDeque};
 
 /// A message that is written.
@@ -19,7 +21,7 @@ pub(super) struct Entry {
 }
 
 /// A message that an import brought.
-struct Brought {
+struct ImportedMessage {
     id: MessageId,
     ordinal: i64,
     external: Option<String>,
@@ -27,14 +29,14 @@ struct Brought {
 
 /// Which messages were written in the place of others.
 #[derive(Default)]
-struct Edits {
+struct LocalEdits {
     /// Messages that were put into the middle of a path, in the place of others or between them.
     spliced: HashSet<MessageId>,
     /// Messages that replaced another and dropped what came behind it.
     cut: HashMap<MessageId, MessageId>,
 }
 
-impl Edits {
+impl LocalEdits {
     /// Looks at a message by its number among the messages of its branch. The database fails where a message is damaged: the one
     /// behind it is not what was replaced.
     async fn look(
@@ -45,12 +47,13 @@ impl Edits {
         slot: i64,
         id: MessageId,
     ) -> Result<()> {
-        if slot < branch.own_in_pieces {
+        if slot < branch.is_spliced {
             self.spliced.insert(id);
-        } else if let (0, Why::Edit, Some(parent)) = (slot, branch.why, branch.parent) {
+        } else if let (0, BranchReason::Edit, Some(parent)) = (slot, branch.reason, branch.parent) {
             // What follows the fork on the other path is what it replaced.
             let (branch, from, direction) = (Some(parent), branch.fork, Direction::Forward);
-            match strict.store.window(WindowQuery { conversation, branch, from, direction, limit: 1 }).await {
+            match strict.store.message_page(MessagePageQuery { conversation, branch, from, direction, limit: 1 }).await
+            {
                 Ok(window) => self.cut.extend(window.messages.first().map(|old| (id, old.id))),
                 Err(StoreError::Altered { .. }) => {}
                 Err(error) => return Err(Error::from(error)),
@@ -80,7 +83,7 @@ pub(super) async fn sequence(
     let path = path(database, id).await?;
     let shown: HashSet<MessageId> = path.iter().map(|(id, _)| *id).collect();
     let (mut brought, mut roles, mut branches) = (HashMap::new(), HashMap::new(), Vec::new());
-    let mut edits = Edits::default();
+    let mut edits = LocalEdits::default();
     for branch in database.store.branches(id).await? {
         let (mut after, mut hidden) = (None, Vec::new());
         loop {
@@ -91,7 +94,7 @@ pub(super) async fn sequence(
             let ids = page.iter().map(|placed| placed.message.id).collect();
             for MessageOrigin { message, source, ordinal, external, .. } in database.store.message_origins(ids).await? {
                 if sources.contains(&source) {
-                    brought.insert(message, Brought { id: message, ordinal, external });
+                    brought.insert(message, ImportedMessage { id: message, ordinal, external });
                 }
             }
             for placed in page {
@@ -114,8 +117,8 @@ async fn path(database: &Database, id: ConversationId) -> Result<Vec<(MessageId,
     let (mut path, mut from) = (Vec::new(), None);
     loop {
         let query =
-            WindowQuery { conversation: id, branch: None, from, direction: Direction::Forward, limit: PAGE_MAX };
-        let window = database.store.window(query).await?;
+            MessagePageQuery { conversation: id, branch: None, from, direction: Direction::Forward, limit: PAGE_MAX };
+        let window = database.store.message_page(query).await?;
         path.extend(window.messages.into_iter().map(|message| (message.id, message.content.role)));
         from = path.last().map(|(id, _)| *id);
         if !window.more {
@@ -128,9 +131,9 @@ async fn path(database: &Database, id: ConversationId) -> Result<Vec<(MessageId,
 /// here meanwhile: they were never shown, and belong to a branch that is not written.
 fn merged(
     path: &[(MessageId, String)],
-    brought: &HashMap<MessageId, Brought>,
+    brought: &HashMap<MessageId, ImportedMessage>,
     roles: &HashMap<MessageId, String>,
-    edits: &Edits,
+    edits: &LocalEdits,
 ) -> (Vec<Entry>, HashSet<MessageId>) {
     let mut diverged = HashSet::new();
     let shown: HashSet<MessageId> = path.iter().map(|(id, _)| *id).collect();
@@ -138,7 +141,7 @@ fn merged(
     // A record that was read again in other words stands there once: the newer ones are shown.
     let again: HashSet<&str> = anchors.clone().filter_map(|one| one.external.as_deref()).collect();
     let at: HashSet<i64> = anchors.map(|one| one.ordinal).collect();
-    let mut hidden: Vec<&Brought> = brought
+    let mut hidden: Vec<&ImportedMessage> = brought
         .values()
         .filter(|one| !shown.contains(&one.id) && !at.contains(&one.ordinal))
         .filter(|one| one.external.as_deref().is_none_or(|external| !again.contains(external)))
@@ -170,7 +173,7 @@ fn fill(
     mut gone: Vec<MessageId>,
     new: Vec<(MessageId, &str)>,
     roles: &HashMap<MessageId, String>,
-    edits: &Edits,
+    edits: &LocalEdits,
     diverged: &mut HashSet<MessageId>,
 ) {
     // Ids are ordered by time. What came after the first words of our own was never shown in this place.

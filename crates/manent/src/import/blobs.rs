@@ -3,7 +3,7 @@
 use super::importer::Importer;
 use super::{ImportMode, Skipped};
 use crate::error::{Error, Result};
-use crate::ids::now;
+use crate::ulid::now;
 use manent_formats::BlobItem;
 use manent_store::Change;
 
@@ -31,8 +31,8 @@ impl Importer<'_> {
         }
         if let Incoming::Wanted = self.incoming {
             let change = Change::PutBlobPiece { sha256, size: size as i64, n: n as i64, last: is_last, bytes };
-            match self.database.change_low(now(), None, change).await {
-                Err(Error::Store(error)) if error.is_about_the_change() => {
+            match self.database.commit_background(now(), None, change).await {
+                Err(Error::Store(error)) if error.is_rejection() => {
                     self.incoming = Incoming::Refused(error.to_string());
                 }
                 outcome => outcome.map(drop)?,

@@ -1,10 +1,10 @@
 //! Import of tool calls, matched with earlier imports by the part that requested them, or by call id if that part is
 //! gone.
 
-use super::filling::Filling;
+use super::conversation_import::ConversationImport;
 use super::importer::Importer;
 use crate::error::Result;
-use crate::ids::now;
+use crate::ulid::now;
 use manent_formats::{Item, MessageIndex, SEALED_NOTE, ToolCallItem};
 use manent_model::{MessageId, ToolCall, ToolState, ToolStep};
 use manent_store::{Attached, Change, ToolCallTrail, ToolPart};
@@ -50,7 +50,7 @@ impl KnownCalls {
     }
 }
 
-impl Filling {
+impl ConversationImport {
     pub(super) async fn tool_call(
         &mut self,
         importer: &mut Importer<'_>,

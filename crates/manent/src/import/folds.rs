@@ -1,14 +1,14 @@
 //! Import of folds, matched with earlier imports by their ids in the file.
 
-use super::filling::Filling;
+use super::conversation_import::ConversationImport;
 use super::importer::Importer;
 use crate::error::Result;
-use crate::ids::now;
+use crate::ulid::now;
 use manent_formats::{FoldItem, Item};
-use manent_model::{Fold, FoldId, Origin, OriginObject, Stretch};
+use manent_model::{Fold, FoldId, MessageRange, Origin, OriginObject};
 use manent_store::{Attached, Change, NewFold};
 
-impl Filling {
+impl ConversationImport {
     pub(super) async fn fold(
         &mut self,
         importer: &mut Importer<'_>,
@@ -20,9 +20,10 @@ impl Filling {
             self.skip(importer, item.record, "the message that it hangs on was skipped".to_owned());
             return Ok(());
         };
-        let covers =
-            item.covers.and_then(|(first, last)| Some(Stretch { first: self.spot(first)?, last: self.spot(last)? }));
-        let covers: Vec<Stretch> = covers.into_iter().collect();
+        let covers = item
+            .covers
+            .and_then(|(first, last)| Some(MessageRange { first: self.spot(first)?, last: self.spot(last)? }));
+        let covers: Vec<MessageRange> = covers.into_iter().collect();
         let known = self.known_fold(importer, &item, here).await?;
         let at = item.at.map_or_else(now, |time| time.at);
         if let Some((fold, origin)) = &known

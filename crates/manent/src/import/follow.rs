@@ -5,23 +5,23 @@
 //! reference, so a message moved by a compaction, a rotation or a repaired file is neither stored again nor turned
 //! into an alternative.
 
-use super::filling::{Filling, Spot};
-use super::found::{Found, Step, digest, groups, head_of, path_of, stretches};
-use super::growing::branch_of;
+use super::conversation_import::{ConversationImport, MessageLocation};
+use super::existing::{ExistingConversation, MessagePlace};
 use super::importer::Importer;
-use super::stored::{Place, Stored};
+use super::match_path::{PathMatcher, Step, digest, groups, head_of, path_of, stretches};
+use super::merge::branch_of;
 use super::subsequence::common_subsequence;
 use crate::error::Result;
-use crate::ids::now;
+use crate::ulid::now;
 use manent_formats::{Extent, MessageIndex, MessageItem};
 use manent_model::{BranchId, ConversationStatus, MessageId, NewMessage};
-use manent_store::{At, BranchBase, Change, HeadMove, HeadTo, MessageOrigin, Why};
+use manent_store::{BranchBase, BranchReason, Change, HeadMove, HeadTarget, MessageAt, MessageOrigin};
 use std::collections::{HashMap, HashSet};
 
-impl Filling {
+impl ConversationImport {
     /// Returns whether the list determines the current path: its messages have no ids, and the path was not changed in
     /// this store.
-    pub(super) fn follows_list(&self, stored: &Stored) -> bool {
+    pub(super) fn follows_list(&self, stored: &ExistingConversation) -> bool {
         let is_theirs = stored.path.iter().all(|id| stored.imported.contains(id));
         self.item.extent != Extent::Open && is_theirs && stored.is_head_imported
     }
@@ -31,16 +31,16 @@ impl Filling {
         let Some(stored) = self.stored.take() else { return Ok(()) };
         let items = std::mem::take(&mut self.items);
         let list = path_of(&items, head.or((items.len() as MessageIndex).checked_sub(1)));
-        let mut found = Found::of(&stored);
+        let mut found = PathMatcher::of(&stored);
         let (steps, kept) = self.align(&stored, &items, &list, &mut found);
         // If the file has not changed, a path that was rewound in this store stays rewound.
         let is_said_before = self.has_same_frame() && !self.has_new_folds(importer).await?;
         let is_unfinished = stored.conversation.status == ConversationStatus::Importing;
         let has_news = !is_said_before || is_unfinished || steps.iter().any(|step| matches!(step, Step::New(_)));
-        self.spots = vec![None; items.len()];
+        self.locations = vec![None; items.len()];
         for (index, step) in list.iter().zip(&kept) {
             if let Step::Known(id) = step {
-                self.spots[*index as usize] = Some(Spot { id: *id, branch: self.branch });
+                self.locations[*index as usize] = Some(MessageLocation { id: *id, branch: self.branch });
             }
         }
         let mut path = stored.path.clone();
@@ -48,7 +48,7 @@ impl Filling {
             path = self.show(importer, &stored, &items, steps).await?;
         }
         for index in &list {
-            if self.spots[*index as usize].is_some() {
+            if self.locations[*index as usize].is_some() {
                 importer.mapped(items[*index as usize].record);
             }
         }
@@ -66,10 +66,10 @@ impl Filling {
     /// Aligns the list with the stored messages. Returns the new path, and the outcome for each message of the list.
     fn align(
         &mut self,
-        stored: &Stored,
+        stored: &ExistingConversation,
         items: &[MessageItem],
         list: &[MessageIndex],
-        found: &mut Found,
+        found: &mut PathMatcher,
     ) -> (Vec<Step>, Vec<Step>) {
         let digests: Vec<_> = list.iter().map(|index| digest(&items[*index as usize])).collect();
         let here: Vec<_> = stored.messages[..stored.shown].iter().map(|message| message.digest).collect();
@@ -112,7 +112,7 @@ impl Filling {
     async fn show(
         &mut self,
         importer: &mut Importer<'_>,
-        stored: &Stored,
+        stored: &ExistingConversation,
         items: &[MessageItem],
         steps: Vec<Step>,
     ) -> Result<Vec<MessageId>> {
@@ -122,8 +122,10 @@ impl Filling {
         let is_longer = same == stored.path.len();
         if rest.is_empty() {
             if !is_longer {
-                let to =
-                    HeadTo::On { branch: stored.head, message: same.checked_sub(1).map(|place| stored.path[place]) };
+                let to = HeadTarget::On {
+                    branch: stored.head,
+                    message: same.checked_sub(1).map(|place| stored.path[place]),
+                };
                 importer.commit(now(), vec![Change::MoveHead { conversation: self.id, to }]).await?;
             }
             return Ok(stored.path[..same].to_vec());
@@ -133,9 +135,16 @@ impl Filling {
             for group in groups(rest, items) {
                 let (messages, origins) = self.new_messages(importer, items, group);
                 let ids: Vec<MessageId> = messages.iter().map(|message| message.id).collect();
-                let (at, head) = (At::Head { branch: importer.database.new_id(BranchId::new) }, HeadMove::Follow);
-                let change =
-                    Change::AppendMessages { conversation: self.id, at, head, why: Why::Import, messages, origins };
+                let (at, head) =
+                    (MessageAt::Head { branch: importer.database.new_id(BranchId::new) }, HeadMove::Follow);
+                let change = Change::AppendMessages {
+                    conversation: self.id,
+                    at,
+                    head,
+                    why: BranchReason::Import,
+                    messages,
+                    origins,
+                };
                 self.store_group(importer, items, group, vec![change]).await?;
                 path.extend(ids.iter().filter(|id| self.has(**id)));
             }
@@ -148,13 +157,13 @@ impl Filling {
     async fn reassemble(
         &mut self,
         importer: &mut Importer<'_>,
-        stored: &Stored,
+        stored: &ExistingConversation,
         items: &[MessageItem],
         rest: &[Step],
         mut path: Vec<MessageId>,
     ) -> Result<Vec<MessageId>> {
         let conversation = self.id;
-        let mut places: HashMap<MessageId, Place> =
+        let mut places: HashMap<MessageId, MessagePlace> =
             stored.messages.iter().map(|message| (message.id, message.place)).collect();
         let new: Vec<Step> = rest.iter().copied().filter(|step| matches!(step, Step::New(_))).collect();
         let branch = importer.database.new_id(BranchId::new);
@@ -164,14 +173,14 @@ impl Filling {
         for group in early {
             let branch = importer.database.new_id(BranchId::new);
             let (own, origins) = self.new_messages(importer, items, group);
-            places.extend(own.iter().enumerate().map(|(slot, message)| (message.id, Place { branch, slot })));
-            let (base, pieces, why) = (None, Vec::new(), Why::Import);
+            places.extend(own.iter().enumerate().map(|(slot, message)| (message.id, MessagePlace { branch, slot })));
+            let (base, pieces, why) = (None, Vec::new(), BranchReason::Import);
             let change = Change::OpenBranch { conversation, branch, base, own, pieces, why, origins };
             self.store_group(importer, items, group, vec![change]).await?;
         }
         let last = last.first().copied().unwrap_or_default();
         let (own, origins) = self.new_messages(importer, items, last);
-        places.extend(own.iter().enumerate().map(|(slot, message)| (message.id, Place { branch, slot })));
+        places.extend(own.iter().enumerate().map(|(slot, message)| (message.id, MessagePlace { branch, slot })));
         let ids: Vec<MessageId> = rest.iter().filter_map(|step| self.id_of(*step)).collect();
         let fork = path.last().copied();
         let base = fork.map(|fork| BranchBase { parent: stored.head, fork: Some(fork) });
@@ -180,9 +189,9 @@ impl Filling {
             false => stretches(&ids, &places),
         };
         path.extend(&ids);
-        let why = Why::Import;
+        let why = BranchReason::Import;
         let open = Change::OpenBranch { conversation, branch, base, own, pieces, why, origins };
-        let show = Change::MoveHead { conversation, to: HeadTo::End(branch) };
+        let show = Change::MoveHead { conversation, to: HeadTarget::End(branch) };
         match self.store_group(importer, items, last, vec![open, show]).await? {
             true => Ok(path),
             false => Ok(stored.path.clone()),
@@ -200,7 +209,7 @@ impl Filling {
         for step in steps {
             let Step::New(index) = *step else { continue };
             let (id, item) = (importer.database.new_id(MessageId::new), &items[index as usize]);
-            self.spots[index as usize] = Some(Spot { id, branch: self.branch });
+            self.locations[index as usize] = Some(MessageLocation { id, branch: self.branch });
             messages.push(NewMessage { id, content: self.content_of(item) });
             origins.extend(self.message_origin(importer, id, index, item));
         }
@@ -221,7 +230,7 @@ impl Filling {
             match &refused {
                 None => self.report.added += 1,
                 Some(error) => {
-                    self.spots[index as usize] = None;
+                    self.locations[index as usize] = None;
                     self.skip(importer, items[index as usize].record, error.to_string());
                 }
             }
@@ -240,7 +249,7 @@ impl Filling {
     }
 
     fn has(&self, id: MessageId) -> bool {
-        self.spots.iter().flatten().any(|spot| spot.id == id)
+        self.locations.iter().flatten().any(|spot| spot.id == id)
     }
 
     /// Finds or stores a message that is not on the path of the list.
@@ -250,8 +259,8 @@ impl Filling {
         importer: &mut Importer<'_>,
         items: &[MessageItem],
         index: MessageIndex,
-        found: &mut Found,
-        stored: &Stored,
+        found: &mut PathMatcher,
+        stored: &ExistingConversation,
         shown: &HashSet<MessageId>,
         ends: &mut HashMap<MessageId, BranchId>,
     ) -> Result<()> {
@@ -266,16 +275,16 @@ impl Filling {
         if let Some(id) = known {
             self.report.unchanged += 1;
             importer.mapped(item.record);
-            self.spots[index as usize] = Some(Spot { id, branch: self.branch });
+            self.locations[index as usize] = Some(MessageLocation { id, branch: self.branch });
             return Ok(());
         }
         let (messages, origins) = self.new_messages(importer, items, &[Step::New(index)]);
-        let (conversation, why, last) = (self.id, Why::Import, before.last().copied());
+        let (conversation, why, last) = (self.id, BranchReason::Import, before.last().copied());
         let along = last.and_then(|last| ends.remove(&last));
         let branch = along.unwrap_or_else(|| importer.database.new_id(BranchId::new));
         let change = match (along, last) {
             (Some(branch), _) => {
-                let (at, head) = (At::Branch { branch }, HeadMove::Stay);
+                let (at, head) = (MessageAt::Branch { branch }, HeadMove::Stay);
                 Change::AppendMessages { conversation, at, head, why, messages, origins }
             }
             (None, last) => {

@@ -2,18 +2,18 @@
 
 use super::ImportMode;
 use super::blobs::Incoming;
-use super::filling::Filling;
-use super::flying::Flying;
+use super::conversation_import::ConversationImport;
+use super::in_flight::InFlight;
 use super::links::Links;
+use super::origin_index::{CurrentSource, OriginIndex};
 use super::reading::Sent;
 use super::report::*;
-use super::source::{CurrentSource, Known};
 use crate::database::Database;
 use crate::error::{Error, Result};
-use crate::ids::now;
+use crate::ulid::now;
 use manent_formats::{DocumentItem, Format, Item, MessageIndex, Problem, ProjectItem, Repair};
-use manent_model::{Micros, Origin, OriginObject, Project, ProjectId, ProjectPatch, Quarantined};
-use manent_store::{Change, Committed, DocumentsQuery, Lane, OriginsQuery, StoreError, Transaction};
+use manent_model::{Origin, OriginObject, Project, ProjectId, ProjectPatch, Quarantined, Timestamp};
+use manent_store::{Change, Committed, DocumentsQuery, OriginsQuery, Priority, StoreError, Transaction};
 use std::collections::HashMap;
 
 /// A commit is limited to 4 MiB; quarantined bytes are stored in chunks below that.
@@ -26,16 +26,16 @@ pub(super) struct Importer<'a> {
     pub database: &'a Database,
     pub format: &'static Format,
     pub mode: ImportMode,
-    pub report: ImportedReport,
+    pub report: FileImportReport,
     sha256: String,
     pub source: Option<CurrentSource>,
-    pub known: Option<Known>,
+    pub known: Option<OriginIndex>,
     projects: HashMap<String, ProjectId>,
     pub links: Links,
     pub incoming: Incoming,
-    open: Option<Filling>,
+    open: Option<ConversationImport>,
     /// Conversations that were submitted to the store in one commit each; their outcome is not known yet.
-    flying: Flying<'a>,
+    in_flight: InFlight<'a>,
     /// Number of conversations read from the root: writers refer to them by ordinal.
     conversation_ordinal: i64,
     /// Number of library records read from the root.
@@ -48,7 +48,7 @@ impl<'a> Importer<'a> {
             database,
             format,
             mode,
-            report: ImportedReport::default(),
+            report: FileImportReport::default(),
             sha256: String::new(),
             source: None,
             known: None,
@@ -56,7 +56,7 @@ impl<'a> Importer<'a> {
             links: Links::default(),
             incoming: Incoming::default(),
             open: None,
-            flying: Flying::default(),
+            in_flight: InFlight::default(),
             conversation_ordinal: 0,
             library_ordinal: 0,
         }
@@ -66,7 +66,7 @@ impl<'a> Importer<'a> {
         match sent {
             Sent::Digest(sha256) => {
                 self.sha256 = sha256;
-                self.known = Some(Known::of(self.database).await?);
+                self.known = Some(OriginIndex::of(self.database).await?);
                 Ok(())
             }
             Sent::Item(item) => self.item(item).await,
@@ -77,7 +77,7 @@ impl<'a> Importer<'a> {
         match item {
             Item::Root(root) => {
                 (self.conversation_ordinal, self.library_ordinal) = (0, 0);
-                self.land_all().await?;
+                self.await_all().await?;
                 // The previous root may have ended in the middle of a conversation.
                 self.report.conversations.extend(self.open.take().map(|filling| filling.report));
                 self.projects.clear();
@@ -120,12 +120,12 @@ impl<'a> Importer<'a> {
             }
             Item::Conversation(item) => {
                 // A duplicate must find the first one in the store.
-                if self.flying.has(&item.external) {
-                    self.land_all().await?;
+                if self.in_flight.has(&item.external) {
+                    self.await_all().await?;
                 }
                 let ordinal = self.conversation_ordinal;
                 self.conversation_ordinal += 1;
-                self.open = Some(Filling::begin(self, *item, ordinal).await?);
+                self.open = Some(ConversationImport::begin(self, *item, ordinal).await?);
                 Ok(())
             }
             Item::End { head } => match self.open.take() {
@@ -144,8 +144,8 @@ impl<'a> Importer<'a> {
     }
 
     /// Finishes the import: a conversation that the reader did not end stays unfinished; the next import completes it.
-    pub(super) async fn end(mut self) -> Result<ImportedReport> {
-        self.land_all().await?;
+    pub(super) async fn end(mut self) -> Result<FileImportReport> {
+        self.await_all().await?;
         if let Some(filling) = self.open.take() {
             self.report.conversations.push(filling.report);
         }
@@ -172,7 +172,7 @@ impl<'a> Importer<'a> {
     }
 
     /// Commits changes at low priority; returns the reason if the store refused them because of their content.
-    pub(super) async fn commit(&mut self, at: Micros, mut changes: Vec<Change>) -> Result<Option<StoreError>> {
+    pub(super) async fn commit(&mut self, at: Timestamp, mut changes: Vec<Change>) -> Result<Option<StoreError>> {
         if self.mode == ImportMode::DryRun || changes.is_empty() {
             return Ok(None);
         }
@@ -192,24 +192,24 @@ impl<'a> Importer<'a> {
 
     /// Ends a conversation. One that fits into a single commit is submitted, and the next one begins before the
     /// outcome is known.
-    async fn finish(&mut self, mut filling: Filling, head: Option<MessageIndex>) -> Result<()> {
-        match filling.whole(self, head).await? {
+    async fn finish(&mut self, mut filling: ConversationImport, head: Option<MessageIndex>) -> Result<()> {
+        match filling.single_commit(self, head).await? {
             Some(changes)
                 if self.mode == ImportMode::Store && self.source.as_ref().is_none_or(|it| it.was_stored()) =>
             {
-                while self.flying.is_full() {
-                    self.land().await?;
+                while self.in_flight.is_full() {
+                    self.await_oldest().await?;
                 }
                 let sent = Box::pin(self.database.send(transaction(now(), changes)));
-                self.flying.begin(filling, head, sent).await;
+                self.in_flight.begin(filling, head, sent).await;
                 Ok(())
             }
             Some(changes) => {
                 let refused = self.commit(now(), changes).await?;
-                self.landed(filling, head, refused).await
+                self.record_result(filling, head, refused).await
             }
             None => {
-                self.land_all().await?;
+                self.await_all().await?;
                 filling.end(self, head).await?;
                 self.report.conversations.push(filling.report);
                 Ok(())
@@ -218,23 +218,23 @@ impl<'a> Importer<'a> {
     }
 
     /// Waits for the oldest submitted conversation; returns whether there was one.
-    async fn land(&mut self) -> Result<bool> {
-        let Some(flight) = self.flying.oldest() else { return Ok(false) };
-        let (filling, head, outcome) = flight.landing().await;
-        self.landed(filling, head, refused(outcome)?).await?;
+    async fn await_oldest(&mut self) -> Result<bool> {
+        let Some(flight) = self.in_flight.oldest() else { return Ok(false) };
+        let (filling, head, outcome) = flight.result().await;
+        self.record_result(filling, head, refused(outcome)?).await?;
         Ok(true)
     }
 
-    async fn land_all(&mut self) -> Result<()> {
-        while self.land().await? {}
+    async fn await_all(&mut self) -> Result<()> {
+        while self.await_oldest().await? {}
         Ok(())
     }
 
     /// Handles the outcome of a submitted conversation. A refused one is stored again in pieces, so that only the
     /// refused content is skipped.
-    async fn landed(
+    async fn record_result(
         &mut self,
-        mut filling: Filling,
+        mut filling: ConversationImport,
         head: Option<MessageIndex>,
         refused: Option<StoreError>,
     ) -> Result<()> {
@@ -388,15 +388,15 @@ impl<'a> Importer<'a> {
     }
 }
 
-fn transaction(at: Micros, changes: Vec<Change>) -> Transaction {
-    let key = Some(crate::ids::fresh_key());
-    Transaction { key, at, actor: None, expect: Vec::new(), changes, lane: Lane::Low }
+fn transaction(at: Timestamp, changes: Vec<Change>) -> Transaction {
+    let key = Some(crate::ulid::fresh_key());
+    Transaction { key, at, actor: None, expect: Vec::new(), changes, priority: Priority::Background }
 }
 
 /// Returns the reason if the store refused changes because of their content.
 fn refused(outcome: Result<Committed>) -> Result<Option<StoreError>> {
     match outcome {
-        Err(Error::Store(error)) if error.is_about_the_change() => Ok(Some(error)),
+        Err(Error::Store(error)) if error.is_rejection() => Ok(Some(error)),
         outcome => outcome.map(|_| None),
     }
 }

@@ -9,29 +9,29 @@ use std::collections::HashMap;
 #[derive(Default)]
 pub(super) struct Links {
     /// Conversations that were read.
-    here: HashMap<String, ConversationId>,
+    known: HashMap<String, ConversationId>,
     /// Conversations that were referred to before they were read, with the ids reserved for them.
-    promised: HashMap<String, ConversationId>,
+    pending: HashMap<String, ConversationId>,
 }
 
 impl Links {
     /// Records that a conversation was read.
-    pub(super) fn came(&mut self, external: &str, id: ConversationId) {
-        self.promised.remove(external);
-        self.here.insert(external.to_owned(), id);
+    pub(super) fn resolve(&mut self, external: &str, id: ConversationId) {
+        self.pending.remove(external);
+        self.known.insert(external.to_owned(), id);
     }
 
     /// Takes the id reserved for a conversation.
     pub(super) fn take(&mut self, external: &str) -> Option<ConversationId> {
-        self.promised.remove(external)
+        self.pending.remove(external)
     }
 
     /// Restores a reservation of an interrupted import.
     pub(super) fn keep(&mut self, external: Option<&str>, id: Option<ConversationId>) {
         if let (Some(external), Some(id)) = (external, id)
-            && !self.here.contains_key(external)
+            && !self.known.contains_key(external)
         {
-            self.promised.entry(external.to_owned()).or_insert(id);
+            self.pending.entry(external.to_owned()).or_insert(id);
         }
     }
 }
@@ -41,13 +41,13 @@ impl Importer<'_> {
     /// yet will be, and gets a reserved id.
     pub(super) async fn linked(&mut self, external: Option<&str>) -> Result<Option<ConversationId>> {
         let Some(external) = external else { return Ok(None) };
-        let known = self.links.here.get(external).or_else(|| self.links.promised.get(external)).copied();
+        let known = self.links.known.get(external).or_else(|| self.links.pending.get(external)).copied();
         if known.is_some() {
             return Ok(known);
         }
         let earlier = self.earlier(external).await?;
         let id = earlier.unwrap_or_else(|| self.database.new_id(ConversationId::new));
-        self.links.promised.insert(external.to_owned(), id);
+        self.links.pending.insert(external.to_owned(), id);
         Ok(Some(id))
     }
 

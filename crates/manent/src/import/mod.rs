@@ -5,32 +5,32 @@
 
 mod report;
 mod reading;
-mod source;
+mod origin_index;
 mod importer;
 mod links;
-mod filling;
-mod flying;
-mod growing;
+mod conversation_import;
+mod in_flight;
+mod merge;
 mod follow;
-mod found;
+mod match_path;
 mod subsequence;
-mod stored;
-mod align;
-mod attach;
+mod existing;
+mod diff;
+mod annotations;
 mod folds;
 mod calls;
 mod blobs;
 
 use crate::database::Database;
 use crate::error::{Error, Result};
-use crate::ids;
+use crate::ulid;
 use importer::Importer;
-use manent_formats::tree::Tree;
+use manent_formats::source_fs::SourceTree;
 use manent_formats::{Format, ReadError};
-use manent_store::{Change, Turn};
+use manent_store::{Change, ImportLock};
+pub(crate) use origin_index::ImportedState;
 use reading::Wanted;
-pub use report::{Counts, ImportedConversation, ImportedReport, ImportedRoot, LeftOut, Repaired, SetAside, Skipped};
-pub(crate) use source::Kept;
+pub use report::{Counts, FileImportReport, ImportedConversation, ImportedRoot, LeftOut, Repaired, SetAside, Skipped};
 
 /// Whether an import writes to the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,11 +47,11 @@ impl Database {
     /// files are listed. See [`Self::import_tree`].
     pub async fn import_everything(
         &self,
-        tree: Box<dyn Tree + Send>,
+        tree: Box<dyn SourceTree + Send>,
         asked: Option<&'static Format>,
         mode: ImportMode,
         tell: impl FnMut(u64) + Send,
-    ) -> Result<ImportedReport> {
+    ) -> Result<FileImportReport> {
         // An archive may contain a single top-level folder.
         let tree = match manent_formats::recognise(tree, asked) {
             Ok((tree, _)) | Err(tree) => tree,
@@ -66,29 +66,29 @@ impl Database {
     /// processes.
     pub async fn import_tree(
         &self,
-        tree: Box<dyn Tree + Send>,
+        tree: Box<dyn SourceTree + Send>,
         format: &'static Format,
         mode: ImportMode,
         tell: impl FnMut(u64) + Send,
-    ) -> Result<ImportedReport> {
+    ) -> Result<FileImportReport> {
         self.import_wanted(tree, Wanted::One(format), mode, tell).await
     }
 
     async fn import_wanted(
         &self,
-        tree: Box<dyn Tree + Send>,
+        tree: Box<dyn SourceTree + Send>,
         wanted: Wanted,
         mode: ImportMode,
         mut tell: impl FnMut(u64) + Send,
-    ) -> Result<ImportedReport> {
+    ) -> Result<FileImportReport> {
         let format = match wanted {
             Wanted::One(format) | Wanted::Everything(Some(format)) => format,
             // Each root brings its own format.
             Wanted::Everything(None) => &manent_formats::FORMATS[0],
         };
-        let plain = self.plain();
+        let plain = self.detached();
         let _turn = match mode {
-            ImportMode::Store => Some(turn(&plain).await?),
+            ImportMode::Store => Some(acquire_lock(&plain).await?),
             ImportMode::DryRun => None,
         };
         let mut reading = reading::begin(tree, wanted);
@@ -108,12 +108,12 @@ impl Database {
 }
 
 /// Acquires the import lock, and waits until the commits of an abandoned import are stored.
-async fn turn(database: &Database) -> Result<Turn> {
-    let turn = database.store.import_turn().await?;
+async fn acquire_lock(database: &Database) -> Result<ImportLock> {
+    let turn = database.store.acquire_import_lock().await?;
     // Commits of an abandoned import may still be queued and must be visible to this one. This no-op commit waits for
     // them; it removes nothing.
     let (kind, id, actor) = ("import".to_owned(), String::new(), String::new());
-    database.change_low(ids::now(), None, Change::RemoveScratch { kind, id, actor }).await?;
+    database.commit_background(ulid::now(), None, Change::RemoveScratch { kind, id, actor }).await?;
     Ok(turn)
 }
 

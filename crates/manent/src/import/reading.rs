@@ -1,7 +1,7 @@
 //! Reader thread with a bounded channel: it blocks while the store is busy, so memory does not grow with the file.
 
-use manent_formats::media::Taking;
-use manent_formats::tree::Tree;
+use manent_formats::media::MediaExtractor;
+use manent_formats::source_fs::SourceTree;
 use manent_formats::{Format, Item, ReadError, Sink, read_everything};
 use sha2::{Digest, Sha256};
 use std::thread::JoinHandle;
@@ -42,13 +42,13 @@ pub(super) enum Wanted {
 }
 
 /// Starts the reader thread.
-pub(super) fn begin(tree: Box<dyn Tree + Send>, wanted: Wanted) -> Reading {
+pub(super) fn begin(tree: Box<dyn SourceTree + Send>, wanted: Wanted) -> Reading {
     let (sender, items) = mpsc::channel(WAITING);
     let thread = std::thread::spawn(move || {
         let digest = digest(&*tree)?;
         sender.blocking_send(Sent::Digest(digest)).map_err(|_| ReadError::Stopped)?;
         let mut channel = Channel(sender);
-        let mut sink = Taking::new(&mut channel);
+        let mut sink = MediaExtractor::new(&mut channel);
         match wanted {
             Wanted::One(format) => (format.read)(&*tree, &mut sink),
             Wanted::Everything(asked) => read_everything(&*tree, asked, &mut sink),
@@ -71,7 +71,7 @@ impl Reading {
 }
 
 /// Hashes names and contents of all files, so that the same tree is recognised at any place.
-fn digest(tree: &dyn Tree) -> Result<String, ReadError> {
+fn digest(tree: &dyn SourceTree) -> Result<String, ReadError> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 256 << 10];
     for entry in tree.entries() {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// The result of an import. Every record that was read is counted: as mapped, unmapped, or reported.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct ImportedReport {
+pub struct FileImportReport {
     /// The files and folders that were read.
     pub roots: Vec<ImportedRoot>,
     /// Outcome counts by record type of the other program.
@@ -131,7 +131,7 @@ pub struct Skipped {
     pub why: String,
 }
 
-impl ImportedReport {
+impl FileImportReport {
     /// How many records were skipped.
     pub fn skipped(&self) -> usize {
         self.skipped.len() + self.conversations.iter().map(|one| one.skipped.len()).sum::<usize>()

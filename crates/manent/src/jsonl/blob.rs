@@ -4,10 +4,10 @@ use super::export::Exporter;
 use super::import::Importer;
 use super::record::{BlobRecord, Kind, Line, PieceRecord};
 use crate::error::Result;
-use crate::ids::now;
+use crate::ulid::now;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use manent_model::{Message, Part, hex, mark};
+use manent_model::{Message, Part, blob_placeholder, hex};
 use manent_store::{Change, MessageOrigin, StoreError};
 use sha2::{Digest, Sha256};
 use std::io::Write;
@@ -53,7 +53,7 @@ impl Importer<'_> {
             return Ok(());
         };
         let (size, last) = (size.unwrap_or(0), size.is_some());
-        self.low(now(), Change::PutBlobPiece { sha256, size, n, last, bytes }).await
+        self.commit_background(now(), Change::PutBlobPiece { sha256, size, n, last, bytes }).await
     }
 }
 
@@ -66,8 +66,8 @@ pub(super) fn blobs_of(messages: &[Message], origins: &[MessageOrigin]) -> Vec<[
             _ => None,
         }));
         let metadata = content.metadata.iter().map(manent_model::Json::text);
-        blobs.extend(metadata.chain([content.body.text()]).flat_map(mark::blobs_in));
+        blobs.extend(metadata.chain([content.body.text()]).flat_map(blob_placeholder::blobs_in));
     }
-    blobs.extend(origins.iter().filter_map(|origin| origin.raw.as_deref()).flat_map(mark::blobs_in));
+    blobs.extend(origins.iter().filter_map(|origin| origin.raw.as_deref()).flat_map(blob_placeholder::blobs_in));
     blobs
 }

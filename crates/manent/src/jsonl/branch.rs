@@ -4,9 +4,11 @@ use super::group::*;
 use super::import::Importer;
 use super::record::*;
 use crate::error::Result;
-use crate::ids::now;
+use crate::ulid::now;
 use manent_model::MessageId;
-use manent_store::{BranchBase, Change, Direction, Erase, MessagesQuery, PAGE_MAX, Placed, WindowQuery};
+use manent_store::{
+    BranchBase, Change, Direction, EraseTarget, LocatedMessage, MessagePageQuery, MessagesQuery, PAGE_MAX,
+};
 use std::collections::HashMap;
 
 /// A branch that is opened when its first messages are known.
@@ -14,18 +16,18 @@ pub(super) struct Waiting {
     pub record: BranchRecord,
     /// Its first messages, if another stored conversation owns them: a fork that was exported without its parent
     /// contains copies of them.
-    here: Vec<Placed>,
+    here: Vec<LocatedMessage>,
 }
 
 impl Importer<'_> {
     pub(super) async fn branch(&mut self, line: &Line) -> Result<()> {
         self.store_messages().await?;
         let Some(record) = self.read::<BranchRecord>(line) else { return Ok(()) };
-        if record.own_in_pieces > OWN_IN_PIECES_MAX {
+        if record.is_spliced > OWN_IN_PIECES_MAX {
             self.problem(format!("a branch has at most {OWN_IN_PIECES_MAX} messages of its own in its pieces"));
             return Ok(());
         }
-        let waits = record.own_in_pieces > 0 || (record.parent.is_none() && record.pieces.is_empty());
+        let waits = record.is_spliced > 0 || (record.parent.is_none() && record.ranges.is_empty());
         if let Some(open) = &mut self.open {
             open.branch = Some(Waiting { record, here: Vec::new() });
         }
@@ -36,7 +38,7 @@ impl Importer<'_> {
     async fn open_branch(&mut self, base: Option<BranchBase>) -> Result<()> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let Some(Waiting { record: branch, .. }) = open.branch.take() else { return Ok(()) };
-        let own = match branch.own_in_pieces > 0 {
+        let own = match branch.is_spliced > 0 {
             true => std::mem::take(&mut open.waiting),
             false => Vec::new(),
         };
@@ -45,8 +47,8 @@ impl Importer<'_> {
             branch: branch.id,
             base: base.or(branch.parent.map(|parent| BranchBase { parent, fork: branch.fork })),
             own: own.iter().map(|(_, record)| new_message(record)).collect(),
-            pieces: branch.pieces,
-            why: branch.why,
+            pieces: branch.ranges,
+            why: branch.reason,
             origins: own.iter().filter_map(|(_, record)| record.origin.clone()).collect(),
         };
         match self.attempt(now(), None, change).await? {
@@ -62,8 +64,8 @@ impl Importer<'_> {
         let Some(record) = self.read::<MessageRecord>(line) else { return Ok(()) };
         let Some(open) = &mut self.open else { return Ok(()) };
         let other_branch = open.waiting.last().is_some_and(|(_, last)| last.branch != record.branch);
-        if let Some(branch) = open.branch.as_ref().filter(|branch| branch.record.own_in_pieces > 0) {
-            let complete = open.waiting.len() as i64 + 1 == branch.record.own_in_pieces;
+        if let Some(branch) = open.branch.as_ref().filter(|branch| branch.record.is_spliced > 0) {
+            let complete = open.waiting.len() as i64 + 1 == branch.record.is_spliced;
             open.waiting.push((self.line, record));
             return if complete { self.open_branch(None).await } else { Ok(()) };
         }
@@ -95,7 +97,7 @@ impl Importer<'_> {
         let mut waiting = std::mem::take(&mut open.waiting);
         open.bytes = 0;
         let conversation = open.record.id;
-        if open.branch.as_ref().is_some_and(|branch| branch.record.own_in_pieces == 0) {
+        if open.branch.as_ref().is_some_and(|branch| branch.record.is_spliced == 0) {
             let here = self.how_many_are_here(&waiting).await?;
             waiting.drain(..here);
             if !waiting.is_empty() {
@@ -121,7 +123,8 @@ impl Importer<'_> {
     async fn how_many_are_here(&mut self, records: &[(u64, MessageRecord)]) -> Result<usize> {
         let ids = records.iter().map(|(_, record)| record.id).collect();
         let found = self.database.store.messages(MessagesQuery::Ids(ids)).await?;
-        let mut found: HashMap<MessageId, Placed> = found.into_iter().map(|one| (one.message.id, one)).collect();
+        let mut found: HashMap<MessageId, LocatedMessage> =
+            found.into_iter().map(|one| (one.message.id, one)).collect();
         let Some(open) = &mut self.open else { return Ok(0) };
         let Some(branch) = &mut open.branch else { return Ok(0) };
         let before = branch.here.len();
@@ -155,7 +158,7 @@ impl Importer<'_> {
         let Some(last) = branch.here.last() else { return Ok(false) };
         let (mut from, mut rest) = (None, branch.here.as_slice());
         while !rest.is_empty() {
-            let query = WindowQuery {
+            let query = MessagePageQuery {
                 conversation: last.conversation,
                 branch: Some(last.branch),
                 from,
@@ -163,7 +166,7 @@ impl Importer<'_> {
                 limit: rest.len().min(PAGE_MAX as usize) as u32,
             };
             // A page is also limited in bytes, so it may be shorter than requested.
-            let page = self.database.store.window(query).await?.messages;
+            let page = self.database.store.message_page(query).await?.messages;
             let (part, behind) = rest.split_at(page.len().min(rest.len()));
             if page.is_empty() || !page.iter().map(|message| message.id).eq(part.iter().map(|one| one.message.id)) {
                 return Ok(false);
@@ -188,7 +191,7 @@ impl Importer<'_> {
     async fn stored(&mut self, records: &[(u64, MessageRecord)]) -> Result<()> {
         self.report.messages += records.len() as u64;
         for (_, record) in records.iter().filter(|(_, record)| record.erased) {
-            self.database.erase(Erase::Message(record.id)).await?;
+            self.database.erase(EraseTarget::Message(record.id)).await?;
         }
         Ok(())
     }

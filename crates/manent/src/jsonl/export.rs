@@ -9,7 +9,7 @@ use manent_model::{
 };
 use manent_store::{
     Attached, AttachedQuery, BranchInfo, ConversationRef, DamageLog, DamagedRecord, Direction, DocumentsQuery,
-    EventsQuery, MemoriesQuery, MessagesQuery, OriginsQuery, PAGE_MAX, ScratchQuery, StoreError, WindowQuery,
+    EventsQuery, MemoriesQuery, MessagePageQuery, MessagesQuery, OriginsQuery, PAGE_MAX, ScratchQuery, StoreError,
 };
 use serde::Serialize;
 use std::collections::HashSet;
@@ -28,7 +28,7 @@ pub enum ExportSelection {
 
 /// What is exported together with a conversation.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Company {
+enum ExportedWith {
     /// Everything else is exported as well.
     Everything,
     /// It is exported alone, with its blobs.
@@ -67,7 +67,7 @@ impl Database {
             ExportSelection::Everything => exporter.everything().await?,
             ExportSelection::Conversations(ids) => {
                 for id in exporter.parents_first(ids).await? {
-                    let outcome = exporter.conversation(id, Company::Alone).await;
+                    let outcome = exporter.conversation(id, ExportedWith::Alone).await;
                     exporter.or_damaged(Some(id), outcome)?;
                 }
             }
@@ -150,7 +150,7 @@ impl<W: Write + Send> Exporter<W> {
             let Some(last) = ids.last() else { break };
             after = Some(*last);
             for id in &ids {
-                let outcome = self.conversation(*id, Company::Everything).await;
+                let outcome = self.conversation(*id, ExportedWith::Everything).await;
                 self.or_damaged(Some(*id), outcome)?;
             }
         }
@@ -206,19 +206,19 @@ impl<W: Write + Send> Exporter<W> {
     }
 
     /// Writes one conversation.
-    async fn conversation(&mut self, id: ConversationId, company: Company) -> Result<()> {
+    async fn conversation(&mut self, id: ConversationId, company: ExportedWith) -> Result<()> {
         let store = self.database.store.clone();
         let Some(shown) = store.conversation(ConversationRef::Id(id)).await? else {
             return Err(Error::not_found("conversation", id));
         };
         let branches = store.branches(id).await?;
         let Some(first) = branches.first() else { return Err(Error::not_found("branch of", id)) };
-        if company == Company::Alone {
+        if company == ExportedWith::Alone {
             let outcome = self.needed_by(id, &branches).await;
             self.or_damaged(Some(id), outcome)?;
         }
         let mut record = record_of(&shown, first);
-        if company == Company::Alone {
+        if company == ExportedWith::Alone {
             // Projects are not exported with single conversations.
             record.draft.project = None;
         }
@@ -250,7 +250,7 @@ impl<W: Write + Send> Exporter<W> {
             return Ok(Some(message));
         }
         let (branch, from, direction) = (Some(branch), Some(message), Direction::Backward);
-        let window = store.window(WindowQuery { conversation, branch, from, direction, limit: 1 }).await;
+        let window = store.message_page(MessagePageQuery { conversation, branch, from, direction, limit: 1 }).await;
         let before = self.or_damaged(Some(conversation), window.map(|window| window.messages).map_err(Error::from))?;
         Ok(before.last().map(|message| message.id))
     }
@@ -258,12 +258,12 @@ impl<W: Write + Send> Exporter<W> {
     /// Counts the undamaged own messages inside the pieces of a branch: an import counts the ones that follow.
     async fn sound_in_pieces(&self, branch: &BranchInfo) -> Result<i64> {
         let (mut count, mut after) = (0, None);
-        while count < branch.own_in_pieces {
+        while count < branch.is_spliced {
             let query = MessagesQuery::Branch { branch: branch.id, after, limit: PAGE_MAX };
             let page = self.database.store.messages(query).await?;
             let Some(last) = page.last() else { break };
             after = Some(last.message.id);
-            let inside = page.iter().filter(|placed| placed.message.address.slot() <= branch.own_in_pieces).count();
+            let inside = page.iter().filter(|placed| placed.message.address.slot() <= branch.is_spliced).count();
             count += inside as i64;
             if inside < page.len() {
                 break;
@@ -278,14 +278,14 @@ impl<W: Write + Send> Exporter<W> {
         for branch in branches {
             let mut from = None;
             loop {
-                let query = WindowQuery {
+                let query = MessagePageQuery {
                     conversation: id,
                     branch: Some(branch.id),
                     from,
                     direction: Direction::Forward,
                     limit: PAGE_MAX,
                 };
-                let window = self.database.store.window(query).await?;
+                let window = self.database.store.message_page(query).await?;
                 let ids = window.messages.iter().map(|message| message.id).collect();
                 let origins = self.database.store.message_origins(ids).await?;
                 sources.extend(origins.iter().map(|origin| origin.source));
@@ -316,9 +316,9 @@ impl<W: Write + Send> Exporter<W> {
             id: branch.id,
             parent: branch.parent,
             fork: self.sound_until(id, branch.id, branch.fork).await?,
-            own_in_pieces: self.sound_in_pieces(branch).await?,
-            pieces: branch.pieces.clone(),
-            why: branch.why,
+            is_spliced: self.sound_in_pieces(branch).await?,
+            ranges: branch.ranges.clone(),
+            reason: branch.reason,
         };
         let inline = match base_is_written {
             true => Vec::new(),
@@ -360,7 +360,8 @@ impl<W: Write + Send> Exporter<W> {
         let (branch, direction, limit) = (Some(branch.id), Direction::Backward, PAGE_MAX);
         let mut from = Some(fork);
         loop {
-            let mut window = store.window(WindowQuery { conversation, branch, from, direction, limit }).await?;
+            let mut window =
+                store.message_page(MessagePageQuery { conversation, branch, from, direction, limit }).await?;
             from = window.messages.first().map(|message| message.id);
             window.messages.reverse();
             messages.append(&mut window.messages);

@@ -2,7 +2,7 @@
 
 use super::record::MessageRecord;
 use manent_model::{ConversationId, MessageStatus, NewMessage};
-use manent_store::{At, Change, HeadMove, Why};
+use manent_store::{BranchReason, Change, HeadMove, MessageAt};
 
 /// Batch limits of stored messages: this many messages, or this many bytes. A larger message gets its own commit: the
 /// store refuses a commit that is too large as a whole.
@@ -15,9 +15,9 @@ pub(super) const OWN_IN_PIECES_MAX: i64 = 2_000;
 pub(super) fn appending(conversation: ConversationId, records: &[(u64, MessageRecord)]) -> Change {
     Change::AppendMessages {
         conversation,
-        at: At::Branch { branch: records[0].1.branch },
+        at: MessageAt::Branch { branch: records[0].1.branch },
         head: HeadMove::Stay,
-        why: Why::Import,
+        why: BranchReason::Import,
         messages: records.iter().map(|(_, record)| new_message(record)).collect(),
         origins: records.iter().filter_map(|(_, record)| record.origin.clone()).collect(),
     }

@@ -1,19 +1,19 @@
 //! JSON lines import: commits at low priority; a broken line is reported with its number, and the import continues.
 
 use super::branch::Waiting;
+use super::existing::ExistingLibrary;
 use super::group::*;
-use super::known::Known;
 use super::line::{LINE_MAX, Read, read_line};
 use super::record::*;
 use crate::database::{Database, only};
 use crate::error::{Error, Result};
-use crate::ids::now;
+use crate::ulid::now;
 use manent_model::{
     Bookmark, Call, ConversationId, ConversationPatch, ConversationStatus, Document, Event, Fold, Input, Memory,
-    MessageId, Micros, Note, Origin, Project, Quarantined, Scratch, Source, State,
+    MessageId, Note, Origin, Project, Quarantined, Scratch, Source, State, Timestamp,
 };
 use manent_store::{
-    Change, ConversationRef, DamagedRecord, Done, HeadTo, MessagesQuery, NewEvent, NewFold, ToolCallTrail,
+    Change, ChangeResult, ConversationRef, DamagedRecord, HeadTarget, MessagesQuery, NewEvent, NewFold, ToolCallTrail,
 };
 use serde::de::DeserializeOwned;
 use std::collections::HashSet;
@@ -32,7 +32,7 @@ pub struct ImportProblem {
 
 /// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-pub struct ImportReport {
+pub struct JsonlImportReport {
     /// Lines that were read.
     pub lines: u64,
     /// Conversations that were added.
@@ -47,13 +47,13 @@ pub struct ImportReport {
 
 pub(super) struct Importer<'a> {
     pub database: &'a Database,
-    pub report: ImportReport,
+    pub report: JsonlImportReport,
     pub line: u64,
     /// The conversation that is being imported.
-    pub open: Option<Filling>,
+    pub open: Option<ConversationImport>,
     /// Conversations that existed before; their lines are skipped.
     skipped: HashSet<ConversationId>,
-    known: Known,
+    known: ExistingLibrary,
     state: Progress,
 }
 
@@ -69,7 +69,7 @@ enum Progress {
 }
 
 /// A conversation that is being imported.
-pub(super) struct Filling {
+pub(super) struct ConversationImport {
     pub record: ConversationRecord,
     /// A branch whose first messages are pending.
     pub branch: Option<Waiting>,
@@ -86,15 +86,15 @@ impl Database {
     /// Imports JSON lines that `export_jsonl` wrote, of this store or another.
     ///
     /// A conversation that exists is left unchanged. One whose import was interrupted is imported again.
-    pub async fn import_jsonl<R: BufRead + Send>(&self, mut reader: R) -> Result<ImportReport> {
-        let plain = self.plain();
+    pub async fn import_jsonl<R: BufRead + Send>(&self, mut reader: R) -> Result<JsonlImportReport> {
+        let plain = self.detached();
         let mut importer = Importer {
             database: &plain,
-            report: ImportReport::default(),
+            report: JsonlImportReport::default(),
             line: 0,
             open: None,
             skipped: HashSet::new(),
-            known: Known::default(),
+            known: ExistingLibrary::default(),
             state: Progress::Unknown,
         };
         let mut bytes = Vec::new();
@@ -153,7 +153,7 @@ impl Importer<'_> {
             return Ok(());
         }
         match self.dispatch(&line).await {
-            Err(Error::Store(error)) if error.is_about_the_change() => self.problem(error),
+            Err(Error::Store(error)) if error.is_rejection() => self.problem(error),
             outcome => outcome?,
         }
         Ok(())
@@ -181,7 +181,7 @@ impl Importer<'_> {
     }
 
     async fn dispatch(&mut self, line: &Line) -> Result<()> {
-        let same = |open: &Filling| Some(open.record.id) == line.conversation;
+        let same = |open: &ConversationImport| Some(open.record.id) == line.conversation;
         let belongs = self.open.as_ref().is_some_and(same);
         if line.kind == Kind::Conversation || (!belongs && self.open.is_some()) {
             self.finish_conversation().await?;
@@ -257,14 +257,14 @@ impl Importer<'_> {
             self.problem("its project is not here; the conversation is imported without it");
             draft.project = None;
         }
-        let made = self.database.change_low(record.times.created_at, None, change(draft)).await?;
-        if only(made) != Done::Conversation(record.id) {
+        let made = self.database.commit_background(record.times.created_at, None, change(draft)).await?;
+        if only(made) != ChangeResult::Conversation(record.id) {
             self.problem("another conversation has its external id");
             self.skipped.insert(record.id);
             return Ok(());
         }
         self.report.conversations += 1;
-        self.open = Some(Filling {
+        self.open = Some(ConversationImport {
             record,
             branch: None,
             waiting: Vec::new(),
@@ -279,12 +279,12 @@ impl Importer<'_> {
     /// Commits a change and returns the reason if the store refused it because of the line.
     pub(super) async fn attempt(
         &mut self,
-        at: Micros,
+        at: Timestamp,
         actor: Option<manent_model::Author>,
         change: Change,
     ) -> Result<Option<manent_store::StoreError>> {
-        match self.database.change_low(at, actor, change).await {
-            Err(Error::Store(error)) if error.is_about_the_change() => Ok(Some(error)),
+        match self.database.commit_background(at, actor, change).await {
+            Err(Error::Store(error)) if error.is_rejection() => Ok(Some(error)),
             outcome => outcome.map(|_| None),
         }
     }
@@ -299,11 +299,16 @@ impl Importer<'_> {
         Ok(owns)
     }
 
-    pub(super) async fn low(&mut self, at: Micros, change: Change) -> Result<()> {
-        self.low_by(at, None, change).await
+    pub(super) async fn commit_background(&mut self, at: Timestamp, change: Change) -> Result<()> {
+        self.commit_background_as(at, None, change).await
     }
 
-    async fn low_by(&mut self, at: Micros, actor: Option<manent_model::Author>, change: Change) -> Result<()> {
+    async fn commit_background_as(
+        &mut self,
+        at: Timestamp,
+        actor: Option<manent_model::Author>,
+        change: Change,
+    ) -> Result<()> {
         if let Some(error) = self.attempt(at, actor, change).await? {
             self.problem(error);
         }
@@ -314,9 +319,9 @@ impl Importer<'_> {
         self.store_messages().await?;
         let Some(open) = &self.open else { return Ok(()) };
         let Some(head) = &open.head else { return Ok(()) };
-        let to = HeadTo::On { branch: head.branch, message: head.message };
+        let to = HeadTarget::On { branch: head.branch, message: head.message };
         let conversation = open.record.id;
-        self.low(now(), Change::MoveHead { conversation, to }).await
+        self.commit_background(now(), Change::MoveHead { conversation, to }).await
     }
 
     /// Sets the status and times of a conversation after its last line.
@@ -333,7 +338,7 @@ impl Importer<'_> {
             times: Some(open.record.times),
             ..ConversationPatch::default()
         };
-        self.low(now(), Change::EditConversation { id: open.record.id, patch }).await
+        self.commit_background(now(), Change::EditConversation { id: open.record.id, patch }).await
     }
 
     async fn store_events(&mut self) -> Result<()> {
@@ -343,7 +348,7 @@ impl Importer<'_> {
         let conversation = open.record.id;
         match events.is_empty() {
             true => Ok(()),
-            false => self.low(now(), Change::AppendEvents { conversation, events }).await,
+            false => self.commit_background(now(), Change::AppendEvents { conversation, events }).await,
         }
     }
 
@@ -352,7 +357,7 @@ impl Importer<'_> {
         self.store_messages().await?;
         match line.conversation {
             Some(conversation) => self.attached(conversation, line).await,
-            None => self.beside(line).await,
+            None => self.workspace_record(line).await,
         }
     }
 
@@ -361,17 +366,17 @@ impl Importer<'_> {
             Kind::Note => {
                 let Some(Note { id, message, kind, actor, value, at }) = self.read(line) else { return Ok(()) };
                 match self.owns(conversation, message).await? {
-                    true => self.low_by(at, actor, Change::AddNote { id, message, kind, value }).await,
+                    true => self.commit_background_as(at, actor, Change::AddNote { id, message, kind, value }).await,
                     false => Ok(()),
                 }
             }
             Kind::Bookmark => {
                 let Some(Bookmark { name, head, metadata, at }) = self.read(line) else { return Ok(()) };
-                self.low(at, Change::SetBookmark { conversation, name, head, metadata }).await
+                self.commit_background(at, Change::SetBookmark { conversation, name, head, metadata }).await
             }
             Kind::State => {
                 let Some(State { name, after, value, at }) = self.read(line) else { return Ok(()) };
-                self.low(at, Change::SetState { conversation, name, after, value }).await
+                self.commit_background(at, Change::SetState { conversation, name, after, value }).await
             }
             Kind::Fold => {
                 let Some(fold) = self.read::<Fold>(line) else { return Ok(()) };
@@ -379,27 +384,28 @@ impl Importer<'_> {
             }
             Kind::Call => {
                 let Some(call) = self.read::<Call>(line) else { return Ok(()) };
-                self.low(call.at, Change::RecordCall { conversation, call }).await
+                self.commit_background(call.at, Change::RecordCall { conversation, call }).await
             }
             Kind::ToolCall => {
                 let Some(ToolCallTrail { call, steps }) = self.read(line) else { return Ok(()) };
                 match self.owns(conversation, call.message).await? {
-                    true => self.low(now(), Change::PutToolTrail { call, steps, instead_of: None }).await,
+                    true => self.commit_background(now(), Change::PutToolTrail { call, steps, instead_of: None }).await,
                     false => Ok(()),
                 }
             }
             Kind::Input => {
                 let Some(Input { id, at, body, taken }) = self.read(line) else { return Ok(()) };
-                self.low(at, Change::PutInput { conversation, id, body }).await?;
+                self.commit_background(at, Change::PutInput { conversation, id, body }).await?;
                 match taken {
-                    true => self.low(at, Change::TakeInputs { conversation, ids: vec![id] }).await,
+                    true => self.commit_background(at, Change::TakeInputs { conversation, ids: vec![id] }).await,
                     false => Ok(()),
                 }
             }
             Kind::Event => {
                 let Some(Event { channel, at, body, .. }) = self.read(line) else { return Ok(()) };
                 let size = channel.len() + body.text().len() + 32;
-                let full = |open: &Filling| open.events.len() >= GROUP || open.event_bytes + size > GROUP_BYTES;
+                let full =
+                    |open: &ConversationImport| open.events.len() >= GROUP || open.event_bytes + size > GROUP_BYTES;
                 if self.open.as_ref().is_some_and(full) {
                     self.store_events().await?;
                 }
@@ -433,7 +439,7 @@ impl Importer<'_> {
         }
         match fold.active {
             true => Ok(()),
-            false => self.low(fold.at, Change::SetFoldActive { fold: fold.id, active: false }).await,
+            false => self.commit_background(fold.at, Change::SetFoldActive { fold: fold.id, active: false }).await,
         }
     }
 
@@ -442,26 +448,26 @@ impl Importer<'_> {
         let Document { kind, id, project, body, at, .. } = document;
         let same = self.known.next_version(self.database, &kind, &id).await?;
         let same = same.is_some_and(|known| known.body == body && known.at == at);
-        if same { Ok(()) } else { self.low(at, Change::PutDocument { kind, id, project, body }).await }
+        if same { Ok(()) } else { self.commit_background(at, Change::PutDocument { kind, id, project, body }).await }
     }
 
-    async fn beside(&mut self, line: &Line) -> Result<()> {
+    async fn workspace_record(&mut self, line: &Line) -> Result<()> {
         match line.kind {
             Kind::Project => {
                 let Some(project) = self.read::<Project>(line) else { return Ok(()) };
                 self.known.projects(self.database).await?.insert(project.id);
-                self.low(now(), Change::CreateProject { project }).await
+                self.commit_background(now(), Change::CreateProject { project }).await
             }
             Kind::Blob => self.blob(line).await,
             Kind::Source => {
                 let Some(source) = self.read::<Source>(line) else { return Ok(()) };
                 let known = self.known.has_source(self.database, &source).await?;
-                if known { Ok(()) } else { self.low(source.at, Change::PutSource { source }).await }
+                if known { Ok(()) } else { self.commit_background(source.at, Change::PutSource { source }).await }
             }
             Kind::Quarantined => {
                 let Some(quarantined) = self.read::<Quarantined>(line) else { return Ok(()) };
                 let known = self.known.has_quarantined(self.database, &quarantined).await?;
-                if known { Ok(()) } else { self.low(now(), Change::Quarantine { quarantined }).await }
+                if known { Ok(()) } else { self.commit_background(now(), Change::Quarantine { quarantined }).await }
             }
             Kind::Document => {
                 let Some(document) = self.read::<Document>(line) else { return Ok(()) };
@@ -469,16 +475,16 @@ impl Importer<'_> {
             }
             Kind::Memory => {
                 let Some(memory) = self.read::<Memory>(line) else { return Ok(()) };
-                self.low(now(), Change::PutMemory { memory }).await
+                self.commit_background(now(), Change::PutMemory { memory }).await
             }
             Kind::Origin => {
                 let Some(origin) = self.read::<Origin>(line) else { return Ok(()) };
                 let known = self.known.has_origin(self.database, &origin).await?;
-                if known { Ok(()) } else { self.low(now(), Change::PutOrigin { origin }).await }
+                if known { Ok(()) } else { self.commit_background(now(), Change::PutOrigin { origin }).await }
             }
             Kind::Scratch => {
                 let Some(scratch) = self.read::<Scratch>(line) else { return Ok(()) };
-                self.low(scratch.at, Change::PutScratch { scratch }).await
+                self.commit_background(scratch.at, Change::PutScratch { scratch }).await
             }
             Kind::Damaged => {
                 if let Some(DamagedRecord { what, id, .. }) = self.read(line) {

@@ -6,7 +6,7 @@
 
 mod record;
 mod line;
-mod known;
+mod existing;
 mod group;
 mod blob;
 mod export;
@@ -15,4 +15,4 @@ mod branch;
 
 pub(crate) use export::or_damaged;
 pub use export::{ExportSelection, LinesReport};
-pub use import::{ImportProblem, ImportReport};
+pub use import::{ImportProblem, JsonlImportReport};

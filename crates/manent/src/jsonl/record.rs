@@ -1,9 +1,9 @@
 //! Record types of the JSON lines format.
 
 use manent_model::{
-    BranchId, ConversationDraft, ConversationId, ConversationStatus, ConversationTimes, MessageId, Stretch,
+    BranchId, ConversationDraft, ConversationId, ConversationStatus, ConversationTimes, MessageId, MessageRange,
 };
-use manent_store::Why;
+use manent_store::BranchReason;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -108,10 +108,10 @@ pub(super) struct BranchRecord {
     pub fork: Option<MessageId>,
     /// Number of the following messages that are inside the pieces.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub own_in_pieces: i64,
+    pub is_spliced: i64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pieces: Vec<Stretch>,
-    pub why: Why,
+    pub ranges: Vec<MessageRange>,
+    pub reason: BranchReason,
 }
 
 fn is_zero(number: &i64) -> bool {

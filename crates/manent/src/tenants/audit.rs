@@ -2,12 +2,12 @@
 
 use super::Tenants;
 use crate::error::Result;
-use crate::ids::now;
-use manent_store::system::{AuditDraft, AuditPage, AuditQuery, AuditReport};
+use crate::ulid::now;
+use manent_store::system::{AuditPage, AuditQuery, AuditReport, NewAuditRecord};
 
 impl Tenants {
     /// Appends an entry; it is on disk when this returns.
-    pub async fn audit(&self, line: AuditDraft) -> Result<()> {
+    pub async fn audit(&self, line: NewAuditRecord) -> Result<()> {
         Ok(self.inner.system.audit(now(), line).await?)
     }
 

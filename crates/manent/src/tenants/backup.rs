@@ -4,11 +4,11 @@ use super::{Tenants, system_place};
 use crate::backup::{self, BackupPlan};
 use crate::database::Database;
 use crate::error::{Error, Result};
-use crate::ids::now;
-use crate::place::Place;
+use crate::location::Location;
+use crate::ulid::now;
 use manent_model::TenantId;
 use manent_store::sqlite;
-use manent_store::system::{AuditDraft, By, SystemStore, TenantRow};
+use manent_store::system::{AuditSubject, NewAuditRecord, SystemStore, TenantRow};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -48,10 +48,10 @@ impl Tenants {
 
     /// Restores tenants, users, keys and audit log from a backup, if there are none yet. Tenant stores are restored
     /// one by one.
-    pub async fn restore_system(from: impl AsRef<Path>, place: &Place, by: By) -> Result<()> {
+    pub async fn restore_system(from: impl AsRef<Path>, place: &Location, by: AuditSubject) -> Result<()> {
         backup::refuse_half(from.as_ref())?;
         let system = SystemStore::open(system_place(place)?, now())?;
-        let line = AuditDraft::new("system.restore", None, by);
+        let line = NewAuditRecord::new("system.restore", None, by);
         let restored =
             backup::with_copy(from.as_ref(), async |copy| Ok(system.restore(copy, now(), line).await?)).await;
         system.close().await?;
@@ -59,14 +59,14 @@ impl Tenants {
     }
 
     /// Restores the store of a missing tenant from a backup.
-    pub async fn restore_tenant(&self, id: TenantId, from: impl AsRef<Path>, by: By) -> Result<()> {
+    pub async fn restore_tenant(&self, id: TenantId, from: impl AsRef<Path>, by: AuditSubject) -> Result<()> {
         self.tenant_to_restore(id).await?;
-        self.audit(AuditDraft::new("tenant.restore", Some(id), by)).await?;
+        self.audit(NewAuditRecord::new("tenant.restore", Some(id), by)).await?;
         let restore = async {
             let row = self.tenant_to_restore(id).await?;
             Database::restore_backup(from, &self.place_of(&row)).await
         };
-        self.inner.stores.while_closed(id, restore).await?;
+        self.inner.databases.while_closed(id, restore).await?;
         self.must_have_stayed(id).await
     }
 

@@ -1,16 +1,16 @@
 //! Erasure of a tenant or a user, managed backups included, with a receipt of what was removed.
 
-use super::{Tenants, files, to_the_end};
+use super::{Tenants, files, spawn_detached};
 use crate::backup::renew_backups;
 use crate::database::Database;
 use crate::error::{Error, Result};
-use crate::ids::now;
-use crate::place::Place;
-use manent_model::{DEFAULT_TENANT, KeyId, Micros, Tenant, TenantId, TenantStatus};
+use crate::location::Location;
+use crate::ulid::now;
+use manent_model::{DEFAULT_TENANT, KeyId, Tenant, TenantId, TenantStatus, Timestamp};
 use manent_store::postgres::PostgresStore;
 use manent_store::sqlite::SqliteStore;
-use manent_store::system::{AuditDraft, By, Forgotten, TenantRow};
-use manent_store::{Destroyed, Erase, ListQuery, Receipt, StoreError};
+use manent_store::system::{AuditSubject, NewAuditRecord, PurgeCounts, TenantRow};
+use manent_store::{DeletionReport, EraseTarget, ListQuery, Receipt, StoreError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub struct Erasure {
     /// The tenant.
     pub tenant: String,
     /// When.
-    pub at: Micros,
+    pub at: Timestamp,
     /// Erased conversations.
     pub conversations: i64,
     /// Erased messages.
@@ -48,17 +48,17 @@ pub struct Erasure {
 impl Tenants {
     /// Erases a tenant: its store, its index, its backups, its users and keys, and personal details in the audit log.
     /// An interrupted erasure is resumed at the next start.
-    pub async fn erase_tenant(&self, id: TenantId, by: By) -> Result<Erasure> {
+    pub async fn erase_tenant(&self, id: TenantId, by: AuditSubject) -> Result<Erasure> {
         if id == DEFAULT_TENANT {
             let why = "the first tenant is the store itself: it cannot be erased while it is open";
             return Err(StoreError::Invalid(why.to_owned()).into());
         }
         let tenants = self.clone();
-        to_the_end(async move { tenants.erase_tenant_now(id, by).await }).await
+        spawn_detached(async move { tenants.erase_tenant_now(id, by).await }).await
     }
 
-    async fn erase_tenant_now(&self, id: TenantId, by: By) -> Result<Erasure> {
-        let _turn = self.inner.erasures.of(id).await;
+    async fn erase_tenant_now(&self, id: TenantId, by: AuditSubject) -> Result<Erasure> {
+        let _turn = self.inner.erasures.lock(id).await;
         let row = self.tenant_row(&id.to_string()).await?;
         if row.tenant.status == TenantStatus::Erased {
             return Err(Error::not_found("tenant", id));
@@ -67,17 +67,17 @@ impl Tenants {
         // An erasure that another process began is finished by the next caller.
         const FROM: &[TenantStatus] = &[Making, Active, Suspended, Erasing];
         self.move_tenant(id, FROM, TenantStatus::Erasing, "tenant.erase", by).await?;
-        self.go_on_erasing(&row).await
+        self.resume_erasures(&row).await
     }
 
     /// Finishes the erasure of a tenant that a crash interrupted.
-    pub(super) async fn finish_erasing(&self, row: &TenantRow) -> Result<Erasure> {
-        let _turn = self.inner.erasures.of(row.tenant.id).await;
-        self.go_on_erasing(row).await
+    pub(super) async fn finish_erasure(&self, row: &TenantRow) -> Result<Erasure> {
+        let _turn = self.inner.erasures.lock(row.tenant.id).await;
+        self.resume_erasures(row).await
     }
 
     /// Erases what remains of a tenant with status `erasing`.
-    async fn go_on_erasing(&self, row: &TenantRow) -> Result<Erasure> {
+    async fn resume_erasures(&self, row: &TenantRow) -> Result<Erasure> {
         let id = row.tenant.id;
         let mut erasure = Erasure { tenant: id.to_string(), at: now(), ..Erasure::default() };
         let gone = self.destroy(row).await?;
@@ -89,11 +89,11 @@ impl Tenants {
             erasure.bytes += gone.bytes;
         }
         erasure.backups += self.forget_system_backups().await?;
-        let Forgotten { users, keys, audit } = self.inner.system.forget_tenant(id).await?;
+        let PurgeCounts { users, keys, audit } = self.inner.system.forget_tenant(id).await?;
         (erasure.users, erasure.keys, erasure.audit) = (users, keys, audit);
         let receipt = serde_json::to_string(&erasure).expect("numbers are JSON");
-        let by = By::actor(manent_model::AuditActor::Server);
-        let line = AuditDraft::new("tenant.erased", Some(id), by).detail(&erasure);
+        let by = AuditSubject::actor(manent_model::AuditActor::Server);
+        let line = NewAuditRecord::new("tenant.erased", Some(id), by).detail(&erasure);
         let kept = self.inner.system.finish_erasing(id, receipt, now(), line).await?;
         self.renew_system_backups().await?;
         self.refresh().await?;
@@ -102,14 +102,14 @@ impl Tenants {
     }
 
     /// Closes the store of a tenant and deletes it.
-    pub(super) async fn destroy(&self, row: &TenantRow) -> Result<Destroyed> {
+    pub(super) async fn destroy(&self, row: &TenantRow) -> Result<DeletionReport> {
         let destroy = async {
             Ok(match &self.place_of(row) {
-                Place::File(path) => SqliteStore::destroy(path).await?,
-                Place::Server(options) => PostgresStore::destroy(options).await?,
+                Location::File(path) => SqliteStore::destroy(path).await?,
+                Location::Server(options) => PostgresStore::destroy(options).await?,
             })
         };
-        self.inner.stores.while_closed(row.tenant.id, destroy).await
+        self.inner.databases.while_closed(row.tenant.id, destroy).await
     }
 
     /// Returns the receipt of a tenant that was erased.
@@ -120,29 +120,29 @@ impl Tenants {
 
     /// Erases everything that a user wrote and all data about them: conversations of theirs alone, their messages in
     /// others, drafts, keys, audit log details, and the managed backups that contain it.
-    pub async fn erase_user(&self, tenant: TenantId, user: &str, by: By) -> Result<Erasure> {
+    pub async fn erase_user(&self, tenant: TenantId, user: &str, by: AuditSubject) -> Result<Erasure> {
         let (tenants, user) = (self.clone(), user.to_owned());
-        to_the_end(async move { tenants.erase_user_now(tenant, &user, by).await }).await
+        spawn_detached(async move { tenants.erase_user_now(tenant, &user, by).await }).await
     }
 
-    async fn erase_user_now(&self, tenant: TenantId, user: &str, by: By) -> Result<Erasure> {
+    async fn erase_user_now(&self, tenant: TenantId, user: &str, by: AuditSubject) -> Result<Erasure> {
         self.user(tenant, user).await?;
         // Before taking the lock: if the tenant is being erased too, opening its store waits for that.
         let database = self.database(tenant).await?;
-        let _turn = self.inner.erasures.of(tenant).await;
+        let _turn = self.inner.erasures.lock(tenant).await;
         self.user(tenant, user).await?;
         // Audited before it is done, and again with the result.
-        self.audit(AuditDraft::new("user.erase", Some(tenant), by.clone()).about(user)).await?;
+        self.audit(NewAuditRecord::new("user.erase", Some(tenant), by.clone()).about(user)).await?;
         self.revoke_keys_of(tenant, user, &by).await?;
         let mut erasure = Erasure { tenant: tenant.to_string(), at: now(), ..Erasure::default() };
         // Content that the user imported with a key is stored under the name of the key. The store accepts nothing
         // more from the revoked key, so nothing is added after the search below.
         let keys = self.keys_of(tenant, user).await?;
         for key in &keys {
-            erasure.add(&database.erase(Erase::Author(key.to_string())).await?);
+            erasure.add(&database.erase(EraseTarget::Person(key.to_string())).await?);
         }
-        let alone = alone_of(&database, user).await?.into_iter().map(Erase::Conversation);
-        for target in alone.chain([Erase::Author(user.to_owned())]) {
+        let alone = only_tenant(&database, user).await?.into_iter().map(EraseTarget::Conversation);
+        for target in alone.chain([EraseTarget::Person(user.to_owned())]) {
             match database.erase(target).await {
                 Ok(receipt) => erasure.add(&receipt),
                 // Another process erased it meanwhile; or the user wrote nothing and is in no conversation.
@@ -157,7 +157,7 @@ impl Tenants {
         // data.
         erasure.backups += self.forget_system_backups().await?;
         (erasure.users, erasure.keys) = (1, keys.len() as i64);
-        let line = AuditDraft::new("user.erased", Some(tenant), by).detail(&erasure);
+        let line = NewAuditRecord::new("user.erased", Some(tenant), by).detail(&erasure);
         let gone = self.inner.system.forget_user(tenant, user.to_owned(), now(), line).await?;
         (erasure.users, erasure.keys, erasure.audit) = (gone.users, gone.keys, gone.audit);
         self.renew_system_backups().await?;
@@ -166,7 +166,7 @@ impl Tenants {
     }
 
     /// Revokes the keys of a user, so that nothing new is written during the erasure.
-    async fn revoke_keys_of(&self, tenant: TenantId, user: &str, by: &By) -> Result<()> {
+    async fn revoke_keys_of(&self, tenant: TenantId, user: &str, by: &AuditSubject) -> Result<()> {
         for key in self.keys_of(tenant, user).await? {
             self.revoke_key(tenant, key, by.clone()).await?;
         }
@@ -221,7 +221,7 @@ fn read_receipt(id: TenantId, receipt: &str) -> Result<Erasure> {
 }
 
 /// Returns the conversations that a user created and that have no other members.
-async fn alone_of(database: &Database, user: &str) -> Result<Vec<manent_model::ConversationId>> {
+async fn only_tenant(database: &Database, user: &str) -> Result<Vec<manent_model::ConversationId>> {
     use manent_model::ConversationStatus::{Active, Archived, Importing, Trashed};
     let mut query = ListQuery {
         statuses: vec![Active, Archived, Trashed, Importing],

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use manent_model::TenantId;
-use manent_store::Destroyed;
+use manent_store::DeletionReport;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -34,8 +34,8 @@ pub fn store_of(home: &Path, tenant: TenantId) -> PathBuf {
 }
 
 /// Removes a folder of backups with its content.
-pub fn remove_folder(folder: &Path) -> Result<Destroyed> {
-    let (mut gone, mut tries) = (Destroyed::default(), 0);
+pub fn remove_folder(folder: &Path) -> Result<DeletionReport> {
+    let (mut gone, mut tries) = (DeletionReport::default(), 0);
     loop {
         empty(folder, &mut gone)?;
         match std::fs::remove_dir(folder) {
@@ -52,7 +52,7 @@ pub fn remove_folder(folder: &Path) -> Result<Destroyed> {
     Ok(gone)
 }
 
-fn empty(folder: &Path, gone: &mut Destroyed) -> Result<()> {
+fn empty(folder: &Path, gone: &mut DeletionReport) -> Result<()> {
     for path in entries(folder)? {
         // Unrelated files are removed as well; a symlink is treated as a file.
         if std::fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_dir()) {

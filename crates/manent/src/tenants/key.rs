@@ -3,17 +3,17 @@
 use super::Tenants;
 use super::tenant::checked_name;
 use crate::error::Result;
-use crate::ids::now;
-use manent_model::{Key, KeyDraft, KeyId, KeyWord, TenantId};
+use crate::ulid::now;
+use manent_model::{ApiKeySecret, Key, KeyDraft, KeyId, TenantId};
 use manent_store::StoreError;
-use manent_store::system::{AuditDraft, By};
+use manent_store::system::{AuditSubject, NewAuditRecord};
 
 /// Maximum number of projects that a key can be limited to.
 const PROJECTS_MAX: usize = 100;
 
 impl Tenants {
     /// Creates an API key. The secret is returned only here and not stored.
-    pub async fn create_key(&self, tenant: TenantId, draft: KeyDraft, by: By) -> Result<(Key, KeyWord)> {
+    pub async fn create_key(&self, tenant: TenantId, draft: KeyDraft, by: AuditSubject) -> Result<(Key, ApiKeySecret)> {
         let name = checked_name("key", &draft.name)?.to_owned();
         let at = now();
         let refused = |why: &str| Err(StoreError::Invalid(why.to_owned()).into());
@@ -37,7 +37,7 @@ impl Tenants {
         }
         let mut secret = [0u8; 32];
         getrandom::fill(&mut secret).expect("the system has random numbers");
-        let word = KeyWord::new(self.home().new_id(KeyId::new), secret);
+        let word = ApiKeySecret::new(self.home().new_id(KeyId::new), secret);
         let KeyDraft { scopes, user, projects, rate, expires_at, .. } = draft;
         let (created_at, revoked_at, used_at) = (at, None, None);
         let key = Key {
@@ -53,8 +53,8 @@ impl Tenants {
             revoked_at,
             used_at,
         };
-        let mut line = AuditDraft::new("key.create", Some(tenant), by).detail((&key.id, &key.scopes));
-        line.about_user.clone_from(&key.user);
+        let mut line = NewAuditRecord::new("key.create", Some(tenant), by).detail((&key.id, &key.scopes));
+        line.user.clone_from(&key.user);
         self.inner.system.create_key(key.clone(), word.digest(), line).await?;
         self.refresh().await?;
         Ok((key, word))
@@ -67,8 +67,8 @@ impl Tenants {
     }
 
     /// Revokes a key, and ends every stream and session that was opened with it.
-    pub async fn revoke_key(&self, tenant: TenantId, id: KeyId, by: By) -> Result<Key> {
-        let line = AuditDraft::new("key.revoke", Some(tenant), by).detail(id);
+    pub async fn revoke_key(&self, tenant: TenantId, id: KeyId, by: AuditSubject) -> Result<Key> {
+        let line = NewAuditRecord::new("key.revoke", Some(tenant), by).detail(id);
         let key = self.inner.system.revoke_key(tenant, id, now(), line).await?;
         self.refresh().await?;
         Ok(key)

@@ -5,9 +5,9 @@
 //! The modules, in reading order:
 
 mod files;
-mod turns;
-mod stores;
-mod registry;
+mod keyed_mutex;
+mod pool;
+mod credentials;
 mod tenant;
 mod user;
 mod key;
@@ -15,22 +15,22 @@ mod audit;
 mod erase;
 mod backup;
 
+pub use credentials::{AuthenticatedKey, Refusal};
 pub use erase::Erasure;
-pub use registry::{Pass, Refusal};
 
 use crate::database::Database;
 use crate::error::{Error, Result};
-use crate::ids::now;
-use crate::place::Place;
+use crate::location::Location;
+use crate::ulid::now;
+use credentials::CredentialCache;
+use keyed_mutex::KeyedMutex;
 use manent_model::{DEFAULT_TENANT, TenantId, TenantStatus};
 use manent_store::StoreError;
 use manent_store::postgres::PostgresOptions;
-use manent_store::system::{SystemPlace, SystemStore, TenantRow};
-use registry::Registry;
+use manent_store::system::{SystemLocation, SystemStore, TenantRow};
+use pool::DatabasePool;
 use std::path::PathBuf;
 use std::sync::Arc;
-use stores::Stores;
-use turns::Turns;
 
 /// The tenants of a server. Cloning is cheap and returns another handle to the same tenants.
 #[derive(Clone)]
@@ -40,14 +40,14 @@ pub struct Tenants {
 
 struct Inner {
     system: SystemStore,
-    place: Place,
+    location: Location,
     home: Database,
     /// Folder of the managed backups, with a subfolder per tenant.
     backups: Option<PathBuf>,
-    registry: Registry,
-    stores: Stores,
+    credentials: CredentialCache,
+    databases: DatabasePool,
     /// Serializes erasures per tenant: two concurrent ones would each get half a receipt.
-    erasures: Turns,
+    erasures: KeyedMutex,
     /// Serializes writing and removing managed backups of the system store.
     system_backups: tokio::sync::Mutex<()>,
 }
@@ -56,20 +56,29 @@ impl Tenants {
     /// Opens or creates the store at a place, with its tenants.
     ///
     /// This reads the stores before it returns; in an async program call it on a blocking thread.
-    pub fn open(place: &Place, backups: Option<PathBuf>) -> Result<Self> {
+    pub fn open(place: &Location, backups: Option<PathBuf>) -> Result<Self> {
         let home = Database::open_at(place)?;
         let system = SystemStore::open(system_place(place)?, now())?;
-        let (place, registry) = (place.clone(), Registry::default());
+        let (place, registry) = (place.clone(), CredentialCache::default());
         let (stores, erasures, system_backups) = <_>::default();
-        let inner = Inner { system, place, home, backups, registry, stores, erasures, system_backups };
+        let inner = Inner {
+            system,
+            location: place,
+            home,
+            backups,
+            credentials: registry,
+            databases: stores,
+            erasures,
+            system_backups,
+        };
         Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Returns whether there may be further tenants or keys: whether a system store exists.
-    pub fn are_at(place: &Place) -> bool {
+    pub fn are_at(place: &Location) -> bool {
         match place {
-            Place::File(path) => files::folder(path).join(files::SYSTEM).exists(),
-            Place::Server(_) => true,
+            Location::File(path) => files::folder(path).join(files::SYSTEM).exists(),
+            Location::Server(_) => true,
         }
     }
 
@@ -90,7 +99,7 @@ impl Tenants {
 
     /// Returns the databases that are open now, for maintenance that must not open others.
     pub fn open_databases(&self) -> Vec<(TenantId, Database)> {
-        let mut open = self.inner.stores.open();
+        let mut open = self.inner.databases.open();
         open.push((DEFAULT_TENANT, self.inner.home.clone()));
         open
     }
@@ -100,26 +109,26 @@ impl Tenants {
         if id == DEFAULT_TENANT {
             return Ok(self.inner.home.clone());
         }
-        if let Some(open) = self.inner.stores.get(id) {
+        if let Some(open) = self.inner.databases.get(id) {
             return Ok(open);
         }
-        self.open_store(id, Opening::Made).await
+        self.open_store(id, TenantState::Made).await
     }
 
     /// Returns the database of an authenticated key, limited to its access scope.
-    pub async fn granted(&self, pass: &Pass) -> Result<Database> {
+    pub async fn granted(&self, pass: &AuthenticatedKey) -> Result<Database> {
         Ok(self.database(pass.key.tenant).await?.granted(pass.grant()))
     }
 
     /// Returns the databases that are open.
     pub fn open_stores(&self) -> Vec<(TenantId, Database)> {
-        std::iter::once((DEFAULT_TENANT, self.inner.home.clone())).chain(self.inner.stores.open()).collect()
+        std::iter::once((DEFAULT_TENANT, self.inner.home.clone())).chain(self.inner.databases.open()).collect()
     }
 
     /// Opens or creates the store of a tenant.
-    async fn open_store(&self, id: TenantId, opening: Opening) -> Result<Database> {
+    async fn open_store(&self, id: TenantId, opening: TenantState) -> Result<Database> {
         let tenants = self.clone();
-        to_the_end(async move {
+        spawn_detached(async move {
             let mut is_tried = false;
             // Looked up after taking the lock: a later erasure waits for it, and closes the store opened here.
             let place = async {
@@ -128,7 +137,7 @@ impl Tenants {
                 is_tried = true;
                 Ok(tenants.place_of(&row))
             };
-            let opened = tenants.inner.stores.make(id, place).await;
+            let opened = tenants.inner.databases.make(id, place).await;
             if is_tried {
                 tenants.must_have_stayed(id).await?;
             }
@@ -137,12 +146,12 @@ impl Tenants {
         .await
     }
 
-    fn may_open(&self, row: &TenantRow, opening: Opening) -> Result<()> {
+    fn may_open(&self, row: &TenantRow, opening: TenantState) -> Result<()> {
         use TenantStatus::{Active, Erased, Erasing, Making, Suspended};
         match (opening, row.tenant.status) {
-            (Opening::Made, Active | Suspended) => self.must_be_there(row),
-            (Opening::Anew, Making | Active | Suspended) => Ok(()),
-            (Opening::Made, Making) | (_, Erasing | Erased) => Err(Error::not_found("tenant", row.tenant.id)),
+            (TenantState::Made, Active | Suspended) => self.must_be_there(row),
+            (TenantState::Anew, Making | Active | Suspended) => Ok(()),
+            (TenantState::Made, Making) | (_, Erasing | Erased) => Err(Error::not_found("tenant", row.tenant.id)),
         }
     }
 
@@ -153,7 +162,7 @@ impl Tenants {
         if !matches!(row.tenant.status, TenantStatus::Erasing | TenantStatus::Erased) {
             return Ok(());
         }
-        let _turn = self.inner.erasures.of(id).await;
+        let _turn = self.inner.erasures.lock(id).await;
         self.destroy(&row).await?;
         Err(Error::not_found("tenant", id))
     }
@@ -163,7 +172,7 @@ impl Tenants {
         // All of them are closed, even if one fails.
         let ends = [
             self.flush_use().await,
-            self.inner.stores.close().await,
+            self.inner.databases.close().await,
             self.inner.system.close().await.map_err(Error::from),
             self.inner.home.close().await,
         ];
@@ -173,7 +182,7 @@ impl Tenants {
     /// A lost file is not recreated empty: writes to the new file would prevent restoring the old one.
     fn must_be_there(&self, row: &TenantRow) -> Result<()> {
         match self.place_of(row) {
-            Place::File(path) if !path.exists() => {
+            Location::File(path) if !path.exists() => {
                 let why = "it is lost; `manent restore-backup FILE --tenant TENANT` brings it back";
                 Err(Error::file("opening", &path, std::io::Error::new(std::io::ErrorKind::NotFound, why)))
             }
@@ -181,20 +190,22 @@ impl Tenants {
         }
     }
 
-    fn place_of(&self, row: &TenantRow) -> Place {
-        match &self.inner.place {
-            Place::File(path) if row.tenant.id == DEFAULT_TENANT => Place::File(path.clone()),
-            Place::File(path) => Place::File(files::store_of(path, row.tenant.id)),
-            Place::Server(options) if row.tenant.id == DEFAULT_TENANT => Place::Server(options.clone()),
+    fn place_of(&self, row: &TenantRow) -> Location {
+        match &self.inner.location {
+            Location::File(path) if row.tenant.id == DEFAULT_TENANT => Location::File(path.clone()),
+            Location::File(path) => Location::File(files::store_of(path, row.tenant.id)),
+            Location::Server(options) if row.tenant.id == DEFAULT_TENANT => Location::Server(options.clone()),
             // Few connections each: a server allows about a hundred connections, not a thousand.
-            Place::Server(options) => Place::Server(PostgresOptions { tenant: row.no, readers: 1, ..options.clone() }),
+            Location::Server(options) => {
+                Location::Server(PostgresOptions { tenant: row.no, readers: 1, ..options.clone() })
+            }
         }
     }
 }
 
 /// Whether the store of a tenant is expected to exist.
 #[derive(Debug, Clone, Copy)]
-enum Opening {
+enum TenantState {
     /// It must exist.
     Made,
     /// It is created unless it exists.
@@ -202,7 +213,7 @@ enum Opening {
 }
 
 /// Runs a future to completion in a task, even if the caller is dropped.
-async fn to_the_end<T: Send + 'static>(work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+async fn spawn_detached<T: Send + 'static>(work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
     match tokio::spawn(work).await {
         Ok(done) => done,
         Err(error) => match error.try_into_panic() {
@@ -213,13 +224,13 @@ async fn to_the_end<T: Send + 'static>(work: impl Future<Output = Result<T>> + S
     }
 }
 
-fn system_place(place: &Place) -> Result<SystemPlace> {
+fn system_place(place: &Location) -> Result<SystemLocation> {
     match place {
-        Place::File(path) => {
+        Location::File(path) => {
             let folder = files::folder(path);
             files::make_private(&folder)?;
-            Ok(SystemPlace::File(folder.join(files::SYSTEM)))
+            Ok(SystemLocation::File(folder.join(files::SYSTEM)))
         }
-        Place::Server(options) => Ok(SystemPlace::Server(options.clone())),
+        Location::Server(options) => Ok(SystemLocation::Server(options.clone())),
     }
 }

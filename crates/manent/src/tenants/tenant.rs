@@ -1,21 +1,21 @@
 //! Tenant operations: create, list, suspend, and recovery of interrupted operations.
 
-use super::{Opening, Tenants};
+use super::{TenantState, Tenants};
 use crate::error::{Error, Result};
-use crate::ids::now;
+use crate::ulid::now;
 use manent_model::{DEFAULT_TENANT, Tenant, TenantId, TenantStatus};
 use manent_store::StoreError;
-use manent_store::system::{AuditDraft, By, TenantRef, TenantRow};
+use manent_store::system::{AuditSubject, NewAuditRecord, TenantRef, TenantRow};
 
 /// Maximum length of the name of a tenant or key.
 pub(super) const NAME_MAX: usize = 100;
 
 impl Tenants {
     /// Creates a tenant with an empty store.
-    pub async fn create_tenant(&self, name: &str, by: By) -> Result<Tenant> {
+    pub async fn create_tenant(&self, name: &str, by: AuditSubject) -> Result<Tenant> {
         let name = checked_name("tenant", name)?;
         let id = self.home().new_id(TenantId::new);
-        let line = AuditDraft::new("tenant.create", Some(id), by);
+        let line = NewAuditRecord::new("tenant.create", Some(id), by);
         let row = self.inner.system.create_tenant(id, name.to_owned(), now(), line).await?;
         let made = self.make(&row).await?;
         self.refresh().await?;
@@ -25,7 +25,7 @@ impl Tenants {
     /// Creates the store of a tenant and activates the tenant.
     async fn make(&self, row: &TenantRow) -> Result<Tenant> {
         let id = row.tenant.id;
-        self.open_store(id, Opening::Anew).await?;
+        self.open_store(id, TenantState::Anew).await?;
         let (from, to) = (&[TenantStatus::Making], TenantStatus::Active);
         let row = self.inner.system.set_tenant_status(id, from, to, now(), None).await?;
         Ok(row.tenant)
@@ -62,7 +62,7 @@ impl Tenants {
     }
 
     /// Suspends a tenant: its keys are refused, running requests end, and all data is kept.
-    pub async fn suspend(&self, id: TenantId, by: By) -> Result<Tenant> {
+    pub async fn suspend(&self, id: TenantId, by: AuditSubject) -> Result<Tenant> {
         if id == DEFAULT_TENANT {
             return Err(
                 StoreError::Invalid("the first tenant is the store itself: it cannot be suspended".to_owned()).into()
@@ -72,7 +72,7 @@ impl Tenants {
     }
 
     /// Resumes a suspended tenant.
-    pub async fn resume(&self, id: TenantId, by: By) -> Result<Tenant> {
+    pub async fn resume(&self, id: TenantId, by: AuditSubject) -> Result<Tenant> {
         self.move_tenant(id, &[TenantStatus::Suspended], TenantStatus::Active, "tenant.resume", by).await
     }
 
@@ -82,9 +82,9 @@ impl Tenants {
         from: &'static [TenantStatus],
         to: TenantStatus,
         action: &str,
-        by: By,
+        by: AuditSubject,
     ) -> Result<Tenant> {
-        let line = AuditDraft::new(action, Some(id), by);
+        let line = NewAuditRecord::new(action, Some(id), by);
         let row = self.inner.system.set_tenant_status(id, from, to, now(), Some(line)).await?;
         self.refresh().await?;
         Ok(row.tenant)
@@ -101,7 +101,7 @@ impl Tenants {
             for row in &page {
                 let finished = match row.tenant.status {
                     TenantStatus::Making => self.make(row).await.map(drop),
-                    TenantStatus::Erasing => self.finish_erasing(row).await.map(drop),
+                    TenantStatus::Erasing => self.finish_erasure(row).await.map(drop),
                     TenantStatus::Active | TenantStatus::Suspended | TenantStatus::Erased => Ok(()),
                 };
                 left.extend(finished.err().map(|error| (row.tenant.id, error)));

@@ -38,7 +38,7 @@ async fn folds_are_put_in_and_out_of_force() {
     let database = open();
     let chat = conversation(&database, "a").await;
     let ids = say(&database, chat, &["one", "two", "three"]).await;
-    let stretch = Stretch { first: ids[0], last: ids[1] };
+    let stretch = MessageRange { first: ids[0], last: ids[1] };
     let summary = database.add_fold(chat, FoldDraft::summary(stretch.clone(), "both")).await.expect("folded");
     let hidden = database.hide(chat, stretch).await.expect("hidden");
     let in_force = || async {
@@ -84,7 +84,7 @@ async fn a_run_calls_tools_logs_takes_inputs_and_holds_a_lease() {
     database.take_inputs(run, vec![input]).await.expect("taken");
     assert_eq!(database.take_inputs(run, vec![input]).await.expect_err("once").code(), "input_taken");
 
-    let until = Micros(i64::MAX);
+    let until = Timestamp(i64::MAX);
     let token = database.take_lease(run, "a", until).await.expect("free");
     assert_eq!(database.take_lease(run, "b", until).await.expect_err("held").code(), "lease_held");
     database.renew_lease(run, token, until).await.expect("held");
@@ -98,7 +98,7 @@ async fn a_run_calls_tools_logs_takes_inputs_and_holds_a_lease() {
         tokens_in: Some(1),
         tokens_out: Some(2),
         cost_micros: None,
-        sent: vec![Stretch { first: asked, last: asked }],
+        sent: vec![MessageRange { first: asked, last: asked }],
         manifest: None,
     };
     let recorded = database.record_call(run, draft).await.expect("recorded");

@@ -25,14 +25,14 @@ async fn a_backup_is_made_when_due_and_only_the_newest_stay() {
     names.sort();
     assert_eq!(names.len(), 3, "{names:?}");
     let restored = database.folder.path().join("restored.db");
-    Database::restore_backup(folder.join(&names[2]), &Place::of(&restored)).await.expect("restored");
+    Database::restore_backup(folder.join(&names[2]), &Location::of(&restored)).await.expect("restored");
     let beside = std::fs::read_dir(database.folder.path()).expect("a folder").flatten().map(|entry| entry.file_name());
     let left: Vec<_> = beside.filter(|name| name.to_string_lossy().contains("partial")).collect();
     assert!(left.is_empty(), "what restoring needed is still there: {left:?}");
     let again = Database::open(&restored).expect("opens");
     assert_eq!(texts(&again, chat).await, ["one"]);
     let refused =
-        Database::restore_backup(folder.join(&names[2]), &Place::of(&restored)).await.expect_err("never overwrites");
+        Database::restore_backup(folder.join(&names[2]), &Location::of(&restored)).await.expect_err("never overwrites");
     assert_eq!(refused.code(), "invalid");
 }
 
@@ -114,7 +114,7 @@ async fn a_damaged_backup_is_not_restored() {
     bytes[place] = b'D';
     std::fs::write(&backup, bytes).expect("writable");
     let to = database.folder.path().join("restored.db");
-    let refused = Database::restore_backup(&backup, &Place::of(&to)).await.expect_err("damaged");
+    let refused = Database::restore_backup(&backup, &Location::of(&to)).await.expect_err("damaged");
     assert_eq!(refused.code(), "altered");
     assert!(!to.exists());
 }
@@ -131,10 +131,10 @@ async fn a_backup_is_not_restored_beside_what_an_older_store_left() {
     let left = database.folder.path().join("restored.db-wal");
     std::fs::copy(database.folder.path().join("test.db-wal"), &left).expect("copied");
     let refused =
-        Database::restore_backup(&backup, &Place::of(&to)).await.expect_err("the WAL would be played over it");
+        Database::restore_backup(&backup, &Location::of(&to)).await.expect_err("the WAL would be played over it");
     assert_eq!(refused.code(), "invalid");
     std::fs::remove_file(&left).expect("removed");
-    Database::restore_backup(&backup, &Place::of(&to)).await.expect("restored");
+    Database::restore_backup(&backup, &Location::of(&to)).await.expect("restored");
     assert_eq!(texts(&Database::open(&to).expect("opens"), chat).await, ["one"]);
 }
 
@@ -144,7 +144,7 @@ async fn a_store_in_use_is_not_taken_for_a_backup() {
     let chat = conversation(&database, "kept").await;
     say(&database, chat, &["only in the WAL"]).await;
     let to = database.folder.path().join("restored.db");
-    let refused = Database::restore_backup(database.folder.path().join("test.db"), &Place::of(&to))
+    let refused = Database::restore_backup(database.folder.path().join("test.db"), &Location::of(&to))
         .await
         .expect_err("half a copy");
     assert_eq!(refused.code(), "invalid");
@@ -161,7 +161,7 @@ async fn restoring_writes_through_no_link() {
     std::fs::write(&victim, "precious").expect("written");
     let to = database.folder.path().join("restored.db");
     std::os::unix::fs::symlink(&victim, database.folder.path().join("restored.db.partial")).expect("linked");
-    Database::restore_backup(&backup, &Place::of(&to)).await.expect("restored");
+    Database::restore_backup(&backup, &Location::of(&to)).await.expect("restored");
     assert_eq!(std::fs::read(&victim).expect("readable"), b"precious");
     assert!(!std::fs::symlink_metadata(&to).expect("there").is_symlink());
 }

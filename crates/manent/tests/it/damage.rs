@@ -40,7 +40,7 @@ async fn sample(database: &Database) -> Sample {
         database.put_memory(memory).await.expect("put");
         let body = json(&format!(r#""draft number {number}""#));
         let (kind, id, actor) = ("draft".to_owned(), number.to_string(), String::new());
-        let scratch = model::Scratch { kind, id, actor, body, at: Micros(1) };
+        let scratch = model::Scratch { kind, id, actor, body, at: Timestamp(1) };
         database.change(Change::PutScratch { scratch }).await.expect("put");
     }
     let blob = database.put_blob(b"0f8Kq2ZxYv7RtLwPbN").await.expect("stored");
@@ -169,7 +169,7 @@ async fn jsonl_export_keeps_a_branch_that_left_a_damaged_message() {
     let file = open();
     let chat = conversation(&file, "a chat").await;
     let ids = say(&file, chat, &["first words", "second words", "third words"]).await;
-    file.edit(chat, ids[2], MessageDraft::user("third words, again"), Tail::Cut).await.expect("edited");
+    file.edit(chat, ids[2], MessageDraft::user("third words, again"), FollowUps::Detach).await.expect("edited");
     say(&file, chat, &["fourth words"]).await;
     file.close().await.expect("closes");
     let path = file.folder.path().join("test.db");

@@ -22,7 +22,7 @@ mod pictures;
 
 use crate::kit::*;
 use expect_test::{Expect, expect};
-use manent::formats::tree::{Folder, Memory, Tree};
+use manent::formats::source_fs::{Folder, MemoryTree, SourceTree};
 use manent::*;
 use manent_testing::foreign::{difference, fixtures};
 use manent_testing::scratch::Scratch;
@@ -54,16 +54,16 @@ const REAL: &[(&str, &str)] = &[
     ("obsidian-rag/migrated", "obsidian-rag"),
 ];
 
-fn files(tree: &dyn Tree) -> Files {
+fn files(tree: &dyn SourceTree) -> Files {
     let read = |name: &str| tree.read(name, 1 << 30).expect("a file");
     tree.entries().iter().map(|entry| (entry.name.clone(), read(&entry.name))).collect()
 }
 
-fn memory(files: &Files) -> Box<dyn Tree + Send> {
-    Box::new(Memory::new("files", files.clone()))
+fn memory(files: &Files) -> Box<dyn SourceTree + Send> {
+    Box::new(MemoryTree::new("files", files.clone()))
 }
 
-async fn import(database: &Database, files: &Files) -> ImportedReport {
+async fn import(database: &Database, files: &Files) -> FileImportReport {
     let tree = memory(files);
     let format = formats::sniff(&*tree).expect("a known format");
     let report = database.import_tree(tree, format, ImportMode::Store, |_| {}).await.expect("imported");

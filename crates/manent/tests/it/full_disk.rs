@@ -1,13 +1,13 @@
 //! Tenants on a disk that is full: what is known of them stays whole, and goes on once there is room.
 
 use manent::model::{AuditActor, KeyDraft, KeyScope};
-use manent::store::Erase;
-use manent::store::system::{AuditDraft, By};
-use manent::{BackupPlan, ConversationDraft, Database, ListQuery, MessageDraft, OldBackups, Place, Tenants};
+use manent::store::EraseTarget;
+use manent::store::system::{AuditSubject, NewAuditRecord};
+use manent::{BackupPlan, ConversationDraft, Database, ListQuery, Location, MessageDraft, OldBackups, Tenants};
 use manent_testing::{SmallDisk, not_run};
 
-fn by() -> By {
-    By::actor(AuditActor::Operator)
+fn by() -> AuditSubject {
+    AuditSubject::actor(AuditActor::Operator)
 }
 
 fn draft(name: &str) -> KeyDraft {
@@ -20,7 +20,7 @@ async fn tenants_and_keys_outlive_a_full_disk() {
     let Some(disk) = SmallDisk::mount(32) else {
         return not_run("tenants on a full disk (needs root)");
     };
-    let (place, folder) = (Place::File(disk.path().join("manent.db")), disk.path().join("backups"));
+    let (place, folder) = (Location::File(disk.path().join("manent.db")), disk.path().join("backups"));
     let tenants = Tenants::open(&place, Some(folder.clone())).expect("an empty place");
     tenants.begin().await.expect("nothing is half done");
     let acme = tenants.create_tenant("acme", by()).await.expect("made").id;
@@ -43,7 +43,7 @@ async fn tenants_and_keys_outlive_a_full_disk() {
     assert_eq!(refused.expect("the disk is full").code(), "disk_full");
     assert!(tenants.create_tenant("umbrella", by()).await.is_err());
     // What a purge or an erasure tells the log before it begins uses the reserve.
-    let line = |action| AuditDraft::new(action, Some(acme), by());
+    let line = |action| NewAuditRecord::new(action, Some(acme), by());
     tenants.audit(line("purge")).await.expect("a purge is told on a full disk");
     tenants.audit(line("erase")).await.expect("and an erasure");
     // What was refused gives room back, now or a moment later: that is filled as well.
@@ -60,7 +60,7 @@ async fn tenants_and_keys_outlive_a_full_disk() {
     }
     let kept: Vec<_> = std::fs::read_dir(first.parent().expect("a folder")).expect("read").collect();
     assert_eq!(kept.len(), taken, "what could not be finished lies about: {kept:?}");
-    assert!(tenants.admit(&word.reveal()).is_ok(), "whoever is known comes in");
+    assert!(tenants.authenticate(&word.reveal()).is_ok(), "whoever is known comes in");
 
     for filler in fillers {
         std::fs::remove_file(filler).expect("removed");
@@ -95,7 +95,7 @@ async fn a_backup_that_has_no_room_leaves_nothing_behind() {
     let backup = folder.path().join("backup");
     database.backup(&backup).await.expect("taken");
     disk.fill(&disk.path().join("filler")).expect("filled");
-    let refused = Database::restore_backup(&backup, &Place::File(disk.path().join("manent.db"))).await;
+    let refused = Database::restore_backup(&backup, &Location::File(disk.path().join("manent.db"))).await;
     assert!(refused.is_err(), "the disk is full");
     let left: Vec<_> = std::fs::read_dir(disk.path()).expect("read").flatten().map(|entry| entry.file_name()).collect();
     assert_eq!(left, ["filler"]);
@@ -117,7 +117,7 @@ async fn old_backups_stay_when_a_full_disk_refuses_the_new_one_of_an_erasure() {
     let bytes = std::fs::read(&old).expect("read");
     let filler = disk.path().join("filler");
     disk.fill(&filler).expect("filled");
-    let erase = || database.erase_content(Erase::Message(secret), Some(disk.path()), OldBackups::Replace);
+    let erase = || database.erase_content(EraseTarget::Message(secret), Some(disk.path()), OldBackups::Replace);
     assert!(erase().await.is_err(), "there is no room for another backup");
     assert_eq!(std::fs::read(&old).expect("it is there"), bytes, "the old one is as it was");
     let names = || {

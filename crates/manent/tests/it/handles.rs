@@ -4,7 +4,7 @@ use crate::kit::*;
 use manent::*;
 
 async fn position(database: &Database) -> Position {
-    *database.store().position().borrow()
+    *database.store().watch_position().borrow()
 }
 
 #[tokio::test]
@@ -12,7 +12,7 @@ async fn a_handle_that_expects_changes_nothing_once_it_is_false() {
     let database = open();
     let chat = conversation(&database, "a").await;
     let version = database.conversation(chat).await.expect("there").version;
-    let careful = database.expecting(Expect::Version { conversation: chat, version });
+    let careful = database.with_precondition(Expect::Version { conversation: chat, version });
     careful.rename(chat, "b").await.expect("still that version");
     assert_eq!(careful.rename(chat, "c").await.expect_err("changed").code(), "version_conflict");
     let refused = careful.append(chat, MessageDraft::user("one")).await.expect_err("changed");
@@ -33,7 +33,7 @@ async fn a_project_and_a_document_are_not_written_over() {
     let refused = database.edit_project(project, patch(), Some(1)).await.expect_err("changed");
     assert_eq!(refused.code(), "version_conflict");
     let (kind, id) = ("k".to_owned(), "i".to_owned());
-    let careful = database.expecting(Expect::Document { kind, id, version: 0 });
+    let careful = database.with_precondition(Expect::Document { kind, id, version: 0 });
     careful.put_document("k", "i", None, json("1")).await.expect("there is none");
     let refused = careful.put_document("k", "i", None, json("2")).await.expect_err("there is one");
     assert_eq!(refused.code(), "version_conflict");
@@ -49,14 +49,14 @@ async fn a_purge_expects_only_at_its_first_step() {
     }
     database.trash(chat).await.expect("trashed");
     let version = database.conversation(chat).await.expect("there").version;
-    let careful = database.expecting(Expect::Version { conversation: chat, version });
+    let careful = database.with_precondition(Expect::Version { conversation: chat, version });
     careful.purge(chat).await.expect("purged");
     assert_eq!(database.conversation(chat).await.expect_err("gone").code(), "not_found");
 }
 
 /// Sends every kind of request with a key of its own and returns what was answered.
 async fn requests(database: &Database, chat: ConversationId, fork_at: MessageId) -> Vec<String> {
-    let once = |key: &'static str| async move { database.once(key).await.expect("readable") };
+    let once = |key: &'static str| async move { database.idempotent(key).await.expect("readable") };
     let draft = ConversationDraft { title: "made".to_owned(), ..ConversationDraft::default() };
     let texts = vec![MessageDraft::user("one"), MessageDraft::assistant("two")];
     let project = once("project").await.create_project("p", "").await.expect("made");
@@ -65,7 +65,7 @@ async fn requests(database: &Database, chat: ConversationId, fork_at: MessageId)
         format!("{:?}", once("append").await.append_many(chat, texts).await.expect("added")),
         format!("{:?}", once("rename").await.rename(chat, "renamed").await.expect("renamed")),
         once("fork").await.fork_to_new(chat, fork_at, draft).await.expect("forked").to_string(),
-        format!("{:?}", once("undo").await.undo(Scope::Conversation(chat)).await.expect("undone").first),
+        format!("{:?}", once("undo").await.undo(UndoScope::Conversation(chat)).await.expect("undone").first),
         once("note").await.add_note(fork_at, "pin", json("1")).await.expect("noted").to_string(),
         project.id.to_string(),
         once("document").await.put_document("k", "i", None, json("1")).await.expect("put").to_string(),
@@ -94,7 +94,7 @@ async fn a_request_sent_twice_answers_the_same_and_happens_once() {
 async fn the_same_key_with_another_request_is_a_conflict() {
     let database = open();
     let chat = conversation(&database, "a").await;
-    let once = || async { database.once("key").await.expect("readable") };
+    let once = || async { database.idempotent("key").await.expect("readable") };
     once().await.append(chat, MessageDraft::user("one")).await.expect("added");
     let other = once().await.append(chat, MessageDraft::user("two")).await.expect_err("another");
     assert_eq!(other.code(), "key_conflict");
@@ -106,11 +106,11 @@ async fn the_same_key_with_another_request_is_a_conflict() {
 async fn a_refused_request_can_be_made_again_with_its_key() {
     let database = open();
     let chat = conversation(&database, "a").await;
-    let nothing = database.once("key").await.expect("readable").redo(Scope::Conversation(chat)).await;
+    let nothing = database.idempotent("key").await.expect("readable").redo(UndoScope::Conversation(chat)).await;
     assert_eq!(nothing.expect_err("nothing").code(), "nothing_to_redo");
     say(&database, chat, &["one"]).await;
-    database.undo(Scope::Conversation(chat)).await.expect("undone");
-    database.once("key").await.expect("readable").redo(Scope::Conversation(chat)).await.expect("redone");
+    database.undo(UndoScope::Conversation(chat)).await.expect("undone");
+    database.idempotent("key").await.expect("readable").redo(UndoScope::Conversation(chat)).await.expect("redone");
     assert_eq!(texts(&database, chat).await, ["one"]);
 }
 
@@ -119,25 +119,31 @@ async fn a_key_of_our_own_works_like_any_other() {
     let database = open();
     let chat = conversation(&database, "a").await;
     let key = manent::request_key();
-    let first = database.once(&key).await.expect("a handle").append(chat, MessageDraft::user("one")).await;
-    let again = database.once(&key).await.expect("a handle").append(chat, MessageDraft::user("one")).await;
+    let first = database.idempotent(&key).await.expect("a handle").append(chat, MessageDraft::user("one")).await;
+    let again = database.idempotent(&key).await.expect("a handle").append(chat, MessageDraft::user("one")).await;
     assert_eq!(again.expect("the same"), first.expect("added"));
-    let other = database.once(&key).await.expect("a handle").append(chat, MessageDraft::user("two")).await;
+    let other = database.idempotent(&key).await.expect("a handle").append(chat, MessageDraft::user("two")).await;
     assert_eq!(other.expect_err("another request").code(), "exists");
     assert_eq!(texts(&database, chat).await, ["one"]);
     // What is not its own key is remembered.
     let key = manent::request_key();
     for _ in 0..2 {
-        database.once(&key).await.expect("a handle").undo(Scope::Conversation(chat)).await.expect("undone once");
+        database
+            .idempotent(&key)
+            .await
+            .expect("a handle")
+            .undo(UndoScope::Conversation(chat))
+            .await
+            .expect("undone once");
     }
     assert!(texts(&database, chat).await.is_empty());
 }
 
-fn key_of(id: &str, user: &str) -> store::Grant {
-    let realm = model::Realm { user: Some(user.to_owned()), projects: None };
+fn key_of(id: &str, user: &str) -> store::Permissions {
+    let realm = model::AccessScope { user: Some(user.to_owned()), projects: None };
     let scopes = [model::KeyScope::Admin].into_iter().collect();
     let actor = Some(Author { id: user.to_owned(), name: user.to_uppercase() });
-    store::Grant { id: id.to_owned(), scopes, realm, actor }
+    store::Permissions { id: id.to_owned(), scopes, realm, actor }
 }
 
 #[tokio::test]
@@ -147,7 +153,7 @@ async fn the_same_request_of_two_keys_is_two_requests() {
     let chat = one.create(ConversationDraft::default()).await.expect("made").id;
     for key in ["key".to_owned(), manent::request_key()] {
         let say = async |handle: &Database, text: &str| {
-            handle.once(&key).await.expect("a handle").append(chat, MessageDraft::user(text)).await
+            handle.idempotent(&key).await.expect("a handle").append(chat, MessageDraft::user(text)).await
         };
         let first = say(&one, "of one").await.expect("added");
         let second = say(&two, "of two").await.expect("another key, another request");
@@ -168,7 +174,7 @@ async fn a_handle_of_a_key_does_what_the_key_allows() {
     assert_eq!(chat.creator.expect("hers").name, "ANN");
     let chat = chat.id;
     let first = ann.append(chat, MessageDraft::user("one")).await.expect("added");
-    ann.edit(chat, first, MessageDraft::user("two"), Tail::Cut).await.expect("edited");
+    ann.edit(chat, first, MessageDraft::user("two"), FollowUps::Detach).await.expect("edited");
     let fork = ann.fork_to_new(chat, first, ConversationDraft::default()).await.expect("forked");
     assert_eq!(texts(&ann, fork).await, ["one"]);
     ann.save_draft(chat, "", "typed").await.expect("kept");
@@ -177,7 +183,7 @@ async fn a_handle_of_a_key_does_what_the_key_allows() {
     let blob = ann.put_blob(&picture).await.expect("brought");
     assert_eq!(ann.blob(&blob).await.expect("hers"), picture);
     assert_eq!(bob.blob(&blob).await.expect_err("not his").code(), "not_found");
-    ann.undo(Scope::Conversation(chat)).await.expect("undone");
+    ann.undo(UndoScope::Conversation(chat)).await.expect("undone");
     assert_eq!(bob.conversation(chat).await.expect_err("not his").code(), "not_found");
     assert_eq!(bob.append(chat, MessageDraft::user("x")).await.expect_err("not his").code(), "not_found");
     assert_eq!(bob.purge(chat).await.expect_err("not his").code(), "not_found");
@@ -188,7 +194,7 @@ async fn a_handle_of_a_key_does_what_the_key_allows() {
     ann.trash(chat).await.expect("trashed");
     ann.purge(chat).await.expect("purged");
     assert_eq!(texts(&ann, fork).await, ["one"], "what forked from it stays whole");
-    let receipt = ann.erase(Erase::Conversation(fork)).await.expect("erased");
+    let receipt = ann.erase(EraseTarget::Conversation(fork)).await.expect("erased");
     assert!(receipt.finished);
     assert_eq!(ann.close().await.expect_err("others use it").code(), "forbidden");
 }

@@ -52,7 +52,7 @@ async fn what_is_handed_out_has_a_schema() {
     let shown = database.conversation(chat).await.expect("there");
     survives(&shown);
     let mut page = database.list(ListQuery { limit: 1, ..ListQuery::default() }).await.expect("listed");
-    page.next = Some(ListCursor { pinned: true, active_at: Micros(5), id: chat });
+    page.next = Some(ListCursor { pinned: true, active_at: Timestamp(5), id: chat });
     survives(&page);
     survives(&database.count(ListQuery::default()).await.expect("counted"));
     survives(&database.branches(chat).await.expect("read")[0]);
@@ -70,15 +70,18 @@ async fn what_is_handed_out_has_a_schema() {
     survives(&database.documents("character").await.expect("read")[0]);
     survives(&database.memories(MemoriesQuery::default()).await.expect("read")[0]);
     survives(&database.sources().await.expect("read")[0]);
-    survives(&database.erase(Erase::Conversation(chat)).await.expect("erased"));
+    survives(&database.erase(EraseTarget::Conversation(chat)).await.expect("erased"));
     survives(&Committed {
         first: 1,
         position: 2,
-        at: Micros(3),
-        done: vec![Done::Plain, Done::Events(3)],
-        repeated: true,
+        at: Timestamp(3),
+        results: vec![ChangeResult::Applied, ChangeResult::Events(3)],
+        is_replay: true,
     });
-    survives(&ImportReport { problems: vec![ImportProblem { line: 3, why: "x".to_owned() }], ..Default::default() });
+    survives(&JsonlImportReport {
+        problems: vec![ImportProblem { line: 3, why: "x".to_owned() }],
+        ..Default::default()
+    });
 }
 
 #[tokio::test]
@@ -95,14 +98,14 @@ async fn a_message_is_flat() {
     );
     let full = MessageDraft::from_json("bot", r#"[{"type":"hologram", "x" : 1.0}]"#)
         .expect("parts")
-        .at(Time { at: Micros(0), known: Known::File })
+        .at(Time { at: Timestamp(0), source: TimeSource::File })
         .by(Author { id: "u".to_owned(), name: "U".to_owned() })
         .by_model("m")
         .with_tokens(3)
         .in_turn(2)
         .with_metadata(json(r#"{"k" : 1.50}"#))
         .replying_to(id)
-        .seen(Seen { by_reader: true, by_model: false })
+        .seen(Visibility { by_reader: true, by_model: false })
         .with_status(MessageStatus::Incomplete);
     let full = database.append(chat, full).await.expect("added");
     let text = written(&database.message(full).await.expect("there").message).replace(&full.to_string(), "msg_…");
@@ -110,7 +113,7 @@ async fn a_message_is_flat() {
         text,
         r#"{"id":"msg_…","role":"bot","author":{"id":"u","name":"U"},"time":"1970-01-01T00:00:00Z","time_known":"file","status":"incomplete","seen":{"by_reader":true,"by_model":false},"turn":2,"model":"m","tokens":3,"metadata":{"k" : 1.50},"reply_to":"msg_01JEC1DRGN0W3GE1R70W3GE1R7","parts":[{"type":"hologram", "x" : 1.0}],"position":3}"#
     );
-    database.erase(Erase::Message(id)).await.expect("erased");
+    database.erase(EraseTarget::Message(id)).await.expect("erased");
     assert!(written(&database.message(id).await.expect("there").message).ends_with(r#""erased":true}"#));
 }
 
@@ -123,13 +126,13 @@ fn what_is_taken_in_is_read_to_the_letter_and_nothing_else() {
     assert!(!draft.time_given);
     let full = MessageDraft::user("hi")
         .with_id(message)
-        .at(Time { at: Micros(7), known: Known::Inherited })
+        .at(Time { at: Timestamp(7), source: TimeSource::Inherited })
         .with_metadata(json(r#"{"k" : 1.50}"#))
         .with_status(MessageStatus::Streaming);
     let text = serde_json::to_string(&full).expect("JSON");
     assert_eq!(serde_json::from_str::<MessageDraft>(&text).expect("our own"), full);
     survives_alone(&full);
-    let stretch = Stretch { first: message, last: message };
+    let stretch = MessageRange { first: message, last: message };
     survives_alone(&stretch);
     survives_alone(&FoldDraft::summary(stretch.clone(), "s"));
     survives_alone(&CallDraft {
@@ -153,20 +156,20 @@ fn what_is_taken_in_is_read_to_the_letter_and_nothing_else() {
     survives_alone(&ScratchQuery::default());
     survives_alone(&Expect::Document { kind: "k".to_owned(), id: "i".to_owned(), version: 0 });
     survives_alone(&Expect::Head { conversation: id(ConversationId::new), head: None });
-    for example in [Scope::Everything, Scope::Beside, Scope::Conversation(id(ConversationId::new))] {
+    for example in [UndoScope::Everything, UndoScope::Workspace, UndoScope::Conversation(id(ConversationId::new))] {
         survives(&example);
     }
     for example in [StatsQuery::default(), StatsQuery::project(id(ProjectId::new))] {
         survives(&example);
     }
-    survives(&Tail::Keep);
+    survives(&FollowUps::Keep);
 }
 
 #[test]
 fn every_change_survives_json_but_bytes() {
     let (conversation, message, branch) = (id(ConversationId::new), id(MessageId::new), id(BranchId::new));
     let raw = || json(r#"{"n" : 1.50, "s":"\ud800"}"#);
-    let stretch = || Stretch { first: message, last: message };
+    let stretch = || MessageRange { first: message, last: message };
     let new = || NewMessage {
         id: message,
         content: Content { usage: Some(raw()), ..Content::new("user", Time::exact(5), Body::of(&[Part::text("x")])) },
@@ -204,9 +207,9 @@ fn every_change_survives_json_but_bytes() {
         Change::EditConversation { id: conversation, patch },
         Change::AppendMessages {
             conversation,
-            at: At::Head { branch },
+            at: MessageAt::Head { branch },
             head: HeadMove::Follow,
-            why: Why::Fork,
+            why: BranchReason::Fork,
             messages: vec![new()],
             origins: vec![origin],
         },
@@ -218,17 +221,17 @@ fn every_change_survives_json_but_bytes() {
             base: Some(BranchBase { parent: branch, fork: None }),
             own: vec![new()],
             pieces: vec![stretch()],
-            why: Why::Import,
+            why: BranchReason::Import,
             origins: Vec::new(),
         },
         Change::Splice {
             conversation,
             branch,
-            at: SpliceAt::Replace(stretch()),
+            at: SplicePosition::Replace(stretch()),
             messages: vec![new()],
             origins: Vec::new(),
         },
-        Change::MoveHead { conversation, to: HeadTo::On { branch, message: None } },
+        Change::MoveHead { conversation, to: HeadTarget::On { branch, message: None } },
         Change::AddNote { id: id(NoteId::new), message, kind: name(), value: raw() },
         Change::RemoveNote { id: id(NoteId::new) },
         Change::SetBookmark { conversation, name: name(), head: None, metadata: Some(raw()) },
@@ -239,11 +242,14 @@ fn every_change_survives_json_but_bytes() {
         Change::PutToolCall { call: call(), note: name() },
         Change::PutToolTrail { call: call(), steps: Vec::new(), instead_of: Some(ToolPart { message, part: 1 }) },
         Change::MoveToolCall { message, part: 0, to: ToolState::Sealed, record: Some(raw()), note: name() },
-        Change::AppendEvents { conversation, events: vec![NewEvent { channel: name(), at: Micros(5), body: raw() }] },
+        Change::AppendEvents {
+            conversation,
+            events: vec![NewEvent { channel: name(), at: Timestamp(5), body: raw() }],
+        },
         Change::PutInput { conversation, id: id(InputId::new), body: raw() },
         Change::TakeInputs { conversation, ids: vec![id(InputId::new)] },
-        Change::TakeLease { conversation, owner: name(), until: Micros(9) },
-        Change::RenewLease { conversation, token: 1, until: Micros(9) },
+        Change::TakeLease { conversation, owner: name(), until: Timestamp(9) },
+        Change::RenewLease { conversation, token: 1, until: Timestamp(9) },
         Change::ReleaseLease { conversation, token: 1 },
         Change::PutDocument { kind: name(), id: name(), project: None, body: Some(raw()) },
         Change::PutMemory { memory },
@@ -252,9 +258,9 @@ fn every_change_survives_json_but_bytes() {
         Change::EditProject { id: id(ProjectId::new), patch: ProjectPatch::default() },
         Change::RemoveProject { id: id(ProjectId::new) },
         Change::Undo { position: 7 },
-        Change::Step { scope: Scope::Conversation(conversation), step: Step::Redo },
+        Change::Step { scope: UndoScope::Conversation(conversation), step: UndoDirection::Redo },
         Change::Purge { conversation },
-        Change::Erase { target: Erase::Author(name()) },
+        Change::Erase { target: EraseTarget::Person(name()) },
     ];
     for change in &changes {
         let text = serde_json::to_string(change).expect("JSON");

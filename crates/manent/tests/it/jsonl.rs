@@ -182,7 +182,7 @@ async fn a_fork_that_comes_back_alone_goes_on_behind_its_parent() {
     let ids = say(&first, parent, &long.iter().map(String::as_str).collect::<Vec<_>>()).await;
     let child = first.fork_to_new(parent, ids[420], ConversationDraft::default()).await.expect("forked");
     say(&first, child, &["a", "b"]).await;
-    first.edit(child, ids[3], MessageDraft::user("three"), Tail::Keep).await.expect("edited");
+    first.edit(child, ids[3], MessageDraft::user("three"), FollowUps::Keep).await.expect("edited");
     let shown = texts(&first, child).await;
     let mut out = Vec::new();
     first.export_jsonl(&ExportSelection::Conversations(vec![child]), &mut out).await.expect("written");
@@ -255,7 +255,7 @@ async fn an_import_leaves_existing_conversations_as_they_are() {
     let database = open();
     let chat = conversation(&database, "a").await;
     let ids = say(&database, chat, &["one"]).await;
-    let fold = database.hide(chat, Stretch { first: ids[0], last: ids[0] }).await.expect("hidden");
+    let fold = database.hide(chat, MessageRange { first: ids[0], last: ids[0] }).await.expect("hidden");
     let stream = database.begin_stream(chat, MessageDraft::new("assistant", &[])).await.expect("begun");
     database.stream(stream, "mine").await.expect("streamed");
     let before = export(&database).await;

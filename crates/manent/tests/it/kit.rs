@@ -104,10 +104,10 @@ pub async fn fill(database: &Database) -> ConversationId {
         .replying_to(ids[0])
         .with_metadata(json(r#"{"m": 1}"#));
     let media = database.append(chat, media).await.expect("added");
-    database.edit(chat, ids[1], MessageDraft::user("TWO"), Tail::Keep).await.expect("edited");
+    database.edit(chat, ids[1], MessageDraft::user("TWO"), FollowUps::Keep).await.expect("edited");
     database.insert(chat, None, vec![MessageDraft::new("system", &[Part::text("be brief")])]).await.expect("inserted");
-    database.remove(chat, Stretch { first: ids[2], last: ids[2] }).await.expect("removed");
-    database.edit(chat, ids[3], MessageDraft::user("FOUR"), Tail::Cut).await.expect("edited");
+    database.remove(chat, MessageRange { first: ids[2], last: ids[2] }).await.expect("removed");
+    database.edit(chat, ids[3], MessageDraft::user("FOUR"), FollowUps::Detach).await.expect("edited");
     database.keep_failed(chat, MessageDraft::user("never sent")).await.expect("kept");
     let stream = database.begin_stream(chat, MessageDraft::new("assistant", &[])).await.expect("begun");
     database.stream(stream, "half an ").await.expect("streamed");
@@ -119,17 +119,17 @@ pub async fn fill(database: &Database) -> ConversationId {
     database.trash(child).await.expect("trashed");
     let archived = conversation(database, "archived").await;
     let erased = say(database, archived, &["secret", "kept"]).await;
-    database.erase(Erase::Message(erased[0])).await.expect("erased");
+    database.erase(EraseTarget::Message(erased[0])).await.expect("erased");
     database.archive(archived).await.expect("archived");
     database.pin(archived).await.expect("pinned");
     let undone = conversation(database, "undone").await;
     say(database, undone, &["taken back"]).await;
-    database.undo(Scope::Conversation(undone)).await.expect("undone");
+    database.undo(UndoScope::Conversation(undone)).await.expect("undone");
     chat
 }
 
 async fn attach(database: &Database, chat: ConversationId, first: MessageId, media: MessageId) {
-    let actor = database.acting_as(Author { id: "judge".to_owned(), name: String::new() });
+    let actor = database.with_actor(Author { id: "judge".to_owned(), name: String::new() });
     let note = Change::AddNote { id: id(NoteId::new), message: first, kind: "rating".to_owned(), value: json("5") };
     actor.change(note).await.expect("noted");
     let source = Source {
@@ -139,13 +139,13 @@ async fn attach(database: &Database, chat: ConversationId, first: MessageId, med
         path: "a/b.json".to_owned(),
         sha256: "00".repeat(32),
         style: json(r#"{"indent":2}"#),
-        at: Micros(5),
+        at: Timestamp(5),
     };
     let fold = NewFold {
         id: id(FoldId::new),
         after: first,
         kind: FoldKind::Summary,
-        covers: vec![Stretch { first, last: first }],
+        covers: vec![MessageRange { first, last: first }],
         summary: Some("摘要".to_owned()),
         parent: None,
         made_by: Some(json(r#"{"model":"x"}"#)),
@@ -166,9 +166,9 @@ async fn attach(database: &Database, chat: ConversationId, first: MessageId, med
         tokens_in: Some(10),
         tokens_out: None,
         cost_micros: Some(3),
-        sent: vec![Stretch { first, last: first }],
+        sent: vec![MessageRange { first, last: first }],
         manifest: Some(json(r#"{"left_out":[]}"#)),
-        at: Micros(77),
+        at: Timestamp(77),
     };
     let memory = Memory {
         id: id(MemoryId::new),
@@ -180,8 +180,13 @@ async fn attach(database: &Database, chat: ConversationId, first: MessageId, med
         text: "情报交换".to_owned(),
         metadata: Some(json(r#"{"related_plot_id":"plot_sess_001_0"}"#)),
     };
-    let scratch =
-        Scratch { kind: "read".to_owned(), id: "x".to_owned(), actor: String::new(), body: json("1"), at: Micros(9) };
+    let scratch = Scratch {
+        kind: "read".to_owned(),
+        id: "x".to_owned(),
+        actor: String::new(),
+        body: json("1"),
+        at: Timestamp(9),
+    };
     let state = |name: &str, after, value: Option<&str>| Change::SetState {
         conversation: chat,
         name: name.to_owned(),
@@ -249,9 +254,9 @@ async fn attach(database: &Database, chat: ConversationId, first: MessageId, med
     };
     let change = Change::AppendMessages {
         conversation: chat,
-        at: At::Head { branch: id(BranchId::new) },
+        at: MessageAt::Head { branch: id(BranchId::new) },
         head: HeadMove::Follow,
-        why: Why::Import,
+        why: BranchReason::Import,
         messages: vec![imported],
         origins: vec![origin],
     };

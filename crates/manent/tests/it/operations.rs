@@ -64,7 +64,7 @@ async fn a_page_goes_both_ways_from_any_message() {
     let chat = conversation(&database, "a").await;
     let names: Vec<String> = (0..10).map(|number| format!("m{number}")).collect();
     let ids = say(&database, chat, &names.iter().map(String::as_str).collect::<Vec<_>>()).await;
-    let words = |window: &Window| window.messages.iter().map(|m| m.content.body.words()).collect::<Vec<_>>();
+    let words = |window: &MessagePage| window.messages.iter().map(|m| m.content.body.words()).collect::<Vec<_>>();
     let back = database.page(chat, Some(ids[5]), Direction::Backward, 3).await.expect("read");
     assert_eq!((words(&back), back.more), (vec!["m2".into(), "m3".into(), "m4".into()], true));
     let on = database.page(chat, Some(ids[5]), Direction::Forward, 10).await.expect("read");
@@ -83,7 +83,7 @@ async fn clear_shows_nothing_and_undo_shows_it_again() {
     say(&database, chat, &["new"]).await;
     assert_eq!(texts(&database, chat).await, ["new"]);
     for _ in 0..2 {
-        database.undo(Scope::Conversation(chat)).await.expect("undone");
+        database.undo(UndoScope::Conversation(chat)).await.expect("undone");
     }
     assert_eq!(texts(&database, chat).await, ["one", "two"]);
 }
@@ -136,9 +136,9 @@ async fn what_cannot_be_undone_or_redone_says_which() {
     let database = open();
     let chat = conversation(&database, "a").await;
     say(&database, chat, &["one"]).await;
-    let redo = database.redo(Scope::Conversation(chat)).await.expect_err("nothing was undone");
+    let redo = database.redo(UndoScope::Conversation(chat)).await.expect_err("nothing was undone");
     assert_eq!(redo.code(), "nothing_to_redo");
-    let undo = database.undo(Scope::Beside).await.expect_err("nothing was done");
+    let undo = database.undo(UndoScope::Workspace).await.expect_err("nothing was done");
     assert_eq!(undo.code(), "nothing_to_undo");
 }
 
@@ -168,7 +168,7 @@ async fn a_fork_begins_with_what_its_conversation_shows() {
     let first = conversation(&database, "first").await;
     let ids = say(&database, first, &["one", "two", "three", "four"]).await;
     let second = database.fork_to_new(first, ids[3], ConversationDraft::default()).await.expect("forked");
-    database.edit(second, ids[1], MessageDraft::user("TWO"), Tail::Keep).await.expect("edited");
+    database.edit(second, ids[1], MessageDraft::user("TWO"), FollowUps::Keep).await.expect("edited");
     // Where the first conversation stands says nothing about what the second one shows.
     database.rewind(first, ids[0]).await.expect("rewound");
     let third = database.fork_to_new(second, ids[2], ConversationDraft::default()).await.expect("forked");
@@ -199,7 +199,7 @@ async fn a_tail_wakes_when_something_is_committed() {
     let chat = conversation(&database, "a").await;
     let other = conversation(&database, "b").await;
     let query = JournalQuery { conversation: Some(chat), ..JournalQuery::default() };
-    let after = database.journal(query.clone()).await.expect("read").reached;
+    let after = database.journal(query.clone()).await.expect("read").scanned_to;
     let waiting = {
         let database = database.database.clone();
         tokio::spawn(async move { database.tail(JournalQuery { after, ..query }).await })
@@ -226,7 +226,7 @@ async fn purge_leaves_forks_whole_and_erase_reaches_them() {
     ));
     assert_eq!(texts(&database, child).await, ["one", "two", "four"]);
     assert_sound(&database).await;
-    let receipt = database.erase(Erase::Conversation(child)).await.expect("erased");
+    let receipt = database.erase(EraseTarget::Conversation(child)).await.expect("erased");
     assert_eq!((receipt.messages, receipt.conversations), (1, 1));
     assert_sound(&database).await;
 }
@@ -293,7 +293,7 @@ async fn a_key_is_remembered_whatever_times_a_file_names() {
     database.close().await.expect("closed");
     drop(database);
     let database = Database::open(&path).expect("opens");
-    assert!(database.send(keyed()).await.expect("answered").repeated);
+    assert!(database.send(keyed()).await.expect("answered").is_replay);
 }
 
 /// How long this process has worked, in hundredths of a second.
@@ -312,7 +312,7 @@ async fn a_tail_that_begins_inside_a_commit_waits_without_working() {
     say(&database, chat, &["one", "two", "three"]).await;
     let page = database.journal(JournalQuery::default()).await.expect("readable");
     let inside = page.entries.last().expect("a change").position;
-    assert!(inside < page.reached, "the last change owns several positions");
+    assert!(inside < page.scanned_to, "the last change owns several positions");
     let waiting = {
         let database = database.database.clone();
         tokio::spawn(async move { database.tail(JournalQuery { after: inside, ..JournalQuery::default() }).await })
@@ -390,7 +390,7 @@ async fn what_undo_would_do_is_told_before_it_is_done() {
     use manent::store::JournalKind::{ConversationEdited, MessagesAppended};
     let database = open();
     let chat = conversation(&database, "a").await;
-    let scope = || Scope::Conversation(chat);
+    let scope = || UndoScope::Conversation(chat);
     let steps = || async {
         let steps = database.undo_steps(scope()).await.expect("readable");
         (steps.undo.map(|step| step.kinds), steps.redo.map(|step| step.kinds))

@@ -18,7 +18,7 @@ async fn written(database: &Database, format: &str) -> (BTreeMap<String, String>
 
 fn said(role: &str, parts: &str) -> MessageDraft {
     let at = "2024-01-01T00:00:00Z".parse().expect("a time");
-    MessageDraft::from_json(role, parts).expect("parts").at(Time { at, known: model::Known::Exact })
+    MessageDraft::from_json(role, parts).expect("parts").at(Time { at, source: model::TimeSource::Exact })
 }
 
 async fn talk(database: &Database, title: &str) -> ConversationId {

@@ -7,7 +7,7 @@ use manent_testing::scratch::Scratch;
 #[tokio::test]
 async fn a_store_moves_to_a_server_and_back_and_is_the_same() {
     let Some(scratch) = Scratch::make() else { return };
-    let (file, server) = (open(), Place::of(&scratch.url));
+    let (file, server) = (open(), Location::of(&scratch.url));
     fill(&file).await;
     let (exported, position) = (export(&file).await, file.position());
     let backup = file.folder.path().join("file.backup");
@@ -29,7 +29,7 @@ async fn a_store_moves_to_a_server_and_back_and_is_the_same() {
     let backup = file.folder.path().join("server.backup");
     there.backup(&backup).await.expect("made");
     let back = file.folder.path().join("back.db");
-    Database::restore_backup(&backup, &Place::of(&back)).await.expect("restored");
+    Database::restore_backup(&backup, &Location::of(&back)).await.expect("restored");
     let back = Database::open(&back).expect("opens");
     assert_eq!(export(&back).await, exported);
     say(&back, chat, &["three"]).await;
@@ -70,7 +70,7 @@ async fn two_handles_on_a_server_see_what_the_other_does() {
     }
     assert_eq!(texts(&one, chat).await, ["a", "a", "b", "b", "c", "c"]);
     // A tail of one wakes for what the other wrote.
-    let mut position = one.store().position();
+    let mut position = one.store().watch_position();
     let before = *position.borrow_and_update();
     say(&two, chat, &["d"]).await;
     let woken = tokio::time::timeout(std::time::Duration::from_secs(30), position.wait_for(|now| *now > before)).await;

@@ -4,7 +4,7 @@ use super::columns::{self, Columns};
 use super::{AgentRows, Database, DatabaseFrame, Rest, mark};
 use crate::item::Item;
 use crate::names::is_safe_piece;
-use crate::problem::{Broken, Place, Problem, Repair};
+use crate::problem::{Place, Problem, Repair, RepairKind};
 use crate::sqlite::{Applied, Cell, Record, Row, Table};
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 const OTHER_MAX: usize = 256 << 10;
 
 /// A database as files.
-pub(in crate::kode) struct Unrolled {
+pub(in crate::kode) struct VirtualFiles {
     pub frame: DatabaseFrame,
     pub files: BTreeMap<String, Vec<u8>>,
     /// What is kept of the rows, by the folder of the agent.
@@ -22,7 +22,7 @@ pub(in crate::kode) struct Unrolled {
 }
 
 /// Reads the rows of a database as files.
-pub(in crate::kode) fn unroll(database: Database) -> Unrolled {
+pub(in crate::kode) fn rows_to_files(database: Database) -> VirtualFiles {
     let Database { opened, tables, rows, others } = database;
     let size = |rows: &[Row]| rows.iter().flat_map(|row| &row.cells).map(Cell::size).sum::<usize>();
     let (kept, lost): (Vec<_>, Vec<_>) = others.into_iter().partition(|(_, rows)| size(rows) <= OTHER_MAX);
@@ -30,7 +30,7 @@ pub(in crate::kode) fn unroll(database: Database) -> Unrolled {
     let log = Place::file(&format!("{}-wal", opened.name));
     if let Some(Applied::All(count @ 1..) | Applied::Some(count)) = opened.log {
         let why = format!("{count} transactions of the write-ahead log are taken in");
-        told.push(Item::Repair(Repair { place: log, what: Broken::WalApplied, why }));
+        told.push(Item::Repair(Repair { place: log, what: RepairKind::WalApplied, why }));
     }
     let count = (kept.len() + lost.len() + opened.schema.made_up.len()) as u64;
     if count > 0 {
@@ -53,7 +53,7 @@ pub(in crate::kode) fn unroll(database: Database) -> Unrolled {
         others: kept,
         left: Vec::new(),
     };
-    let mut unrolled = Unrolled { frame, files: BTreeMap::new(), rows: HashMap::new(), told };
+    let mut unrolled = VirtualFiles { frame, files: BTreeMap::new(), rows: HashMap::new(), told };
     let [agents, messages, calls, snapshots] = rows;
     let folders = unrolled.agents(&tables.agents, agents);
     unrolled.messages(&tables.messages, messages, &folders);
@@ -62,7 +62,7 @@ pub(in crate::kode) fn unroll(database: Database) -> Unrolled {
     unrolled
 }
 
-impl Unrolled {
+impl VirtualFiles {
     /// Keeps a row as it is, and says why it is no record.
     fn leave(&mut self, table: &Table, row: Row, record: &'static str, why: String) {
         let place = Place::row(&self.frame.file, &table.name, row.row.unwrap_or(0));

@@ -9,13 +9,13 @@ mod overlay;
 mod files;
 mod rows;
 
-pub(super) use files::{Unrolled, unroll};
+pub(super) use files::{VirtualFiles, rows_to_files};
 pub(super) use overlay::Overlay;
-pub(super) use rows::{Rolled, roll};
+pub(super) use rows::{AgentFiles, files_to_rows};
 
 use crate::problem::ReadError;
+use crate::source_fs::SourceTree;
 use crate::sqlite::{Cell, Opened, Pragmas, Row, Schema, Statement, Table, candidates_below};
-use crate::tree::Tree;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -92,7 +92,7 @@ fn mark(record: &str) -> u32 {
 }
 
 /// Finds the databases of a tree in whatever folder, damaged or not.
-pub(super) fn find(tree: &dyn Tree) -> Vec<String> {
+pub(super) fn find(tree: &dyn SourceTree) -> Vec<String> {
     let is_one = |name: &String| match Opened::open(tree, name) {
         Ok(opened) => Tables::of(&opened.schema).is_some(),
         Err(_) => {
@@ -113,7 +113,7 @@ pub(super) struct Database {
 
 impl Database {
     /// Reads every row first, so that nothing of a damaged file is emitted.
-    pub fn open(tree: &dyn Tree, name: &str) -> Result<Self, ReadError> {
+    pub fn open(tree: &dyn SourceTree, name: &str) -> Result<Self, ReadError> {
         let opened = Opened::open(tree, name)?;
         let Some(tables) = Tables::of(&opened.schema) else {
             let why = "its tables have other columns".to_owned();

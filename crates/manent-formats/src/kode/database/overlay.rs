@@ -1,13 +1,13 @@
 //! Virtual file tree: adds the files that database rows represent, and renames others.
 
 use crate::json::Bytes;
-use crate::tree::{Entry, Tree};
+use crate::source_fs::{Entry, SourceTree};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
 /// Files of a tree, and in front of them others.
 pub(in crate::kode) struct Overlay<'a> {
-    base: &'a dyn Tree,
+    base: &'a dyn SourceTree,
     files: BTreeMap<String, Vec<u8>>,
     entries: Vec<Entry>,
     /// What files of the tree are called there.
@@ -18,7 +18,7 @@ pub(in crate::kode) struct Overlay<'a> {
 impl<'a> Overlay<'a> {
     /// Overlays files on those of a tree with the same names.
     pub fn new(
-        base: &'a dyn Tree,
+        base: &'a dyn SourceTree,
         label: String,
         files: BTreeMap<String, Vec<u8>>,
         name: impl Fn(&str) -> Option<String>,
@@ -40,7 +40,7 @@ impl<'a> Overlay<'a> {
     }
 }
 
-impl Tree for Overlay<'_> {
+impl SourceTree for Overlay<'_> {
     fn label(&self) -> &str {
         &self.label
     }

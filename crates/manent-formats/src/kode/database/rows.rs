@@ -3,18 +3,18 @@
 use super::columns::{self, Columns};
 use super::statements::STATEMENTS;
 use super::{AgentRows, DatabaseFrame, Rest, Tables, mark};
+use crate::export::{FileSink, WriteError};
 use crate::json::{Members, Style};
 use crate::losses::Losses;
-use crate::moment::{moment, to_millis};
 use crate::names::is_safe_piece;
-use crate::out::{Out, WriteError};
 use crate::sqlite::{Cell, Made, Pragmas, Record, Statement, Table};
+use crate::time::{moment, to_millis};
 use manent_model::ConversationId;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
 
 /// An agent that was written as files.
-pub(in crate::kode) struct Rolled {
+pub(in crate::kode) struct AgentFiles {
     pub conversation: ConversationId,
     pub folder: String,
     pub rows: Option<AgentRows>,
@@ -28,16 +28,21 @@ struct Numbered {
 }
 
 /// Writes files of the JSON store as a database and the files that stay beside it.
-pub(in crate::kode) fn roll(
+pub(in crate::kode) fn files_to_rows(
     mut files: BTreeMap<String, Vec<u8>>,
-    agents: &[Rolled],
+    agents: &[AgentFiles],
     frame: Option<DatabaseFrame>,
     losses: &mut Losses,
-    out: &mut dyn Out,
+    out: &mut dyn FileSink,
 ) -> Result<(), WriteError> {
     let frame = frame.unwrap_or_else(fresh);
-    let mut rolling =
-        Rolling { rows: Vec::new(), agents: HashSet::new(), calls: HashSet::new(), snapshots: HashSet::new(), losses };
+    let mut rolling = RowWriter {
+        rows: Vec::new(),
+        agents: HashSet::new(),
+        calls: HashSet::new(),
+        snapshots: HashSet::new(),
+        losses,
+    };
     for agent in agents {
         rolling.agent(agent, &mut files);
     }
@@ -106,7 +111,7 @@ fn fresh() -> DatabaseFrame {
     }
 }
 
-struct Rolling<'a> {
+struct RowWriter<'a> {
     rows: Vec<Numbered>,
     /// Ids that are taken: of agents, of tool calls in the whole table, and of the snapshots of each agent.
     agents: HashSet<Cell>,
@@ -115,10 +120,10 @@ struct Rolling<'a> {
     losses: &'a mut Losses,
 }
 
-impl Rolling<'_> {
+impl RowWriter<'_> {
     /// Takes an agent's records out of its files. One without a meta file, or with the id of another, cannot be a row, and
     /// stays files.
-    fn agent(&mut self, agent: &Rolled, files: &mut BTreeMap<String, Vec<u8>>) {
+    fn agent(&mut self, agent: &AgentFiles, files: &mut BTreeMap<String, Vec<u8>>) {
         let prefix = if agent.folder.is_empty() { String::new() } else { format!("{}/", agent.folder) };
         let mut take =
             |file: &str| files.remove(&format!("{prefix}{file}")).and_then(|bytes| String::from_utf8(bytes).ok());
@@ -168,10 +173,10 @@ impl Rolling<'_> {
     }
 
     /// A record as a row, with what the row had beside it. One that had no row is laid out as the program does in columns.
-    fn record(&mut self, agent: &Rolled, columns: &Columns, text: &str, kept: Option<&Rest>) -> Record {
+    fn record(&mut self, agent: &AgentFiles, columns: &Columns, text: &str, kept: Option<&Rest>) -> Record {
         let (mut record, lost) = match kept {
             Some(_) => columns::cells(columns, text),
-            None => columns::cells(columns, &Style::COMPACT.lay(text, 0)),
+            None => columns::cells(columns, &Style::COMPACT.format(text, 0)),
         };
         self.losses.add(agent.conversation, "values that no column holds", lost);
         let rest = kept.iter().flat_map(|kept| &kept.cells);
@@ -179,7 +184,7 @@ impl Rolling<'_> {
         record
     }
 
-    fn messages(&mut self, agent: &Rolled, list: &str, rows: &AgentRows, id: &Cell, made_at: i64) {
+    fn messages(&mut self, agent: &AgentFiles, list: &str, rows: &AgentRows, id: &Cell, made_at: i64) {
         let texts = elements(list);
         let found = align(&texts, &rows.messages);
         let seqs = numbered(&found);
@@ -197,7 +202,7 @@ impl Rolling<'_> {
         }
     }
 
-    fn tool_calls(&mut self, agent: &Rolled, list: &str, rows: &AgentRows, id: &Cell, made_at: i64) {
+    fn tool_calls(&mut self, agent: &AgentFiles, list: &str, rows: &AgentRows, id: &Cell, made_at: i64) {
         for text in elements(list) {
             let call = Members::parse(text).and_then(|members| members.text("id")).unwrap_or_default();
             let kept = rows.calls.get(&call);
@@ -217,7 +222,7 @@ impl Rolling<'_> {
         }
     }
 
-    fn snapshot(&mut self, agent: &Rolled, text: &str, rows: &AgentRows, id: &Cell) {
+    fn snapshot(&mut self, agent: &AgentFiles, text: &str, rows: &AgentRows, id: &Cell) {
         let name = Members::parse(text).and_then(|members| members.text("id")).unwrap_or_default();
         let kept = rows.snapshots.get(&name);
         let mut record = self.record(agent, &columns::SNAPSHOT, text, kept);

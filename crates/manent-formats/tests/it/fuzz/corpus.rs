@@ -3,7 +3,7 @@
 use super::Files;
 use crate::kit::{files, fixtures, folder};
 use manent_formats::readable;
-use manent_formats::tree::Memory;
+use manent_formats::source_fs::MemoryTree;
 use std::path::{Path, PathBuf};
 
 /// Larger ones only make it slow.
@@ -34,7 +34,7 @@ pub fn of(format: &str) -> Vec<Files> {
     all
 }
 
-fn samples(format: &str) -> Vec<Memory> {
+fn samples(format: &str) -> Vec<MemoryTree> {
     use crate::{kode, obsidian, personalab, tables, veloca};
     match format {
         manent_formats::veloca::NAME => {

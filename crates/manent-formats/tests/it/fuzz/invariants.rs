@@ -2,8 +2,8 @@
 
 use super::Files;
 use crate::kit::{Shelf, assert_accounted, report};
-use manent_formats::tree::Memory;
-use manent_formats::{Follows, Format, Item, Library, MessageIndex, MessageOut, ReadError};
+use manent_formats::source_fs::MemoryTree;
+use manent_formats::{ExportSource, ExportedMessage, Follows, Format, Item, MessageIndex, ReadError};
 use manent_model::Part;
 use std::collections::{BTreeMap, HashSet};
 
@@ -28,7 +28,7 @@ pub fn check(format: &Format, files: &Files, generation: Option<&str>) -> bool {
 
 fn read(format: &Format, files: &Files) -> Result<Vec<Item>, ReadError> {
     let mut items = Vec::new();
-    (format.read)(&Memory::new("fuzz", files.clone()), &mut items).map(|()| items)
+    (format.read)(&MemoryTree::new("fuzz", files.clone()), &mut items).map(|()| items)
 }
 
 /// Everything belongs to a conversation that is open, and every number names a message of it.
@@ -114,7 +114,7 @@ fn again(format: &Format, items: &[Item], generation: Option<&str>) {
 }
 
 /// A summary that stood among the messages may be known as one now.
-fn is_folded(message: &MessageOut, shelf: &Shelf) -> bool {
+fn is_folded(message: &ExportedMessage, shelf: &Shelf) -> bool {
     let said: Vec<String> =
         message.content.body.parts().iter().filter_map(Part::words).map(|words| words.trim().to_owned()).collect();
     let folds = shelf.conversations.iter().flat_map(|(out, _, _)| &out.folds);
@@ -122,13 +122,13 @@ fn is_folded(message: &MessageOut, shelf: &Shelf) -> bool {
     summaries.any(|summary| said.iter().any(|said| said.contains(summary) || summary.contains(said.as_str())))
 }
 
-fn text(message: &MessageOut) -> String {
-    let body = manent_formats::json::Style::COMPACT.lay(message.content.body.text(), 0);
+fn text(message: &ExportedMessage) -> String {
+    let body = manent_formats::json::Style::COMPACT.format(message.content.body.text(), 0);
     format!("{} {body}", message.content.role)
 }
 
 /// Every message on the paths that are shown.
-fn said(shelf: &mut Shelf) -> Vec<MessageOut> {
+fn said(shelf: &mut Shelf) -> Vec<ExportedMessage> {
     let mut said = Vec::new();
     for place in 0..shelf.count() {
         let mut from = 0;

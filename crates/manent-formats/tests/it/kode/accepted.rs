@@ -5,9 +5,9 @@ use crate::kit::*;
 use crate::kode::{read, text};
 use expect_test::expect;
 use manent_formats::json::Style;
-use manent_formats::{Library, Loss, kode, veloca};
+use manent_formats::{ExportSource, Loss, kode, veloca};
 use manent_model::{
-    Author, Body, Bookmark, Content, Event, Json, Micros, Part, State, Time, ToolCall, ToolState, ToolStep,
+    Author, Body, Bookmark, Content, Event, Json, Part, State, Time, Timestamp, ToolCall, ToolState, ToolStep,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -89,7 +89,7 @@ fn accept(files: &Files) -> usize {
     let mut agents = 0;
     for (name, text) in files {
         if name.ends_with(".json") {
-            assert_eq!(*text, Style::PRETTY.lay(text, 0), "{name} is JSON.stringify(value, null, 2)");
+            assert_eq!(*text, Style::PRETTY.format(text, 0), "{name} is JSON.stringify(value, null, 2)");
         }
         let Some(folder) = name.strip_suffix("/meta.json") else { continue };
         if folder.ends_with("__pool_meta__") {
@@ -166,7 +166,7 @@ fn elsewhere() -> Shelf {
         ),
     );
     let (out, messages, events) = &mut shelf.conversations[0];
-    let at = Micros(1_704_067_205_000_000);
+    let at = Timestamp(1_704_067_205_000_000);
     let json = |text: &str| Json::parse(text).expect("JSON");
     let call = ToolCall {
         message: messages[1].id,
@@ -197,7 +197,7 @@ fn every_generation_holds_a_conversation_from_elsewhere() {
     for generation in kode::GENERATIONS {
         let mut out = BTreeMap::new();
         kode::write(&mut elsewhere(), &mut out, Some(generation)).expect("writable");
-        let items = read(&manent_formats::tree::Memory::new("sample", out));
+        let items = read(&manent_formats::source_fs::MemoryTree::new("sample", out));
         let mut shelf = Shelf::of(&items);
         let read = shelf.root.as_ref().map(|root| root.generation.clone());
         // Nothing in these files but the state of a tool call tells the port from the original.

@@ -5,7 +5,7 @@ use crate::kit::Shelf;
 use crate::kode::{difference, read, text};
 use expect_test::{Expect, expect};
 use manent_formats::{Loss, kode};
-use manent_model::{Body, Bookmark, Content, Event, Json, Micros, Part, State, Time, ToolState, ToolStep};
+use manent_model::{Body, Bookmark, Content, Event, Json, Part, State, Time, Timestamp, ToolState, ToolStep};
 use std::collections::BTreeMap;
 
 fn sample() -> Files {
@@ -121,7 +121,7 @@ fn a_step_of_a_tool_call_is_the_only_difference() {
         |shelf| {
             let (call, steps) = &mut shelf.conversations[0].0.tool_calls[1];
             call.state = ToolState::Completed;
-            let (at, note) = (Micros(9_000), "execution complete".to_owned());
+            let (at, note) = (Timestamp(9_000), "execution complete".to_owned());
             steps.push(ToolStep { state: ToolState::Completed, at, actor: None, note });
         },
         expect![[r#"
@@ -145,9 +145,9 @@ fn a_state_that_was_set_is_the_only_difference() {
             let states = &mut shelf.conversations[0].0.states;
             let value = |text: &str| Some(Json::parse(text).expect("JSON"));
             let breakpoint = value("\"PRE_MODEL\"");
-            states.push(State { name: "breakpoint".to_owned(), after: None, value: breakpoint, at: Micros(0) });
-            states.push(State { name: "plot".to_owned(), after: None, value: value("1"), at: Micros(0) });
-            states.push(State { name: "todos".to_owned(), after: None, value: None, at: Micros(0) });
+            states.push(State { name: "breakpoint".to_owned(), after: None, value: breakpoint, at: Timestamp(0) });
+            states.push(State { name: "plot".to_owned(), after: None, value: value("1"), at: Timestamp(0) });
+            states.push(State { name: "todos".to_owned(), after: None, value: None, at: Timestamp(0) });
         },
         expect![[r#"
             changed: agt-1/meta.json
@@ -164,7 +164,7 @@ fn an_event_and_a_bookmark_that_were_added_are_the_only_difference() {
         |shelf| {
             let (out, messages, events) = &mut shelf.conversations[0];
             let body = Json::parse(r#"{"type": "agent_resumed", "strategy":"crash"}"#).expect("JSON");
-            let at = Micros(7_000);
+            let at = Timestamp(7_000);
             events.push(Event { cursor: 2, channel: "monitor".to_owned(), at, body: body.clone() });
             events.push(Event { cursor: 3, channel: "other".to_owned(), at, body });
             let head = Some(messages[0].id);

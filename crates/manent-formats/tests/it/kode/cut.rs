@@ -4,7 +4,7 @@ use crate::kit::*;
 use crate::kode::{read, written};
 use manent_formats::Item;
 use manent_formats::json::{Members, Style};
-use manent_formats::tree::Memory;
+use manent_formats::source_fs::MemoryTree;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
 
@@ -24,7 +24,7 @@ fn whole_records(name: &str, text: &str) -> Vec<String> {
         let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>();
         match stream.next() {
             Some(Ok(record)) if record.get().starts_with('{') => {
-                records.push(Style::COMPACT.lay(record.get(), 0));
+                records.push(Style::COMPACT.format(record.get(), 0));
                 rest = &rest[stream.byte_offset()..];
             }
             _ => return records,
@@ -34,7 +34,7 @@ fn whole_records(name: &str, text: &str) -> Vec<String> {
 
 /// The records that were handed on.
 fn handed_on(items: &[Item]) -> HashSet<String> {
-    let compact = |text: &str| Style::COMPACT.lay(text, 0);
+    let compact = |text: &str| Style::COMPACT.format(text, 0);
     let mut records = HashSet::new();
     for item in items {
         match item {
@@ -56,7 +56,7 @@ fn check_cut(files: &BTreeMap<String, Vec<u8>>, name: &str, at: usize) {
     let bytes = cut.get_mut(name).expect("a file");
     bytes.truncate(at);
     let text = String::from_utf8_lossy(bytes).into_owned();
-    let items = read(&Memory::new("cut", cut));
+    let items = read(&MemoryTree::new("cut", cut));
     let told = report(&items);
     assert!(!told.contains("UNACCOUNTED") && !told.contains("NEVER COUNTED"), "{name} cut at {at}:\n{told}");
     let known = handed_on(&items);
@@ -72,7 +72,7 @@ fn check_cut(files: &BTreeMap<String, Vec<u8>>, name: &str, at: usize) {
     if at.is_multiple_of(64) {
         let again = written(&items);
         let again =
-            read(&Memory::new("cut", again.into_iter().map(|(name, text)| (name, text.into_bytes())).collect()));
+            read(&MemoryTree::new("cut", again.into_iter().map(|(name, text)| (name, text.into_bytes())).collect()));
         assert_eq!(handed_on(&again), known, "{name} cut at {at}");
     }
 }

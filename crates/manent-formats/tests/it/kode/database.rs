@@ -7,9 +7,9 @@ use crate::kode::{outline, read};
 use crate::sqlite::{difference as rows_changed, dump, file, open};
 use expect_test::{Expect, expect};
 use fastrand::Rng;
-use manent_formats::tree::Memory;
+use manent_formats::source_fs::MemoryTree;
 use manent_formats::{Item, Loss, ReadError, kode};
-use manent_model::{Body, Content, Micros, Part, Time};
+use manent_model::{Body, Content, Part, Time, Timestamp};
 use std::collections::BTreeMap;
 
 type Files = BTreeMap<String, Vec<u8>>;
@@ -86,8 +86,8 @@ fn store() -> Files {
     files
 }
 
-fn tree(files: &Files) -> Memory {
-    Memory::new("sample", files.clone())
+fn tree(files: &Files) -> MemoryTree {
+    MemoryTree::new("sample", files.clone())
 }
 
 fn write(shelf: &mut Shelf, generation: Option<&str>) -> (Files, Vec<Loss>) {
@@ -197,7 +197,7 @@ fn what_is_said_and_taken_out_changes_its_rows() {
         accepted_but_counts(&written);
         (rows_changed(database(&files), database(&written)), losses)
     };
-    let time = Time { at: Micros(1_800_000_000_000_000), known: manent_model::Known::Inherited };
+    let time = Time { at: Timestamp(1_800_000_000_000_000), source: manent_model::TimeSource::Inherited };
     let (rows, losses) = changed(&|shelf| {
         shelf.append(0, Content::new("user", time, Body::of(&[Part::text("more")])));
     });
@@ -340,7 +340,7 @@ fn any_agent_that_is_written_as_rows_and_read_is_the_same() {
 #[test]
 fn a_conversation_from_elsewhere_becomes_rows() {
     let mut shelf = Shelf::default();
-    shelf.begin("从别处", Micros(1_750_000_000_000_000));
+    shelf.begin("从别处", Timestamp(1_750_000_000_000_000));
     shelf.say(0, "user", &[Part::text("你好")]);
     shelf.say(0, "bot", &[Part::text("ho")]);
     let (files, _) = write(&mut shelf, Some("sqlite"));

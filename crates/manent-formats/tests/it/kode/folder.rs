@@ -6,7 +6,7 @@ use crate::kit::report;
 use crate::kode::{read, written};
 use fastrand::Rng;
 use manent_formats::json::Style;
-use manent_formats::tree::Memory;
+use manent_formats::source_fs::MemoryTree;
 use std::collections::BTreeMap;
 
 const TEXTS: [&str; 6] = ["continue", "ok", "你好 🖼", r"a\nb", r"\ud83d half", r#"<context-summary window=\"x\">"#];
@@ -83,7 +83,7 @@ fn agent(rng: &mut Rng) -> Files {
 }
 
 /// Some folders, each with one agent.
-pub fn folders() -> Vec<Memory> {
+pub fn folders() -> Vec<MemoryTree> {
     (0..8).map(|seed| tree(&agent(&mut Rng::with_seed(seed)))).collect()
 }
 
@@ -94,8 +94,8 @@ fn disguise(rng: &mut Rng, files: Files) -> Files {
         let text = match rng.u8(..10) {
             0 => continue,
             _ if !name.ends_with(".json") => text,
-            1 => Style::COMPACT.lay(&text, 0),
-            2 => Style { indent: Some(3), crlf: true }.lay(&text, 0) + "\r\n",
+            1 => Style::COMPACT.format(&text, 0),
+            2 => Style { indent: Some(3), crlf: true }.format(&text, 0) + "\r\n",
             3 => format!("\u{feff} {text}\n"),
             4 => text.replace("\"role\": ", "\"role\"  :"),
             5 => text.replace(",\n", " ,\n\n"),
@@ -150,7 +150,7 @@ fn any_damage_is_accounted_for() {
             }
             files.insert(name.clone(), bytes);
         }
-        let items = read(&Memory::new("damaged", files));
+        let items = read(&MemoryTree::new("damaged", files));
         let told = report(&items);
         assert!(!told.contains("UNACCOUNTED") && !told.contains("NEVER COUNTED"), "seed {seed}:\n{told}");
         let again = written(&items);

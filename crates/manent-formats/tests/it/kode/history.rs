@@ -5,7 +5,7 @@ use crate::kit::Shelf;
 use crate::kode::{difference, read, text, written};
 use expect_test::expect;
 use manent_formats::kode;
-use manent_model::{Body, Content, Known, Micros, Part, Time};
+use manent_model::{Body, Content, Part, Time, TimeSource, Timestamp};
 use std::collections::BTreeMap;
 
 pub fn summary(ms: u64, text: &str) -> String {
@@ -143,7 +143,7 @@ fn a_fold_that_is_not_in_force_is_written_as_its_messages() {
 fn what_is_said_behind_a_summary_is_the_only_difference() {
     let files = long();
     let mut shelf = Shelf::of(&read(&tree(&files)));
-    let time = Time { at: Micros(0), known: Known::Inherited };
+    let time = Time { at: Timestamp(0), source: TimeSource::Inherited };
     shelf.append(0, Content::new("user", time, Body::of(&[Part::text("m14")])));
     shelf.conversations[0].0.folds[1].0.summary = Some("shorter".to_owned());
     let mut out = BTreeMap::new();
@@ -179,13 +179,13 @@ fn files_that_are_laid_out_otherwise_come_back_to_the_byte() {
     let mut files = long();
     for (name, text) in &mut files {
         if name.contains("1000.json") || name.contains("late") {
-            *text = manent_formats::json::Style { indent: Some(4), crlf: true }.lay(text, 0) + "\n";
+            *text = manent_formats::json::Style { indent: Some(4), crlf: true }.format(text, 0) + "\n";
         }
         if name.contains("early") || name.contains("2000") {
             *text = text.replace("\"text\": ", "\"text\" :  ").replace("m1\"", "\\u006d1\"");
         }
         if name.contains("between") {
-            *text = manent_formats::json::Style::COMPACT.lay(text, 0);
+            *text = manent_formats::json::Style::COMPACT.format(text, 0);
         }
     }
     assert_eq!(written(&read(&tree(&files))), files);

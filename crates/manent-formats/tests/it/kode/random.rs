@@ -67,13 +67,13 @@ fn part(rng: &mut Rng, calls: &mut Vec<String>) -> Part {
 
 /// An agent as items, as if it had been read from somewhere.
 pub fn agent(rng: &mut Rng) -> Vec<Item> {
-    let created = Micros(1_767_323_045_006_000);
+    let created = Timestamp(1_767_323_045_006_000);
     let mut items = vec![Item::Conversation(Box::new(ConversationItem {
         title: "tpl".to_owned(),
         kind: ConversationKind::Agent,
         metadata: Some(Json::parse(r#"{"templateId":"tpl","provider":"p","model":"m"}"#).expect("JSON")),
         created_at: Some(created),
-        active_at: Some(Micros(created.0 + 1_000)),
+        active_at: Some(Timestamp(created.0 + 1_000)),
         ..ConversationItem::new("x".to_owned(), Json::of(&0), "agent")
     }))];
     let (mut calls, mut tool_calls, mut bookmarks) = (Vec::new(), Vec::new(), Vec::new());
@@ -89,7 +89,7 @@ pub fn agent(rng: &mut Rng) -> Vec<Item> {
         }
         // What leaves the path says something of its own, or it would not have left it.
         parts.push(Part::text(format!("{index}")));
-        let time = Time { at: created, known: Known::Inherited };
+        let time = Time { at: created, source: TimeSource::Inherited };
         let mut content = Content::new(["user", "assistant", "system"][rng.usize(..3)], time, Body::of(&parts));
         content.metadata = rng.bool().then(|| json(rng, 2)).filter(|json| json.text() != "null");
         let follows = if index < main { Follows::Last } else { Follows::At(Some(rng.u32(..main))) };
@@ -109,7 +109,7 @@ pub fn agent(rng: &mut Rng) -> Vec<Item> {
     for (index, place, call_id, name) in tool_calls {
         let state = ToolState::ALL[rng.usize(..8)];
         let note = word(rng);
-        let steps = vec![ToolStep { state, at: Micros(rng.i64(0..1_000) * 1_000), actor: None, note }];
+        let steps = vec![ToolStep { state, at: Timestamp(rng.i64(0..1_000) * 1_000), actor: None, note }];
         let body = Json::parse("{}").expect("JSON");
         items.push(Item::ToolCall(ToolCallItem {
             part: (index, place),
@@ -124,7 +124,7 @@ pub fn agent(rng: &mut Rng) -> Vec<Item> {
     for at in 0..rng.i64(0..5) {
         let channel = ["progress", "control", "monitor"][rng.usize(..3)].to_owned();
         let body = Json::parse(&format!(r#"{{"type":"done","value":{}}}"#, json(rng, 2).text())).expect("JSON");
-        items.push(Item::Event(EventItem { channel, at: Micros(at * 1_000), body, record: "" }));
+        items.push(Item::Event(EventItem { channel, at: Timestamp(at * 1_000), body, record: "" }));
     }
     items.push(Item::End { head: Some(main - 1) });
     items
@@ -132,7 +132,7 @@ pub fn agent(rng: &mut Rng) -> Vec<Item> {
 
 /// What a message says; JSON in it is laid out by the file that it stands in.
 fn said(content: &Content) -> String {
-    let compact = |text: &str| manent_formats::json::Style::COMPACT.lay(text, 0);
+    let compact = |text: &str| manent_formats::json::Style::COMPACT.format(text, 0);
     let metadata = content.metadata.as_ref().map(|metadata| compact(metadata.text()));
     let rest = Content { metadata: None, body: Body::of(&[]), ..content.clone() };
     format!("{} {metadata:?} {rest:?}", compact(content.body.text()))
@@ -167,7 +167,7 @@ pub fn essence(shelf: &mut Shelf) -> Vec<String> {
             .iter()
             .map(|state| {
                 let value = state.value.as_ref().expect("a value").text();
-                format!("{} {}", state.name, manent_formats::json::Style::COMPACT.lay(value, 0))
+                format!("{} {}", state.name, manent_formats::json::Style::COMPACT.format(value, 0))
             })
             .collect();
         states.sort();

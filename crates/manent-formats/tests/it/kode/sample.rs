@@ -5,18 +5,18 @@ use crate::kode::{read, written};
 use expect_test::Expect;
 use manent_formats::Item;
 use manent_formats::json::Style;
-use manent_formats::tree::Memory;
+use manent_formats::source_fs::MemoryTree;
 use std::collections::BTreeMap;
 
 pub type Files = BTreeMap<String, String>;
 
-pub fn tree(files: &Files) -> Memory {
-    Memory::new("sample", files.iter().map(|(name, text)| (name.clone(), text.clone().into_bytes())).collect())
+pub fn tree(files: &Files) -> MemoryTree {
+    MemoryTree::new("sample", files.iter().map(|(name, text)| (name.clone(), text.clone().into_bytes())).collect())
 }
 
 /// `JSON.stringify(value, null, 2)`.
 pub fn pretty(json: &str) -> String {
-    Style::PRETTY.lay(json, 0)
+    Style::PRETTY.format(json, 0)
 }
 
 pub fn meta(id: &str) -> String {

@@ -1,9 +1,9 @@
 //! What people do to conversations shows in exactly those places.
 
 use super::*;
-use manent_model::{Body, ConversationStatus, Extra, Micros, Part};
+use manent_model::{Body, ConversationStatus, Extra, Part, Timestamp};
 
-fn check(tree: &dyn Tree, change: impl FnOnce(&mut Shelf), expected: Expect) {
+fn check(tree: &dyn SourceTree, change: impl FnOnce(&mut Shelf), expected: Expect) {
     let mut shelf = Shelf::of(&read(tree));
     change(&mut shelf);
     let (written, _) = write(&mut shelf, None);
@@ -17,7 +17,7 @@ fn only_what_changed_looks_different() {
         &several(),
         |shelf| {
             shelf.conversations[1].0.conversation.title = "新名".to_owned();
-            shelf.conversations[1].0.conversation.active_at = Micros(1_760_000_000_000_000);
+            shelf.conversations[1].0.conversation.active_at = Timestamp(1_760_000_000_000_000);
             shelf.say(1, "user", &[Part::text("还有呢？")]);
             shelf.remove(1, 1);
             shelf.edit(1, 2, "为何？");
@@ -94,7 +94,7 @@ fn what_is_deleted_goes_to_the_trash_and_what_is_restored_comes_back() {
         &several(),
         |shelf| {
             shelf.conversations[0].0.conversation.status = ConversationStatus::Trashed;
-            shelf.conversations[0].0.conversation.trashed_at = Some(Micros(99_000));
+            shelf.conversations[0].0.conversation.trashed_at = Some(Timestamp(99_000));
             shelf.conversations[3].0.conversation.status = ConversationStatus::Active;
         },
         expect![[r#"
@@ -122,7 +122,7 @@ fn what_is_deleted_goes_to_the_trash_and_what_is_restored_comes_back() {
         &trash_index(),
         |shelf| {
             shelf.conversations[0].0.conversation.status = ConversationStatus::Trashed;
-            shelf.conversations[0].0.conversation.trashed_at = Some(Micros(99_000));
+            shelf.conversations[0].0.conversation.trashed_at = Some(Timestamp(99_000));
             shelf.conversations[1].0.conversation.status = ConversationStatus::Active;
         },
         expect![[r#"
@@ -247,7 +247,7 @@ fn a_generation_that_does_not_exist_is_refused() {
 fn a_conversation_from_elsewhere_is_written_as_the_program_would() {
     let mut shelf = Shelf::default();
     for title in ["a", "b", ""] {
-        shelf.begin(title, Micros(1_760_000_000_123_456));
+        shelf.begin(title, Timestamp(1_760_000_000_123_456));
     }
     shelf.say(0, "system", &[Part::text("be brief")]);
     shelf.say(0, "user", &[Part::text("one"), Part::text("two")]);
@@ -330,10 +330,10 @@ fn whatever_is_said_is_read_back_as_it_was() {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut shelf = Shelf::default();
         for place in 0..random.usize(..5) {
-            let created = Micros(random.i64(0..2_000_000_000_000) * 1_000);
+            let created = Timestamp(random.i64(0..2_000_000_000_000) * 1_000);
             // One without a name gets one when it is written.
             let title = Some(odd_text(&mut random)).filter(|title| !title.trim().is_empty());
-            shelf.begin(title.as_deref().unwrap_or("t"), created).conversation.active_at = Micros(created.0 + 1_000);
+            shelf.begin(title.as_deref().unwrap_or("t"), created).conversation.active_at = Timestamp(created.0 + 1_000);
             if random.u8(..4) == 0 {
                 shelf.conversations[place].0.conversation.status = ConversationStatus::Trashed;
             }
@@ -348,7 +348,7 @@ fn whatever_is_said_is_read_back_as_it_was() {
         }
         let (written, _) = write(&mut shelf, None);
         accepts::written_by_the_program(&written);
-        let items = read(&Memory::new("written", written));
+        let items = read(&MemoryTree::new("written", written));
         assert_accounted(&items, &seed);
         assert_eq!(told(&Shelf::of(&items)), told(&shelf), "seed {seed}");
     }

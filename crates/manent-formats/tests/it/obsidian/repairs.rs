@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn check(tree: &dyn Tree, told: Expect, written: Expect) {
+fn check(tree: &dyn SourceTree, told: Expect, written: Expect) {
     let items = read(tree);
     assert_accounted(&items, &tree.label());
     told.assert_eq(&report(&items));
@@ -289,7 +289,7 @@ fn bytes_that_are_no_text_are_told() {
     let second = r#"{"sessionId":"b","createdAt":1,"x":"spoil","messages":[{"role":"assistant","content":"x"}]}"#;
     let files = [("sessions_index.json", index), ("sessions/a.json", first), ("sessions/b.json", second)];
     let files: Files = files.into_iter().map(|(name, text)| (name.to_owned(), spoil(text))).collect();
-    let items = read(&Memory::new("spoilt", files));
+    let items = read(&MemoryTree::new("spoilt", files));
     assert_accounted(&items, &"spoilt");
     expect![[r#"
         obsidian-rag generation 1.0: sessions_index.json

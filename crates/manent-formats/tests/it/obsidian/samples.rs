@@ -1,7 +1,7 @@
 //! Vaults of our own making, as the program writes them, and as it does not.
 
 use crate::kit::memory;
-use manent_formats::tree::Memory;
+use manent_formats::source_fs::MemoryTree;
 
 pub const SESSION: &str = r#"{
   "sessionId": "session_1733423456789",
@@ -77,7 +77,7 @@ pub fn session(id: &str, name: &str) -> String {
 }
 
 /// Two sessions, and three in the trash, two of them of one id.
-pub fn several() -> Memory {
+pub fn several() -> MemoryTree {
     memory(&[
         ("Assets/History/sessions_index.json", INDEX),
         ("Assets/History/sessions/session_1733423456789.json", SESSION),
@@ -90,7 +90,7 @@ pub fn several() -> Memory {
 }
 
 /// The version that kept an index of its trash for one commit.
-pub fn trash_index() -> Memory {
+pub fn trash_index() -> MemoryTree {
     let index = r#"{"currentSessionId":"open","sessions":[{"sessionId":"open","sessionName":"o","createdAt":1733423456789,"updatedAt":1733423567890,"messageCount":4}]}"#;
     let trash = r#"{
   "items": [
@@ -117,14 +117,14 @@ pub fn trash_index() -> Memory {
 }
 
 /// What no version of the program writes, and a person or another program may.
-pub fn odd() -> Memory {
+pub fn odd() -> MemoryTree {
     let index = "{\"sessions\" : [ {\"x\":1,\"messageCount\":9.0 ,\"sessionId\":\"s/1\",\"createdAt\":1e3} ,{\"sessionId\":\"t\"}]\n,\t\"more\":[1,2],\"currentSessionId\":null}\n";
     let first = "\n{ \"messages\":[{\"content\":\"half \\ud83d\",\"role\":\"user\",\"n\":1.50},\n\n\n{\"role\":\"assistant\",\"thinking\":\"\",\"content\":\"\\u0041\\/\"}   ,{\"role\":\"system\",\"content\":[{\"type\":\"text\"}]},{\"role\":\"tool\",\"content\":null,\"thinking\":{}}],\n \"sessionId\":\"s/1\",\"a\":{\"b\":[]},\"a\":2,\"createdAt\":1000.0,\"messages2\":[ ] }\n\n";
     let second = "{\"sessionId\":\"t\",\"createdAt\":5,\"messages\":null}";
     memory(&[("sessions_index.json", index), ("sessions/a b.json", first), ("sessions/t.json", second)])
 }
 
-pub fn windows() -> Memory {
+pub fn windows() -> MemoryTree {
     let line = |line: &str| "\t".repeat((line.len() - line.trim_start().len()) / 2) + line.trim_start();
     let crlf = |text: &str| format!("\u{feff}{}\r\n", text.lines().map(line).collect::<Vec<_>>().join("\r\n"));
     memory(&[
@@ -135,7 +135,7 @@ pub fn windows() -> Memory {
 }
 
 /// A vault whose legacy file was copied into a session, with one more message behind that.
-pub fn migrated() -> Memory {
+pub fn migrated() -> MemoryTree {
     let inner = LEGACY.replace('\n', "\n  ");
     let session = format!(
         "{{\n  \"sessionId\": \"migrated_7\",\n  \"sessionName\": \"历史会话 1-1 0:00\",\n  \"createdAt\": 7,\n  \"updatedAt\": 7,\n  \"messages\": {inner}\n}}"

@@ -16,7 +16,7 @@ fn ends(text: &[u8]) -> Vec<usize> {
     ends
 }
 
-fn check(tree: &dyn Tree) {
+fn check(tree: &dyn SourceTree) {
     let whole = files(tree);
     for (name, bytes) in whole.iter().filter(|(name, bytes)| name.contains(".json") && bytes.len() <= 16 << 10) {
         let ends = if name.contains("sessions/") || name.contains("trash/") { ends(bytes) } else { Vec::new() };
@@ -25,7 +25,7 @@ fn check(tree: &dyn Tree) {
             let mut files = whole.clone();
             files.insert(name.clone(), bytes[..cut].to_vec());
             let mut items = Vec::new();
-            if obsidian::read(&Memory::new("cut", files), &mut items).is_err() {
+            if obsidian::read(&MemoryTree::new("cut", files), &mut items).is_err() {
                 continue;
             }
             let place = format!("{name} at {cut}");

@@ -1,9 +1,9 @@
 //! What people do to conversations shows in exactly those places.
 
 use super::*;
-use manent_model::{Author, Extra, Json, Micros, Part};
+use manent_model::{Author, Extra, Json, Part, Timestamp};
 
-fn check(tree: &dyn Tree, change: impl FnOnce(&mut Shelf), expected: Expect) {
+fn check(tree: &dyn SourceTree, change: impl FnOnce(&mut Shelf), expected: Expect) {
     let mut shelf = Shelf::of(&read(tree));
     change(&mut shelf);
     let (written, losses) = write(&mut shelf, None);
@@ -80,7 +80,7 @@ fn only_what_changed_of_a_conversation_looks_different() {
             answer(shelf, 0);
             shelf.set(0, "plot_state", r#"{"enabled":true,"n":2}"#);
             shelf.set(0, "base_persona", "\"new\"");
-            shelf.conversations[0].0.conversation.created_at = Micros(1_760_000_000_000_000);
+            shelf.conversations[0].0.conversation.created_at = Timestamp(1_760_000_000_000_000);
         },
         expect![[r#"
             lost: [("earlier and other values of state", 1), ("names of conversations", 1)]
@@ -134,7 +134,7 @@ fn a_roll_over_opens_the_session_that_it_makes() {
         &instances(),
         |shelf| {
             let project = shelf.conversations[3].0.project.clone();
-            let out = shelf.begin("", Micros(1_760_700_000_000_000));
+            let out = shelf.begin("", Timestamp(1_760_700_000_000_000));
             out.project = project;
             out.continued_from = Some("inst_001/sess_002".to_owned());
             shelf.say(4, "user", &[Part::text("走？")]);
@@ -285,7 +285,7 @@ fn foreign() -> Shelf {
     let mut shelf = Shelf::default();
     for title in ["", "named"] {
         shelf
-            .begin(title, Micros(1_760_000_000_000_000))
+            .begin(title, Timestamp(1_760_000_000_000_000))
             .conversation
             .tags
             .extend((!title.is_empty()).then(|| "t".to_owned()));
@@ -444,7 +444,7 @@ fn whatever_is_said_is_read_back_as_it_was() {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut shelf = Shelf::default();
         for place in 0..random.usize(1..5) {
-            shelf.begin("", Micros(random.i64(0..2_000_000_000_000_000)));
+            shelf.begin("", Timestamp(random.i64(0..2_000_000_000_000_000)));
             for _ in 0..random.usize(..8) {
                 let text = odd_text(&mut random);
                 if random.u8(..6) == 0 {
@@ -454,7 +454,7 @@ fn whatever_is_said_is_read_back_as_it_was() {
                 let role = if random.bool() { "user" } else { "assistant" };
                 let message = shelf.say(place, role, &[Part::text(text)]);
                 message.content.turn = Some(random.u32(..9));
-                message.content.time.at = Micros(random.i64(0..2_000_000_000_000_000));
+                message.content.time.at = Timestamp(random.i64(0..2_000_000_000_000_000));
             }
             for name in ["base_persona", "evolved_persona"] {
                 shelf.set(place, name, Json::of(&odd_text(&mut random)).text());
@@ -467,7 +467,7 @@ fn whatever_is_said_is_read_back_as_it_was() {
         }
         let (written, _) = write(&mut shelf, Some(generation));
         accepts::written_anew(&written, generation);
-        let items = read(&manent_formats::tree::Memory::new("written", written));
+        let items = read(&manent_formats::source_fs::MemoryTree::new("written", written));
         assert_accounted(&items, &seed);
         assert_eq!(held(&Shelf::of(&items)), held(&shelf), "seed {seed} {generation}");
     }
@@ -475,7 +475,7 @@ fn whatever_is_said_is_read_back_as_it_was() {
 
 /// What must come back; summaries have no times.
 fn held(shelf: &Shelf) -> Vec<String> {
-    let one = |(out, messages, _): &(manent_formats::ConversationOut, Vec<manent_formats::MessageOut>, _)| {
+    let one = |(out, messages, _): &(manent_formats::ExportedConversation, Vec<manent_formats::ExportedMessage>, _)| {
         let messages = messages.iter().map(|message| {
             let content = &message.content;
             let time = (content.role != "summary").then_some(content.time);

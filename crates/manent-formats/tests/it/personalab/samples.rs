@@ -1,7 +1,7 @@
 //! Folders of our own making, as the documents say, and as they do not.
 
 use crate::kit::memory;
-use manent_formats::tree::Memory;
+use manent_formats::source_fs::MemoryTree;
 
 const FIRST: &str = r#"{"type":"metadata","instance_id":"inst_001","session_id":"sess_001","created_at":"2025-10-16T10:00:00Z","continued_from":null}
 {"role":"user","content":"你好","turn":1,"timestamp":"2025-10-16T10:01:00Z"}
@@ -27,7 +27,7 @@ const STATE: &str = r#"{
 "#;
 
 /// One instance with two sessions, and a second one whose names are all different.
-pub fn instances() -> Memory {
+pub fn instances() -> MemoryTree {
     memory(&[
         ("instances/inst_001/instance_state.json", STATE),
         (
@@ -48,7 +48,7 @@ pub fn instances() -> Memory {
 }
 
 /// Windows line ends, a byte order mark, blank and unknown lines, spaces, half characters, no line end at the end.
-pub fn odd() -> Memory {
+pub fn odd() -> MemoryTree {
     let lines = "\u{feff}\r\n# no\u{2028}te\n".replace("# no\u{2028}te\n", "{\"type\":\"note\",\"x\":[1, 2]}\n")
         + "{ \"session_id\":\"s\", \"type\":\"metadata\" , \"mood\":\"dark\",\"continued_from\":\"gone\",\"created_at\":\"2025-10-16 10:00:00\"}\r\n"
         + "  {\"timestamp\":\"2025-10-16T10:01:00.123456+08:00\",\"turn\":1.0,\"content\":\"half \\ud83d\",\"role\":\"user\",\"n\":1.50}  \r\n"
@@ -69,7 +69,7 @@ pub fn odd() -> Memory {
     ])
 }
 
-pub fn odd_conversations() -> Memory {
+pub fn odd_conversations() -> MemoryTree {
     memory(&[
         ("conversations/a b/conversation.jsonl", &SECOND.replace('\n', "\r\n")),
         (
@@ -83,7 +83,7 @@ pub fn odd_conversations() -> Memory {
     ])
 }
 
-pub fn documents() -> Memory {
+pub fn documents() -> MemoryTree {
     memory(&[
         ("config.json", "{\n  \"summary\": {\"last_n_turns\": 5}\n}\n"),
         ("characters/c/definition.json", "\u{feff}{\"name\":\"C\"}\r\n"),
@@ -95,7 +95,7 @@ pub fn documents() -> Memory {
 }
 
 /// Version 0.2 of the documents: other names for two things.
-pub fn oldest() -> Memory {
+pub fn oldest() -> MemoryTree {
     memory(&[
         ("instances/i/metadata.json", "{\"instance_id\":\"i\",\"character_id\":\"c\"}"),
         (
@@ -105,7 +105,7 @@ pub fn oldest() -> Memory {
     ])
 }
 
-pub fn broken() -> Memory {
+pub fn broken() -> MemoryTree {
     memory(&[
         ("config.json", "{\"a\":"),
         ("characters/c/definition.json", "not JSON"),

@@ -1,7 +1,7 @@
 //! A file that ends anywhere gives every record before its end, and the rest is told.
 
 use super::*;
-use manent_formats::tree::Memory;
+use manent_formats::source_fs::MemoryTree;
 
 /// Where lines that say something end, found without our reader.
 fn ends(bytes: &[u8]) -> Vec<usize> {
@@ -19,7 +19,7 @@ fn ends(bytes: &[u8]) -> Vec<usize> {
     ends
 }
 
-fn check(tree: &dyn Tree) {
+fn check(tree: &dyn SourceTree) {
     let whole = files(tree);
     let messages = |items: &[Item]| items.iter().filter(|item| matches!(item, Item::Message(_))).count();
     let all = messages(&read(tree));
@@ -29,7 +29,7 @@ fn check(tree: &dyn Tree) {
             let mut files = whole.clone();
             files.insert(name.clone(), bytes[..cut].to_vec());
             let mut items = Vec::new();
-            if personalab::read(&Memory::new("cut", files), &mut items).is_err() {
+            if personalab::read(&MemoryTree::new("cut", files), &mut items).is_err() {
                 continue;
             }
             let place = format!("{name} at {cut}");

@@ -1,7 +1,7 @@
 //! What is said, taken out and renamed here changes exactly the rows that it is about.
 
 use super::*;
-use manent_formats::{Library, MessageOut};
+use manent_formats::{ExportSource, ExportedMessage};
 use manent_model::*;
 
 fn content(role: &str, text: &str) -> Content {
@@ -31,7 +31,7 @@ fn changed(bytes: &[u8], change: impl FnOnce(&mut Shelf), rows: Expect, lost: Ex
 }
 
 pub fn path(shelf: &mut Shelf, place: usize) -> Vec<(String, String)> {
-    let mut all: Vec<MessageOut> = Vec::new();
+    let mut all: Vec<ExportedMessage> = Vec::new();
     loop {
         let page = shelf.messages(place, all.len()).expect("messages");
         if page.is_empty() {
@@ -254,7 +254,7 @@ fn one_generation_becomes_the_other() {
 #[test]
 fn a_conversation_from_elsewhere_says_what_is_lost() {
     let mut shelf = Shelf::default();
-    let out = shelf.begin("从别处", Micros(1_750_000_000_123_456));
+    let out = shelf.begin("从别处", Timestamp(1_750_000_000_123_456));
     out.conversation.pinned = true;
     out.conversation.kind = ConversationKind::Agent;
     out.other_branches = 1;

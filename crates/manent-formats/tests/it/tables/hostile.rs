@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::sqlite::file;
-use manent_formats::{ReadError, tree::Memory};
+use manent_formats::{ReadError, source_fs::MemoryTree};
 
 fn try_read(bytes: &[u8]) -> (Result<(), ReadError>, Vec<Item>) {
     let mut items = Vec::new();
@@ -84,7 +84,7 @@ fn a_transaction_that_was_cut_off_is_not_guessed_at() {
     let journal = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7, 0, 0, 0, 1].to_vec();
     let files = BTreeMap::from([("a.db".to_owned(), draft()), ("a.db-journal".to_owned(), journal)]);
     let mut items = Vec::new();
-    let read = tables::read(&Memory::new("memory", files), &mut items);
+    let read = tables::read(&MemoryTree::new("memory", files), &mut items);
     expect!["a.db is damaged: a transaction was cut off; opened once by its own program, it is whole again"]
         .assert_eq(&read.expect_err("damaged").to_string());
     assert_eq!(items, []);
@@ -169,5 +169,5 @@ fn a_file_of_another_program_is_not_ours() {
     assert!(!tables::finds(&tree("chat.sqlite", b"SQLite format 3")));
     assert!(tables::finds(&tree("any name", &draft())), "a file alone may be called anything");
     let beside = BTreeMap::from([("x/a.db".to_owned(), draft()), ("b.txt".to_owned(), Vec::new())]);
-    assert!(!tables::finds(&Memory::new("memory", beside)), "only files at the root are looked at");
+    assert!(!tables::finds(&MemoryTree::new("memory", beside)), "only files at the root are looked at");
 }

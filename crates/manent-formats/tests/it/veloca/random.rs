@@ -2,7 +2,7 @@
 
 use super::*;
 use fastrand::Rng;
-use manent_formats::tree::Memory;
+use manent_formats::source_fs::MemoryTree;
 use manent_model::*;
 
 /// What the programs of a generation hold.
@@ -38,9 +38,9 @@ fn json(rng: &mut Rng, depth: usize) -> Json {
     Json::parse(&text).expect("JSON")
 }
 
-fn time(rng: &mut Rng, holds: Holds) -> Micros {
+fn time(rng: &mut Rng, holds: Holds) -> Timestamp {
     let micros = if holds.micros { rng.i64(0..1_000) } else { 0 };
-    Micros(rng.i64(0..2_000_000_000_000) * 1_000 + micros)
+    Timestamp(rng.i64(0..2_000_000_000_000) * 1_000 + micros)
 }
 
 fn parts(rng: &mut Rng, role: &str, calls: &mut Vec<String>, holds: Holds) -> Vec<Part> {
@@ -78,7 +78,7 @@ fn parts(rng: &mut Rng, role: &str, calls: &mut Vec<String>, holds: Holds) -> Ve
 fn fold(rng: &mut Rng, shelf: &mut Shelf, place: usize, holds: Holds) {
     let (out, messages, _) = &mut shelf.conversations[place];
     let trigger = rng.usize(..messages.len());
-    let covers = trigger.checked_sub(1).map(|last| Stretch { first: messages[0].id, last: messages[last].id });
+    let covers = trigger.checked_sub(1).map(|last| MessageRange { first: messages[0].id, last: messages[last].id });
     let mut chance = [0; 10];
     rng.fill(&mut chance);
     let fold = Fold {
@@ -111,10 +111,10 @@ fn library(rng: &mut Rng, holds: Holds) -> Shelf {
             let role = ["user", "assistant", "tool", "system", "developer"][rng.usize(..5)];
             let parts = parts(rng, role, &mut calls, holds);
             let message = shelf.say(place, role, &parts);
-            message.content.time = Time { at: time(rng, holds), known: Known::Exact };
+            message.content.time = Time { at: time(rng, holds), source: TimeSource::Exact };
             message.content.tokens = Some(rng.u32(..));
             if rng.u8(..5) == 0 {
-                message.content.seen = Seen { by_reader: false, by_model: false };
+                message.content.seen = Visibility { by_reader: false, by_model: false };
             }
             if holds.metadata && rng.bool() {
                 message.content.metadata = Some(json(rng, 2)).filter(|json| json.text() != "null");
@@ -136,7 +136,7 @@ fn any_conversation_that_is_written_and_read_is_the_same() {
             let mut shelf = library(&mut Rng::with_seed(seed), holds(generation));
             let (written, _) = write(&mut shelf, Some(generation));
             accepts::written_anew(&written, generation);
-            let items = read(&Memory::new("written", written.clone()));
+            let items = read(&MemoryTree::new("written", written.clone()));
             assert_accounted(&items, &seed);
             let mut again = Shelf::of(&items);
             assert_eq!(told(&again), told(&shelf), "generation {generation} seed {seed}");
@@ -155,10 +155,10 @@ fn any_conversation_goes_from_each_generation_to_each() {
             for seed in 0..20 {
                 let mut shelf = library(&mut Rng::with_seed(seed), both(holds(from), holds(to)));
                 let (written, _) = write(&mut shelf, Some(from));
-                let mut there = Shelf::of(&read(&Memory::new("from", written)));
+                let mut there = Shelf::of(&read(&MemoryTree::new("from", written)));
                 let (written, _) = write(&mut there, Some(to));
                 accepts::readable(&written, to);
-                let again = Shelf::of(&read(&Memory::new("to", written)));
+                let again = Shelf::of(&read(&MemoryTree::new("to", written)));
                 assert_eq!(told(&again), told(&shelf), "from {from} to {to} seed {seed}");
             }
         }

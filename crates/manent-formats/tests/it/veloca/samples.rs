@@ -1,7 +1,7 @@
 //! Files of our own making: each generation as its programs write it, and as they do not.
 
 use crate::kit::memory;
-use manent_formats::tree::Memory;
+use manent_formats::source_fs::MemoryTree;
 
 const SEED: &str = r#"{
   "sessions": [
@@ -166,17 +166,17 @@ const WORKSPACES: &str = r#"{
 }"#;
 
 /// As the seed says.
-pub fn message() -> Memory {
+pub fn message() -> MemoryTree {
     memory(&[("veloca-storage.json", SEED)])
 }
 
 /// The same under the later name of the text.
-pub fn content() -> Memory {
+pub fn content() -> MemoryTree {
     memory(&[("veloca-storage.json", &SEED.replace("\"message\"", "\"content\""))])
 }
 
 /// With thoughts, and compactions that name their sessions.
-pub fn thinking() -> Memory {
+pub fn thinking() -> MemoryTree {
     let text = SEED.replace("\"message\"", "\"content\"").replace("compacted_dialogues", "compacted_entries");
     let text = text.replace("\"trigger_entry_id\"", "\"session_id\": \"two\",\n      \"trigger_entry_id\"");
     let text = text.replace("\"tools\": null,", "\"tools\": null,\n      \"thinking\": \"hm\",");
@@ -184,7 +184,7 @@ pub fn thinking() -> Memory {
 }
 
 /// Records inside their sessions, and the workspaces of these.
-pub fn nested() -> Memory {
+pub fn nested() -> MemoryTree {
     memory(&[
         (".veloca/storage/veloca-storage.json", NESTED),
         (".veloca/storage/veloca-session-workspaces.json", WORKSPACES),
@@ -192,15 +192,15 @@ pub fn nested() -> Memory {
 }
 
 /// What the Rust crate writes.
-pub fn rust() -> Memory {
+pub fn rust() -> MemoryTree {
     let text = NESTED.replace("\"role\"", "\"session_id\": \"one\",\n          \"role\"");
     let text = text.replace("000Z\"", "123456789+00:00\"").replace("\"reasoning_content\"", "\"attributes\"");
     memory(&[(".otherone/storage/otherone-storage.json", &text)])
 }
 
 /// On one line, on Windows, with marks, spaces, more members, repeated ids and members, and records of nobody.
-pub fn odd() -> Vec<Memory> {
-    let compact = |text: &str| manent_formats::json::Style::COMPACT.lay(text, 0);
+pub fn odd() -> Vec<MemoryTree> {
+    let compact = |text: &str| manent_formats::json::Style::COMPACT.format(text, 0);
     let flat = r#"{"x" : 1.50, "sessions":[ {"session_id":"a","more":[1, 2]} , {"session_id":"a"},{"session_id":"a+2"}, {}],
         "entries": [{"role":"user","content":"1","session_id":"a"},{"role":"user","content":"2","session_id":"b","u":{}},
         {"role":"user","message":"3","session_id":"a","create_at":"yesterday"} ], "compacted_entries":[] , "y":null }"#;
@@ -211,7 +211,7 @@ pub fn odd() -> Vec<Memory> {
 }
 
 /// Flat and nested at once, which is written nested.
-pub fn mixed() -> Memory {
+pub fn mixed() -> MemoryTree {
     let mixed = r#"{"sessions":[{"session_id":"a","entries":[{"entry_id":"1","role":"user","content":"in"}],
         "compacted_dialogues":[{"summary":"s","trigger_entry_id":"1"}]},{"session_id":"b"}],
         "entries":[{"entry_id":"2","role":"user","content":"out","session_id":"b"},
@@ -221,13 +221,13 @@ pub fn mixed() -> Memory {
 }
 
 /// Two lists of one name, of which the last counts.
-pub fn twice() -> Memory {
+pub fn twice() -> MemoryTree {
     let twice = r#"{"sessions":[],"entries":[{"role":"user","content":"first list","session_id":"a"}],
         "entries":[{"role":"user","content":"second list","session_id":"a"}]}"#;
     memory(&[("veloca-storage.json", twice)])
 }
 
 /// All of them that come back to the byte.
-pub fn all() -> Vec<Memory> {
+pub fn all() -> Vec<MemoryTree> {
     [message(), content(), thinking(), nested(), rust()].into_iter().chain(odd()).collect()
 }

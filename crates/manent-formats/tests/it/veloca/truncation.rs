@@ -1,7 +1,7 @@
 //! A file that ends anywhere gives every record before its end, and the rest is told.
 
 use super::*;
-use manent_formats::tree::Memory;
+use manent_formats::source_fs::MemoryTree;
 
 /// Where the complete records of a file end, found without our reader: objects by the names of their members.
 fn ends(text: &[u8], of: impl Fn(&[&str]) -> bool) -> Vec<usize> {
@@ -46,7 +46,7 @@ fn handed(items: &[Item]) -> [usize; 3] {
     ]
 }
 
-fn check(tree: &dyn Tree) {
+fn check(tree: &dyn SourceTree) {
     let whole = files(tree);
     let all = handed(&read(tree));
     for (name, bytes) in &whole {
@@ -68,7 +68,7 @@ fn check(tree: &dyn Tree) {
                 if is_elsewhere { all[kind] } else { before }
             });
             let mut items = Vec::new();
-            if veloca::read(&Memory::new("cut", files), &mut items).is_err() {
+            if veloca::read(&MemoryTree::new("cut", files), &mut items).is_err() {
                 assert_eq!(least[0] + least[1], 0, "{place}: refused");
                 continue;
             }
@@ -94,7 +94,7 @@ fn again(items: &[Item], place: &str) {
     if shelf.conversations.is_empty() {
         return;
     }
-    let items = read(&Memory::new("again", written));
+    let items = read(&MemoryTree::new("again", written));
     assert_eq!(told(&Shelf::of(&items)), told(&shelf), "{place}");
 }
 

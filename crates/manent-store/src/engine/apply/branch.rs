@@ -1,28 +1,28 @@
 //! Changes to branches: open, splice, and set the head that chooses between them.
 
-use super::super::codes::{Kind, STATUS_PURGED, why_code};
-use super::super::connection::{execute, insert_numbered, maybe, rows};
-use super::super::fault::{Fault, Outcome};
-use super::super::prepare::Facts;
+use super::super::connection::{execute, insert_numbered, query_all, query_optional};
+use super::super::disk_codes::{Kind, STATUS_PURGED, why_code};
+use super::super::prepare::MessageSummary;
 use super::super::row_mac;
-use super::super::tx::{Entry, Tx};
+use super::super::tx::{JournalDraft, Tx};
+use super::super::tx_error::{TxError, TxResult};
 use super::message::{already_there, insert, move_to};
 use crate::error::{Conflict, StoreError};
-use crate::transaction::{BranchBase, Done, HeadTo, MessageOrigin, SpliceAt, Why};
+use crate::transaction::{BranchBase, BranchReason, ChangeResult, HeadTarget, MessageOrigin, SplicePosition};
 use manent_model::path::{self, Cut};
 use manent_model::{
-    Address, Base, Branch, BranchId, BranchNo, ConversationId, Head, NewMessage, Piece, Range, Stretch, Sums,
+    Address, Base, Branch, BranchId, BranchNo, ConversationId, Head, MessageRange, NewMessage, Piece, Range, Sums,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-pub(crate) struct Open<'a> {
+pub(crate) struct BranchContents<'a> {
     pub id: BranchId,
     pub base: Option<&'a BranchBase>,
     pub own: &'a [NewMessage],
-    pub pieces: &'a [Stretch],
-    pub why: Why,
-    pub facts: &'a [Facts],
+    pub pieces: &'a [MessageRange],
+    pub reason: BranchReason,
+    pub facts: &'a [MessageSummary],
     pub origins: &'a [MessageOrigin],
 }
 
@@ -34,14 +34,14 @@ pub(crate) fn insert_row(
     base: Option<Base>,
     open_from: i64,
     before: Sums,
-    why: Why,
-) -> Outcome<BranchNo> {
+    reason: BranchReason,
+) -> TxResult<BranchNo> {
     let sql = "insert into branch
             (id, conversation_no, parent_no, fork_key, open_from, before_depth, before_visible, before_words,
              before_tokens, why, mac)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
     let taken = "select 1 from branch where id = $1";
-    if super::super::connection::maybe(tx.connection, taken, [id.as_bytes()], |_| Ok(()))?.is_some() {
+    if super::super::connection::query_optional(tx.connection, taken, [id.as_bytes()], |_| Ok(()))?.is_some() {
         return Err(Conflict::Exists { what: "branch", id: id.to_string() }.into());
     }
     let parameters = (
@@ -52,9 +52,9 @@ pub(crate) fn insert_row(
         open_from,
         before.depth,
         before.visible,
-        before.words,
+        before.interned,
         before.tokens,
-        why_code(why),
+        why_code(reason),
     );
     let no = insert_numbered(tx.connection, sql, row_mac::row(tx.key, &row_mac::BRANCH, parameters))?;
     Ok(BranchNo(no))
@@ -67,13 +67,13 @@ pub(crate) fn insert_plain(
     id: BranchId,
     base: Base,
     before: Sums,
-    why: Why,
-) -> Outcome<Arc<Branch>> {
-    let no = insert_row(tx, conversation_no, id, Some(base), 1, before, why)?;
+    reason: BranchReason,
+) -> TxResult<Arc<Branch>> {
+    let no = insert_row(tx, conversation_no, id, Some(base), 1, before, reason)?;
     tx.branch(no)
 }
 
-fn insert_pieces(tx: &mut Tx<'_>, no: BranchNo, mut before: Sums, pieces: &[Range]) -> Outcome<()> {
+fn insert_pieces(tx: &mut Tx<'_>, no: BranchNo, mut before: Sums, pieces: &[Range]) -> TxResult<()> {
     let sql = "insert into piece
             (branch_no, ordinal, from_key, to_key, before_depth, before_visible, before_words, before_tokens)
          values ($1, $2, $3, $4, $5, $6, $7, $8)";
@@ -81,32 +81,45 @@ fn insert_pieces(tx: &mut Tx<'_>, no: BranchNo, mut before: Sums, pieces: &[Rang
         execute(
             tx.connection,
             sql,
-            (no.0, ordinal as i64, range.from.0, range.to.0, before.depth, before.visible, before.words, before.tokens),
+            (
+                no.0,
+                ordinal as i64,
+                range.from.0,
+                range.to.0,
+                before.depth,
+                before.visible,
+                before.interned,
+                before.tokens,
+            ),
         )?;
         before = before + sums_of(tx, *range)?;
     }
     let sql = "update branch
          set before_depth = $1, before_visible = $2, before_words = $3, before_tokens = $4
          where no = $5";
-    execute(tx.connection, sql, (before.depth, before.visible, before.words, before.tokens, no.0))?;
+    execute(tx.connection, sql, (before.depth, before.visible, before.interned, before.tokens, no.0))?;
     Ok(row_mac::refresh(tx.connection, tx.key, &row_mac::BRANCH, no.0)?)
 }
 
-fn sums_of(tx: &Tx<'_>, range: Range) -> Outcome<Sums> {
+fn sums_of(tx: &Tx<'_>, range: Range) -> TxResult<Sums> {
     Ok(tx.sums_up_to(range.to)? - tx.sums_up_to(Address(range.from.0 - 1))?)
 }
 
 /// Opens a branch that is described whole, as an import knows it.
-pub(crate) fn open_given(tx: &mut Tx<'_>, conversation: ConversationId, open: &Open<'_>) -> Outcome<Done> {
+pub(crate) fn import_branch(
+    tx: &mut Tx<'_>,
+    conversation: ConversationId,
+    open: &BranchContents<'_>,
+) -> TxResult<ChangeResult> {
     let row = tx.conversation(conversation)?;
     if !open.own.is_empty() && already_there(tx, row.no, open.own, open.facts)? {
-        return Ok(Done::Messages(open.own.last().map(|message| message.id)));
+        return Ok(ChangeResult::Messages(open.own.last().map(|message| message.id)));
     }
     let base = match open.base {
         Some(base) => {
             let parent = any_branch(tx, base.parent)?;
             let fork = match base.fork {
-                Some(message) => tx.spot(message)?.address,
+                Some(message) => tx.locate(message)?.address,
                 None => Address::START,
             };
             let end = tx.end_of(&parent)?;
@@ -126,11 +139,11 @@ pub(crate) fn open_given(tx: &mut Tx<'_>, conversation: ConversationId, open: &O
         true => 0,
         false => open.own.len() as i64,
     };
-    let no = insert_row(tx, row.no, open.id, base, own_in_pieces + 1, before, open.why)?;
+    let no = insert_row(tx, row.no, open.id, base, own_in_pieces + 1, before, open.reason)?;
     let added = insert(tx, no.slot(1), Sums::default(), open.own, open.facts, open.origins)?;
     let mut pieces = Vec::with_capacity(open.pieces.len());
     for stretch in open.pieces {
-        let (first, last) = (tx.spot(stretch.first)?.address, tx.spot(stretch.last)?.address);
+        let (first, last) = (tx.locate(stretch.first)?.address, tx.locate(stretch.last)?.address);
         if first.branch() != last.branch() || first > last {
             return Err(StoreError::Invalid("a piece lies inside one branch".to_owned()).into());
         }
@@ -146,11 +159,11 @@ pub(crate) fn open_given(tx: &mut Tx<'_>, conversation: ConversationId, open: &O
         insert_pieces(tx, no, before, &pieces)?;
     }
     journal_opened(tx, row.no, no, open.own.len(), added, None)?;
-    Ok(Done::Messages(open.own.last().map(|message| message.id)))
+    Ok(ChangeResult::Messages(open.own.last().map(|message| message.id)))
 }
 
 /// A message that stood on a path twice would have two places there, and paging from it would never end.
-fn refuse_overlap(tx: &mut Tx<'_>, base: Option<Base>, pieces: &[Range]) -> Outcome<()> {
+fn refuse_overlap(tx: &mut Tx<'_>, base: Option<Base>, pieces: &[Range]) -> TxResult<()> {
     let mut all = pieces.to_vec();
     if let Some(base) = base {
         let head = Head { branch: base.parent, at: base.fork };
@@ -165,10 +178,10 @@ fn refuse_overlap(tx: &mut Tx<'_>, base: Option<Base>, pieces: &[Range]) -> Outc
 
 /// A branch may fork from another conversation's branch: a fork into a new conversation does. Of a purged branch only
 /// the ranges that others reference remain, and no branch can fork from it any more.
-fn any_branch(tx: &mut Tx<'_>, id: BranchId) -> Outcome<Arc<Branch>> {
+fn any_branch(tx: &mut Tx<'_>, id: BranchId) -> TxResult<Arc<Branch>> {
     let sql = "select b.no from branch b join conversation c on c.no = b.conversation_no
          where b.id = $1 and c.status <> $2";
-    let found = maybe(tx.connection, sql, (id.as_bytes(), STATUS_PURGED), |row| row.get(0))?;
+    let found = query_optional(tx.connection, sql, (id.as_bytes(), STATUS_PURGED), |row| row.get(0))?;
     let no = BranchNo(found.ok_or_else(|| StoreError::not_found("branch", id))?);
     tx.branch(no)
 }
@@ -179,14 +192,14 @@ fn journal_opened(
     no: BranchNo,
     own: usize,
     added: manent_model::Digest,
-    moved: Option<(Head, crate::image::Image)>,
-) -> Outcome<()> {
+    moved: Option<(Head, crate::before_image::BeforeImage)>,
+) -> TxResult<()> {
     let key = moved.as_ref().map(|(head, _)| head.at.0);
     let images: Vec<_> = moved.into_iter().map(|(_, before)| before).collect();
     let images = images.as_slice();
     let entry = match own {
-        0 => Entry { key, ..Entry::of(Kind::HeadMoved, images) },
-        own => Entry {
+        0 => JournalDraft { key, ..JournalDraft::of(Kind::HeadMoved, images) },
+        own => JournalDraft {
             kind: Kind::BranchOpened,
             key: Some(no.slot(1).0),
             count: own as i64,
@@ -203,21 +216,21 @@ pub(crate) fn splice(
     tx: &mut Tx<'_>,
     conversation: ConversationId,
     id: BranchId,
-    at: &SpliceAt,
+    at: &SplicePosition,
     messages: &[NewMessage],
-    facts: &[Facts],
+    facts: &[MessageSummary],
     origins: &[MessageOrigin],
-) -> Outcome<Done> {
+) -> TxResult<ChangeResult> {
     let mut row = tx.conversation(conversation)?;
     if !messages.is_empty() && already_there(tx, row.no, messages, facts)? {
-        return Ok(Done::Messages(messages.last().map(|message| message.id)));
+        return Ok(ChangeResult::Messages(messages.last().map(|message| message.id)));
     }
     let cut = cut_of(tx, row.head, at)?;
     let base = Base { parent: row.head.branch, fork: cut.after };
     let before = tx.sums_at(Head { branch: base.parent, at: base.fork })?;
     let before_image = row.head_image();
     let inserted = messages.len() as i64;
-    let no = insert_row(tx, row.no, id, Some(base), inserted + 1, before, Why::Edit)?;
+    let no = insert_row(tx, row.no, id, Some(base), inserted + 1, before, BranchReason::Edit)?;
     let pieces = path::splice(&mut tx.caches.branches(tx.connection), row.head, cut, no, inserted)?;
     let pieces = pieces.ok_or_else(|| StoreError::Invalid("the splice does not lie on the path".to_owned()))?;
     let added = insert(tx, no.slot(1), Sums::default(), messages, facts, origins)?;
@@ -226,18 +239,18 @@ pub(crate) fn splice(
     let head = Head { branch: no, at: branch.tip_before_open() };
     let sums = tx.sums_at(head)?;
     move_to(&mut row, head, sums);
-    tx.keep(&row);
+    tx.mark_changed(&row);
     journal_opened(tx, row.no, no, messages.len(), added, Some((head, before_image)))?;
-    Ok(Done::Messages(messages.last().map(|message| message.id)))
+    Ok(ChangeResult::Messages(messages.last().map(|message| message.id)))
 }
 
-fn cut_of(tx: &mut Tx<'_>, head: Head, at: &SpliceAt) -> Outcome<Cut> {
+fn cut_of(tx: &mut Tx<'_>, head: Head, at: &SplicePosition) -> TxResult<Cut> {
     let off_path = || StoreError::Invalid("the splice does not lie on the path".to_owned());
     let (after, last_removed) = match at {
-        SpliceAt::After(None) => (Address::START, None),
-        SpliceAt::After(Some(message)) => (tx.spot(*message)?.address, None),
-        SpliceAt::Replace(Stretch { first, last }) => {
-            let (first, last) = (tx.spot(*first)?.address, tx.spot(*last)?.address);
+        SplicePosition::After(None) => (Address::START, None),
+        SplicePosition::After(Some(message)) => (tx.locate(*message)?.address, None),
+        SplicePosition::Replace(MessageRange { first, last }) => {
+            let (first, last) = (tx.locate(*first)?.address, tx.locate(*last)?.address);
             let before = path::before(&mut tx.caches.branches(tx.connection), head, first)?;
             (before.ok_or_else(off_path)?, Some((first, last)))
         }
@@ -266,20 +279,20 @@ fn cut_of(tx: &mut Tx<'_>, head: Head, at: &SpliceAt) -> Outcome<Cut> {
     Ok(Cut { after, tail })
 }
 
-pub(crate) fn move_head(tx: &mut Tx<'_>, conversation: ConversationId, to: &HeadTo) -> Outcome<Done> {
+pub(crate) fn move_head(tx: &mut Tx<'_>, conversation: ConversationId, to: &HeadTarget) -> TxResult<ChangeResult> {
     let mut row = tx.conversation(conversation)?;
     let before = row.head_image();
     let was = row.head;
     let head = match to {
-        HeadTo::Message(message) => tx.head_at(&row, *message)?,
-        HeadTo::End(branch) => {
+        HeadTarget::Message(message) => tx.head_at(&row, *message)?,
+        HeadTarget::End(branch) => {
             let branch = tx.branch_of(row.no, *branch)?;
             tx.end_of(&branch)?
         }
-        HeadTo::On { branch, message } => {
+        HeadTarget::On { branch, message } => {
             let branch = tx.branch_of(row.no, *branch)?;
             let at = match message {
-                Some(message) => tx.spot(*message)?.address,
+                Some(message) => tx.locate(*message)?.address,
                 None => Address::START,
             };
             let end = tx.end_of(&branch)?;
@@ -288,43 +301,43 @@ pub(crate) fn move_head(tx: &mut Tx<'_>, conversation: ConversationId, to: &Head
             }
             Head { branch: branch.no, at }
         }
-        HeadTo::Empty(id) => {
+        HeadTarget::Empty(id) => {
             let base = Base { parent: row.head.branch, fork: Address::START };
-            let branch = insert_plain(tx, row.no, *id, base, Sums::default(), Why::Clear)?;
+            let branch = insert_plain(tx, row.no, *id, base, Sums::default(), BranchReason::Clear)?;
             Head { branch: branch.no, at: Address::START }
         }
     };
     let sums = tx.sums_at(head)?;
     move_to(&mut row, head, sums);
-    tx.keep(&row);
+    tx.mark_changed(&row);
     // A head that stays where it is makes no undo step.
     let images = if head == was { Vec::new() } else { vec![before] };
-    tx.journal(row.no, &Entry { key: Some(head.at.0), ..Entry::of(Kind::HeadMoved, &images) })?;
-    Ok(Done::Plain)
+    tx.journal(row.no, &JournalDraft { key: Some(head.at.0), ..JournalDraft::of(Kind::HeadMoved, &images) })?;
+    Ok(ChangeResult::Applied)
 }
 
 /// Corrects the sums of branches that left behind a message whose count has grown.
 ///
 /// Only a fork that was made behind a message while it streamed needs this, so the usual answer is one empty query.
-pub(crate) fn grow_behind(tx: &mut Tx<'_>, address: Address) -> Outcome<()> {
+pub(crate) fn extend_pieces(tx: &mut Tx<'_>, address: Address) -> TxResult<()> {
     let end = address.branch().end();
     let sql = "select no from branch where fork_key between $1 and $2
          union
          select branch_no from piece where from_key between $3 and $2 and to_key >= $1";
     let parameters = (address.0, end.0, address.branch().slot(1).0);
-    let found: Vec<i64> = rows(tx.connection, sql, parameters, |row| row.get(0))?;
+    let found: Vec<i64> = query_all(tx.connection, sql, parameters, |row| row.get(0))?;
     let mut affected: BTreeSet<i64> = found.into_iter().collect();
     let mut queue: Vec<i64> = affected.iter().copied().collect();
     while let Some(no) = queue.pop() {
-        let children = rows(tx.connection, "select no from branch where parent_no = $1", [no], |row| row.get(0))?;
+        let children = query_all(tx.connection, "select no from branch where parent_no = $1", [no], |row| row.get(0))?;
         queue.extend(children.into_iter().filter(|child: &i64| affected.insert(*child)));
     }
     // A parent is older than its children, so in order of number every base is right before it is used.
     for no in &affected {
         let sql = "select c.status from branch b join conversation c on c.no = b.conversation_no where b.no = $1";
-        let status: Option<i64> = maybe(tx.connection, sql, [no], |row| row.get(0))?;
+        let status: Option<i64> = query_optional(tx.connection, sql, [no], |row| row.get(0))?;
         match recount(tx, BranchNo(*no)) {
-            Err(Fault::Refused(StoreError::Altered { .. })) if status == Some(STATUS_PURGED) => {}
+            Err(TxError::Rejected(StoreError::Altered { .. })) if status == Some(STATUS_PURGED) => {}
             counted => counted?,
         }
         row_mac::refresh(tx.connection, tx.key, &row_mac::BRANCH, *no)?;
@@ -332,18 +345,18 @@ pub(crate) fn grow_behind(tx: &mut Tx<'_>, address: Address) -> Outcome<()> {
     for no in &affected {
         // Of a purged conversation only the ranges that others reference remain; it is not counted.
         let sql = "select no from conversation where head_branch_no = $1 and status <> $2";
-        for conversation_no in rows(tx.connection, sql, (no, STATUS_PURGED), |row| row.get(0))? {
+        for conversation_no in query_all(tx.connection, sql, (no, STATUS_PURGED), |row| row.get(0))? {
             let mut row = tx.conversation_by_no(conversation_no)?;
             let sums = tx.sums_at(row.head)?;
             let head = row.head;
             move_to(&mut row, head, sums);
-            tx.keep(&row);
+            tx.mark_changed(&row);
         }
     }
     Ok(())
 }
 
-fn recount(tx: &mut Tx<'_>, no: BranchNo) -> Outcome<()> {
+fn recount(tx: &mut Tx<'_>, no: BranchNo) -> TxResult<()> {
     tx.caches.clear();
     let branch = tx.branch(no)?;
     let mut before = match branch.base {
@@ -353,14 +366,14 @@ fn recount(tx: &mut Tx<'_>, no: BranchNo) -> Outcome<()> {
     let sql = "update piece set before_depth = $1, before_visible = $2, before_words = $3, before_tokens = $4
          where branch_no = $5 and ordinal = $6";
     for (ordinal, Piece { range, .. }) in branch.pieces.iter().enumerate() {
-        let parameters = (before.depth, before.visible, before.words, before.tokens, no.0, ordinal as i64);
+        let parameters = (before.depth, before.visible, before.interned, before.tokens, no.0, ordinal as i64);
         execute(tx.connection, sql, parameters)?;
         before = before + sums_of(tx, *range)?;
     }
     let sql = "update branch
          set before_depth = $1, before_visible = $2, before_words = $3, before_tokens = $4
          where no = $5";
-    execute(tx.connection, sql, (before.depth, before.visible, before.words, before.tokens, no.0))?;
+    execute(tx.connection, sql, (before.depth, before.visible, before.interned, before.tokens, no.0))?;
     tx.caches.clear();
     Ok(())
 }

@@ -1,15 +1,15 @@
 //! Changes to conversations: create and edit.
 
-use super::super::codes::{Kind, NameKind, STATUS_PURGED, kind_code, status_code, status_of};
-use super::super::connection::{execute, insert_numbered, maybe, one, rows};
-use super::super::fault::Outcome;
-use super::super::participant;
-use super::super::tx::{ConversationRow, Entry, Tx, listed_at};
-use super::super::{row_mac, seal};
+use super::super::connection::{execute, insert_numbered, query_all, query_one, query_optional};
+use super::super::disk_codes::{Kind, NameKind, STATUS_PURGED, kind_code, status_code, status_of};
+use super::super::participants;
+use super::super::tx::{ConversationRow, JournalDraft, Tx, listed_at};
+use super::super::tx_error::TxResult;
+use super::super::{body_mac, row_mac};
 use super::branch;
+use crate::before_image::{BeforeImage, ConversationImage, SoftDeletable};
 use crate::error::{Conflict, StoreError};
-use crate::image::{ConversationImage, Flagged, Image};
-use crate::transaction::{Done, Why};
+use crate::transaction::{BranchReason, ChangeResult};
 use manent_model::{
     Address, Author, BranchId, ConversationDraft, ConversationId, ConversationPatch, ConversationStatus, Digest,
     DigestKey, Head, Json, ProjectId, Sums,
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Body {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Author>,
-    #[serde(default, deserialize_with = "seal::present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "body_mac::present", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Json>,
 }
 
@@ -33,7 +33,7 @@ impl Body {
 }
 
 /// Returns the seal over everything in a conversation row that a reader would show.
-pub(crate) fn seal_of(
+pub(crate) fn authenticated_body(
     key: &DigestKey,
     id: &[u8; 16],
     external_id: Option<&str>,
@@ -46,7 +46,7 @@ pub(crate) fn seal_of(
         shown.extend_from_slice(&(field.map_or(0, <[u8]>::len) as u64).to_le_bytes());
         shown.extend_from_slice(field.unwrap_or_default());
     }
-    seal::seal(key, "conversation", id, &shown)[..8].to_vec()
+    body_mac::authenticate(key, "conversation", id, &shown)[..8].to_vec()
 }
 
 pub(crate) fn create(
@@ -55,14 +55,14 @@ pub(crate) fn create(
     branch: BranchId,
     draft: &ConversationDraft,
     importing: bool,
-) -> Outcome<Done> {
+) -> TxResult<ChangeResult> {
     if let Some(existing) = existing(tx, id, draft)? {
-        return Ok(Done::Conversation(existing));
+        return Ok(ChangeResult::Conversation(existing));
     }
     let project_no = draft.project.map(|project| project_no(tx, project)).transpose()?;
     let creator_no = tx.author(draft.creator.as_ref())?;
     let body = Body { members: draft.members.clone(), metadata: draft.metadata.clone() }.bytes();
-    let sealed = seal_of(tx.key, id.as_bytes(), draft.external_id.as_deref(), &draft.title, body.as_deref());
+    let sealed = authenticated_body(tx.key, id.as_bytes(), draft.external_id.as_deref(), &draft.title, body.as_deref());
     let status = if importing { ConversationStatus::Importing } else { ConversationStatus::Active };
     let sql = "insert into conversation
             (id, external_id, project_no, kind, status, title, creator_no, created_at, active_at, listed_at,
@@ -90,8 +90,8 @@ pub(crate) fn create(
         ),
     )?;
     let creator = draft.creator.as_ref().map(|creator| creator.id.clone());
-    participant::add(tx.connection, no, &participant::people(creator, &draft.members))?;
-    let branch_no = branch::insert_row(tx, no, branch, None, 1, Sums::default(), Why::Start)?;
+    participants::add(tx.connection, no, &participants::participants(creator, &draft.members))?;
+    let branch_no = branch::insert_row(tx, no, branch, None, 1, Sums::default(), BranchReason::Start)?;
     for tag in &draft.tags {
         add_tag(tx, no, tag)?;
     }
@@ -111,19 +111,19 @@ pub(crate) fn create(
         last_pos: 0,
         digest: Digest::default(),
     };
-    tx.adopt(row.clone());
-    tx.keep(&row);
-    let images = [Image::Flag { table: Flagged::Conversation, key: no, withdrawn: true }];
-    tx.journal(no, &Entry::of(Kind::ConversationCreated, &images))?;
-    Ok(Done::Conversation(id))
+    tx.track(row.clone());
+    tx.mark_changed(&row);
+    let images = [BeforeImage::Flag { table: SoftDeletable::Conversation, key: no, withdrawn: true }];
+    tx.journal(no, &JournalDraft::of(Kind::ConversationCreated, &images))?;
+    Ok(ChangeResult::Conversation(id))
 }
 
 /// The same id or the same external id again is a retry; both at once must name the same conversation.
-fn existing(tx: &Tx<'_>, id: ConversationId, draft: &ConversationDraft) -> Outcome<Option<ConversationId>> {
+fn existing(tx: &Tx<'_>, id: ConversationId, draft: &ConversationDraft) -> TxResult<Option<ConversationId>> {
     let taken = || Conflict::Exists { what: "conversation", id: id.to_string() };
     let sql = "select external_id, status, withdrawn from conversation where id = $1";
     let by_id: Option<(Option<String>, i64, bool)> =
-        maybe(tx.connection, sql, [id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        query_optional(tx.connection, sql, [id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     if let Some((external, status, withdrawn)) = by_id {
         let same = external == draft.external_id && status != STATUS_PURGED && !withdrawn;
         return if same { Ok(Some(id)) } else { Err(taken().into()) };
@@ -131,7 +131,7 @@ fn existing(tx: &Tx<'_>, id: ConversationId, draft: &ConversationDraft) -> Outco
     let Some(external) = &draft.external_id else { return Ok(None) };
     let sql = "select id, withdrawn from conversation where external_id = $1";
     let by_external: Option<([u8; 16], bool)> =
-        maybe(tx.connection, sql, [external], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        query_optional(tx.connection, sql, [external], |row| Ok((row.get(0)?, row.get(1)?)))?;
     match by_external {
         Some((id, false)) => Ok(Some(ConversationId::from_bytes(id))),
         Some((_, true)) => Err(taken().into()),
@@ -139,20 +139,20 @@ fn existing(tx: &Tx<'_>, id: ConversationId, draft: &ConversationDraft) -> Outco
     }
 }
 
-pub(crate) fn project_no(tx: &Tx<'_>, id: ProjectId) -> Outcome<i64> {
+pub(crate) fn project_no(tx: &Tx<'_>, id: ProjectId) -> TxResult<i64> {
     let sql = "select no from project where id = $1 and withdrawn = 0";
-    let found = maybe(tx.connection, sql, [id.as_bytes()], |row| row.get(0))?;
+    let found = query_optional(tx.connection, sql, [id.as_bytes()], |row| row.get(0))?;
     found.ok_or_else(|| StoreError::not_found("project", id).into())
 }
 
-fn add_tag(tx: &mut Tx<'_>, conversation_no: i64, tag: &str) -> Outcome<()> {
-    let name_no = tx.word(NameKind::Tag, tag)?;
+fn add_tag(tx: &mut Tx<'_>, conversation_no: i64, tag: &str) -> TxResult<()> {
+    let name_no = tx.intern(NameKind::Tag, tag)?;
     let sql = "insert into tag (name_no, conversation_no) values ($1, $2) on conflict do nothing";
     execute(tx.connection, sql, (name_no, conversation_no))?;
     Ok(())
 }
 
-pub(crate) fn edit(tx: &mut Tx<'_>, id: ConversationId, patch: &ConversationPatch) -> Outcome<Done> {
+pub(crate) fn edit(tx: &mut Tx<'_>, id: ConversationId, patch: &ConversationPatch) -> TxResult<ChangeResult> {
     let row = tx.conversation(id)?;
     let project = match &patch.project {
         Some(Some(project)) => Some(Some(project_no(tx, *project)?)),
@@ -199,13 +199,13 @@ pub(crate) fn edit(tx: &mut Tx<'_>, id: ConversationId, patch: &ConversationPatc
         after.trashed_at = times.trashed_at.map(|at| at.0);
     }
     for tag in &patch.add_tags {
-        let no = tx.word(NameKind::Tag, tag)?;
+        let no = tx.intern(NameKind::Tag, tag)?;
         if !after.tags.contains(&no) {
             after.tags.push(no);
         }
     }
     for tag in &patch.remove_tags {
-        let no = tx.caches.known_word(tx.connection, NameKind::Tag, tag)?;
+        let no = tx.caches.interned_text(tx.connection, NameKind::Tag, tag)?;
         after.tags.retain(|tag| Some(*tag) != no);
     }
     after.tags.sort_unstable();
@@ -215,19 +215,19 @@ pub(crate) fn edit(tx: &mut Tx<'_>, id: ConversationId, patch: &ConversationPatc
         true => Vec::new(),
         false => {
             put_image(tx, &after)?;
-            vec![Image::Conversation(Box::new(before))]
+            vec![BeforeImage::Conversation(Box::new(before))]
         }
     };
-    tx.journal(row.no, &Entry::of(Kind::ConversationEdited, &images))?;
-    Ok(Done::Plain)
+    tx.journal(row.no, &JournalDraft::of(Kind::ConversationEdited, &images))?;
+    Ok(ChangeResult::Applied)
 }
 
 /// Returns the before-image of a conversation's metadata.
-pub(crate) fn image_of(tx: &Tx<'_>, row: &ConversationRow) -> Outcome<ConversationImage> {
+pub(crate) fn image_of(tx: &Tx<'_>, row: &ConversationRow) -> TxResult<ConversationImage> {
     let sql = "select project_no, status, title, pinned, created_at, trashed_at, body
          from conversation
          where no = $1";
-    let mut image = one(tx.connection, sql, [row.no], |found| {
+    let mut image = query_one(tx.connection, sql, [row.no], |found| {
         Ok(ConversationImage {
             no: row.no,
             project_no: found.get(0)?,
@@ -242,17 +242,18 @@ pub(crate) fn image_of(tx: &Tx<'_>, row: &ConversationRow) -> Outcome<Conversati
         })
     })?;
     let sql = "select name_no from tag where conversation_no = $1 order by name_no";
-    image.tags = rows(tx.connection, sql, [row.no], |row| row.get(0))?;
+    image.tags = query_all(tx.connection, sql, [row.no], |row| row.get(0))?;
     Ok(image)
 }
 
 /// Restores a conversation's metadata from a before-image.
-pub(crate) fn put_image(tx: &mut Tx<'_>, image: &ConversationImage) -> Outcome<()> {
+pub(crate) fn put_image(tx: &mut Tx<'_>, image: &ConversationImage) -> TxResult<()> {
     let mut row = tx.conversation_by_no(image.no)?;
     let sql = "select external_id, body from conversation where no = $1";
     let (external, earlier): (Option<String>, Option<Vec<u8>>) =
-        one(tx.connection, sql, [image.no], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let sealed = seal_of(tx.key, row.id.as_bytes(), external.as_deref(), &image.title, image.body.as_deref());
+        query_one(tx.connection, sql, [image.no], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let sealed =
+        authenticated_body(tx.key, row.id.as_bytes(), external.as_deref(), &image.title, image.body.as_deref());
     let sql = "update conversation
          set project_no = $1, status = $2, title = $3, pinned = $4, created_at = $5, trashed_at = $6, seal = $7,
              body = $8
@@ -273,7 +274,7 @@ pub(crate) fn put_image(tx: &mut Tx<'_>, image: &ConversationImage) -> Outcome<(
         ),
     )?;
     let sql = "select name_no from tag where conversation_no = $1 order by name_no";
-    let tags: Vec<i64> = rows(tx.connection, sql, [image.no], |row| row.get(0))?;
+    let tags: Vec<i64> = query_all(tx.connection, sql, [image.no], |row| row.get(0))?;
     if tags != image.tags {
         execute(tx.connection, "delete from tag where conversation_no = $1", [image.no])?;
         for name_no in &image.tags {
@@ -283,14 +284,14 @@ pub(crate) fn put_image(tx: &mut Tx<'_>, image: &ConversationImage) -> Outcome<(
     }
     row_mac::refresh(tx.connection, tx.key, &row_mac::CONVERSATION, image.no)?;
     if earlier != image.body {
-        let members = participant::members(image.body.as_deref());
+        let members = participants::members(image.body.as_deref());
         let members = members.ok_or_else(|| StoreError::altered("conversation", row.id))?;
-        if participant::members(earlier.as_deref()).as_ref() != Some(&members) {
-            participant::replace_members(tx.connection, image.no, &members)?;
+        if participants::members(earlier.as_deref()).as_ref() != Some(&members) {
+            participants::replace_members(tx.connection, image.no, &members)?;
         }
     }
     row.active_at = image.active_at;
     row.status = image.status;
-    tx.keep(&row);
+    tx.mark_changed(&row);
     Ok(())
 }

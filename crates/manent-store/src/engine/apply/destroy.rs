@@ -1,30 +1,32 @@
 //! Purge and erase: the only changes that destroy data. Both run in bounded steps, so that none of them holds the lock
 //! for long.
 
-use super::super::cell::Parameters;
-use super::super::codes::{Kind, STATUS_PURGED, status_code};
-use super::super::connection::{execute, execute_counted, further, maybe, one, rows};
-use super::super::facts::MessageFacts;
-use super::super::fault::Outcome;
-use super::super::participant;
+use super::super::connection::{execute, execute_counted, next_page_start, query_all, query_one, query_optional};
+use super::super::disk_codes::{Kind, STATUS_PURGED, status_code};
+use super::super::message_header::MessageHeader;
+use super::super::participants;
 use super::super::read::library::UPLOAD;
 use super::super::row_mac;
-use super::super::tx::{ConversationRow, Entry, Tx};
-use super::author::author_step;
-use super::conversation::seal_of;
+use super::super::tx::{ConversationRow, JournalDraft, Tx};
+use super::super::tx_error::TxResult;
+use super::super::value::Parameters;
+use super::conversation::authenticated_body;
+use super::erase_history::{
+    delete_unused_names, delete_unused_tags, finish_erasures, schedule_erasure, sweep, sweep_workspace,
+};
+use super::erase_person::erase_step;
+use super::index_delete;
 use super::message::facts_at;
-use super::scrub::{finish_scrubs, forget_tags, forget_words, set_scrub, sweep, sweep_beside};
 use super::stream;
-use super::unindex;
 use crate::error::{Conflict, StoreError};
-use crate::transaction::{Done, Erase, Receipt};
+use crate::transaction::{ChangeResult, EraseTarget, Receipt};
 use manent_model::path;
 use manent_model::{
     Address, BranchNo, ConversationId, ConversationStatus, FoldId, Head, MemoryId, MessageId, MessageStatus, Range,
 };
 
 /// How many rows one step may touch.
-pub(super) const STEP: i64 = 500;
+pub(super) const STEP_ROWS: i64 = 500;
 
 /// Remaining work budget of this step.
 pub(crate) struct Budget {
@@ -34,7 +36,7 @@ pub(crate) struct Budget {
 
 impl Budget {
     fn new(tx: &Tx<'_>) -> Self {
-        Self { left: STEP, receipt: Receipt { at: tx.at, ..Receipt::default() } }
+        Self { left: STEP_ROWS, receipt: Receipt { at: tx.at, ..Receipt::default() } }
     }
 
     pub fn spend(&mut self, rows: usize) -> i64 {
@@ -44,7 +46,7 @@ impl Budget {
 }
 
 /// Prefix of the key in `meta` of a deletion in progress; the number of the conversation follows.
-const GOING: &str = "going:";
+const DELETION_IN_PROGRESS: &str = "going:";
 
 /// How much of a conversation is deleted.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,34 +57,37 @@ pub(super) enum Depth {
     Erase,
 }
 
-pub(crate) fn purge(tx: &mut Tx<'_>, id: ConversationId) -> Outcome<Done> {
-    let Some(row) = row_of(tx, id)? else { return Ok(Done::Purged(true)) };
+pub(crate) fn purge(tx: &mut Tx<'_>, id: ConversationId) -> TxResult<ChangeResult> {
+    let Some(row) = row_of(tx, id)? else { return Ok(ChangeResult::Purged(true)) };
     if row.status != STATUS_PURGED && row.status != status_code(ConversationStatus::Trashed) {
         return Err(Conflict::NotTrashed.into());
     }
     let mut budget = Budget::new(tx);
-    let finished = go_on(tx, Some(row.no), &mut budget)? && conversation_step(tx, &row, Depth::Purge, &mut budget)?;
-    Ok(Done::Purged(finished))
+    let finished =
+        continue_deletion(tx, Some(row.no), &mut budget)? && conversation_step(tx, &row, Depth::Purge, &mut budget)?;
+    Ok(ChangeResult::Purged(finished))
 }
 
-pub(crate) fn erase(tx: &mut Tx<'_>, target: &Erase) -> Outcome<Done> {
+pub(crate) fn erase(tx: &mut Tx<'_>, target: &EraseTarget) -> TxResult<ChangeResult> {
     let mut budget = Budget::new(tx);
     let finished = match target {
-        Erase::Conversation(id) => {
+        EraseTarget::Conversation(id) => {
             let row = row_of(tx, *id)?.ok_or_else(|| StoreError::not_found("conversation", id))?;
-            go_on(tx, Some(row.no), &mut budget)? && conversation_step(tx, &row, Depth::Erase, &mut budget)?
+            continue_deletion(tx, Some(row.no), &mut budget)? && conversation_step(tx, &row, Depth::Erase, &mut budget)?
         }
-        Erase::Message(id) => go_on(tx, None, &mut budget)? && message_step(tx, *id, &mut budget)?,
-        Erase::Author(external_id) => go_on(tx, None, &mut budget)? && author_step(tx, external_id, &mut budget)?,
+        EraseTarget::Message(id) => continue_deletion(tx, None, &mut budget)? && message_step(tx, *id, &mut budget)?,
+        EraseTarget::Person(external_id) => {
+            continue_deletion(tx, None, &mut budget)? && erase_step(tx, external_id, &mut budget)?
+        }
     };
     budget.receipt.finished = finished;
-    Ok(Done::Erased(budget.receipt))
+    Ok(ChangeResult::Erased(budget.receipt))
 }
 
 /// Reads a conversation in any status.
-fn row_of(tx: &mut Tx<'_>, id: ConversationId) -> Outcome<Option<ConversationRow>> {
+fn row_of(tx: &mut Tx<'_>, id: ConversationId) -> TxResult<Option<ConversationRow>> {
     let sql = "select no from conversation where id = $1";
-    match maybe(tx.connection, sql, [id.as_bytes()], |row| row.get(0))? {
+    match query_optional(tx.connection, sql, [id.as_bytes()], |row| row.get(0))? {
         Some(no) => tx.conversation_by_no(no).map(Some),
         None => Ok(None),
     }
@@ -95,9 +100,9 @@ pub(super) fn conversation_step(
     row: &ConversationRow,
     depth: Depth,
     budget: &mut Budget,
-) -> Outcome<bool> {
-    let finished = conversation_goes(tx, row, depth, budget)?;
-    let name = [GOING, &row.no.to_string()].concat();
+) -> TxResult<bool> {
+    let finished = finish_conversation(tx, row, depth, budget)?;
+    let name = [DELETION_IN_PROGRESS, &row.no.to_string()].concat();
     match finished {
         true => execute(tx.connection, "delete from meta where name = $1", [name])?,
         false => {
@@ -109,12 +114,12 @@ pub(super) fn conversation_step(
 }
 
 /// Resumes deletions in progress, except one; says whether all of them are done.
-fn go_on(tx: &mut Tx<'_>, but: Option<i64>, budget: &mut Budget) -> Outcome<bool> {
+fn continue_deletion(tx: &mut Tx<'_>, but: Option<i64>, budget: &mut Budget) -> TxResult<bool> {
     let sql = "select cast(substr(name, 7) as bigint), value
          from meta
          where name >= 'going:' and name < 'going;'
          order by name";
-    let going: Vec<(i64, [u8; 1])> = rows(tx.connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let going: Vec<(i64, [u8; 1])> = query_all(tx.connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
     for (no, [erased]) in going.into_iter().filter(|(no, _)| Some(*no) != but) {
         let depth = if erased == 1 { Depth::Erase } else { Depth::Purge };
         let row = tx.conversation_by_no(no)?;
@@ -125,7 +130,7 @@ fn go_on(tx: &mut Tx<'_>, but: Option<i64>, budget: &mut Budget) -> Outcome<bool
     Ok(true)
 }
 
-fn conversation_goes(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budget: &mut Budget) -> Outcome<bool> {
+fn finish_conversation(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budget: &mut Budget) -> TxResult<bool> {
     if row.status != STATUS_PURGED {
         hide(tx, row, depth)?;
         budget.receipt.conversations += 1;
@@ -133,12 +138,12 @@ fn conversation_goes(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budge
     delete_attached(tx, row, depth, budget)?;
     let (needed, left_from) = needed_elsewhere(tx, row.no)?;
     delete_messages(tx, row.no, &needed, depth, budget)?;
-    finish_scrubs(tx, budget)?;
+    finish_erasures(tx, budget)?;
     if budget.left <= 0 {
         return Ok(false);
     }
     if depth == Depth::Erase {
-        forget_words(tx)?;
+        delete_unused_names(tx)?;
     }
     if needed.is_empty() && !left_from {
         remove_rows(tx, row)?;
@@ -147,28 +152,28 @@ fn conversation_goes(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budge
 }
 
 /// Removes a conversation from all lists at once and wipes the content of its row.
-fn hide(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth) -> Outcome<()> {
+fn hide(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth) -> TxResult<()> {
     let kind = if depth == Depth::Erase { Kind::Erased } else { Kind::Purged };
-    tx.journal(row.no, &Entry::of(kind, &[]))?;
-    unindex::conversation(tx, row.no)?;
-    let sealed = seal_of(tx.key, row.id.as_bytes(), None, "", None);
+    tx.journal(row.no, &JournalDraft::of(kind, &[]))?;
+    index_delete::conversation(tx, row.no)?;
+    let sealed = authenticated_body(tx.key, row.id.as_bytes(), None, "", None);
     let sql = "update conversation
          set status = $1, title = '', body = null, external_id = null, creator_no = null, project_no = null, seal = $2
          where no = $3";
     execute(tx.connection, sql, (STATUS_PURGED, sealed, row.no))?;
     let sql = "select name_no from tag where conversation_no = $1";
-    let tags: Vec<i64> = rows(tx.connection, sql, [row.no], |row| row.get(0))?;
+    let tags: Vec<i64> = query_all(tx.connection, sql, [row.no], |row| row.get(0))?;
     execute(tx.connection, "delete from tag where conversation_no = $1", [row.no])?;
-    participant::forget(tx.connection, row.no)?;
-    forget_tags(tx, &tags)?;
+    participants::forget(tx.connection, row.no)?;
+    delete_unused_tags(tx, &tags)?;
     execute(tx.connection, "delete from bookmark where conversation_no = $1", [row.no])?;
     row_mac::refresh(tx.connection, tx.key, &row_mac::CONVERSATION, row.no)?;
     execute(tx.connection, "delete from lease where conversation_no = $1", [row.no])?;
-    set_scrub(tx, row.no, Some(row.last_pos))?;
+    schedule_erasure(tx, row.no, Some(row.last_pos))?;
     Ok(())
 }
 
-fn delete_attached(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budget: &mut Budget) -> Outcome<()> {
+fn delete_attached(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budget: &mut Budget) -> TxResult<()> {
     const FOLDS: &str =
         "delete from fold where no in (select no from fold where conversation_no = $1 order by no limit $2)";
     const BY_CONVERSATION: [&str; 6] = [
@@ -184,7 +189,7 @@ fn delete_attached(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budget:
         if budget.left > 0 {
             // As many as go leave the index.
             if sql == FOLDS {
-                unindex::folds(tx, row.no, budget.left)?;
+                index_delete::folds(tx, row.no, budget.left)?;
             }
             let gone = execute_counted(tx.connection, sql, (row.no, budget.left))?;
             budget.receipt.attached += budget.spend(gone);
@@ -212,26 +217,27 @@ fn delete_attached(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budget:
     // A memory outlives a purge: it is a text of its own, and only loses where it came from.
     if depth == Depth::Erase {
         let sql = "select no, id from memory where conversation_no = $1 limit $2";
-        forget_memories(tx, sql, (row.no, budget.left), budget)?;
-        forget_origin(tx, "conversation", &id, budget)?;
+        delete_memories(tx, sql, (row.no, budget.left), budget)?;
+        delete_origin(tx, "conversation", &id, budget)?;
     }
     Ok(())
 }
 
-fn branch_numbers(tx: &Tx<'_>, conversation_no: i64) -> Outcome<Vec<i64>> {
+fn branch_numbers(tx: &Tx<'_>, conversation_no: i64) -> TxResult<Vec<i64>> {
     let sql = "select no from branch where conversation_no = $1 order by no";
-    Ok(rows(tx.connection, sql, [conversation_no], |row| row.get(0))?)
+    Ok(query_all(tx.connection, sql, [conversation_no], |row| row.get(0))?)
 }
 
 /// Returns the runs of this conversation's messages that paths of other conversations reach, and whether any path
 /// leaves from it: one that does may reach only messages that this conversation itself took from elsewhere.
-fn needed_elsewhere(tx: &mut Tx<'_>, conversation_no: i64) -> Outcome<(Vec<Range>, bool)> {
+fn needed_elsewhere(tx: &mut Tx<'_>, conversation_no: i64) -> TxResult<(Vec<Range>, bool)> {
     let own: Vec<i64> = branch_numbers(tx, conversation_no)?;
     let sql = "select o.parent_no, o.fork_key
          from branch b
          join branch o on o.parent_no = b.no
          where b.conversation_no = $1 and o.conversation_no <> $1 and o.fork_key <> 0";
-    let forks: Vec<(i64, i64)> = rows(tx.connection, sql, [conversation_no], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let forks: Vec<(i64, i64)> =
+        query_all(tx.connection, sql, [conversation_no], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let mut needed = Vec::new();
     let left_from = !forks.is_empty();
     for (parent, fork) in forks {
@@ -243,7 +249,7 @@ fn needed_elsewhere(tx: &mut Tx<'_>, conversation_no: i64) -> Outcome<(Vec<Range
              from piece p
              join branch o on o.no = p.branch_no
              where p.from_key between $1 and $2 and o.conversation_no <> $3";
-        let pieces = rows(tx.connection, sql, (no.slot(0).0, no.end().0, conversation_no), |row| {
+        let pieces = query_all(tx.connection, sql, (no.slot(0).0, no.end().0, conversation_no), |row| {
             Ok(Range { from: Address(row.get(0)?), to: Address(row.get(1)?) })
         })?;
         needed.extend(pieces);
@@ -258,7 +264,7 @@ fn delete_messages(
     needed: &[Range],
     depth: Depth,
     budget: &mut Budget,
-) -> Outcome<()> {
+) -> TxResult<()> {
     for no in branch_numbers(tx, conversation_no)?.into_iter().map(BranchNo) {
         let mut after = no.slot(0);
         while budget.left > 0 {
@@ -266,8 +272,8 @@ fn delete_messages(
             let sql = "select key, facts, id from message where key > $1 and key <= $2 order by key limit $3";
             let parameters = (after.0, no.end().0, budget.left);
             let found: Vec<(i64, Vec<u8>, [u8; 16])> =
-                rows(tx.connection, sql, parameters, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-            let Some(last) = further(after.0, found.last().map(|(last, ..)| *last)) else { break };
+                query_all(tx.connection, sql, parameters, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+            let Some(last) = next_page_start(after.0, found.last().map(|(last, ..)| *last)) else { break };
             after = Address(last);
             for (key, facts, id) in found {
                 let kept = needed.iter().any(|range| range.contains(Address(key)));
@@ -280,10 +286,10 @@ fn delete_messages(
                         }
                     }
                     (false, _) => {
-                        unindex::message(tx, Address(key))?;
-                        forget_uses(tx, key, budget)?;
+                        index_delete::message(tx, Address(key))?;
+                        delete_blob_uses(tx, key, budget)?;
                         if depth == Depth::Erase {
-                            forget_named(tx, key, MessageId::from_bytes(id), budget)?;
+                            delete_named(tx, key, MessageId::from_bytes(id), budget)?;
                         }
                         stream::close(tx.connection, Address(key))?;
                         execute(tx.connection, "delete from message where key = $1", [key])?;
@@ -300,18 +306,18 @@ fn delete_messages(
 
 /// A header that cannot be decoded counts as not erased: erasing it again does no harm.
 fn is_erased(facts: &[u8]) -> bool {
-    MessageFacts::decode(facts).is_some_and(|facts| facts.flags.erased)
+    MessageHeader::decode(facts).is_some_and(|facts| facts.flags.erased)
 }
 
 /// Deletes the uses of blobs by a message, and the blobs that nothing uses any more.
-fn forget_uses(tx: &mut Tx<'_>, key: i64, budget: &mut Budget) -> Outcome<()> {
+fn delete_blob_uses(tx: &mut Tx<'_>, key: i64, budget: &mut Budget) -> TxResult<()> {
     let sql = "select blob_no from blob_use where key = $1";
-    let blobs: Vec<i64> = rows(tx.connection, sql, [key], |row| row.get(0))?;
+    let blobs: Vec<i64> = query_all(tx.connection, sql, [key], |row| row.get(0))?;
     execute(tx.connection, "delete from blob_use where key = $1", [key])?;
     for no in blobs {
         let sql = "select 1 from blob_use where blob_no = $1";
-        if maybe(tx.connection, sql, [no], |_| Ok(()))?.is_none() {
-            forget_uploads(tx, no)?;
+        if query_optional(tx.connection, sql, [no], |_| Ok(()))?.is_none() {
+            delete_uploads(tx, no)?;
             execute(tx.connection, "delete from blob where no = $1", [no])?;
             budget.receipt.blobs += budget.spend(1);
         }
@@ -320,9 +326,9 @@ fn forget_uses(tx: &mut Tx<'_>, key: i64, budget: &mut Budget) -> Outcome<()> {
 }
 
 /// Deletes the record of who uploaded a blob: its SHA-256 reveals something about its content.
-fn forget_uploads(tx: &Tx<'_>, blob_no: i64) -> Outcome<()> {
+fn delete_uploads(tx: &Tx<'_>, blob_no: i64) -> TxResult<()> {
     let sql = "select sha256 from blob where no = $1";
-    let sha256: Option<[u8; 32]> = maybe(tx.connection, sql, [blob_no], |row| row.get(0))?;
+    let sha256: Option<[u8; 32]> = query_optional(tx.connection, sql, [blob_no], |row| row.get(0))?;
     if let Some(sha256) = sha256 {
         let sql = "delete from scratch where kind = $1 and id = $2";
         execute(tx.connection, sql, (UPLOAD, manent_model::hex::encode(&sha256)))?;
@@ -331,39 +337,39 @@ fn forget_uploads(tx: &Tx<'_>, blob_no: i64) -> Outcome<()> {
 }
 
 /// Deletes what belongs to one message alone: memories and the record of its origin.
-fn forget_named(tx: &mut Tx<'_>, key: i64, id: MessageId, budget: &mut Budget) -> Outcome<()> {
-    forget_memories(tx, "select no, id from memory where key = $1", [key], budget)?;
-    forget_origin(tx, "message", &id.to_string(), budget)
+fn delete_named(tx: &mut Tx<'_>, key: i64, id: MessageId, budget: &mut Budget) -> TxResult<()> {
+    delete_memories(tx, "select no, id from memory where key = $1", [key], budget)?;
+    delete_origin(tx, "message", &id.to_string(), budget)
 }
 
 /// Deletes memories and the records of their origins.
-pub(super) fn forget_memories(
+pub(super) fn delete_memories(
     tx: &mut Tx<'_>,
     found: &str,
     parameters: impl Parameters,
     budget: &mut Budget,
-) -> Outcome<()> {
-    let gone: Vec<(i64, [u8; 16])> = rows(tx.connection, found, parameters, |row| Ok((row.get(0)?, row.get(1)?)))?;
+) -> TxResult<()> {
+    let gone: Vec<(i64, [u8; 16])> = query_all(tx.connection, found, parameters, |row| Ok((row.get(0)?, row.get(1)?)))?;
     for (no, id) in &gone {
         execute(tx.connection, "delete from memory where no = $1", [no])?;
-        forget_origin(tx, "memory", &MemoryId::from_bytes(*id).to_string(), budget)?;
+        delete_origin(tx, "memory", &MemoryId::from_bytes(*id).to_string(), budget)?;
     }
     budget.receipt.attached += budget.spend(gone.len());
-    sweep_beside(tx, gone.len())
+    sweep_workspace(tx, gone.len())
 }
 
-fn forget_origin(tx: &mut Tx<'_>, kind: &str, object: &str, budget: &mut Budget) -> Outcome<()> {
+fn delete_origin(tx: &mut Tx<'_>, kind: &str, object: &str, budget: &mut Budget) -> TxResult<()> {
     let sql = "delete from origin where kind = $1 and object = $2";
     let gone = execute_counted(tx.connection, sql, (kind, object))?;
     budget.receipt.attached += budget.spend(gone);
-    sweep_beside(tx, gone)
+    sweep_workspace(tx, gone)
 }
 
 /// Removes the content of one message and its attachments; its address and its digest stay.
-fn empty_message(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outcome<()> {
-    unindex::message(tx, address)?;
+fn empty_message(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> TxResult<()> {
+    index_delete::message(tx, address)?;
     let sql = "select id from message where key = $1";
-    let id = MessageId::from_bytes(one(tx.connection, sql, [address.0], |row| row.get(0))?);
+    let id = MessageId::from_bytes(query_one(tx.connection, sql, [address.0], |row| row.get(0))?);
     let mut facts = facts_at(tx, address)?;
     // A message that still streams has no digest yet; the chain knows it by its id.
     facts.digest = facts.digest.or_else(|| Some(super::super::prepare::streaming_digest(tx.key, id)));
@@ -382,9 +388,9 @@ fn empty_message(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outc
     execute(tx.connection, "delete from stream where key = $1", [address.0])?;
 
     budget.receipt.messages += budget.spend(1);
-    forget_named(tx, address.0, id, budget)?;
+    delete_named(tx, address.0, id, budget)?;
     let sql = "select distinct conversation_no from state where key = $1";
-    for conversation_no in rows(tx.connection, sql, [address.0], |row| row.get(0))? {
+    for conversation_no in query_all(tx.connection, sql, [address.0], |row| row.get(0))? {
         sweep(tx, conversation_no)?;
     }
     const BY_KEY: [&str; 5] = [
@@ -398,15 +404,15 @@ fn empty_message(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outc
         let gone = execute_counted(tx.connection, sql, [address.0])?;
         budget.receipt.attached += budget.spend(gone);
     }
-    forget_uses(tx, address.0, budget)?;
+    delete_blob_uses(tx, address.0, budget)?;
     remove_derived(tx, address, budget)
 }
 
 /// Summaries and manifests that were made from a message may repeat it: those that cover it go as well, also those of
 /// conversations that took it from here.
-fn remove_derived(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Outcome<()> {
+fn remove_derived(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> TxResult<()> {
     let sql = "select conversation_no from branch where no = $1";
-    let own: Option<i64> = maybe(tx.connection, sql, [address.branch().0], |row| row.get(0))?;
+    let own: Option<i64> = query_optional(tx.connection, sql, [address.branch().0], |row| row.get(0))?;
     let mut reached: Vec<i64> = own.into_iter().collect();
     let forks = "select distinct o.conversation_no
          from branch b
@@ -421,7 +427,7 @@ fn remove_derived(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Out
     let mut place = 0;
     while let Some(&conversation_no) = reached.get(place) {
         for sql in [forks, splices] {
-            let found: Vec<i64> = rows(tx.connection, sql, [conversation_no], |row| row.get(0))?;
+            let found: Vec<i64> = query_all(tx.connection, sql, [conversation_no], |row| row.get(0))?;
             for no in found {
                 if !reached.contains(&no) {
                     reached.push(no);
@@ -434,7 +440,7 @@ fn remove_derived(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> Out
     Ok(())
 }
 
-fn remove_derived_in(tx: &mut Tx<'_>, conversation_no: i64, address: Address, budget: &mut Budget) -> Outcome<()> {
+fn remove_derived_in(tx: &mut Tx<'_>, conversation_no: i64, address: Address, budget: &mut Budget) -> TxResult<()> {
     const FOLD: &str = "delete from fold where no = $1";
     const DERIVED: [(&str, &str); 2] = [
         ("select no, ranges, id from fold where conversation_no = $1", FOLD),
@@ -442,13 +448,13 @@ fn remove_derived_in(tx: &mut Tx<'_>, conversation_no: i64, address: Address, bu
     ];
     for (find, delete) in DERIVED {
         let found: Vec<(i64, Vec<u8>, [u8; 16])> =
-            rows(tx.connection, find, [conversation_no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+            query_all(tx.connection, find, [conversation_no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         for (no, _, id) in found.into_iter().filter(|(_, ranges, _)| covers(ranges, address)) {
             if delete == FOLD {
-                unindex::fold(tx, no)?;
+                index_delete::fold(tx, no)?;
             }
             budget.receipt.attached += execute_counted(tx.connection, delete, [no])? as i64;
-            forget_origin(tx, "fold", &FoldId::from_bytes(id).to_string(), budget)?;
+            delete_origin(tx, "fold", &FoldId::from_bytes(id).to_string(), budget)?;
             sweep(tx, conversation_no)?;
         }
     }
@@ -461,12 +467,12 @@ fn covers(ranges: &[u8], address: Address) -> bool {
 }
 
 /// Nothing reaches this conversation any more: its rows go.
-fn remove_rows(tx: &mut Tx<'_>, row: &ConversationRow) -> Outcome<()> {
+fn remove_rows(tx: &mut Tx<'_>, row: &ConversationRow) -> TxResult<()> {
     // Empty forks at the start of other conversations may still name a branch as their parent.
     let sql = "select no from branch
          where fork_key = 0 and conversation_no <> $1
            and parent_no in (select no from branch where conversation_no = $1)";
-    let orphans: Vec<i64> = rows(tx.connection, sql, [row.no], |row| row.get(0))?;
+    let orphans: Vec<i64> = query_all(tx.connection, sql, [row.no], |row| row.get(0))?;
     for no in orphans {
         execute(tx.connection, "update branch set parent_no = null where no = $1", [no])?;
         row_mac::refresh(tx.connection, tx.key, &row_mac::BRANCH, no)?;
@@ -476,32 +482,32 @@ fn remove_rows(tx: &mut Tx<'_>, row: &ConversationRow) -> Outcome<()> {
     }
     // The foreign key would do so as well, but not work out the MAC again.
     let sql = "select no from memory where conversation_no = $1";
-    let outliving: Vec<i64> = rows(tx.connection, sql, [row.no], |row| row.get(0))?;
+    let outliving: Vec<i64> = query_all(tx.connection, sql, [row.no], |row| row.get(0))?;
     for no in outliving {
         execute(tx.connection, "update memory set conversation_no = null where no = $1", [no])?;
         row_mac::refresh(tx.connection, tx.key, &row_mac::MEMORY, no)?;
     }
     execute(tx.connection, "delete from conversation where no = $1", [row.no])?;
     tx.caches.clear();
-    tx.forget(row.no);
+    tx.untrack(row.no);
     Ok(())
 }
 
-fn message_step(tx: &mut Tx<'_>, id: MessageId, budget: &mut Budget) -> Outcome<bool> {
+fn message_step(tx: &mut Tx<'_>, id: MessageId, budget: &mut Budget) -> TxResult<bool> {
     erase_message(tx, id, budget)?;
-    finish_scrubs(tx, budget)?;
+    finish_erasures(tx, budget)?;
     Ok(budget.left > 0)
 }
 
 /// Empties a message and marks the journal of its conversation to be scrubbed.
-pub(super) fn erase_message(tx: &mut Tx<'_>, id: MessageId, budget: &mut Budget) -> Outcome<()> {
-    let spot = tx.spot(id)?;
+pub(super) fn erase_message(tx: &mut Tx<'_>, id: MessageId, budget: &mut Budget) -> TxResult<()> {
+    let spot = tx.locate(id)?;
     let row = tx.conversation_by_no(spot.conversation_no)?;
     if !facts_at(tx, spot.address)?.flags.erased {
         empty_message(tx, spot.address, budget)?;
-        let entry = Entry { key: Some(spot.address.0), ..Entry::of(Kind::Erased, &[]) };
+        let entry = JournalDraft { key: Some(spot.address.0), ..JournalDraft::of(Kind::Erased, &[]) };
         tx.journal(row.no, &entry)?;
-        set_scrub(tx, row.no, Some(row.last_pos))?;
+        schedule_erasure(tx, row.no, Some(row.last_pos))?;
     }
     Ok(())
 }

@@ -1,43 +1,43 @@
 //! Appends of messages.
 
-use super::super::codes::{Flags, Kind, NameKind};
-use super::super::connection::{execute, execute_gathered, maybe, one};
-use super::super::facts::MessageFacts;
-use super::super::fault::Outcome;
-use super::super::prepare::Facts;
-use super::super::tx::{ConversationRow, Entry, Tx};
-use super::super::{raw, row_mac};
+use super::super::connection::{execute, execute_batched, query_one, query_optional};
+use super::super::disk_codes::{Flags, Kind, NameKind};
+use super::super::message_header::MessageHeader;
+use super::super::prepare::MessageSummary;
+use super::super::tx::{ConversationRow, JournalDraft, Tx};
+use super::super::tx_error::TxResult;
+use super::super::{row_mac, source_record};
 use super::{branch, stream};
 use crate::error::{Conflict, StoreError};
-use crate::transaction::{At, Done, HeadMove, MessageOrigin, Why};
+use crate::transaction::{BranchReason, ChangeResult, HeadMove, MessageAt, MessageOrigin};
 use manent_model::path;
 use manent_model::{Address, Base, Branch, ConversationId, Digest, Head, MessageId, MessageStatus, NewMessage, Sums};
 
 pub(crate) struct Append<'a> {
-    pub at: &'a At,
+    pub at: &'a MessageAt,
     pub head: HeadMove,
-    pub why: Why,
+    pub why: BranchReason,
     pub messages: &'a [NewMessage],
     pub origins: &'a [MessageOrigin],
-    pub facts: &'a [Facts],
+    pub facts: &'a [MessageSummary],
 }
 
-pub(crate) fn append(tx: &mut Tx<'_>, conversation: ConversationId, append: &Append<'_>) -> Outcome<Done> {
+pub(crate) fn append(tx: &mut Tx<'_>, conversation: ConversationId, append: &Append<'_>) -> TxResult<ChangeResult> {
     let Some(last) = append.messages.last() else {
         return Err(StoreError::Invalid("an append has at least one message".to_owned()).into());
     };
     let mut row = tx.conversation(conversation)?;
     if already_there(tx, row.no, append.messages, append.facts)? {
-        return Ok(Done::Messages(Some(last.id)));
+        return Ok(ChangeResult::Messages(Some(last.id)));
     }
-    let place = place_of(tx, &row, append)?;
+    let place = insertion_of(tx, &row, append)?;
     let mut images = Vec::new();
     if append.head == HeadMove::Follow {
         images.push(row.head_image());
     }
     let (branch, last_own, own_sums) = match place {
-        Place::Existing(branch, last_own, own_sums) => (branch, last_own, own_sums),
-        Place::New { id, base, why } => {
+        Insertion::Existing(branch, last_own, own_sums) => (branch, last_own, own_sums),
+        Insertion::New { id, base, why } => {
             let before = tx.sums_at(Head { branch: base.parent, at: base.fork })?;
             (branch::insert_plain(tx, row.no, id, base, before, why)?, 0, Sums::default())
         }
@@ -49,21 +49,21 @@ pub(crate) fn append(tx: &mut Tx<'_>, conversation: ConversationId, append: &App
     let added = insert(tx, first, own_sums, append.messages, append.facts, append.origins)?;
     let grown = append.facts.iter().fold(Sums::default(), |sum, facts| sum + facts.sums);
     if tx.appends_only {
-        tx.caches.recent.keep_end(branch.no, last_own + append.messages.len() as i64, own_sums + grown);
+        tx.caches.recent.put_end(branch.no, last_own + append.messages.len() as i64, own_sums + grown);
     }
     let head = Head { branch: branch.no, at: Address(first.0 + append.messages.len() as i64 - 1) };
     if append.head == HeadMove::Follow {
         let at_end = row.head.branch == branch.no && branch.ends_at(row.head.at, last_own);
         let sums = match at_end {
-            true => Sums { depth: 0, visible: row.messages, words: row.words, tokens: row.tokens } + grown,
+            true => Sums { depth: 0, visible: row.messages, interned: row.words, tokens: row.tokens } + grown,
             false => tx.sums_at(head)?,
         };
         move_to(&mut row, head, sums);
         row.active_at = row.active_at.max(tx.at.0);
-        tx.keep(&row);
+        tx.mark_changed(&row);
     }
     let count = append.messages.len() as i64;
-    let entry = Entry {
+    let entry = JournalDraft {
         kind: Kind::MessagesAppended,
         key: Some(first.0),
         count,
@@ -72,14 +72,14 @@ pub(crate) fn append(tx: &mut Tx<'_>, conversation: ConversationId, append: &App
         undoes: None,
     };
     tx.journal(row.no, &entry)?;
-    Ok(Done::Messages(Some(last.id)))
+    Ok(ChangeResult::Messages(Some(last.id)))
 }
 
 /// Sets the head of a row together with the counters at that position.
 pub(crate) fn move_to(row: &mut ConversationRow, head: Head, sums: Sums) {
     row.head = head;
     row.messages = sums.visible;
-    row.words = sums.words;
+    row.words = sums.interned;
     row.tokens = sums.tokens;
 }
 
@@ -93,14 +93,14 @@ pub(crate) fn already_there(
     tx: &mut Tx<'_>,
     conversation_no: i64,
     messages: &[NewMessage],
-    facts: &[Facts],
-) -> Outcome<bool> {
+    facts: &[MessageSummary],
+) -> TxResult<bool> {
     let mut found = 0;
     for (message, facts) in messages.iter().zip(facts) {
         let row: Option<(Vec<u8>, i64)> =
-            maybe(tx.connection, STORED, [message.id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            query_optional(tx.connection, STORED, [message.id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let Some((stored, owner)) = row else { continue };
-        let stored = MessageFacts::decode(&stored).ok_or_else(|| StoreError::altered("message", message.id))?;
+        let stored = MessageHeader::decode(&stored).ok_or_else(|| StoreError::altered("message", message.id))?;
         let streaming = message.content.status == MessageStatus::Streaming;
         let same = match stored.flags.streamed {
             true => streaming,
@@ -125,28 +125,28 @@ pub(crate) fn already_there(
     }
 }
 
-enum Place {
+enum Insertion {
     Existing(std::sync::Arc<Branch>, i64, Sums),
-    New { id: manent_model::BranchId, base: Base, why: Why },
+    New { id: manent_model::BranchId, base: Base, why: BranchReason },
 }
 
-fn place_of(tx: &mut Tx<'_>, row: &ConversationRow, append: &Append<'_>) -> Outcome<Place> {
+fn insertion_of(tx: &mut Tx<'_>, row: &ConversationRow, append: &Append<'_>) -> TxResult<Insertion> {
     match append.at {
-        At::Head { branch: id } => {
+        MessageAt::Head { branch: id } => {
             let branch = tx.branch(row.head.branch)?;
             let (last_own, sums) = tx.last_own(branch.no)?;
             Ok(match branch.ends_at(row.head.at, last_own) {
                 true => {
                     let last = last_own.max(branch.open_from - 1);
-                    Place::Existing(branch, last, sums)
+                    Insertion::Existing(branch, last, sums)
                 }
                 false => {
                     let base = Base { parent: row.head.branch, fork: row.head.at };
-                    Place::New { id: *id, base, why: append.why }
+                    Insertion::New { id: *id, base, why: append.why }
                 }
             })
         }
-        At::After { message, branch } => {
+        MessageAt::After { message, branch } => {
             let base = match message {
                 Some(message) => {
                     let head = tx.head_at(row, *message)?;
@@ -154,19 +154,19 @@ fn place_of(tx: &mut Tx<'_>, row: &ConversationRow, append: &Append<'_>) -> Outc
                 }
                 None => Base { parent: row.head.branch, fork: Address::START },
             };
-            Ok(Place::New { id: *branch, base, why: append.why })
+            Ok(Insertion::New { id: *branch, base, why: append.why })
         }
-        At::InsteadOf { message, branch } => {
+        MessageAt::InsteadOf { message, branch } => {
             let head = tx.head_at(row, *message)?;
             let path = Head { branch: head.branch, at: head.at };
             let before = path::before(&mut tx.caches.branches(tx.connection), path, head.at)?;
             let fork = before.ok_or_else(|| StoreError::not_found("message", message))?;
-            Ok(Place::New { id: *branch, base: Base { parent: head.branch, fork }, why: append.why })
+            Ok(Insertion::New { id: *branch, base: Base { parent: head.branch, fork }, why: append.why })
         }
-        At::Branch { branch } => {
+        MessageAt::Branch { branch } => {
             let branch = tx.branch_of(row.no, *branch)?;
             let (last_own, sums) = tx.last_own(branch.no)?;
-            Ok(Place::Existing(branch.clone(), last_own.max(branch.open_from - 1), sums))
+            Ok(Insertion::Existing(branch.clone(), last_own.max(branch.open_from - 1), sums))
         }
     }
 }
@@ -177,9 +177,9 @@ pub(crate) fn insert(
     first: Address,
     mut sums: Sums,
     messages: &[NewMessage],
-    facts: &[Facts],
+    facts: &[MessageSummary],
     origins: &[MessageOrigin],
-) -> Outcome<Digest> {
+) -> TxResult<Digest> {
     let mut digests = Vec::with_capacity(messages.len() * 16);
     for (place, (message, facts)) in messages.iter().zip(facts).enumerate() {
         let key = first.0 + place as i64;
@@ -200,25 +200,25 @@ fn insert_one(
     arrival: i64,
     sums: Sums,
     message: &NewMessage,
-    facts: &Facts,
+    facts: &MessageSummary,
     origin: Option<&MessageOrigin>,
-) -> Outcome<()> {
+) -> TxResult<()> {
     let content = &message.content;
-    let role_no = tx.word(NameKind::Role, &content.role)?;
+    let role_no = tx.intern(NameKind::Role, &content.role)?;
     let author_no = tx.author(content.author.as_ref())?;
-    let model_no = content.model.as_deref().map(|model| tx.word(NameKind::Model, model)).transpose()?;
+    let model_no = content.model.as_deref().map(|model| tx.intern(NameKind::Model, model)).transpose()?;
     let streaming = content.status == MessageStatus::Streaming;
     let flags = Flags {
         status: content.status,
-        known: content.time.known,
+        time_source: content.time.source,
         seen: content.seen,
         streamed: streaming,
         erased: false,
     };
     // The body of a stream is not its last, so nothing can be packed against it.
     let body = (!streaming).then(|| content.body.text());
-    let kept = origin.map(|origin| raw::kept(tx, origin, body)).transpose()?;
-    let stored = MessageFacts {
+    let kept = origin.map(|origin| source_record::kept(tx, origin, body)).transpose()?;
+    let stored = MessageHeader {
         flags,
         at: content.time.at.0,
         role_no,
@@ -239,7 +239,7 @@ fn insert_one(
             (key, id, arrival, visible_sum, words_sum, tokens_sum, author_no, reply_to, source_no, ordinal, external,
              raw, mac, facts, body)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
-    execute_gathered(
+    execute_batched(
         tx.connection,
         sql,
         (
@@ -247,7 +247,7 @@ fn insert_one(
             message.id.as_bytes(),
             arrival,
             sums.visible,
-            sums.words,
+            sums.interned,
             sums.tokens,
             author_no,
             content.reply_to.as_ref().map(|id| &id.as_bytes()[..]),
@@ -266,8 +266,9 @@ fn insert_one(
     Ok(())
 }
 
-pub(super) fn use_blob(tx: &mut Tx<'_>, sha256: &[u8; 32], key: i64) -> Outcome<()> {
-    let found: Option<i64> = maybe(tx.connection, "select no from blob where sha256 = $1", [sha256], |row| row.get(0))?;
+pub(super) fn use_blob(tx: &mut Tx<'_>, sha256: &[u8; 32], key: i64) -> TxResult<()> {
+    let found: Option<i64> =
+        query_optional(tx.connection, "select no from blob where sha256 = $1", [sha256], |row| row.get(0))?;
     if let Some(no) = found {
         let sql = "insert into blob_use (blob_no, key) values ($1, $2) on conflict do nothing";
         execute(tx.connection, sql, (no, key))?;
@@ -276,8 +277,8 @@ pub(super) fn use_blob(tx: &mut Tx<'_>, sha256: &[u8; 32], key: i64) -> Outcome<
 }
 
 /// Returns the facts of a message that exists.
-pub(crate) fn facts_at(tx: &Tx<'_>, address: Address) -> Outcome<MessageFacts> {
+pub(crate) fn facts_at(tx: &Tx<'_>, address: Address) -> TxResult<MessageHeader> {
     let sql = "select facts from message where key = $1";
-    let bytes: Vec<u8> = one(tx.connection, sql, [address.0], |row| row.get(0))?;
-    MessageFacts::decode(&bytes).ok_or_else(|| StoreError::altered("message", format!("{address:?}")).into())
+    let bytes: Vec<u8> = query_one(tx.connection, sql, [address.0], |row| row.get(0))?;
+    MessageHeader::decode(&bytes).ok_or_else(|| StoreError::altered("message", format!("{address:?}")).into())
 }

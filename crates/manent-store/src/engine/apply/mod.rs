@@ -4,36 +4,36 @@ pub(crate) mod conversation;
 pub(crate) mod message;
 pub(crate) mod stream;
 pub(crate) mod branch;
-pub(crate) mod attached;
+pub(crate) mod annotations;
 pub(crate) mod run;
 pub(crate) mod library;
 pub(crate) mod project;
 pub(crate) mod undo;
 pub(crate) mod destroy;
-pub(crate) mod author;
-pub(crate) mod scrub;
-pub(crate) mod unindex;
-pub(crate) mod claim;
+pub(crate) mod erase_person;
+pub(crate) mod erase_history;
+pub(crate) mod index_delete;
+pub(crate) mod authorize;
 
-use super::fault::Outcome;
-use super::prepare::Facts;
+use super::prepare::MessageSummary;
 use super::tx::Tx;
+use super::tx_error::TxResult;
 use crate::error::Conflict;
-use crate::transaction::{Change, Done, Expect, Transaction};
+use crate::transaction::{Change, ChangeResult, Expect, Transaction};
 
 /// Runs the access checks on what a limited caller names. A retry is no exception: content that is stored already could
 /// otherwise name what the caller must not.
-pub(crate) fn check_within(tx: &mut Tx<'_>, transaction: &Transaction) -> Outcome<()> {
+pub(crate) fn check_within(tx: &mut Tx<'_>, transaction: &Transaction) -> TxResult<()> {
     for expect in &transaction.expect {
         if let Expect::Within(claims) = expect {
-            claim::check(tx, claims)?;
+            authorize::check(tx, claims)?;
         }
     }
     Ok(())
 }
 
 /// Checks the caller's preconditions, before the first write.
-pub(crate) fn check(tx: &mut Tx<'_>, transaction: &Transaction) -> Outcome<()> {
+pub(crate) fn check(tx: &mut Tx<'_>, transaction: &Transaction) -> TxResult<()> {
     for expect in &transaction.expect {
         match expect {
             Expect::Version { conversation, version } => {
@@ -44,7 +44,7 @@ pub(crate) fn check(tx: &mut Tx<'_>, transaction: &Transaction) -> Outcome<()> {
             Expect::Head { conversation, head } => {
                 let row = tx.conversation(*conversation)?;
                 let expected = match head {
-                    Some(id) => tx.spot(*id)?.address,
+                    Some(id) => tx.locate(*id)?.address,
                     None => manent_model::Address::START,
                 };
                 if row.head.at != expected {
@@ -62,7 +62,7 @@ pub(crate) fn check(tx: &mut Tx<'_>, transaction: &Transaction) -> Outcome<()> {
     Ok(())
 }
 
-fn same_version(expected: i64, actual: i64) -> Outcome<()> {
+fn same_version(expected: i64, actual: i64) -> TxResult<()> {
     match expected == actual {
         true => Ok(()),
         false => Err(Conflict::Version { expected, actual }.into()),
@@ -70,7 +70,7 @@ fn same_version(expected: i64, actual: i64) -> Outcome<()> {
 }
 
 /// Applies one change.
-pub(crate) fn apply(tx: &mut Tx<'_>, change: &Change, facts: &[Facts]) -> Outcome<Done> {
+pub(crate) fn apply(tx: &mut Tx<'_>, change: &Change, facts: &[MessageSummary]) -> TxResult<ChangeResult> {
     match change {
         Change::CreateConversation { id, branch, draft, importing } => {
             conversation::create(tx, *id, *branch, draft, *importing)
@@ -83,25 +83,26 @@ pub(crate) fn apply(tx: &mut Tx<'_>, change: &Change, facts: &[Facts]) -> Outcom
         Change::AppendChunk { message, delta } => stream::append_chunk(tx, *message, delta),
         Change::FinishMessage { message, finish } => stream::finish(tx, *message, finish),
         Change::OpenBranch { conversation, branch, base, own, pieces, why, origins } => {
-            let open = branch::Open { id: *branch, base: base.as_ref(), own, pieces, why: *why, facts, origins };
-            branch::open_given(tx, *conversation, &open)
+            let open =
+                branch::BranchContents { id: *branch, base: base.as_ref(), own, pieces, reason: *why, facts, origins };
+            branch::import_branch(tx, *conversation, &open)
         }
         Change::Splice { conversation, branch, at, messages, origins } => {
             branch::splice(tx, *conversation, *branch, at, messages, facts, origins)
         }
         Change::MoveHead { conversation, to } => branch::move_head(tx, *conversation, to),
-        Change::AddNote { id, message, kind, value } => attached::add_note(tx, *id, *message, kind, value),
-        Change::RemoveNote { id } => attached::remove_note(tx, *id),
+        Change::AddNote { id, message, kind, value } => annotations::add_note(tx, *id, *message, kind, value),
+        Change::RemoveNote { id } => annotations::remove_note(tx, *id),
         Change::SetBookmark { conversation, name, head, metadata } => {
-            attached::set_bookmark(tx, *conversation, name, *head, metadata.as_ref())
+            annotations::set_bookmark(tx, *conversation, name, *head, metadata.as_ref())
         }
-        Change::RemoveBookmark { conversation, name } => attached::remove_bookmark(tx, *conversation, name),
+        Change::RemoveBookmark { conversation, name } => annotations::remove_bookmark(tx, *conversation, name),
         Change::SetState { conversation, name, after, value } => {
-            attached::set_state(tx, *conversation, name, *after, value.as_ref())
+            annotations::set_state(tx, *conversation, name, *after, value.as_ref())
         }
-        Change::AddFold { conversation, fold } => attached::add_fold(tx, *conversation, fold),
-        Change::SetFoldActive { fold, active } => attached::set_fold_active(tx, *fold, *active),
-        Change::RecordCall { conversation, call } => attached::record_call(tx, *conversation, call),
+        Change::AddFold { conversation, fold } => annotations::add_fold(tx, *conversation, fold),
+        Change::SetFoldActive { fold, active } => annotations::set_fold_active(tx, *fold, *active),
+        Change::RecordCall { conversation, call } => annotations::record_call(tx, *conversation, call),
         Change::PutToolCall { call, note } => run::put_tool_call(tx, call, note),
         Change::PutToolTrail { call, steps, instead_of } => run::put_tool_trail(tx, call, steps, *instead_of),
         Change::MoveToolCall { message, part, to, record, note } => {
@@ -128,7 +129,7 @@ pub(crate) fn apply(tx: &mut Tx<'_>, change: &Change, facts: &[Facts]) -> Outcom
         Change::EditProject { id, patch } => project::edit(tx, *id, patch),
         Change::RemoveProject { id } => project::remove(tx, *id),
         Change::Undo { position } => undo::undo(tx, *position),
-        Change::Step { scope, step } => undo::step(tx, scope, *step),
+        Change::Step { scope, step } => undo::apply_step(tx, scope, *step),
         Change::Purge { conversation } => destroy::purge(tx, *conversation),
         Change::Erase { target } => destroy::erase(tx, target),
     }

@@ -1,13 +1,13 @@
 //! Changes to projects.
 
-use super::super::codes::Kind;
-use super::super::connection::{execute, insert_numbered, maybe};
-use super::super::fault::Outcome;
-use super::super::tx::{Entry, Tx};
-use super::super::{row_mac, seal};
+use super::super::connection::{execute, insert_numbered, query_optional};
+use super::super::disk_codes::Kind;
+use super::super::tx::{JournalDraft, Tx};
+use super::super::tx_error::TxResult;
+use super::super::{body_mac, row_mac};
+use crate::before_image::{BeforeImage, SoftDeletable};
 use crate::error::{Conflict, StoreError};
-use crate::image::{Flagged, Image};
-use crate::transaction::Done;
+use crate::transaction::ChangeResult;
 use manent_model::{Json, Project, ProjectId, ProjectPatch};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -19,14 +19,14 @@ pub(crate) struct Body {
     pub instructions: String,
     #[serde(default)]
     pub facts: BTreeMap<String, String>,
-    #[serde(default, deserialize_with = "seal::present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "body_mac::present", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Json>,
 }
 
-pub(crate) fn create(tx: &mut Tx<'_>, project: &Project) -> Outcome<Done> {
+pub(crate) fn create(tx: &mut Tx<'_>, project: &Project) -> TxResult<ChangeResult> {
     let sql = "select withdrawn from project where id = $1";
-    match maybe(tx.connection, sql, [project.id.as_bytes()], |row| row.get::<bool>(0))? {
-        Some(false) => return Ok(Done::Plain),
+    match query_optional(tx.connection, sql, [project.id.as_bytes()], |row| row.get::<bool>(0))? {
+        Some(false) => return Ok(ChangeResult::Applied),
         Some(true) => return Err(Conflict::Exists { what: "project", id: project.id.to_string() }.into()),
         None => {}
     }
@@ -36,31 +36,31 @@ pub(crate) fn create(tx: &mut Tx<'_>, project: &Project) -> Outcome<Done> {
         facts: project.facts.clone(),
         metadata: project.metadata.clone(),
     };
-    let sealed = seal::seal_json(tx.key, "project", project.id.as_bytes(), &body);
+    let sealed = body_mac::authenticate_json(tx.key, "project", project.id.as_bytes(), &body);
     let sql = "insert into project (id, kind, name, version, body, mac) values ($1, $2, $3, $4, $5, $6)";
     let version = 1i64;
     let parameters = (project.id.as_bytes(), &project.kind, &project.name, version, sealed);
     let no = insert_numbered(tx.connection, sql, row_mac::row(tx.key, &row_mac::PROJECT, parameters))?;
-    let images = [Image::Flag { table: Flagged::Project, key: no, withdrawn: true }];
-    tx.journal_beside(&Entry::of(Kind::ProjectCreated, &images))?;
-    Ok(Done::Plain)
+    let images = [BeforeImage::Flag { table: SoftDeletable::Project, key: no, withdrawn: true }];
+    tx.journal_workspace(&JournalDraft::of(Kind::ProjectCreated, &images))?;
+    Ok(ChangeResult::Applied)
 }
 
-fn found(tx: &Tx<'_>, id: ProjectId) -> Outcome<(i64, String, Vec<u8>)> {
+fn found(tx: &Tx<'_>, id: ProjectId) -> TxResult<(i64, String, Vec<u8>)> {
     let sql = "select no, name, body from project where id = $1 and withdrawn = 0";
-    let row = maybe(tx.connection, sql, [id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let row = query_optional(tx.connection, sql, [id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     row.ok_or_else(|| StoreError::not_found("project", id).into())
 }
 
 /// Returns the version of a project, 0 where there is none.
-pub(crate) fn version(tx: &Tx<'_>, id: ProjectId) -> Outcome<i64> {
+pub(crate) fn version(tx: &Tx<'_>, id: ProjectId) -> TxResult<i64> {
     let sql = "select version from project where id = $1 and withdrawn = 0";
-    Ok(maybe(tx.connection, sql, [id.as_bytes()], |row| row.get(0))?.unwrap_or(0))
+    Ok(query_optional(tx.connection, sql, [id.as_bytes()], |row| row.get(0))?.unwrap_or(0))
 }
 
-pub(crate) fn edit(tx: &mut Tx<'_>, id: ProjectId, patch: &ProjectPatch) -> Outcome<Done> {
+pub(crate) fn edit(tx: &mut Tx<'_>, id: ProjectId, patch: &ProjectPatch) -> TxResult<ChangeResult> {
     let (no, name, sealed) = found(tx, id)?;
-    let mut body: Body = seal::open_json(tx.key, "project", id.as_bytes(), &sealed)?;
+    let mut body: Body = body_mac::verify_json(tx.key, "project", id.as_bytes(), &sealed)?;
     if let Some(name) = &patch.name {
         body.name.clone_from(name);
     }
@@ -76,22 +76,22 @@ pub(crate) fn edit(tx: &mut Tx<'_>, id: ProjectId, patch: &ProjectPatch) -> Outc
     if let Some(metadata) = &patch.metadata {
         body.metadata.clone_from(metadata);
     }
-    let after = seal::seal_json(tx.key, "project", id.as_bytes(), &body);
+    let after = body_mac::authenticate_json(tx.key, "project", id.as_bytes(), &body);
     put(tx, no, &body.name, &after)?;
-    tx.journal_beside(&Entry::of(Kind::ProjectEdited, &[Image::Project { no, name, body: sealed }]))?;
-    Ok(Done::Plain)
+    tx.journal_workspace(&JournalDraft::of(Kind::ProjectEdited, &[BeforeImage::Project { no, name, body: sealed }]))?;
+    Ok(ChangeResult::Applied)
 }
 
-pub(crate) fn put(tx: &mut Tx<'_>, no: i64, name: &str, body: &[u8]) -> Outcome<()> {
+pub(crate) fn put(tx: &mut Tx<'_>, no: i64, name: &str, body: &[u8]) -> TxResult<()> {
     let sql = "update project set name = $1, body = $2, version = version + 1 where no = $3";
     execute(tx.connection, sql, (name, body, no))?;
     Ok(row_mac::refresh(tx.connection, tx.key, &row_mac::PROJECT, no)?)
 }
 
-pub(crate) fn remove(tx: &mut Tx<'_>, id: ProjectId) -> Outcome<Done> {
+pub(crate) fn remove(tx: &mut Tx<'_>, id: ProjectId) -> TxResult<ChangeResult> {
     let (no, _, _) = found(tx, id)?;
     execute(tx.connection, "update project set withdrawn = 1 where no = $1", [no])?;
-    let images = [Image::Flag { table: Flagged::Project, key: no, withdrawn: false }];
-    tx.journal_beside(&Entry::of(Kind::ProjectRemoved, &images))?;
-    Ok(Done::Plain)
+    let images = [BeforeImage::Flag { table: SoftDeletable::Project, key: no, withdrawn: false }];
+    tx.journal_workspace(&JournalDraft::of(Kind::ProjectRemoved, &images))?;
+    Ok(ChangeResult::Applied)
 }

@@ -1,27 +1,27 @@
 //! Reads of blobs by SHA-256, with the check of who may see them.
 
+use super::super::access_filter::{AccessFilter, within};
 use super::super::apply::library::{blob_bytes, blob_piece};
-use super::super::connection::{Connection, further, maybe, rows};
-use super::super::fault::Outcome;
-use super::super::within::{Within, within};
+use super::super::connection::{Connection, next_page_start, query_all, query_optional};
+use super::super::tx_error::TxResult;
 use super::Reading;
 use crate::error::StoreError;
-use manent_model::Realm;
+use manent_model::AccessScope;
 use sha2::{Digest as _, Sha256};
 
 /// Maximum number of messages showing a blob that are checked, per query.
 const PAGE: i64 = 1_000;
 
 /// Says whether a blob is visible in a scope: a message of a visible conversation shows it.
-pub(crate) fn is_shown(connection: Connection<'_>, realm: &Realm, sha256: &[u8; 32]) -> Outcome<bool> {
+pub(crate) fn is_shown(connection: Connection<'_>, realm: &AccessScope, sha256: &[u8; 32]) -> TxResult<bool> {
     match realm.is_limited() {
-        true => is_shown_within(connection, &Within::of(connection, realm)?, sha256),
+        true => is_shown_within(connection, &AccessFilter::of(connection, realm)?, sha256),
         false => Ok(true),
     }
 }
 
 /// Says whether a message of a conversation within shows a blob.
-pub(crate) fn is_shown_within(connection: Connection<'_>, within: &Within, sha256: &[u8; 32]) -> Outcome<bool> {
+pub(crate) fn is_shown_within(connection: Connection<'_>, within: &AccessFilter, sha256: &[u8; 32]) -> TxResult<bool> {
     let uses = "select u.key
          from blob b
          join blob_use u on u.blob_no = b.no
@@ -37,26 +37,26 @@ pub(crate) fn is_shown_within(connection: Connection<'_>, within: &Within, sha25
     );
     let mut after = 0;
     loop {
-        let keys: Vec<i64> = rows(connection, uses, (&sha256[..], after, PAGE), |row| row.get(0))?;
-        let Some(last) = further(after, keys.last().copied()) else { return Ok(false) };
+        let keys: Vec<i64> = query_all(connection, uses, (&sha256[..], after, PAGE), |row| row.get(0))?;
+        let Some(last) = next_page_start(after, keys.last().copied()) else { return Ok(false) };
         after = last;
         let mut branches: Vec<i64> = keys.iter().map(|key| key >> 24).collect();
         branches.dedup();
         for branch_no in branches {
-            if maybe(connection, owner, (branch_no, &within.user, &within.projects), |_| Ok(()))?.is_some() {
+            if query_optional(connection, owner, (branch_no, &within.user, &within.projects), |_| Ok(()))?.is_some() {
                 return Ok(true);
             }
         }
     }
 }
 
-fn complete_no(connection: Connection<'_>, sha256: &[u8; 32]) -> Outcome<Option<i64>> {
+fn complete_no(connection: Connection<'_>, sha256: &[u8; 32]) -> TxResult<Option<i64>> {
     let sql = "select no from blob where sha256 = $1 and complete = 1";
-    Ok(maybe(connection, sql, [&sha256[..]], |row| row.get(0))?)
+    Ok(query_optional(connection, sql, [&sha256[..]], |row| row.get(0))?)
 }
 
 /// Returns the bytes of a blob.
-pub(crate) fn whole(reading: &mut Reading<'_>, sha256: &[u8; 32]) -> Outcome<Option<Vec<u8>>> {
+pub(crate) fn whole(reading: &mut Reading<'_>, sha256: &[u8; 32]) -> TxResult<Option<Vec<u8>>> {
     let Some(no) = complete_no(reading.connection, sha256)? else { return Ok(None) };
     let bytes = blob_bytes(reading.connection, no)?;
     let found: [u8; 32] = Sha256::digest(&bytes).into();
@@ -67,7 +67,7 @@ pub(crate) fn whole(reading: &mut Reading<'_>, sha256: &[u8; 32]) -> Outcome<Opt
 }
 
 /// Returns the first piece of a blob from a number on, with its number.
-pub(crate) fn piece(reading: &mut Reading<'_>, sha256: &[u8; 32], from: i64) -> Outcome<Option<(i64, Vec<u8>)>> {
+pub(crate) fn piece(reading: &mut Reading<'_>, sha256: &[u8; 32], from: i64) -> TxResult<Option<(i64, Vec<u8>)>> {
     match complete_no(reading.connection, sha256)? {
         Some(no) => blob_piece(reading.connection, no, from),
         None => Ok(None),
@@ -75,7 +75,7 @@ pub(crate) fn piece(reading: &mut Reading<'_>, sha256: &[u8; 32], from: i64) -> 
 }
 
 /// Returns the digests and sizes of all of them.
-pub(crate) fn all(reading: &mut Reading<'_>) -> Outcome<Vec<([u8; 32], i64)>> {
+pub(crate) fn all(reading: &mut Reading<'_>) -> TxResult<Vec<([u8; 32], i64)>> {
     let sql = "select sha256, size from blob where complete = 1 order by no";
-    Ok(rows(reading.connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?)
+    Ok(query_all(reading.connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?)
 }

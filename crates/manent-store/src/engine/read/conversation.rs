@@ -1,17 +1,17 @@
 //! Reads of conversations, checked against their MACs.
 
-use super::super::apply::conversation::{Body, seal_of};
-use super::super::codes::{STATUS_PURGED, kind_of, status_of};
-use super::super::connection::{Found, Ran, maybe, rows};
-use super::super::fault::Outcome;
-use super::super::within::{Within, within};
+use super::super::access_filter::{AccessFilter, within};
+use super::super::apply::conversation::{Body, authenticated_body};
+use super::super::connection::{DbResult, Row, query_all, query_optional};
+use super::super::disk_codes::{STATUS_PURGED, kind_of, status_of};
+use super::super::tx_error::TxResult;
 use super::Reading;
+use super::damage::RecordKind;
 use super::message::author;
 use super::path::id_at;
-use super::sound::Kind;
 use crate::error::StoreError;
 use crate::query::{ConversationRef, PAGE_MAX};
-use manent_model::{Address, BranchNo, Conversation, ConversationId, Head, Micros, ProjectId, Realm};
+use manent_model::{AccessScope, Address, BranchNo, Conversation, ConversationId, Head, ProjectId, Timestamp};
 use std::collections::BTreeSet;
 
 macro_rules! columns {
@@ -25,7 +25,7 @@ macro_rules! columns {
 pub(super) use columns;
 
 /// A conversation row as it is stored, before its MAC is checked.
-pub(super) struct Row {
+pub(super) struct ConversationRow {
     no: i64,
     id: [u8; 16],
     kind: i64,
@@ -37,10 +37,10 @@ pub(super) struct Row {
     pub shown: Conversation,
 }
 
-pub(super) fn read_row(row: &Found<'_>) -> Ran<Row> {
+pub(super) fn read_row(row: &Row<'_>) -> DbResult<ConversationRow> {
     let id: [u8; 16] = row.get(1)?;
-    let other = |place: usize| -> Ran<Option<[u8; 16]>> { row.get(place) };
-    Ok(Row {
+    let other = |place: usize| -> DbResult<Option<[u8; 16]>> { row.get(place) };
+    Ok(ConversationRow {
         no: row.get(0)?,
         id,
         kind: row.get(3)?,
@@ -63,9 +63,9 @@ pub(super) fn read_row(row: &Found<'_>) -> Ran<Row> {
             metadata: None,
             continued_from: other(16)?.map(ConversationId::from_bytes),
             forked_from: other(17)?.map(ConversationId::from_bytes),
-            created_at: Micros(row.get(8)?),
-            active_at: Micros(row.get(9)?),
-            trashed_at: row.get::<Option<i64>>(10)?.map(Micros),
+            created_at: Timestamp(row.get(8)?),
+            active_at: Timestamp(row.get(9)?),
+            trashed_at: row.get::<Option<i64>>(10)?.map(Timestamp),
             version: row.get(11)?,
             head: None,
             messages: row.get(13)?,
@@ -76,26 +76,27 @@ pub(super) fn read_row(row: &Found<'_>) -> Ran<Row> {
 }
 
 /// Completes a row with values of other tables; a row that does not match its MAC is refused.
-pub(super) fn complete(reading: &mut Reading<'_>, row: Row) -> Outcome<Conversation> {
+pub(super) fn complete(reading: &mut Reading<'_>, row: ConversationRow) -> TxResult<Conversation> {
     let (no, creator_no, head_key, id) = (row.no, row.creator_no, row.head_key, row.shown.id);
     let unset = reading.damaged.is_some().then(|| without_sealed(&row));
     let outcome = checked(reading, row);
     let name = || id.to_string();
-    let checked = reading.unless_damaged(Kind::of("conversation", Some(id)), name, outcome)?;
+    let checked = reading.unless_damaged(RecordKind::of("conversation", Some(id)), name, outcome)?;
     let Some(mut shown) = checked.or(unset) else {
         return Err(StoreError::altered("conversation", id).into());
     };
     let creator = creator_no.map(|no| author(reading.connection, no)).transpose();
-    shown.creator = reading.unless_damaged(Kind::of("creator of conversation", Some(id)), name, creator)?.flatten();
+    shown.creator =
+        reading.unless_damaged(RecordKind::of("creator of conversation", Some(id)), name, creator)?.flatten();
     let tags = tags_of(reading, no);
-    let tags = reading.unless_damaged(Kind::of("tags of conversation", Some(id)), name, tags)?;
+    let tags = reading.unless_damaged(RecordKind::of("tags of conversation", Some(id)), name, tags)?;
     shown.tags = tags.unwrap_or_default();
     shown.head = id_at(reading.connection, Address(head_key))?;
     Ok(shown)
 }
 
 /// Returns the fields of a row that its MAC does not cover.
-fn without_sealed(row: &Row) -> Conversation {
+fn without_sealed(row: &ConversationRow) -> Conversation {
     Conversation {
         external_id: None,
         title: String::new(),
@@ -106,10 +107,11 @@ fn without_sealed(row: &Row) -> Conversation {
 }
 
 /// Returns the fields of a row itself, if they match its MAC.
-fn checked(reading: &Reading<'_>, row: Row) -> Outcome<Conversation> {
+fn checked(reading: &Reading<'_>, row: ConversationRow) -> TxResult<Conversation> {
     let mut shown = row.shown;
     let altered = || StoreError::altered("conversation", ConversationId::from_bytes(row.id));
-    let seal = seal_of(reading.key, &row.id, shown.external_id.as_deref(), &shown.title, row.body.as_deref());
+    let seal =
+        authenticated_body(reading.key, &row.id, shown.external_id.as_deref(), &shown.title, row.body.as_deref());
     if seal != row.seal {
         return Err(altered().into());
     }
@@ -123,16 +125,16 @@ fn checked(reading: &Reading<'_>, row: Row) -> Outcome<Conversation> {
     Ok(shown)
 }
 
-fn tags_of(reading: &mut Reading<'_>, no: i64) -> Outcome<BTreeSet<String>> {
+fn tags_of(reading: &mut Reading<'_>, no: i64) -> TxResult<BTreeSet<String>> {
     let sql = "select name_no from tag where conversation_no = $1";
     let mut tags = BTreeSet::new();
-    for no in rows(reading.connection, sql, [no], |row| row.get::<i64>(0))? {
+    for no in query_all(reading.connection, sql, [no], |row| row.get::<i64>(0))? {
         tags.insert(reading.caches.name(reading.connection, no)?.to_string());
     }
     Ok(tags)
 }
 
-pub(crate) fn one(reading: &mut Reading<'_>, which: &ConversationRef) -> Outcome<Option<Conversation>> {
+pub(crate) fn one(reading: &mut Reading<'_>, which: &ConversationRef) -> TxResult<Option<Conversation>> {
     let by_id = concat!(
         "select ",
         columns!(),
@@ -148,16 +150,16 @@ pub(crate) fn one(reading: &mut Reading<'_>, which: &ConversationRef) -> Outcome
           where c.external_id = $1 and c.withdrawn = 0 and c.status <> $2"
     );
     let found = match which {
-        ConversationRef::Id(id) => maybe(reading.connection, by_id, (id.as_bytes(), STATUS_PURGED), read_row)?,
+        ConversationRef::Id(id) => query_optional(reading.connection, by_id, (id.as_bytes(), STATUS_PURGED), read_row)?,
         ConversationRef::External(external) => {
-            maybe(reading.connection, by_external, (external, STATUS_PURGED), read_row)?
+            query_optional(reading.connection, by_external, (external, STATUS_PURGED), read_row)?
         }
     };
     found.map(|row| complete(reading, row)).transpose()
 }
 
 /// Reads a conversation by its number, with its head; none if it was withdrawn or purged.
-pub(crate) fn by_no(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<(Conversation, Head)>> {
+pub(crate) fn by_no(reading: &mut Reading<'_>, no: i64) -> TxResult<Option<(Conversation, Head)>> {
     let sql = concat!(
         "select ",
         columns!(),
@@ -166,7 +168,7 @@ pub(crate) fn by_no(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<(Conve
           left join project p on p.no = c.project_no and p.withdrawn = 0
           where c.no = $1 and c.withdrawn = 0 and c.status <> $2"
     );
-    let found = maybe(reading.connection, sql, (no, STATUS_PURGED), |row| {
+    let found = query_optional(reading.connection, sql, (no, STATUS_PURGED), |row| {
         let head = Head { branch: BranchNo(row.get(21)?), at: Address(row.get(12)?) };
         Ok((read_row(row)?, head))
     })?;
@@ -183,7 +185,7 @@ pub(crate) struct Searched {
 }
 
 /// Reads a conversation for a search, by its number; none if it was withdrawn or purged.
-pub(crate) fn searched(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<Searched>> {
+pub(crate) fn searched(reading: &mut Reading<'_>, no: i64) -> TxResult<Option<Searched>> {
     let sql = concat!(
         "select ",
         columns!(),
@@ -192,7 +194,7 @@ pub(crate) fn searched(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<Sea
           left join project p on p.no = c.project_no and p.withdrawn = 0
           where c.no = $1 and c.withdrawn = 0 and c.status <> $2"
     );
-    let found = maybe(reading.connection, sql, (no, STATUS_PURGED), |row| {
+    let found = query_optional(reading.connection, sql, (no, STATUS_PURGED), |row| {
         let head = Head { branch: BranchNo(row.get(21)?), at: Address(row.get(12)?) };
         Ok((read_row(row)?, head, row.get(22)?, row.get(23)?))
     })?;
@@ -206,11 +208,11 @@ pub(crate) fn searched(reading: &mut Reading<'_>, no: i64) -> Outcome<Option<Sea
 
 pub(crate) fn ids(
     reading: &mut Reading<'_>,
-    realm: &Realm,
+    realm: &AccessScope,
     after: Option<ConversationId>,
     limit: u32,
-) -> Outcome<Vec<ConversationId>> {
-    let within = Within::of(reading.connection, realm)?;
+) -> TxResult<Vec<ConversationId>> {
+    let within = AccessFilter::of(reading.connection, realm)?;
     let after: i64 = match after {
         Some(id) => within.known(reading.connection, id)?.ok_or_else(|| StoreError::not_found("conversation", id))?,
         None => 0,
@@ -223,5 +225,5 @@ pub(crate) fn ids(
          limit $5"
     );
     let parameters = (after, STATUS_PURGED, &within.user, &within.projects, limit.min(PAGE_MAX));
-    Ok(rows(reading.connection, sql, parameters, |row| row.get(0).map(ConversationId::from_bytes))?)
+    Ok(query_all(reading.connection, sql, parameters, |row| row.get(0).map(ConversationId::from_bytes))?)
 }

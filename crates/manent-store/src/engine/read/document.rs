@@ -1,19 +1,19 @@
 //! Reads of documents within an access scope.
 
 use super::super::apply::library::document_id;
-use super::super::connection::{Found, Ran};
+use super::super::body_mac;
+use super::super::connection::{DbResult, Row};
 use super::super::document_name::{plain, qualified};
-use super::super::fault::Outcome;
-use super::super::seal;
+use super::super::tx_error::TxResult;
 use super::Reading;
-use super::attached::json_of;
-use super::sound::{Kind, records};
+use super::annotations::json_of;
+use super::damage::{RecordKind, records};
 use crate::query::{Documents, DocumentsQuery};
-use manent_model::{Document, Micros, ProjectId, Realm};
+use manent_model::{AccessScope, Document, ProjectId, Timestamp};
 use std::collections::{HashMap, HashSet};
 
 /// Reads documents. A key that is limited to projects sees no document outside them.
-pub(crate) fn documents(reading: &mut Reading<'_>, realm: &Realm, query: &DocumentsQuery) -> Outcome<Documents> {
+pub(crate) fn documents(reading: &mut Reading<'_>, realm: &AccessScope, query: &DocumentsQuery) -> TxResult<Documents> {
     let mut found = documents_within(reading, realm, query)?;
     let Some(projects) = &realm.projects else { return Ok(found) };
     if let DocumentsQuery::Newest { kind, id } | DocumentsQuery::Versions { kind, id } = query {
@@ -45,7 +45,7 @@ pub(crate) fn documents(reading: &mut Reading<'_>, realm: &Realm, query: &Docume
     Ok(found)
 }
 
-fn documents_within(reading: &mut Reading<'_>, realm: &Realm, query: &DocumentsQuery) -> Outcome<Documents> {
+fn documents_within(reading: &mut Reading<'_>, realm: &AccessScope, query: &DocumentsQuery) -> TxResult<Documents> {
     let mut found = every_document(reading, query)?;
     if realm.is_limited() {
         let is_within = |document: &Document| document.project.is_some_and(|project| realm.lists(project));
@@ -62,9 +62,9 @@ fn documents_within(reading: &mut Reading<'_>, realm: &Realm, query: &DocumentsQ
     Ok(found)
 }
 
-type Row = (String, String, Option<[u8; 16]>, i64, i64, Option<Vec<u8>>);
+type DocumentColumns = (String, String, Option<[u8; 16]>, i64, i64, Option<Vec<u8>>);
 
-fn every_document(reading: &mut Reading<'_>, query: &DocumentsQuery) -> Outcome<Documents> {
+fn every_document(reading: &mut Reading<'_>, query: &DocumentsQuery) -> TxResult<Documents> {
     macro_rules! select {
         ($rest:literal) => {
             concat!(
@@ -76,14 +76,14 @@ fn every_document(reading: &mut Reading<'_>, query: &DocumentsQuery) -> Outcome<
             )
         };
     }
-    let read = |row: &Found<'_>| -> Ran<Row> {
+    let read = |row: &Row<'_>| -> DbResult<DocumentColumns> {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
     };
-    let name = |row: &Found<'_>| {
+    let name = |row: &Row<'_>| {
         let version: i64 = row.get(3)?;
         Ok(format!("{} {} version {version}", row.get::<String>(0)?, row.get::<String>(1)?))
     };
-    let of = Kind::of("document", None);
+    let of = RecordKind::of("document", None);
     match query {
         DocumentsQuery::Kind(kind) => {
             let sql = select!(
@@ -106,15 +106,15 @@ fn every_document(reading: &mut Reading<'_>, query: &DocumentsQuery) -> Outcome<
     }
 }
 
-fn document_of(reading: &mut Reading<'_>, row: Row) -> Outcome<Document> {
+fn document_of(reading: &mut Reading<'_>, row: DocumentColumns) -> TxResult<Document> {
     let (kind, id, project, version, at, body) = row;
     let body = match body {
         Some(body) => {
-            let text = seal::open(reading.key, "document", &document_id(&kind, &id, version), &body)?;
+            let text = body_mac::verify(reading.key, "document", &document_id(&kind, &id, version), &body)?;
             Some(json_of("document", text)?)
         }
         None => None,
     };
     let project = project.map(ProjectId::from_bytes);
-    Ok(Document { kind, id, project, version, body, at: Micros(at) })
+    Ok(Document { kind, id, project, version, body, at: Timestamp(at) })
 }

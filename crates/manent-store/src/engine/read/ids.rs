@@ -1,20 +1,20 @@
 //! Lookup of ids by prefix: a range scan of the id index.
 
-use super::super::connection::rows;
-use super::super::fault::Outcome;
-use super::super::within::{Within, within};
+use super::super::access_filter::{AccessFilter, within};
+use super::super::connection::query_all;
+use super::super::tx_error::TxResult;
 use super::Reading;
 use crate::error::StoreError;
 use crate::query::{IdKind, PAGE_MAX};
-use manent_model::{ConversationId, MessageId, ProjectId, Realm};
+use manent_model::{AccessScope, ConversationId, MessageId, ProjectId};
 
 pub(crate) fn by_prefix(
     reading: &mut Reading<'_>,
-    realm: &Realm,
+    realm: &AccessScope,
     kind: IdKind,
     prefix: &str,
     limit: u32,
-) -> Outcome<Vec<[u8; 16]>> {
+) -> TxResult<Vec<[u8; 16]>> {
     macro_rules! ends {
         ($id:ty) => {{
             let span = <$id>::span(prefix).map_err(StoreError::from)?;
@@ -64,10 +64,10 @@ pub(crate) fn by_prefix(
             ends!(ProjectId),
         ),
     };
-    let mut within = Within::of(reading.connection, realm)?;
+    let mut within = AccessFilter::of(reading.connection, realm)?;
     if kind == IdKind::Project && within.projects.is_some() {
         within.user = None;
     }
     let parameters = (first, last, &within.user, &within.projects, limit.min(PAGE_MAX));
-    Ok(rows(reading.connection, sql, parameters, |row| row.get(0))?)
+    Ok(query_all(reading.connection, sql, parameters, |row| row.get(0))?)
 }

@@ -1,22 +1,22 @@
 //! Reads of the journal, for change feeds and undo.
 
+use super::super::access_filter::{AccessFilter, require_known};
 use super::super::apply::undo::target_for_caller;
-use super::super::codes::Kind;
-use super::super::connection::{Connection, Found, Ran, each, list, maybe, rows};
-use super::super::fault::Outcome;
-use super::super::within::{Within, guard_known};
+use super::super::connection::{Connection, DbResult, Row, for_each_row, list, query_all, query_optional};
+use super::super::disk_codes::Kind;
+use super::super::tx_error::TxResult;
 use super::Reading;
 use super::message::author;
 use crate::error::StoreError;
-use crate::query::{ENTRY_MESSAGES_MAX, JournalEntry, JournalPage, JournalQuery, PAGE_MAX, Scope, Step};
+use crate::query::{ENTRY_MESSAGES_MAX, JournalEntry, JournalPage, JournalQuery, PAGE_MAX, UndoDirection, UndoScope};
 use crate::transaction::{Committed, Position};
-use manent_model::{ConversationId, MessageId, Micros, Realm};
+use manent_model::{AccessScope, ConversationId, MessageId, Timestamp};
 use std::collections::HashMap;
 
 /// Maximum number of rows that one page scans.
-const LOOKED_AT_MAX: usize = 10_000;
+const SCANNED_MAX: usize = 10_000;
 
-struct Row {
+struct JournalRow {
     position: Position,
     count: i64,
     first: Position,
@@ -28,14 +28,14 @@ struct Row {
     conversation_no: Option<i64>,
 }
 
-impl Row {
+impl JournalRow {
     fn last(&self) -> Position {
         self.position + self.count - 1
     }
 }
 
-fn read_row(row: &Found<'_>) -> Ran<Row> {
-    Ok(Row {
+fn read_row(row: &Row<'_>) -> DbResult<JournalRow> {
+    Ok(JournalRow {
         position: row.get(0)?,
         count: row.get(1)?,
         first: row.get(2)?,
@@ -59,13 +59,13 @@ macro_rules! select {
     };
 }
 
-pub(crate) fn journal(reading: &mut Reading<'_>, realm: &Realm, query: &JournalQuery) -> Outcome<JournalPage> {
+pub(crate) fn journal(reading: &mut Reading<'_>, realm: &AccessScope, query: &JournalQuery) -> TxResult<JournalPage> {
     let limit = query.limit.clamp(1, PAGE_MAX) as usize;
     match query.conversation {
-        None if realm.is_limited() => of_realm(reading, realm, query.after, limit),
+        None if realm.is_limited() => visible_entries(reading, realm, query.after, limit),
         None => everything(reading, query.after, limit),
         Some(id) => {
-            guard_known(reading.connection, realm, id)?;
+            require_known(reading.connection, realm, id)?;
             of_conversation(reading, id, query.after, limit)
         }
     }
@@ -73,13 +73,13 @@ pub(crate) fn journal(reading: &mut Reading<'_>, realm: &Realm, query: &JournalQ
 
 /// Scans the rows after a position for those of conversations in the scope. Rows without a conversation are left out,
 /// because they have no owner.
-fn of_realm(reading: &Reading<'_>, realm: &Realm, after: Position, limit: usize) -> Outcome<JournalPage> {
-    let within = Within::of(reading.connection, realm)?;
+fn visible_entries(reading: &Reading<'_>, realm: &AccessScope, after: Position, limit: usize) -> TxResult<JournalPage> {
+    let within = AccessFilter::of(reading.connection, realm)?;
     let sql = select!("where j.pos > $1 order by j.pos limit $2");
     let (mut found, mut reached, mut looked_at) = (Vec::new(), after, 0);
     let mut known: HashMap<i64, bool> = HashMap::new();
-    while looked_at < LOOKED_AT_MAX {
-        let page = rows(reading.connection, sql, (reached, i64::from(PAGE_MAX)), read_row)?;
+    while looked_at < SCANNED_MAX {
+        let page = query_all(reading.connection, sql, (reached, i64::from(PAGE_MAX)), read_row)?;
         let is_last = page.len() < PAGE_MAX as usize;
         looked_at += page.len();
         for row in page {
@@ -96,7 +96,7 @@ fn of_realm(reading: &Reading<'_>, realm: &Realm, after: Position, limit: usize)
             };
             // One more than fits says that there is more, and is left for the next page.
             if is_within && found.len() == limit {
-                return Ok(JournalPage { entries: complete(reading, found)?, reached, more: true });
+                return Ok(JournalPage { entries: complete(reading, found)?, scanned_to: reached, more: true });
             }
             reached = row.last();
             if is_within {
@@ -104,55 +104,55 @@ fn of_realm(reading: &Reading<'_>, realm: &Realm, after: Position, limit: usize)
             }
         }
         if is_last {
-            return Ok(JournalPage { entries: complete(reading, found)?, reached, more: false });
+            return Ok(JournalPage { entries: complete(reading, found)?, scanned_to: reached, more: false });
         }
     }
-    Ok(JournalPage { entries: complete(reading, found)?, reached, more: true })
+    Ok(JournalPage { entries: complete(reading, found)?, scanned_to: reached, more: true })
 }
 
-fn everything(reading: &Reading<'_>, after: Position, limit: usize) -> Outcome<JournalPage> {
+fn everything(reading: &Reading<'_>, after: Position, limit: usize) -> TxResult<JournalPage> {
     let sql = select!("where j.pos > $1 order by j.pos limit $2");
-    let mut found = rows(reading.connection, sql, (after, limit as i64 + 1), read_row)?;
+    let mut found = query_all(reading.connection, sql, (after, limit as i64 + 1), read_row)?;
     let more = found.len() > limit;
     found.truncate(limit);
-    let reached = found.last().map_or(after, Row::last);
-    Ok(JournalPage { entries: complete(reading, found)?, reached, more })
+    let reached = found.last().map_or(after, JournalRow::last);
+    Ok(JournalPage { entries: complete(reading, found)?, scanned_to: reached, more })
 }
 
 /// Follows the chain of a conversation back to a position. Where that is too far, as when a long conversation is read
 /// from its start, it scans the rows after the position instead.
-fn of_conversation(reading: &Reading<'_>, id: ConversationId, after: Position, limit: usize) -> Outcome<JournalPage> {
+fn of_conversation(reading: &Reading<'_>, id: ConversationId, after: Position, limit: usize) -> TxResult<JournalPage> {
     let sql = "select no, last_pos from conversation where id = $1";
     let found: Option<(i64, Position)> =
-        maybe(reading.connection, sql, [id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        query_optional(reading.connection, sql, [id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let (no, mut at) = found.ok_or_else(|| StoreError::not_found("conversation", id))?;
     let last = "select pos + count - 1 from journal order by pos desc limit 1";
-    let last: Position = maybe(reading.connection, last, (), |row| row.get(0))?.unwrap_or(0);
+    let last: Position = query_optional(reading.connection, last, (), |row| row.get(0))?.unwrap_or(0);
     let sql = "select prev from journal where pos = $1";
     let mut positions = Vec::new();
     while at > after.max(0) {
-        if positions.len() == LOOKED_AT_MAX {
-            return looked_through(reading, no, after, limit);
+        if positions.len() == SCANNED_MAX {
+            return scan(reading, no, after, limit);
         }
         positions.push(at);
-        at = maybe(reading.connection, sql, [at], |row| row.get(0))?.unwrap_or(0);
+        at = query_optional(reading.connection, sql, [at], |row| row.get(0))?.unwrap_or(0);
     }
     let more = positions.len() > limit;
     let mut found = Vec::with_capacity(limit.min(positions.len()));
     for position in positions.iter().rev().take(limit) {
-        found.extend(maybe(reading.connection, select!("where j.pos = $1"), [position], read_row)?);
+        found.extend(query_optional(reading.connection, select!("where j.pos = $1"), [position], read_row)?);
     }
     let reached = match found.last() {
         Some(row) if more => row.last(),
         _ => last.max(after),
     };
-    Ok(JournalPage { entries: complete(reading, found)?, reached, more })
+    Ok(JournalPage { entries: complete(reading, found)?, scanned_to: reached, more })
 }
 
-fn looked_through(reading: &Reading<'_>, no: i64, after: Position, limit: usize) -> Outcome<JournalPage> {
+fn scan(reading: &Reading<'_>, no: i64, after: Position, limit: usize) -> TxResult<JournalPage> {
     let sql = select!("where j.pos > $1 order by j.pos limit $2");
     let (mut found, mut reached) = (Vec::new(), after);
-    each(reading.connection, sql, (after, LOOKED_AT_MAX as i64), |row| {
+    for_each_row(reading.connection, sql, (after, SCANNED_MAX as i64), |row| {
         let row = read_row(row)?;
         reached = row.last();
         if row.conversation_no == Some(no) {
@@ -161,18 +161,18 @@ fn looked_through(reading: &Reading<'_>, no: i64, after: Position, limit: usize)
         Ok(found.len() < limit)
     })?;
     // It was too long to follow, so there is always more behind this page.
-    Ok(JournalPage { entries: complete(reading, found)?, reached, more: true })
+    Ok(JournalPage { entries: complete(reading, found)?, scanned_to: reached, more: true })
 }
 
-fn complete(reading: &Reading<'_>, found: Vec<Row>) -> Outcome<Vec<JournalEntry>> {
+fn complete(reading: &Reading<'_>, found: Vec<JournalRow>) -> TxResult<Vec<JournalEntry>> {
     let mut messages = messages_of(reading.connection, &found)?;
-    let entry = |row: Row| {
+    let entry = |row: JournalRow| {
         let messages = messages.remove(&row.position).unwrap_or_default();
         Ok(JournalEntry {
             position: row.position,
             count: row.count,
             first: row.first,
-            at: Micros(row.at),
+            at: Timestamp(row.at),
             kind: Kind::of(row.kind).ok_or_else(|| StoreError::altered("journal", row.position))?,
             conversation: row.conversation.map(ConversationId::from_bytes),
             actor: row.actor_no.map(|no| author(reading.connection, no)).transpose()?,
@@ -216,7 +216,7 @@ const UNDONE_MESSAGES: &str = "select m.id
      limit $2";
 
 /// Reads which messages the rows of a page are about. One statement serves all rows but undos, which are few.
-fn messages_of(connection: Connection<'_>, found: &[Row]) -> Outcome<HashMap<Position, RowMessages>> {
+fn messages_of(connection: Connection<'_>, found: &[JournalRow]) -> TxResult<HashMap<Position, RowMessages>> {
     let mut all: HashMap<Position, RowMessages> = HashMap::new();
     let max = ENTRY_MESSAGES_MAX as i64;
     let (mut keyed, mut undos) = (Vec::new(), Vec::new());
@@ -232,8 +232,8 @@ fn messages_of(connection: Connection<'_>, found: &[Row]) -> Outcome<HashMap<Pos
             Connection::Sqlite(_) => MESSAGES_SQLITE,
             Connection::Postgres(_) => MESSAGES_POSTGRES,
         };
-        let read = |row: &Found<'_>| Ok((row.get(0)?, MessageId::from_bytes(row.get(1)?)));
-        for (position, id) in rows(connection, sql, (list(connection, &keyed), max), read)? {
+        let read = |row: &Row<'_>| Ok((row.get(0)?, MessageId::from_bytes(row.get(1)?)));
+        for (position, id) in query_all(connection, sql, (list(connection, &keyed), max), read)? {
             all.entry(position).or_default().ids.push(id);
         }
     }
@@ -242,8 +242,8 @@ fn messages_of(connection: Connection<'_>, found: &[Row]) -> Outcome<HashMap<Pos
         all.entry(row.position).and_modify(|messages| messages.is_cut = true);
     }
     for position in undos {
-        let read = |row: &Found<'_>| row.get(0).map(MessageId::from_bytes);
-        let mut ids: Vec<MessageId> = rows(connection, UNDONE_MESSAGES, (position, max + 1), read)?;
+        let read = |row: &Row<'_>| row.get(0).map(MessageId::from_bytes);
+        let mut ids: Vec<MessageId> = query_all(connection, UNDONE_MESSAGES, (position, max + 1), read)?;
         let is_cut = ids.len() > ENTRY_MESSAGES_MAX;
         ids.truncate(ENTRY_MESSAGES_MAX);
         all.insert(position, RowMessages { ids, is_cut });
@@ -251,30 +251,34 @@ fn messages_of(connection: Connection<'_>, found: &[Row]) -> Outcome<HashMap<Pos
     Ok(all)
 }
 
-pub(crate) fn request_at(reading: &mut Reading<'_>, key: &[u8]) -> Outcome<Option<Micros>> {
+pub(crate) fn idempotent_request_time(reading: &mut Reading<'_>, key: &[u8]) -> TxResult<Option<Timestamp>> {
     let sql = "select answer from request where key = $1";
-    let answer: Option<Vec<u8>> = maybe(reading.connection, sql, [key], |row| row.get(0))?;
+    let answer: Option<Vec<u8>> = query_optional(reading.connection, sql, [key], |row| row.get(0))?;
     let Some(answer) = answer else { return Ok(None) };
     let committed: Committed =
         serde_json::from_slice(&answer).map_err(|_| StoreError::altered("request", manent_model::hex::encode(key)))?;
     Ok(Some(committed.at))
 }
 
-pub(crate) fn undo_target(reading: &mut Reading<'_>, scope: &Scope, step: Step) -> Outcome<Option<Position>> {
+pub(crate) fn undo_target(
+    reading: &mut Reading<'_>,
+    scope: &UndoScope,
+    step: UndoDirection,
+) -> TxResult<Option<Position>> {
     target_for_caller(reading.connection, scope, step)
 }
 
 /// Returns the conversation of the newest journal row that has one in the access scope. Scans a bounded number of rows.
-pub(crate) fn last_changed(reading: &Reading<'_>, realm: &Realm) -> Outcome<Option<ConversationId>> {
-    let within = Within::of(reading.connection, realm)?;
+pub(crate) fn last_changed(reading: &Reading<'_>, realm: &AccessScope) -> TxResult<Option<ConversationId>> {
+    let within = AccessFilter::of(reading.connection, realm)?;
     let sql = "select j.pos, j.conversation_no, c.id
          from (select pos, conversation_no from journal where pos < $1 order by pos desc limit $2) j
          left join conversation c on c.no = j.conversation_no and c.withdrawn = 0 and c.status <> 4
          order by j.pos desc";
     let (mut before, mut looked_at) = (Position::MAX, 0);
-    while looked_at < LOOKED_AT_MAX {
+    while looked_at < SCANNED_MAX {
         let page: Vec<(Position, Option<i64>, Option<[u8; 16]>)> =
-            rows(reading.connection, sql, (before, i64::from(PAGE_MAX)), |row| {
+            query_all(reading.connection, sql, (before, i64::from(PAGE_MAX)), |row| {
                 Ok((row.get(0)?, row.get(1)?, row.get(2)?))
             })?;
         for (_, no, id) in &page {

@@ -1,24 +1,24 @@
 //! Reads of objects outside conversations: documents, memories, scratch, blobs, sources and origins.
 
+use super::super::access_filter::{AccessFilter, within};
 use super::super::apply::library::{MemoryBody, object_words, scratch_id, source_no};
 use super::super::apply::project::Body as ProjectBody;
-use super::super::codes::NameKind;
-use super::super::connection::{Connection, Found, Ran, maybe};
-use super::super::fault::Outcome;
-use super::super::tx::spot;
-use super::super::within::{Within, within};
-use super::super::{raw, seal};
+use super::super::connection::{Connection, DbResult, Row, query_optional};
+use super::super::disk_codes::NameKind;
+use super::super::tx::locate;
+use super::super::tx_error::TxResult;
+use super::super::{body_mac, source_record};
 use super::Reading;
-use super::attached::json_of;
+use super::annotations::json_of;
+use super::damage::{RecordKind, owner_of, records};
 pub(crate) use super::document::documents;
 use super::path::id_at;
-use super::sound::{Kind, owner_of, records};
 use crate::error::StoreError;
 use crate::query::{Memories, MemoriesQuery, OriginsQuery, PAGE_MAX, ScratchQuery};
 use crate::transaction::MessageOrigin;
 use manent_model::{
-    Address, ConversationId, Memory, MemoryId, MessageId, Micros, Origin, OriginObject, Project, ProjectId,
-    Quarantined, Realm, Scratch, Source, SourceId,
+    AccessScope, Address, ConversationId, Memory, MemoryId, MessageId, Origin, OriginObject, Project, ProjectId,
+    Quarantined, Scratch, Source, SourceId, Timestamp,
 };
 
 /// SQL condition on a memory `m` of a conversation `c`: the conversation is in the scope, or the memory has none and
@@ -38,10 +38,10 @@ macro_rules! remembered_within {
     };
 }
 
-pub(crate) fn memories(reading: &mut Reading<'_>, realm: &Realm, query: &MemoriesQuery) -> Outcome<Memories> {
-    let within = Within::of(reading.connection, realm)?;
+pub(crate) fn memories(reading: &mut Reading<'_>, realm: &AccessScope, query: &MemoriesQuery) -> TxResult<Memories> {
+    let within = AccessFilter::of(reading.connection, realm)?;
     let collection_no = match &query.collection {
-        Some(name) => match reading.caches.known_word(reading.connection, NameKind::Collection, name)? {
+        Some(name) => match reading.caches.interned_text(reading.connection, NameKind::Collection, name)? {
             Some(no) => Some(no),
             None => return Ok(Vec::new()),
         },
@@ -54,7 +54,7 @@ pub(crate) fn memories(reading: &mut Reading<'_>, realm: &Realm, query: &Memorie
         }
         None => 0,
     };
-    type Row = ([u8; 16], i64, Option<[u8; 16]>, Option<[u8; 16]>, Option<i64>, Option<String>, Vec<u8>);
+    type Columns = ([u8; 16], i64, Option<[u8; 16]>, Option<[u8; 16]>, Option<i64>, Option<String>, Vec<u8>);
     let sql = concat!(
         "select m.id, m.collection_no, p.id, c.id, m.key, m.external, m.body
          from memory m
@@ -74,13 +74,13 @@ pub(crate) fn memories(reading: &mut Reading<'_>, realm: &Realm, query: &Memorie
     let limit = query.limit.clamp(1, PAGE_MAX);
     let limited = within.is_limited();
     let parameters = (after, collection_no, project, &query.external, limited, &within.projects, &within.user, limit);
-    let row = |row: &Found<'_>| -> Ran<Row> {
+    let row = |row: &Row<'_>| -> DbResult<Columns> {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?))
     };
-    let name = |row: &Found<'_>| Ok(MemoryId::from_bytes(row.get(0)?).to_string());
-    let memory = |reading: &mut Reading<'_>, row: Row| {
+    let name = |row: &Row<'_>| Ok(MemoryId::from_bytes(row.get(0)?).to_string());
+    let memory = |reading: &mut Reading<'_>, row: Columns| {
         let (id, collection_no, project, conversation, key, external, body) = row;
-        let body: MemoryBody = seal::open_json(reading.key, "memory", &id, &body)?;
+        let body: MemoryBody = body_mac::verify_json(reading.key, "memory", &id, &body)?;
         Ok(Memory {
             id: MemoryId::from_bytes(id),
             collection: reading.caches.name(reading.connection, collection_no)?.to_string(),
@@ -95,11 +95,11 @@ pub(crate) fn memories(reading: &mut Reading<'_>, realm: &Realm, query: &Memorie
             metadata: body.metadata,
         })
     };
-    records(reading, Kind::of("memory", None), (sql, parameters), name, row, memory)
+    records(reading, RecordKind::of("memory", None), (sql, parameters), name, row, memory)
 }
 
 /// Finds a memory within, even one that was withdrawn.
-pub(crate) fn memory_within(connection: Connection<'_>, within: &Within, id: MemoryId) -> Outcome<Option<i64>> {
+pub(crate) fn memory_within(connection: Connection<'_>, within: &AccessFilter, id: MemoryId) -> TxResult<Option<i64>> {
     let sql = concat!(
         "select m.no
          from memory m
@@ -108,17 +108,17 @@ pub(crate) fn memory_within(connection: Connection<'_>, within: &Within, id: Mem
         remembered_within!("$2", "$4", "$3")
     );
     let parameters = (id.as_bytes(), within.is_limited(), &within.projects, &within.user);
-    Ok(maybe(connection, sql, parameters, |row| row.get(0))?)
+    Ok(query_optional(connection, sql, parameters, |row| row.get(0))?)
 }
 
 type ProjectRow = ([u8; 16], String, String, i64, Vec<u8>, i64);
 
-fn project_row(row: &Found<'_>) -> Ran<ProjectRow> {
+fn project_row(row: &Row<'_>) -> DbResult<ProjectRow> {
     Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
 }
 
-fn project_of(reading: &Reading<'_>, (id, kind, name, version, body, _): ProjectRow) -> Outcome<Project> {
-    let body: ProjectBody = seal::open_json(reading.key, "project", &id, &body)?;
+fn project_of(reading: &Reading<'_>, (id, kind, name, version, body, _): ProjectRow) -> TxResult<Project> {
+    let body: ProjectBody = body_mac::verify_json(reading.key, "project", &id, &body)?;
     let id = ProjectId::from_bytes(id);
     if body.name != name {
         return Err(StoreError::altered("project", id).into());
@@ -127,24 +127,24 @@ fn project_of(reading: &Reading<'_>, (id, kind, name, version, body, _): Project
     Ok(Project { id, kind, name, instructions, facts, metadata, version })
 }
 
-pub(crate) fn project(reading: &mut Reading<'_>, realm: &Realm, id: ProjectId) -> Outcome<Option<Project>> {
-    let within = Within::of(reading.connection, realm)?;
+pub(crate) fn project(reading: &mut Reading<'_>, realm: &AccessScope, id: ProjectId) -> TxResult<Option<Project>> {
+    let within = AccessFilter::of(reading.connection, realm)?;
     let sql = "select id, kind, name, version, body, no from project where id = $1 and withdrawn = 0";
-    match maybe(reading.connection, sql, [id.as_bytes()], project_row)? {
+    match query_optional(reading.connection, sql, [id.as_bytes()], project_row)? {
         Some(row) if within.has_project(reading.connection, row.5)? => project_of(reading, row).map(Some),
         _ => Ok(None),
     }
 }
 
-pub(crate) fn projects(reading: &mut Reading<'_>, realm: &Realm) -> Outcome<Vec<Project>> {
-    let within = Within::of(reading.connection, realm)?;
+pub(crate) fn projects(reading: &mut Reading<'_>, realm: &AccessScope) -> TxResult<Vec<Project>> {
+    let within = AccessFilter::of(reading.connection, realm)?;
     let sql = "select id, kind, name, version, body, no from project where withdrawn = 0 order by no";
-    let name = |row: &Found<'_>| Ok(ProjectId::from_bytes(row.get(0)?).to_string());
+    let name = |row: &Row<'_>| Ok(ProjectId::from_bytes(row.get(0)?).to_string());
     let project = |reading: &mut Reading<'_>, row: ProjectRow| match within.has_project(reading.connection, row.5)? {
         true => project_of(reading, row).map(Some),
         false => Ok(None),
     };
-    let found = records(reading, Kind::of("project", None), (sql, ()), name, project_row, project)?;
+    let found = records(reading, RecordKind::of("project", None), (sql, ()), name, project_row, project)?;
     Ok(found.into_iter().flatten().collect())
 }
 
@@ -154,7 +154,13 @@ pub(crate) const UPLOAD: &str = "upload";
 
 /// Says whether a scratch value is the caller's own: of the user and not about a conversation outside the scope;
 /// without a user, about a conversation in the scope.
-fn is_own_scratch(connection: Connection<'_>, within: &Within, kind: &str, id: &str, actor: &str) -> Outcome<bool> {
+fn is_own_scratch(
+    connection: Connection<'_>,
+    within: &AccessFilter,
+    kind: &str,
+    id: &str,
+    actor: &str,
+) -> TxResult<bool> {
     if !within.is_limited() {
         return Ok(true);
     }
@@ -167,10 +173,11 @@ fn is_own_scratch(connection: Connection<'_>, within: &Within, kind: &str, id: &
     }
 }
 
-pub(crate) fn scratch(reading: &mut Reading<'_>, realm: &Realm, query: &ScratchQuery) -> Outcome<Vec<Scratch>> {
-    let within = Within::of(reading.connection, realm)?;
-    type Row = (String, String, String, i64, Vec<u8>);
-    let read = |row: &Found<'_>| -> Ran<Row> { Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)) };
+pub(crate) fn scratch(reading: &mut Reading<'_>, realm: &AccessScope, query: &ScratchQuery) -> TxResult<Vec<Scratch>> {
+    let within = AccessFilter::of(reading.connection, realm)?;
+    type Columns = (String, String, String, i64, Vec<u8>);
+    let read =
+        |row: &Row<'_>| -> DbResult<Columns> { Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)) };
     // Every opened conversation queries for a draft, and only a plain comparison uses the key.
     let by_kind_and_id = "select kind, id, actor, at, body
          from scratch
@@ -189,43 +196,43 @@ pub(crate) fn scratch(reading: &mut Reading<'_>, realm: &Realm, query: &ScratchQ
         (Some(_), None) => by_kind,
         (None, _) => all,
     };
-    let name = |row: &Found<'_>| Ok([row.get::<String>(0)?, row.get(1)?].join(" "));
-    let scratch = |reading: &mut Reading<'_>, (kind, id, actor, at, body): Row| {
+    let name = |row: &Row<'_>| Ok([row.get::<String>(0)?, row.get(1)?].join(" "));
+    let scratch = |reading: &mut Reading<'_>, (kind, id, actor, at, body): Columns| {
         if !is_own_scratch(reading.connection, &within, &kind, &id, &actor)? {
             return Ok(None);
         }
-        let text = seal::open(reading.key, "scratch", &scratch_id(&kind, &id, &actor), &body)?;
+        let text = body_mac::verify(reading.key, "scratch", &scratch_id(&kind, &id, &actor), &body)?;
         let body = json_of("scratch", text)?;
-        Ok(Some(Scratch { kind, id, actor, body, at: Micros(at) }))
+        Ok(Some(Scratch { kind, id, actor, body, at: Timestamp(at) }))
     };
     let parameters = (&query.kind, &query.id, &query.actor);
-    let found = records(reading, Kind::of("scratch", None), (sql, parameters), name, read, scratch)?;
+    let found = records(reading, RecordKind::of("scratch", None), (sql, parameters), name, read, scratch)?;
     Ok(found.into_iter().flatten().collect())
 }
 
-pub(crate) fn sources(reading: &mut Reading<'_>) -> Outcome<Vec<Source>> {
-    type Row = ([u8; 16], String, String, String, String, i64, Vec<u8>);
+pub(crate) fn sources(reading: &mut Reading<'_>) -> TxResult<Vec<Source>> {
+    type Columns = ([u8; 16], String, String, String, String, i64, Vec<u8>);
     let sql = "select id, format, generation, path, sha256, at, style from source where withdrawn = 0 order by no";
-    let row = |row: &Found<'_>| -> Ran<Row> {
+    let row = |row: &Row<'_>| -> DbResult<Columns> {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?))
     };
-    let name = |row: &Found<'_>| Ok(SourceId::from_bytes(row.get(0)?).to_string());
-    let source = |reading: &mut Reading<'_>, (id, format, generation, path, sha256, at, style): Row| {
-        let style = json_of("source", seal::open(reading.key, "source", &id, &style)?)?;
+    let name = |row: &Row<'_>| Ok(SourceId::from_bytes(row.get(0)?).to_string());
+    let source = |reading: &mut Reading<'_>, (id, format, generation, path, sha256, at, style): Columns| {
+        let style = json_of("source", body_mac::verify(reading.key, "source", &id, &style)?)?;
         let id = SourceId::from_bytes(id);
-        Ok(Source { id, format, generation, path, sha256, style, at: Micros(at) })
+        Ok(Source { id, format, generation, path, sha256, style, at: Timestamp(at) })
     };
-    records(reading, Kind::of("source", None), (sql, ()), name, row, source)
+    records(reading, RecordKind::of("source", None), (sql, ()), name, row, source)
 }
 
 type OriginRow = (String, String, [u8; 16], i64, Option<String>, Option<Vec<u8>>);
 
-pub(crate) fn origins(reading: &mut Reading<'_>, query: &OriginsQuery) -> Outcome<Vec<Origin>> {
-    let read = |row: &Found<'_>| -> Ran<OriginRow> {
+pub(crate) fn origins(reading: &mut Reading<'_>, query: &OriginsQuery) -> TxResult<Vec<Origin>> {
+    let read = |row: &Row<'_>| -> DbResult<OriginRow> {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
     };
-    let kind = Kind::of("origin", None);
-    let name = |row: &Found<'_>| Ok([row.get::<String>(0)?, row.get(1)?].join(" "));
+    let kind = RecordKind::of("origin", None);
+    let name = |row: &Row<'_>| Ok([row.get::<String>(0)?, row.get(1)?].join(" "));
     match query {
         OriginsQuery::Source(id) => {
             let sql = "select o.kind, o.object, s.id, o.ordinal, o.external, o.raw
@@ -258,12 +265,12 @@ pub(crate) fn origins(reading: &mut Reading<'_>, query: &OriginsQuery) -> Outcom
     }
 }
 
-fn origin_of(reading: &mut Reading<'_>, row: OriginRow) -> Outcome<Origin> {
+fn origin_of(reading: &mut Reading<'_>, row: OriginRow) -> TxResult<Origin> {
     let (kind, object, source, ordinal, external, raw) = row;
     let altered = || StoreError::altered("origin", &object);
     let raw = match raw {
         Some(raw) => {
-            let text = seal::open(reading.key, "origin", object.as_bytes(), &raw)?;
+            let text = body_mac::verify(reading.key, "origin", object.as_bytes(), &raw)?;
             Some(String::from_utf8(text.to_vec()).map_err(|_| altered())?)
         }
         None => None,
@@ -284,44 +291,44 @@ fn object_of(kind: &str, object: &str) -> Option<OriginObject> {
     })
 }
 
-pub(crate) fn message_origins(reading: &mut Reading<'_>, ids: &[MessageId]) -> Outcome<Vec<MessageOrigin>> {
+pub(crate) fn message_origins(reading: &mut Reading<'_>, ids: &[MessageId]) -> TxResult<Vec<MessageOrigin>> {
     let mut origins = Vec::with_capacity(ids.len());
     for id in ids {
         let (connection, outcome) = (reading.connection, message_origin(reading, *id));
-        let owner = |id| spot(connection, id).ok().flatten().and_then(|spot| owner_of(connection, spot.address));
-        let kind = Kind::of("origin of message", outcome.is_err().then(|| owner(*id)).flatten());
+        let owner = |id| locate(connection, id).ok().flatten().and_then(|spot| owner_of(connection, spot.address));
+        let kind = RecordKind::of("origin of message", outcome.is_err().then(|| owner(*id)).flatten());
         origins.extend(reading.unless_damaged(kind, || id.to_string(), outcome)?.flatten());
     }
     Ok(origins)
 }
 
-fn message_origin(reading: &mut Reading<'_>, id: MessageId) -> Outcome<Option<MessageOrigin>> {
+fn message_origin(reading: &mut Reading<'_>, id: MessageId) -> TxResult<Option<MessageOrigin>> {
     let sql = "select s.id, m.ordinal, m.raw, m.body
          from message m
          join source s on s.no = m.source_no
          where m.id = $1";
     let found: Option<([u8; 16], i64, Option<Vec<u8>>, Vec<u8>)> =
-        maybe(reading.connection, sql, [id.as_bytes()], |row| {
+        query_optional(reading.connection, sql, [id.as_bytes()], |row| {
             Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
         })?;
     let Some((source, ordinal, packed, body)) = found else { return Ok(None) };
     let body = std::str::from_utf8(&body).map_err(|_| StoreError::altered("message", id))?;
     let (external, raw) = match packed {
-        Some(packed) => raw::opened(&packed, body)?,
+        Some(packed) => source_record::decode(&packed, body)?,
         None => (None, None),
     };
     Ok(Some(MessageOrigin { message: id, source: SourceId::from_bytes(source), ordinal, external, raw }))
 }
 
-pub(crate) fn quarantined(reading: &mut Reading<'_>, source: SourceId) -> Outcome<Vec<Quarantined>> {
+pub(crate) fn quarantined(reading: &mut Reading<'_>, source: SourceId) -> TxResult<Vec<Quarantined>> {
     let sql = "select at_byte, why, bytes from quarantine where source_no = $1 and withdrawn = 0 order by no";
     let source_no = source_no(reading.connection, source)?;
-    let row = |row: &Found<'_>| -> Ran<(i64, String, Vec<u8>)> { Ok((row.get(0)?, row.get(1)?, row.get(2)?)) };
-    let name = |row: &Found<'_>| Ok(format!("of {source} at byte {}", row.get::<i64>(0)?));
+    let row = |row: &Row<'_>| -> DbResult<(i64, String, Vec<u8>)> { Ok((row.get(0)?, row.get(1)?, row.get(2)?)) };
+    let name = |row: &Row<'_>| Ok(format!("of {source} at byte {}", row.get::<i64>(0)?));
     let piece = |reading: &mut Reading<'_>, (at_byte, why, sealed): (i64, String, Vec<u8>)| {
         let mut piece = Quarantined { source, at_byte, why, bytes: Vec::new() };
-        piece.bytes = seal::open(reading.key, "quarantine", &raw::place(&piece), &sealed)?.to_vec();
+        piece.bytes = body_mac::verify(reading.key, "quarantine", &source_record::place(&piece), &sealed)?.to_vec();
         Ok(piece)
     };
-    records(reading, Kind::of("quarantined piece", None), (sql, [source_no]), name, row, piece)
+    records(reading, RecordKind::of("quarantined piece", None), (sql, [source_no]), name, row, piece)
 }

@@ -1,35 +1,35 @@
 //! Lists of conversations: filters, order, keyset paging, and counts.
 
+use super::super::access_filter::{AccessFilter, project_no};
 use super::super::apply::conversation::Body;
-use super::super::cell::Value;
-use super::super::codes::{NameKind, kind_code, status_code};
-use super::super::connection::{one, rows};
-use super::super::fault::Outcome;
+use super::super::connection::{query_all, query_one};
+use super::super::disk_codes::{NameKind, kind_code, status_code};
 use super::super::tx::listed_at;
-use super::super::within::{Within, project_no};
+use super::super::tx_error::TxResult;
+use super::super::value::ToSql;
 use super::Reading;
-use super::conversation::{Row, columns, complete, read_row};
+use super::conversation::{ConversationRow, columns, complete, read_row};
 use crate::error::StoreError;
 use crate::list_cursor::ListCursor;
-use crate::query::{ConversationPage, Count, ListOrder, ListQuery, PAGE_MAX};
-use manent_model::{ConversationId, ConversationStatus, Json, Micros, Realm};
+use crate::query::{BoundedCount, ConversationPage, ListOrder, ListQuery, PAGE_MAX};
+use manent_model::{AccessScope, ConversationId, ConversationStatus, Json, Timestamp};
 use std::collections::HashMap;
 
 /// How many statuses there are; a list asks for some of them, and names one of these several times for the rest.
 const STATUSES: usize = 4;
 
 /// The filters of a list, resolved to row numbers.
-struct Narrowed {
+struct ListFilter {
     statuses: [i64; STATUSES],
     project_no: Option<i64>,
     tag_no: Option<i64>,
     tag_is_rare: bool,
-    within: Within,
+    within: AccessFilter,
 }
 
 /// Resolves the filters of a list; `None` if nothing can match.
-fn narrowed(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) -> Outcome<Option<Narrowed>> {
-    let within = Within::of(reading.connection, realm)?;
+fn list_filter(reading: &mut Reading<'_>, realm: &AccessScope, query: &ListQuery) -> TxResult<Option<ListFilter>> {
+    let within = AccessFilter::of(reading.connection, realm)?;
     let statuses = match query.statuses.is_empty() {
         true => vec![ConversationStatus::Active],
         false => query.statuses.clone(),
@@ -50,7 +50,7 @@ fn narrowed(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) -> Outc
         None => None,
     };
     let tag_no: Option<i64> = match &query.tag {
-        Some(tag) => match reading.caches.known_word(reading.connection, NameKind::Tag, tag)? {
+        Some(tag) => match reading.caches.interned_text(reading.connection, NameKind::Tag, tag)? {
             Some(no) => Some(no),
             None => return Ok(None),
         },
@@ -60,7 +60,7 @@ fn narrowed(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) -> Outc
         Some(tag_no) => is_rare(reading, tag_no)?,
         None => false,
     };
-    Ok(Some(Narrowed { statuses: codes, project_no, tag_no, tag_is_rare, within }))
+    Ok(Some(ListFilter { statuses: codes, project_no, tag_no, tag_is_rare, within }))
 }
 
 const BY_ACTIVITY: &str = concat!(
@@ -204,9 +204,9 @@ pub(crate) const OF_PERSON_BY_ID: &str = concat!(
 const RARE_TAG_MAX: i64 = 1_000;
 
 /// Says whether few conversations have a tag.
-fn is_rare(reading: &Reading<'_>, tag_no: i64) -> Outcome<bool> {
+fn is_rare(reading: &Reading<'_>, tag_no: i64) -> TxResult<bool> {
     let sql = "select count(*) from (select 1 from tag where name_no = $1 limit $2) x";
-    let count: i64 = one(reading.connection, sql, (tag_no, RARE_TAG_MAX + 1), |row| row.get(0))?;
+    let count: i64 = query_one(reading.connection, sql, (tag_no, RARE_TAG_MAX + 1), |row| row.get(0))?;
     Ok(count <= RARE_TAG_MAX)
 }
 
@@ -214,15 +214,15 @@ fn is_rare(reading: &Reading<'_>, tag_no: i64) -> Outcome<bool> {
 fn rows_after(
     reading: &Reading<'_>,
     query: &ListQuery,
-    narrowed: &Narrowed,
+    narrowed: &ListFilter,
     after: &ListCursor,
     limit: usize,
-) -> Outcome<Vec<Row>> {
-    let Narrowed { statuses, project_no, tag_no, tag_is_rare, within } = narrowed;
+) -> TxResult<Vec<ConversationRow>> {
+    let ListFilter { statuses, project_no, tag_no, tag_is_rare, within } = narrowed;
     let (kind, limit) = (query.kind.map(kind_code), limit as i64);
     let (since, until) = (query.since.map(|at| at.0), query.until.map(|at| at.0));
-    let mut parameters: Vec<&dyn Value> = statuses.iter().map(|status| status as &dyn Value).collect();
-    let filters: [&dyn Value; 8] =
+    let mut parameters: Vec<&dyn ToSql> = statuses.iter().map(|status| status as &dyn ToSql).collect();
+    let filters: [&dyn ToSql; 8] =
         [&kind, project_no, tag_no, &query.creator, &since, &until, &query.pinned, &within.projects];
     parameters.extend(filters);
     // A key that is limited to one user's conversations may still filter them by another participant.
@@ -231,19 +231,19 @@ fn rows_after(
         None => (query.member.as_ref(), true, &None),
     };
     if person.is_some() {
-        let person: [&dyn Value; 3] = [&person, &takes_part, member];
+        let person: [&dyn ToSql; 3] = [&person, &takes_part, member];
         parameters.extend(person);
     }
     let (active_at, id) = (after.active_at.0, after.id.as_bytes());
     let listed_at = listed_at(active_at);
     let sql = match (person.is_some(), *tag_is_rare, query.order) {
         (false, false, ListOrder::Activity) => {
-            let place: [&dyn Value; 4] = [&after.pinned, &listed_at, &active_at, id];
+            let place: [&dyn ToSql; 4] = [&after.pinned, &listed_at, &active_at, id];
             parameters.extend(place);
             BY_ACTIVITY
         }
         (of_person, _, ListOrder::Activity) => {
-            let place: [&dyn Value; 3] = [&after.pinned, &active_at, id];
+            let place: [&dyn ToSql; 3] = [&after.pinned, &active_at, id];
             parameters.extend(place);
             if of_person { OF_PERSON_BY_ACTIVITY } else { OF_TAG_BY_ACTIVITY }
         }
@@ -257,14 +257,14 @@ fn rows_after(
         }
     };
     parameters.push(&limit);
-    Ok(rows(reading.connection, sql, &parameters[..], read_row)?)
+    Ok(query_all(reading.connection, sql, &parameters[..], read_row)?)
 }
 
 /// Before everything, in either order.
 const START: ListCursor =
-    ListCursor { pinned: true, active_at: Micros(i64::MAX), id: ConversationId::from_bytes([u8::MAX; 16]) };
+    ListCursor { pinned: true, active_at: Timestamp(i64::MAX), id: ConversationId::from_bytes([u8::MAX; 16]) };
 
-fn cursor_of(row: &Row) -> ListCursor {
+fn cursor_of(row: &ConversationRow) -> ListCursor {
     ListCursor { pinned: row.shown.pinned, active_at: row.shown.active_at, id: row.shown.id }
 }
 
@@ -273,10 +273,10 @@ const SCANNED_MAX: usize = 4_000;
 
 /// Lists conversations. SQL filters by columns; titles and metadata are compared here, with the same rules on both
 /// engines. If most rows are rejected, the page ends early with a cursor.
-pub(crate) fn list(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) -> Outcome<ConversationPage> {
+pub(crate) fn list(reading: &mut Reading<'_>, realm: &AccessScope, query: &ListQuery) -> TxResult<ConversationPage> {
     let limit = query.limit.clamp(1, PAGE_MAX) as usize;
     let mut conversations = Vec::new();
-    let Some(narrowed) = narrowed(reading, realm, query)? else {
+    let Some(narrowed) = list_filter(reading, realm, query)? else {
         return Ok(ConversationPage { conversations, next: None });
     };
     let mut cursor = query.after.unwrap_or(START);
@@ -311,9 +311,9 @@ const COUNTED_MAX: u32 = 10_000;
 /// Maximum number of rows that a count scans for matching titles or metadata.
 const COUNT_SCANNED_MAX: usize = 100_000;
 
-pub(crate) fn count(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery) -> Outcome<Count> {
-    let mut count = Count { n: 0, more: false };
-    let Some(narrowed) = narrowed(reading, realm, query)? else { return Ok(count) };
+pub(crate) fn count(reading: &mut Reading<'_>, realm: &AccessScope, query: &ListQuery) -> TxResult<BoundedCount> {
+    let mut count = BoundedCount { n: 0, more: false };
+    let Some(narrowed) = list_filter(reading, realm, query)? else { return Ok(count) };
     // The order by id needs no sorting.
     let query = &ListQuery { order: ListOrder::Created, ..query.clone() };
     let (mut cursor, mut scanned) = (START, 0);
@@ -341,7 +341,7 @@ pub(crate) fn count(reading: &mut Reading<'_>, realm: &Realm, query: &ListQuery)
     }
 }
 
-fn fits(query: &ListQuery, row: &Row) -> bool {
+fn fits(query: &ListQuery, row: &ConversationRow) -> bool {
     let title = query.title.as_ref().is_none_or(|text| row.shown.title.to_lowercase().contains(&text.to_lowercase()));
     let metadata = query.metadata.as_ref().is_none_or(|(key, value)| {
         let body: Option<Body> = row.body.as_deref().and_then(|body| serde_json::from_slice(body).ok());

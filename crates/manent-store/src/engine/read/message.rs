@@ -1,21 +1,21 @@
 //! Decodes message rows; a message that does not match its digest is refused.
 
-use super::super::cache::Caches;
+use super::super::row_cache::RowCache;
 
-use super::super::connection::{Connection, Found, Ran, each, further, maybe, rows};
-use super::super::facts::MessageFacts;
-use super::super::fault::Outcome;
-use super::super::tx::{Spot, spot};
-use super::super::within::Within;
+use super::super::access_filter::AccessFilter;
+use super::super::connection::{Connection, DbResult, Row, for_each_row, next_page_start, query_all, query_optional};
+use super::super::message_header::MessageHeader;
+use super::super::tx::{MessageLocation, locate};
+use super::super::tx_error::TxResult;
 use super::Reading;
+use super::damage::RecordKind;
 use super::path::id_at;
-use super::sound::Kind;
 use crate::error::StoreError;
-use crate::query::{MessagesQuery, PAGE_BYTES, PAGE_MAX, Placed};
+use crate::query::{LocatedMessage, MessagesQuery, PAGE_BYTES, PAGE_MAX};
 use manent_model::path;
 use manent_model::{
-    Address, Author, Body, BranchId, Content, ConversationId, DigestKey, Head, Json, Message, MessageId, MessageStatus,
-    Micros, Range, Realm, Time,
+    AccessScope, Address, Author, Body, BranchId, Content, ConversationId, DigestKey, Head, Json, Message, MessageId,
+    MessageStatus, Range, Time, Timestamp,
 };
 use std::collections::HashMap;
 
@@ -28,19 +28,19 @@ pub(crate) struct MessageRow {
     pub body: Vec<u8>,
 }
 
-pub(crate) fn read_row(row: &Found<'_>) -> Ran<MessageRow> {
+pub(crate) fn read_row(row: &Row<'_>) -> DbResult<MessageRow> {
     Ok(MessageRow { key: row.get(0)?, id: row.get(1)?, arrival: row.get(2)?, facts: row.get(3)?, body: row.get(4)? })
 }
 
 /// Reads the messages of ranges, in order, up to a limit. One statement serves all ranges.
-pub(crate) fn in_ranges(connection: Connection<'_>, ranges: &[Range], limit: usize) -> Ran<Vec<MessageRow>> {
+pub(crate) fn in_ranges(connection: Connection<'_>, ranges: &[Range], limit: usize) -> DbResult<Vec<MessageRow>> {
     let sql = "select key, id, arrival, facts, body from message where key between $1 and $2 order by key limit $3";
     let mut found = Vec::with_capacity(limit.min(ranges.iter().map(Range::len).sum()));
     for range in ranges {
         if found.len() >= limit {
             break;
         }
-        found.extend(rows(connection, sql, (range.from.0, range.to.0, (limit - found.len()) as i64), read_row)?);
+        found.extend(query_all(connection, sql, (range.from.0, range.to.0, (limit - found.len()) as i64), read_row)?);
     }
     Ok(found)
 }
@@ -55,14 +55,14 @@ pub(crate) enum Order {
 }
 
 /// Rows of a page in the order they were read.
-pub(crate) struct Cut {
+pub(crate) struct ByteLimit {
     pub rows: Vec<MessageRow>,
     bytes: usize,
     /// A row did not fit into the page any more.
     pub is_cut: bool,
 }
 
-impl Cut {
+impl ByteLimit {
     pub(crate) fn new() -> Self {
         Self { rows: Vec::new(), bytes: 0, is_cut: false }
     }
@@ -70,7 +70,7 @@ impl Cut {
     /// Adds a row if the page has room for its bytes; the first row always fits. Says whether another may follow.
     ///
     /// A server sends the bytes of a row only if they fit, so that it sends nothing that is thrown away.
-    pub(crate) fn take(&mut self, row: &Found<'_>) -> Ran<bool> {
+    pub(crate) fn take(&mut self, row: &Row<'_>) -> DbResult<bool> {
         let (facts, body): (Option<Vec<u8>>, Option<Vec<u8>>) = (row.get(3)?, row.get(4)?);
         let (Some(facts), Some(body)) = (facts, body) else {
             self.is_cut = true;
@@ -94,8 +94,13 @@ impl Cut {
 /// Reads the messages of ranges up to a limit, or until the next one would make the page larger than [`PAGE_BYTES`].
 ///
 /// Ranges are given in reading order, and read in the requested order.
-pub(crate) fn in_ranges_cut(connection: Connection<'_>, ranges: &[Range], order: Order, limit: usize) -> Ran<Cut> {
-    let mut cut = Cut::new();
+pub(crate) fn in_ranges_cut(
+    connection: Connection<'_>,
+    ranges: &[Range],
+    order: Order,
+    limit: usize,
+) -> DbResult<ByteLimit> {
+    let mut cut = ByteLimit::new();
     let ranges: Vec<&Range> = match order {
         Order::Ascending => ranges.iter().collect(),
         Order::Descending => ranges.iter().rev().collect(),
@@ -107,15 +112,15 @@ pub(crate) fn in_ranges_cut(connection: Connection<'_>, ranges: &[Range], order:
         let (from, to, left) = (range.from.0, range.to.0, (limit - cut.rows.len()) as i64);
         match (connection, order) {
             (Connection::Sqlite(_), Order::Ascending) => {
-                each(connection, ASCENDING, (from, to, left), |row| cut.take(row))?;
+                for_each_row(connection, ASCENDING, (from, to, left), |row| cut.take(row))?;
             }
             (Connection::Sqlite(_), Order::Descending) => {
-                each(connection, DESCENDING, (from, to, left), |row| cut.take(row))?;
+                for_each_row(connection, DESCENDING, (from, to, left), |row| cut.take(row))?;
             }
             (Connection::Postgres(_), order) => {
                 let sql = if order == Order::Ascending { ASCENDING_SENT } else { DESCENDING_SENT };
                 let (room, is_first) = (cut.room(), cut.rows.is_empty());
-                each(connection, sql, (room, is_first, from, to, left), |row| cut.take(row))?;
+                for_each_row(connection, sql, (room, is_first, from, to, left), |row| cut.take(row))?;
             }
         }
     }
@@ -158,10 +163,10 @@ const DESCENDING_SENT: &str = "select key, id, arrival,
 /// Decodes a row into a message, if it matches its digest.
 pub(crate) fn message_of(
     connection: Connection<'_>,
-    caches: &mut Caches,
+    caches: &mut RowCache,
     key: &DigestKey,
     row: MessageRow,
-) -> Outcome<Message> {
+) -> TxResult<Message> {
     let mut texts = super::stream::texts(connection, key, &streaming(std::slice::from_ref(&row)))?;
     message_with(connection, caches, key, row, &mut texts)
 }
@@ -169,22 +174,22 @@ pub(crate) fn message_of(
 /// Turns the rows of a page into messages. The chunks of all that still stream are read with one statement.
 pub(crate) fn messages_of(
     connection: Connection<'_>,
-    caches: &mut Caches,
+    caches: &mut RowCache,
     key: &DigestKey,
     rows: Vec<MessageRow>,
-) -> Outcome<Vec<Message>> {
+) -> TxResult<Vec<Message>> {
     let mut texts = super::stream::texts(connection, key, &streaming(&rows))?;
     rows.into_iter().map(|row| message_with(connection, caches, key, row, &mut texts)).collect()
 }
 
 /// Returns the addresses of the messages that still stream.
 fn streaming(rows: &[MessageRow]) -> Vec<i64> {
-    rows.iter().filter(|row| MessageFacts::is_streaming(&row.facts)).map(|row| row.key).collect()
+    rows.iter().filter(|row| MessageHeader::is_streaming(&row.facts)).map(|row| row.key).collect()
 }
 
 /// Cuts a page, in the order it was read, where the streams on it make it larger than [`PAGE_BYTES`]. Says whether it
 /// did.
-pub(crate) fn cut_streams(connection: Connection<'_>, rows: &mut Vec<MessageRow>, order: Order) -> Outcome<bool> {
+pub(crate) fn cut_streams(connection: Connection<'_>, rows: &mut Vec<MessageRow>, order: Order) -> TxResult<bool> {
     let streaming = streaming(rows);
     if streaming.is_empty() {
         return Ok(false);
@@ -213,23 +218,23 @@ pub(crate) fn cut_streams(connection: Connection<'_>, rows: &mut Vec<MessageRow>
 
 fn message_with(
     connection: Connection<'_>,
-    caches: &mut Caches,
+    caches: &mut RowCache,
     key: &DigestKey,
     row: MessageRow,
     texts: &mut HashMap<i64, String>,
-) -> Outcome<Message> {
+) -> TxResult<Message> {
     let id = MessageId::from_bytes(row.id);
     let altered = || StoreError::altered("message", id);
-    let facts = MessageFacts::decode(&row.facts).ok_or_else(altered)?;
+    let facts = MessageHeader::decode(&row.facts).ok_or_else(altered)?;
     let flags = facts.flags;
-    let json = |text: Option<String>| -> Outcome<Option<Json>> {
+    let json = |text: Option<String>| -> TxResult<Option<Json>> {
         let Some(text) = text else { return Ok(None) };
         Ok(Some(Json::parse(&text).map_err(|_| altered())?))
     };
     let content = Content {
         role: caches.name(connection, facts.role_no)?.to_string(),
         author: facts.author_no.map(|no| author(connection, no)).transpose()?,
-        time: Time { at: Micros(facts.at), known: flags.known },
+        time: Time { at: Timestamp(facts.at), source: flags.time_source },
         status: flags.status,
         seen: flags.seen,
         turn: facts.turn,
@@ -259,36 +264,40 @@ fn message_with(
     Ok(message)
 }
 
-pub(crate) fn author(connection: Connection<'_>, no: i64) -> Outcome<Author> {
+pub(crate) fn author(connection: Connection<'_>, no: i64) -> TxResult<Author> {
     let sql = "select external_id, name from author where no = $1";
-    let found = maybe(connection, sql, [no], |row| Ok(Author { id: row.get(0)?, name: row.get(1)? }))?;
+    let found = query_optional(connection, sql, [no], |row| Ok(Author { id: row.get(0)?, name: row.get(1)? }))?;
     found.ok_or_else(|| StoreError::altered("author", no).into())
 }
 
 /// Reads one message that is known to exist.
 pub(crate) fn by_address(
     connection: Connection<'_>,
-    caches: &mut Caches,
+    caches: &mut RowCache,
     key: &DigestKey,
     address: Address,
-) -> Outcome<Message> {
+) -> TxResult<Message> {
     let found = in_ranges(connection, &[Range::one(address)], 1)?.pop();
     let row = found.ok_or_else(|| StoreError::altered("message", format!("{address:?}")))?;
     message_of(connection, caches, key, row)
 }
 
-pub(crate) fn messages(reading: &mut Reading<'_>, realm: &Realm, query: &MessagesQuery) -> Outcome<Vec<Placed>> {
-    let within = &Within::of(reading.connection, realm)?;
+pub(crate) fn messages(
+    reading: &mut Reading<'_>,
+    realm: &AccessScope,
+    query: &MessagesQuery,
+) -> TxResult<Vec<LocatedMessage>> {
+    let within = &AccessFilter::of(reading.connection, realm)?;
     let addresses: Vec<Address> = match query {
         MessagesQuery::Ids(ids) => {
             let mut found = Vec::new();
             for id in ids.iter().take(PAGE_MAX as usize) {
-                found.extend(spot(reading.connection, *id)?.map(|spot| spot.address));
+                found.extend(locate(reading.connection, *id)?.map(|spot| spot.address));
             }
             found
         }
         MessagesQuery::Branch { branch, after, limit } => in_branch(reading, within, *branch, *after, *limit)?,
-        MessagesQuery::External(external) => from_elsewhere(reading, within, external)?,
+        MessagesQuery::External(external) => is_from_other_conversation(reading, within, external)?,
     };
     // A copy of a branch requests the page after the last message until there is none.
     let is_page = matches!(query, MessagesQuery::Branch { .. });
@@ -305,13 +314,17 @@ pub(crate) fn messages(reading: &mut Reading<'_>, realm: &Realm, query: &Message
 }
 
 /// Returns a message with its owner; nothing if the owner is withdrawn or purged, or not within.
-pub(super) fn place(reading: &mut Reading<'_>, within: &Within, address: Address) -> Outcome<Option<Placed>> {
+pub(super) fn place(
+    reading: &mut Reading<'_>,
+    within: &AccessFilter,
+    address: Address,
+) -> TxResult<Option<LocatedMessage>> {
     let sql = "select c.id, b.id, c.head_branch_no, c.head_key, c.no
          from branch b
          join conversation c on c.no = b.conversation_no
          where b.no = $1 and c.withdrawn = 0 and c.status <> 4";
-    type Row = ([u8; 16], [u8; 16], i64, i64, i64);
-    let found: Option<Row> = maybe(reading.connection, sql, [address.branch().0], |row| {
+    type Columns = ([u8; 16], [u8; 16], i64, i64, i64);
+    let found: Option<Columns> = query_optional(reading.connection, sql, [address.branch().0], |row| {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
     })?;
     let Some((conversation, branch, head_branch, head_key, no)) = found else { return Ok(None) };
@@ -320,14 +333,14 @@ pub(super) fn place(reading: &mut Reading<'_>, within: &Within, address: Address
     }
     let head = Head { branch: manent_model::BranchNo(head_branch), at: Address(head_key) };
     let (connection, conversation) = (reading.connection, ConversationId::from_bytes(conversation));
-    let outcome = read_placed(reading, head, address);
-    let of = Kind::of("message", Some(conversation));
+    let outcome = read_located(reading, head, address);
+    let of = RecordKind::of("message", Some(conversation));
     let placed = reading.unless_damaged(of, || name_at(connection, address), outcome)?;
     let branch = BranchId::from_bytes(branch);
-    Ok(placed.map(|(on_path, message)| Placed { conversation, branch, on_path, message }))
+    Ok(placed.map(|(on_path, message)| LocatedMessage { conversation, branch, on_path, message }))
 }
 
-fn read_placed(reading: &mut Reading<'_>, head: Head, address: Address) -> Outcome<(bool, Message)> {
+fn read_located(reading: &mut Reading<'_>, head: Head, address: Address) -> TxResult<(bool, Message)> {
     let on_path = path::reaches(&mut reading.caches.branches(reading.connection), head, address)?;
     Ok((on_path, by_address(reading.connection, reading.caches, reading.key, address)?))
 }
@@ -345,7 +358,7 @@ pub(super) fn sound_messages(
     reading: &mut Reading<'_>,
     conversation: ConversationId,
     rows: Vec<MessageRow>,
-) -> Outcome<Vec<Message>> {
+) -> TxResult<Vec<Message>> {
     if reading.damaged.is_none() {
         return messages_of(reading.connection, reading.caches, reading.key, rows);
     }
@@ -353,33 +366,41 @@ pub(super) fn sound_messages(
     for row in rows {
         let id = MessageId::from_bytes(row.id);
         let outcome = message_of(reading.connection, reading.caches, reading.key, row);
-        messages.extend(reading.unless_damaged(Kind::of("message", Some(conversation)), || id.to_string(), outcome)?);
+        messages.extend(reading.unless_damaged(
+            RecordKind::of("message", Some(conversation)),
+            || id.to_string(),
+            outcome,
+        )?);
     }
     Ok(messages)
 }
 
 /// Finds a message whose owner is within.
-pub(super) fn spot_within(reading: &Reading<'_>, within: &Within, id: MessageId) -> Outcome<Option<Spot>> {
-    match spot(reading.connection, id)? {
+pub(super) fn visible_location(
+    reading: &Reading<'_>,
+    within: &AccessFilter,
+    id: MessageId,
+) -> TxResult<Option<MessageLocation>> {
+    match locate(reading.connection, id)? {
         Some(spot) if within.has(reading.connection, spot.conversation_no)? => Ok(Some(spot)),
         _ => Ok(None),
     }
 }
 
 /// Finds messages by their id in another program, as many as a page holds of those within.
-fn from_elsewhere(reading: &Reading<'_>, within: &Within, external: &str) -> Outcome<Vec<Address>> {
-    let hash = super::super::raw::external_hash(reading.key, external);
+fn is_from_other_conversation(reading: &Reading<'_>, within: &AccessFilter, external: &str) -> TxResult<Vec<Address>> {
+    let hash = super::super::source_record::external_hash(reading.key, external);
     let sql = "select key from message where external = $1 and key > $2 order by key limit $3";
     let owner = "select conversation_no from branch where no = $1";
     let (mut found, mut after) = (Vec::new(), 0);
     loop {
-        let page: Vec<i64> = rows(reading.connection, sql, (hash, after, PAGE_MAX), |row| row.get(0))?;
-        let Some(last) = further(after, page.last().copied()) else { return Ok(found) };
+        let page: Vec<i64> = query_all(reading.connection, sql, (hash, after, PAGE_MAX), |row| row.get(0))?;
+        let Some(last) = next_page_start(after, page.last().copied()) else { return Ok(found) };
         after = last;
         let is_last = page.len() < PAGE_MAX as usize;
         for address in page.into_iter().map(Address) {
             let owner: Option<i64> = match within.is_limited() {
-                true => maybe(reading.connection, owner, [address.branch().0], |row| row.get(0))?,
+                true => query_optional(reading.connection, owner, [address.branch().0], |row| row.get(0))?,
                 false => Some(0),
             };
             if let Some(owner) = owner
@@ -399,25 +420,25 @@ fn from_elsewhere(reading: &Reading<'_>, within: &Within, external: &str) -> Out
 
 fn in_branch(
     reading: &Reading<'_>,
-    within: &Within,
+    within: &AccessFilter,
     branch: BranchId,
     after: Option<MessageId>,
     limit: u32,
-) -> Outcome<Vec<Address>> {
+) -> TxResult<Vec<Address>> {
     let sql = "select no, conversation_no from branch where id = $1";
     let found: Option<(i64, i64)> =
-        maybe(reading.connection, sql, [branch.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        query_optional(reading.connection, sql, [branch.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let no = match found {
         Some((no, owner)) if within.has(reading.connection, owner)? => manent_model::BranchNo(no),
         _ => return Err(StoreError::not_found("branch", branch).into()),
     };
     let after = match after {
         Some(id) => {
-            let own = spot(reading.connection, id)?.map(|spot| spot.address).filter(|own| own.branch() == no);
+            let own = locate(reading.connection, id)?.map(|spot| spot.address).filter(|own| own.branch() == no);
             own.ok_or_else(|| StoreError::not_found("message", id))?
         }
         None => no.slot(0),
     };
     let sql = "select key from message where key > $1 and key <= $2 order by key limit $3";
-    Ok(rows(reading.connection, sql, (after.0, no.end().0, limit.min(PAGE_MAX)), |row| row.get(0).map(Address))?)
+    Ok(query_all(reading.connection, sql, (after.0, no.end().0, limit.min(PAGE_MAX)), |row| row.get(0).map(Address))?)
 }

@@ -6,24 +6,24 @@ pub(crate) mod stream;
 pub(crate) mod path;
 pub(crate) mod conversation;
 pub(crate) mod list;
-pub(crate) mod attached;
-mod attached_page;
+pub(crate) mod annotations;
+mod annotations_page;
 pub(crate) mod library;
 mod document;
 pub(crate) mod blob;
 pub(crate) mod journal;
 pub(crate) mod ids;
-pub(crate) mod sound;
+pub(crate) mod damage;
 
-use super::cache::Caches;
 use super::connection::Connection;
+use super::row_cache::RowCache;
 use crate::damage::DamagedRecord;
 use manent_model::DigestKey;
 
 /// The context of a read: connection, caches, keys and the report of damage.
 pub(crate) struct Reading<'a> {
     pub connection: Connection<'a>,
-    pub caches: &'a mut Caches,
+    pub caches: &'a mut RowCache,
     pub key: &'a DigestKey,
     /// The index of a file, where there is one; that of a server is among its tables.
     pub index: Option<&'a rusqlite::Connection>,

@@ -1,27 +1,27 @@
 //! Pages of paths and branches, and the state along them.
 
-use super::super::codes::{NameKind, why_of};
-use super::super::connection::{Connection, each, maybe, one, rows};
-use super::super::fault::Outcome;
-use super::super::seal;
-use super::super::tx::{Spot, spot};
-use super::super::within::Within;
+use super::super::access_filter::AccessFilter;
+use super::super::body_mac;
+use super::super::connection::{Connection, for_each_row, query_all, query_one, query_optional};
+use super::super::disk_codes::{NameKind, why_of};
+use super::super::tx::{MessageLocation, locate};
+use super::super::tx_error::TxResult;
 use super::Reading;
-use super::message::{Cut, MessageRow, Order, cut_streams, in_ranges_cut, sound_messages};
-use super::sound::Kind;
+use super::damage::RecordKind;
+use super::message::{ByteLimit, MessageRow, Order, cut_streams, in_ranges_cut, sound_messages};
 use crate::error::StoreError;
-use crate::query::{BranchInfo, Direction, PAGE_MAX, Window, WindowQuery};
+use crate::query::{BranchInfo, Direction, MessagePage, MessagePageQuery, PAGE_MAX};
 use manent_model::path::{self, Backward};
 use manent_model::{
-    Address, BranchId, BranchNo, Branches, ConversationId, Head, Json, MessageId, Range, Realm, Stretch,
+    AccessScope, Address, BranchId, BranchNo, Branches, ConversationId, Head, Json, MessageId, MessageRange, Range,
 };
 
 /// The number and the head of a readable conversation. The row itself knows its id, whatever the index says.
-pub(crate) fn head_of(connection: Connection<'_>, id: ConversationId) -> Outcome<(i64, Head)> {
+pub(crate) fn head_of(connection: Connection<'_>, id: ConversationId) -> TxResult<(i64, Head)> {
     let sql = "select no, head_branch_no, head_key, id
          from conversation
          where no = (select i.no from conversation i where i.id = $1) and withdrawn = 0 and status <> 4";
-    let found = maybe(connection, sql, [id.as_bytes()], |row| {
+    let found = query_optional(connection, sql, [id.as_bytes()], |row| {
         let head = Head { branch: BranchNo(row.get(1)?), at: Address(row.get(2)?) };
         Ok((row.get(0)?, head, ConversationId::from_bytes(row.get(3)?)))
     })?;
@@ -33,22 +33,22 @@ pub(crate) fn head_of(connection: Connection<'_>, id: ConversationId) -> Outcome
 }
 
 /// The start of every path of a conversation: slot 0 of its first branch.
-pub(crate) fn start_of(connection: Connection<'_>, conversation_no: i64) -> Outcome<Address> {
+pub(crate) fn start_of(connection: Connection<'_>, conversation_no: i64) -> TxResult<Address> {
     let sql = "select min(no) from branch where conversation_no = $1";
-    let no: i64 = one(connection, sql, [conversation_no], |row| row.get(0))?;
+    let no: i64 = query_one(connection, sql, [conversation_no], |row| row.get(0))?;
     Ok(BranchNo(no).slot(0))
 }
 
 /// Returns the end of a branch.
-pub(crate) fn end_of(reading: &mut Reading<'_>, no: BranchNo) -> Outcome<Head> {
+pub(crate) fn end_of(reading: &mut Reading<'_>, no: BranchNo) -> TxResult<Head> {
     let branch = reading.caches.branches(reading.connection).branch(no)?;
     let sql = "select max(key) from message where key between $1 and $2";
     let ends = (no.slot(branch.open_from).0, no.end().0);
-    let last: Option<i64> = one(reading.connection, sql, ends, |row| row.get(0))?;
+    let last: Option<i64> = query_one(reading.connection, sql, ends, |row| row.get(0))?;
     Ok(Head { branch: no, at: last.map_or_else(|| branch.tip_before_open(), Address) })
 }
 
-pub(crate) fn window(reading: &mut Reading<'_>, query: &WindowQuery) -> Outcome<Window> {
+pub(crate) fn window(reading: &mut Reading<'_>, query: &MessagePageQuery) -> TxResult<MessagePage> {
     let mut query = query.clone();
     loop {
         let (mut found, mut more) = window_rows(reading, &query)?;
@@ -62,13 +62,13 @@ pub(crate) fn window(reading: &mut Reading<'_>, query: &WindowQuery) -> Outcome<
         // Readers go on from a message of the page, so a page of damaged ones alone is followed by the next.
         match messages.is_empty() && more && edge.is_some() {
             true => query.from = edge,
-            false => return Ok(Window { messages, more }),
+            false => return Ok(MessagePage { messages, more }),
         }
     }
 }
 
 /// Reads the rows of a page as bytes, in reading order.
-pub(crate) fn window_rows(reading: &mut Reading<'_>, query: &WindowQuery) -> Outcome<(Vec<MessageRow>, bool)> {
+pub(crate) fn window_rows(reading: &mut Reading<'_>, query: &MessagePageQuery) -> TxResult<(Vec<MessageRow>, bool)> {
     let limit = query.limit.clamp(1, PAGE_MAX) as usize;
     if let (None, None, Direction::Backward) = (query.branch, query.from, query.direction)
         && let Some(page) = end_of_plain(reading.connection, query.conversation, limit)?
@@ -78,7 +78,7 @@ pub(crate) fn window_rows(reading: &mut Reading<'_>, query: &WindowQuery) -> Out
     let (conversation_no, shown) = head_of(reading.connection, query.conversation)?;
     let from = match query.from {
         Some(id) => {
-            let spot = spot(reading.connection, id)?.ok_or_else(|| StoreError::not_found("message", id))?;
+            let spot = locate(reading.connection, id)?.ok_or_else(|| StoreError::not_found("message", id))?;
             Some((id, spot))
         }
         None => None,
@@ -86,7 +86,8 @@ pub(crate) fn window_rows(reading: &mut Reading<'_>, query: &WindowQuery) -> Out
     let head = match query.branch {
         Some(branch) => {
             let sql = "select no from branch where id = $1 and conversation_no = $2";
-            let found = maybe(reading.connection, sql, (branch.as_bytes(), conversation_no), |row| row.get(0))?;
+            let found =
+                query_optional(reading.connection, sql, (branch.as_bytes(), conversation_no), |row| row.get(0))?;
             let no = BranchNo(found.ok_or_else(|| StoreError::not_found("branch", branch))?);
             end_of(reading, no)?
         }
@@ -110,7 +111,7 @@ fn end_of_plain(
     connection: Connection<'_>,
     id: ConversationId,
     limit: usize,
-) -> Outcome<Option<(Vec<MessageRow>, bool)>> {
+) -> TxResult<Option<(Vec<MessageRow>, bool)>> {
     if let Connection::Sqlite(_) = connection {
         return Ok(None);
     }
@@ -130,8 +131,8 @@ fn end_of_plain(
                join message m on m.key between h.first and h.last and m.key > h.before
                window page as (order by m.key desc)) p
          order by key desc";
-    let mut cut = Cut::new();
-    each(connection, sql, (limit as i64, id.as_bytes(), cut.room()), |row| cut.take(row))?;
+    let mut cut = ByteLimit::new();
+    for_each_row(connection, sql, (limit as i64, id.as_bytes(), cut.room()), |row| cut.take(row))?;
     Ok((!cut.rows.is_empty()).then(|| page_of(cut, Order::Descending, limit)))
 }
 
@@ -142,8 +143,8 @@ fn own_or_reached(
     conversation_no: i64,
     head: Head,
     id: MessageId,
-    spot: &Spot,
-) -> Outcome<bool> {
+    spot: &MessageLocation,
+) -> TxResult<bool> {
     let reached = path::reaches(&mut reading.caches.branches(reading.connection), head, spot.address)?;
     match reached || spot.conversation_no == conversation_no {
         true => Ok(reached),
@@ -152,7 +153,7 @@ fn own_or_reached(
 }
 
 /// Cuts a path before a message; a message that is not on it is read on its own branch.
-fn cut_before(reading: &mut Reading<'_>, head: Head, id: MessageId, address: Address) -> Outcome<Head> {
+fn cut_before(reading: &mut Reading<'_>, head: Head, id: MessageId, address: Address) -> TxResult<Head> {
     let mut branches = reading.caches.branches(reading.connection);
     let own = Head { branch: address.branch(), at: address };
     for path in [head, own] {
@@ -168,7 +169,7 @@ fn backward(
     head: Head,
     from: Option<(MessageId, Address)>,
     limit: usize,
-) -> Outcome<(Vec<MessageRow>, bool)> {
+) -> TxResult<(Vec<MessageRow>, bool)> {
     let head = match from {
         Some((id, address)) => cut_before(reading, head, id, address)?,
         None => head,
@@ -188,7 +189,7 @@ fn backward(
 }
 
 /// Sorts rows into reading order, and says whether there is more: one message more than the limit was requested.
-fn page_of(cut: Cut, order: Order, limit: usize) -> (Vec<MessageRow>, bool) {
+fn page_of(cut: ByteLimit, order: Order, limit: usize) -> (Vec<MessageRow>, bool) {
     let (mut found, mut more) = (cut.rows, cut.is_cut);
     if found.len() > limit {
         found.truncate(limit);
@@ -205,7 +206,7 @@ fn forward(
     head: Head,
     from: Option<(MessageId, Address)>,
     limit: usize,
-) -> Outcome<(Vec<MessageRow>, bool)> {
+) -> TxResult<(Vec<MessageRow>, bool)> {
     let mut branches = reading.caches.branches(reading.connection);
     let runs = match from {
         None => path::ranges(&mut branches, head)?,
@@ -230,17 +231,17 @@ fn forward(
 }
 
 /// Returns the id of the message at an address; none for a start.
-pub(crate) fn id_at(connection: Connection<'_>, address: Address) -> Outcome<Option<MessageId>> {
+pub(crate) fn id_at(connection: Connection<'_>, address: Address) -> TxResult<Option<MessageId>> {
     if address.slot() == 0 {
         return Ok(None);
     }
     let sql = "select id from message where key = $1";
-    Ok(maybe(connection, sql, [address.0], |row| row.get(0).map(MessageId::from_bytes))?)
+    Ok(query_optional(connection, sql, [address.0], |row| row.get(0).map(MessageId::from_bytes))?)
 }
 
-fn stretch_of(connection: Connection<'_>, range: Range) -> Outcome<Stretch> {
+fn range_of(connection: Connection<'_>, range: Range) -> TxResult<MessageRange> {
     let lost = || StoreError::altered("piece", format!("{range:?}"));
-    Ok(Stretch {
+    Ok(MessageRange {
         first: id_at(connection, range.from)?.ok_or_else(lost)?,
         last: id_at(connection, range.to)?.ok_or_else(lost)?,
     })
@@ -248,33 +249,33 @@ fn stretch_of(connection: Connection<'_>, range: Range) -> Outcome<Stretch> {
 
 type BranchRow = (i64, [u8; 16], i64, Option<[u8; 16]>);
 
-pub(crate) fn branches(reading: &mut Reading<'_>, id: ConversationId) -> Outcome<Vec<BranchInfo>> {
+pub(crate) fn branches(reading: &mut Reading<'_>, id: ConversationId) -> TxResult<Vec<BranchInfo>> {
     let (conversation_no, head) = head_of(reading.connection, id)?;
     let sql = "select b.no, b.id, b.why, p.id
          from branch b
          left join branch p on p.no = b.parent_no
          where b.conversation_no = $1
          order by b.no";
-    let found: Vec<BranchRow> = rows(reading.connection, sql, [conversation_no], |row| {
+    let found: Vec<BranchRow> = query_all(reading.connection, sql, [conversation_no], |row| {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
     })?;
     let mut infos = Vec::with_capacity(found.len());
     for row in found {
         let branch_id = BranchId::from_bytes(row.1);
         let outcome = branch_of(reading, head, row);
-        infos.extend(reading.unless_damaged(Kind::of("branch", Some(id)), || branch_id.to_string(), outcome)?);
+        infos.extend(reading.unless_damaged(RecordKind::of("branch", Some(id)), || branch_id.to_string(), outcome)?);
     }
     Ok(infos)
 }
 
-fn branch_of(reading: &mut Reading<'_>, head: Head, (no, id, why, parent): BranchRow) -> Outcome<BranchInfo> {
+fn branch_of(reading: &mut Reading<'_>, head: Head, (no, id, why, parent): BranchRow) -> TxResult<BranchInfo> {
     let branch = reading.caches.branches(reading.connection).branch(BranchNo(no))?;
     let sql = "select coalesce(max(key) - $1, 0) from message where key between $1 and $2";
     let (zero, end) = (branch.no.slot(0).0, branch.no.end().0);
-    let own: i64 = one(reading.connection, sql, (zero, end), |row| row.get(0))?;
+    let own: i64 = query_one(reading.connection, sql, (zero, end), |row| row.get(0))?;
     let mut pieces = Vec::with_capacity(branch.pieces.len());
     for piece in &branch.pieces {
-        pieces.push(stretch_of(reading.connection, piece.range)?);
+        pieces.push(range_of(reading.connection, piece.range)?);
     }
     Ok(BranchInfo {
         id: BranchId::from_bytes(id),
@@ -283,11 +284,11 @@ fn branch_of(reading: &mut Reading<'_>, head: Head, (no, id, why, parent): Branc
             Some(base) => id_at(reading.connection, base.fork)?,
             None => None,
         },
-        own_in_pieces: branch.open_from - 1,
-        pieces,
-        own,
+        is_spliced: branch.open_from - 1,
+        ranges: pieces,
+        own_range: own,
         is_head: head.branch == branch.no,
-        why: why_of(why).ok_or_else(|| StoreError::altered("branch", no))?,
+        reason: why_of(why).ok_or_else(|| StoreError::altered("branch", no))?,
     })
 }
 
@@ -297,16 +298,17 @@ pub(crate) fn state(
     id: ConversationId,
     name: &str,
     at: Option<MessageId>,
-    realm: &Realm,
-) -> Outcome<Option<Json>> {
+    realm: &AccessScope,
+) -> TxResult<Option<Json>> {
     let (conversation_no, shown) = head_of(reading.connection, id)?;
-    let within = Within::of(reading.connection, realm)?;
-    let Some(name_no) = reading.caches.known_word(reading.connection, NameKind::State, name)? else {
+    let within = AccessFilter::of(reading.connection, realm)?;
+    let Some(name_no) = reading.caches.interned_text(reading.connection, NameKind::State, name)? else {
         return Ok(None);
     };
     let head = match at {
         Some(message) => {
-            let found = spot(reading.connection, message)?.ok_or_else(|| StoreError::not_found("message", message))?;
+            let found =
+                locate(reading.connection, message)?.ok_or_else(|| StoreError::not_found("message", message))?;
             let reached = own_or_reached(reading, conversation_no, shown, message, &found)?;
             let branch = if reached { shown.branch } else { found.address.branch() };
             Head { branch, at: found.address }
@@ -322,12 +324,12 @@ pub(crate) fn state(
          limit 1";
     // State that another conversation set on a range that it takes from this one belongs to that conversation. State
     // that the owner of a taken range set there is visible to readers that reach the owner.
-    let look = |reading: &mut Reading<'_>, from: Address, to: Address| -> Outcome<Option<(i64, Option<Vec<u8>>)>> {
+    let look = |reading: &mut Reading<'_>, from: Address, to: Address| -> TxResult<Option<(i64, Option<Vec<u8>>)>> {
         let reaches_owner = match within.is_limited() {
             true => within.has(reading.connection, owner_of(reading.connection, from)?)?,
             false => true,
         };
-        Ok(maybe(reading.connection, sql, (from.0, to.0, name_no, conversation_no, reaches_owner), |row| {
+        Ok(query_optional(reading.connection, sql, (from.0, to.0, name_no, conversation_no, reaches_owner), |row| {
             Ok((row.get(0)?, row.get(1)?))
         })?)
     };
@@ -359,12 +361,12 @@ pub(crate) fn state(
 }
 
 /// Returns the conversation whose branch an address is on.
-fn owner_of(connection: Connection<'_>, address: Address) -> Outcome<i64> {
+fn owner_of(connection: Connection<'_>, address: Address) -> TxResult<i64> {
     let sql = "select conversation_no from branch where no = $1";
-    Ok(one(connection, sql, [address.branch().0], |row| row.get(0))?)
+    Ok(query_one(connection, sql, [address.branch().0], |row| row.get(0))?)
 }
 
-pub(crate) fn state_value(reading: &Reading<'_>, key: i64, body: &[u8]) -> Outcome<Json> {
-    let text = seal::open(reading.key, "state", &key.to_le_bytes(), body)?;
-    super::attached::json_of("state", text)
+pub(crate) fn state_value(reading: &Reading<'_>, key: i64, body: &[u8]) -> TxResult<Json> {
+    let text = body_mac::verify(reading.key, "state", &key.to_le_bytes(), body)?;
+    super::annotations::json_of("state", text)
 }

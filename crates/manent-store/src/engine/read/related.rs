@@ -1,26 +1,30 @@
 //! Related messages: the siblings of a message, and the reply thread that it is in.
 
-use super::super::connection::{maybe, one, rows};
-use super::super::fault::Outcome;
-use super::super::tx::spot;
-use super::super::within::Within;
+use super::super::access_filter::AccessFilter;
+use super::super::connection::{query_all, query_one, query_optional};
+use super::super::tx::locate;
+use super::super::tx_error::TxResult;
 use super::Reading;
-use super::message::{place, spot_within};
+use super::message::{place, visible_location};
 use crate::error::StoreError;
-use crate::query::{PAGE_BYTES, PAGE_MAX, PlacedPage, Related, RelatedQuery};
+use crate::query::{LocatedMessagePage, PAGE_BYTES, PAGE_MAX, Related, RelatedQuery};
 use manent_model::path;
-use manent_model::{Address, Head, MessageId, Realm};
+use manent_model::{AccessScope, Address, Head, MessageId};
 use std::collections::BTreeSet;
 
 /// Returns a page of the messages that belong together with one, as many as [`PAGE_BYTES`] hold.
-pub(crate) fn related(reading: &mut Reading<'_>, realm: &Realm, query: &RelatedQuery) -> Outcome<PlacedPage> {
-    let within = &Within::of(reading.connection, realm)?;
+pub(crate) fn related(
+    reading: &mut Reading<'_>,
+    realm: &AccessScope,
+    query: &RelatedQuery,
+) -> TxResult<LocatedMessagePage> {
+    let within = &AccessFilter::of(reading.connection, realm)?;
     let mut addresses = match query.related {
         Related::Siblings => siblings(reading, within, query.message)?,
         Related::Thread => thread(reading, within, query.message)?,
     };
     if let Some(after) = query.after {
-        let found = spot(reading.connection, after)?;
+        let found = locate(reading.connection, after)?;
         let place = found.and_then(|spot| addresses.iter().position(|address| *address == spot.address));
         addresses.drain(..=place.ok_or_else(|| StoreError::not_found("message", after))?);
     }
@@ -30,19 +34,19 @@ pub(crate) fn related(reading: &mut Reading<'_>, realm: &Realm, query: &RelatedQ
         bytes += next.message.content.body.text().len();
         let is_full = bytes > PAGE_BYTES || messages.len() == PAGE_MAX as usize;
         if is_full && !messages.is_empty() {
-            return Ok(PlacedPage { messages, more: true });
+            return Ok(LocatedMessagePage { messages, more: true });
         }
         messages.push(next);
     }
-    Ok(PlacedPage { messages, more: false })
+    Ok(LocatedMessagePage { messages, more: false })
 }
 
 /// The siblings of a message follow the same predecessor: the next own slot of the predecessor's branch, and the first
 /// message of every branch that forks right after it.
-fn siblings(reading: &mut Reading<'_>, within: &Within, id: MessageId) -> Outcome<Vec<Address>> {
-    let found = spot_within(reading, within, id)?.ok_or_else(|| StoreError::not_found("message", id))?;
+fn siblings(reading: &mut Reading<'_>, within: &AccessFilter, id: MessageId) -> TxResult<Vec<Address>> {
+    let found = visible_location(reading, within, id)?.ok_or_else(|| StoreError::not_found("message", id))?;
     let sql = "select head_branch_no, head_key from conversation where no = $1";
-    let head: Head = one(reading.connection, sql, [found.conversation_no], |row| {
+    let head: Head = query_one(reading.connection, sql, [found.conversation_no], |row| {
         Ok(Head { branch: manent_model::BranchNo(row.get(0)?), at: Address(row.get(1)?) })
     })?;
     let mut branches = reading.caches.branches(reading.connection);
@@ -53,7 +57,7 @@ fn siblings(reading: &mut Reading<'_>, within: &Within, id: MessageId) -> Outcom
     };
     let mut alternatives = BTreeSet::from([found.address]);
     let sql = "select no from branch where fork_key = $1 and conversation_no = $2";
-    let leaving: Vec<i64> = rows(reading.connection, sql, (before.0, found.conversation_no), |row| row.get(0))?;
+    let leaving: Vec<i64> = query_all(reading.connection, sql, (before.0, found.conversation_no), |row| row.get(0))?;
     for no in leaving {
         let branch = {
             use manent_model::Branches;
@@ -77,7 +81,7 @@ fn siblings(reading: &mut Reading<'_>, within: &Within, id: MessageId) -> Outcom
     let sql = "select arrival from message where key = $1";
     let mut arrived: Vec<(i64, Address)> = Vec::new();
     for address in alternatives {
-        let arrival: Option<i64> = maybe(reading.connection, sql, [address.0], |row| row.get(0))?;
+        let arrival: Option<i64> = query_optional(reading.connection, sql, [address.0], |row| row.get(0))?;
         arrived.extend(arrival.map(|arrival| (arrival, address)));
     }
     arrived.sort_unstable();
@@ -86,15 +90,16 @@ fn siblings(reading: &mut Reading<'_>, within: &Within, id: MessageId) -> Outcom
 
 /// Follows reply-to links up to the first message of a thread, then down to all replies. A message outside the scope
 /// ends the search, as a broken link does.
-fn thread(reading: &mut Reading<'_>, within: &Within, id: MessageId) -> Outcome<Vec<Address>> {
-    spot_within(reading, within, id)?.ok_or_else(|| StoreError::not_found("message", id))?;
+fn thread(reading: &mut Reading<'_>, within: &AccessFilter, id: MessageId) -> TxResult<Vec<Address>> {
+    visible_location(reading, within, id)?.ok_or_else(|| StoreError::not_found("message", id))?;
     let up = "select reply_to from message where id = $1";
     let mut root = id;
     let mut seen = BTreeSet::from([root]);
-    while let Some(Some(next)) = maybe(reading.connection, up, [root.as_bytes()], |row| row.get::<Option<[u8; 16]>>(0))?
+    while let Some(Some(next)) =
+        query_optional(reading.connection, up, [root.as_bytes()], |row| row.get::<Option<[u8; 16]>>(0))?
     {
         let next = MessageId::from_bytes(next);
-        let exists = spot_within(reading, within, next)?.is_some();
+        let exists = visible_location(reading, within, next)?.is_some();
         // Imported links may dangle or run in a circle.
         if !exists || !seen.insert(next) {
             break;
@@ -104,16 +109,16 @@ fn thread(reading: &mut Reading<'_>, within: &Within, id: MessageId) -> Outcome<
     let down = "select id, arrival, key from message where reply_to = $1";
     let first = "select arrival, key from message where id = $1";
     let found: Option<(i64, i64)> =
-        maybe(reading.connection, first, [root.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        query_optional(reading.connection, first, [root.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let mut collected: BTreeSet<(i64, i64)> =
         BTreeSet::from([found.ok_or_else(|| StoreError::not_found("message", id))?]);
     let mut queue = vec![root];
     while let Some(next) = queue.pop() {
         let answers: Vec<([u8; 16], i64, i64)> =
-            rows(reading.connection, down, [next.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+            query_all(reading.connection, down, [next.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         for (answer, arrival, key) in answers {
             let answer = MessageId::from_bytes(answer);
-            if within.is_limited() && spot_within(reading, within, answer)?.is_none() {
+            if within.is_limited() && visible_location(reading, within, answer)?.is_none() {
                 continue;
             }
             if collected.len() < PAGE_MAX as usize && collected.insert((arrival, key)) {

@@ -1,13 +1,13 @@
 //! Reads of streams: the text that chunks have added to a message so far, and streams whose writer stopped.
 
 use super::super::apply::stream::chunk_id;
-use super::super::connection::{Connection, list, rows};
-use super::super::fault::Outcome;
-use super::super::seal;
+use super::super::body_mac;
+use super::super::connection::{Connection, list, query_all};
+use super::super::tx_error::TxResult;
 use super::Reading;
 use crate::error::StoreError;
 use crate::query::{OpenStream, PAGE_MAX};
-use manent_model::{Address, ConversationId, DigestKey, MessageId, Micros};
+use manent_model::{Address, ConversationId, DigestKey, MessageId, Timestamp};
 use std::collections::HashMap;
 
 const CHUNKS_SQLITE: &str = "select h.key, h.n, h.body
@@ -21,7 +21,7 @@ const CHUNKS_POSTGRES: &str = "select h.key, h.n, h.body
      order by h.key, h.n";
 
 /// Joins the chunks of each of some messages, in their order, with one statement. Each chunk carries its own MAC.
-pub(crate) fn texts(connection: Connection<'_>, key: &DigestKey, keys: &[i64]) -> Outcome<HashMap<i64, String>> {
+pub(crate) fn texts(connection: Connection<'_>, key: &DigestKey, keys: &[i64]) -> TxResult<HashMap<i64, String>> {
     let mut texts: HashMap<i64, String> = HashMap::new();
     if keys.is_empty() {
         return Ok(texts);
@@ -31,9 +31,9 @@ pub(crate) fn texts(connection: Connection<'_>, key: &DigestKey, keys: &[i64]) -
         Connection::Postgres(_) => CHUNKS_POSTGRES,
     };
     let found: Vec<(i64, i64, Vec<u8>)> =
-        rows(connection, sql, [list(connection, keys)], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        query_all(connection, sql, [list(connection, keys)], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     for (of, n, body) in found {
-        let delta = seal::open(key, "chunk", &chunk_id(Address(of), n), &body)?;
+        let delta = body_mac::verify(key, "chunk", &chunk_id(Address(of), n), &body)?;
         let delta = std::str::from_utf8(delta).map_err(|_| StoreError::altered("chunk", n))?;
         texts.entry(of).or_default().push_str(delta);
     }
@@ -49,17 +49,18 @@ const SIZES_POSTGRES: &str = "select s.key, s.bytes
      join stream s on s.key = p.key";
 
 /// Returns how many bytes each of some open streams holds, with one statement that reads none of them.
-pub(crate) fn sizes(connection: Connection<'_>, keys: &[i64]) -> Outcome<HashMap<i64, usize>> {
+pub(crate) fn sizes(connection: Connection<'_>, keys: &[i64]) -> TxResult<HashMap<i64, usize>> {
     let sql = match connection {
         Connection::Sqlite(_) => SIZES_SQLITE,
         Connection::Postgres(_) => SIZES_POSTGRES,
     };
-    let found: Vec<(i64, i64)> = rows(connection, sql, [list(connection, keys)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let found: Vec<(i64, i64)> =
+        query_all(connection, sql, [list(connection, keys)], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(found.into_iter().map(|(key, bytes)| (key, usize::try_from(bytes).unwrap_or(0))).collect())
 }
 
 /// Returns the streams whose last chunk came before a time, the longest silent first.
-pub(crate) fn idle(reading: &Reading<'_>, before: Micros, limit: u32) -> Outcome<Vec<OpenStream>> {
+pub(crate) fn idle(reading: &Reading<'_>, before: Timestamp, limit: u32) -> TxResult<Vec<OpenStream>> {
     let sql = "select c.id, c.version, m.id, s.renewed_at
          from (select key, key >> 24 as branch_no, renewed_at
                from stream
@@ -71,12 +72,12 @@ pub(crate) fn idle(reading: &Reading<'_>, before: Micros, limit: u32) -> Outcome
          join conversation c on c.no = b.conversation_no
          where c.withdrawn = 0 and c.status <> 4
          order by s.renewed_at, m.id";
-    Ok(rows(reading.connection, sql, (before.0, i64::from(limit.min(PAGE_MAX))), |row| {
+    Ok(query_all(reading.connection, sql, (before.0, i64::from(limit.min(PAGE_MAX))), |row| {
         Ok(OpenStream {
             conversation: ConversationId::from_bytes(row.get(0)?),
             version: row.get(1)?,
             message: MessageId::from_bytes(row.get(2)?),
-            renewed_at: Micros(row.get(3)?),
+            renewed_at: Timestamp(row.get(3)?),
         })
     })?)
 }

@@ -1,14 +1,16 @@
 //! Index check: compares the index with the store, in both directions.
 
-use super::super::codes::Kind;
-use super::super::connection::{Connection, begin_reading, each, end_reading, further, maybe, one, rows};
-use super::super::fault::{Fault, Outcome};
+use super::super::connection::{
+    Connection, begin_reading, end_reading, for_each_row, next_page_start, query_all, query_one, query_optional,
+};
+use super::super::disk_codes::Kind;
 use super::super::read::Reading;
 use super::super::read::message::read_row;
 use super::super::statistics;
-use super::feed::{self, Cursor};
-use super::slot::{NUMBERS, SLOTS, for_each_slot, number_of, places, slot_of};
-use super::{Doc, DocKey, DocKind, docs, tail};
+use super::super::tx_error::{TxError, TxResult};
+use super::feed::{self, FeedCursor};
+use super::segment_table::{NUMBERS, SEGMENT_TABLES, columns_of, for_each_slot, number_of, segment_table_of};
+use super::{Doc, DocKey, DocKind, docs, unindexed};
 use crate::error::StoreError;
 use crate::transaction::Position;
 use manent_model::Address;
@@ -26,7 +28,7 @@ const WRONG_MAX: usize = 20;
 
 /// The result of a check.
 #[derive(Debug, Default)]
-pub(crate) struct Checked {
+pub(crate) struct CheckReport {
     /// How many rows are as they should be.
     pub rows: i64,
     /// Problems that were found.
@@ -35,7 +37,7 @@ pub(crate) struct Checked {
 
 /// Expected contents of the segment tables: a sum over the tokens of each group of rows, independent of their order.
 #[derive(Default)]
-struct Sums([Vec<u64>; SLOTS]);
+struct Sums([Vec<u64>; SEGMENT_TABLES]);
 
 impl Sums {
     fn add(&mut self, slot: i64, no: i64, token: &str) {
@@ -58,19 +60,19 @@ for_each_slot! {
 }
 
 /// Compares the index with the store. Concurrent changes are not reported as problems.
-pub(crate) fn check(reading: &mut Reading<'_>) -> Outcome<Checked> {
+pub(crate) fn check(reading: &mut Reading<'_>) -> TxResult<CheckReport> {
     let index = reading.index;
-    let outcome = Checker::new(reading).and_then(Checker::run);
+    let outcome = IndexChecker::new(reading).and_then(IndexChecker::run);
     if let Some(index) = index {
         end_reading(index.into());
     }
     outcome
 }
 
-struct Checker<'a, 'r> {
+struct IndexChecker<'a, 'r> {
     reading: &'a mut Reading<'r>,
     /// How far the index has come.
-    cursor: Cursor,
+    cursor: FeedCursor,
     /// How far the store had come.
     last: Position,
     /// Pending or later changes: these may be missing.
@@ -82,24 +84,24 @@ struct Checker<'a, 'r> {
     wrong: Vec<String>,
 }
 
-impl<'a, 'r> Checker<'a, 'r> {
-    fn new(reading: &'a mut Reading<'r>) -> Outcome<Self> {
+impl<'a, 'r> IndexChecker<'a, 'r> {
+    fn new(reading: &'a mut Reading<'r>) -> TxResult<Self> {
         begin(reading)?;
         let version = version(reading)?;
-        let (cursor, _) = tail::cursor(reading)?;
+        let (cursor, _) = unindexed::cursor(reading)?;
         let (last, pending, sums) = (feed::last_position(reading)?, HashSet::new(), Sums::default());
         Ok(Self { reading, cursor, last, pending, version, sums, rows: 0, wrong: Vec::new() })
     }
 
-    fn run(mut self) -> Outcome<Checked> {
-        let outcome = self.look();
+    fn run(mut self) -> TxResult<CheckReport> {
+        let outcome = self.check_next();
         end_reading(self.reading.connection);
         outcome?;
-        Ok(Checked { rows: self.rows, wrong: self.wrong })
+        Ok(CheckReport { rows: self.rows, wrong: self.wrong })
     }
 
     /// Lets writers and checkpoints pass between two pages, those of the index too: an erasure waits for them.
-    fn breathe(&self) -> Outcome<()> {
+    fn reopen(&self) -> TxResult<()> {
         end_reading(self.reading.connection);
         if let Some(index) = self.reading.index {
             end_reading(index.into());
@@ -107,8 +109,8 @@ impl<'a, 'r> Checker<'a, 'r> {
         begin(self.reading)
     }
 
-    fn look(&mut self) -> Outcome<()> {
-        if !feed::is_ours(self.reading, self.cursor)? {
+    fn check_next(&mut self) -> TxResult<()> {
+        if !feed::is_same_journal(self.reading, self.cursor)? {
             self.wrong.push("it belongs to another store, or to an earlier time of this one".to_owned());
             return Ok(());
         }
@@ -128,7 +130,7 @@ impl<'a, 'r> Checker<'a, 'r> {
     }
 
     /// Collects the documents that may be missing.
-    fn pending(&mut self) -> Outcome<()> {
+    fn pending(&mut self) -> TxResult<()> {
         let mut at = self.cursor;
         while let Some(found) = feed::after(self.reading, at)? {
             for run in &found.messages {
@@ -142,37 +144,37 @@ impl<'a, 'r> Checker<'a, 'r> {
                 self.pending.extend(folds.into_iter().map(|no| DocKey::new(DocKind::Fold, no)));
             }
             at = found.cursor;
-            self.breathe()?;
+            self.reopen()?;
         }
         if let Some(index) = self.reading.index {
             let sql = "select key from todo union all select key from unsure";
-            let waiting: Vec<i64> = rows(index, sql, (), |row| row.get(0))?;
+            let waiting: Vec<i64> = query_all(index, sql, (), |row| row.get(0))?;
             self.pending.extend(waiting.into_iter().map(DocKey));
         }
         Ok(())
     }
 
     /// Counts the deletions since the index last read the journal.
-    fn destroyed(&self) -> Outcome<i64> {
+    fn destroyed(&self) -> TxResult<i64> {
         let sql = "select count(*) from journal where pos > $1 and kind in ($2, $3)";
         let parameters = (self.cursor.position, Kind::Purged as i64, Kind::Erased as i64);
-        Ok(one(self.reading.connection, sql, parameters, |row| row.get(0))?)
+        Ok(query_one(self.reading.connection, sql, parameters, |row| row.get(0))?)
     }
 
-    fn messages(&mut self) -> Outcome<()> {
+    fn messages(&mut self) -> TxResult<()> {
         let mut after = 0;
         loop {
             let sql = "select key, id, arrival, facts, body from message where key > $1 order by key limit $2";
-            let page = rows(self.reading.connection, sql, (after, PAGE), read_row)?;
+            let page = query_all(self.reading.connection, sql, (after, PAGE), read_row)?;
             let Some(last) = page.last() else { return Ok(()) };
-            after = further(after, Some(last.key)).ok_or_else(|| StoreError::altered("message", last.key))?;
+            after = next_page_start(after, Some(last.key)).ok_or_else(|| StoreError::altered("message", last.key))?;
             for row in page {
                 let (address, arrival) = (Address(row.key), row.arrival);
                 let Some(owner) = docs::owner_of(self.reading, address)? else { continue };
                 let message = match docs::indexable(self.reading, row) {
                     Ok(message) => message,
                     // The check of the messages reports content that cannot be read.
-                    Err(Fault::Refused(_)) => continue,
+                    Err(TxError::Rejected(_)) => continue,
                     Err(fault) => return Err(fault),
                 };
                 let is_new = arrival > self.cursor.position;
@@ -184,16 +186,16 @@ impl<'a, 'r> Checker<'a, 'r> {
                     self.expect(&doc, is_new)?;
                 }
             }
-            self.breathe()?;
+            self.reopen()?;
         }
     }
 
-    fn others(&mut self, sql: &str, kind: DocKind) -> Outcome<()> {
+    fn others(&mut self, sql: &str, kind: DocKind) -> TxResult<()> {
         let mut after = 0;
         loop {
-            let page: Vec<i64> = rows(self.reading.connection, sql, (after, PAGE), |row| row.get(0))?;
+            let page: Vec<i64> = query_all(self.reading.connection, sql, (after, PAGE), |row| row.get(0))?;
             let Some(last) = page.last() else { return Ok(()) };
-            after = further(after, Some(*last)).ok_or_else(|| StoreError::altered("row", last))?;
+            after = next_page_start(after, Some(*last)).ok_or_else(|| StoreError::altered("row", last))?;
             for no in page {
                 let doc = match kind {
                     DocKind::Fold => docs::fold(self.reading, no)?.map(|row| docs::of_fold(no, &row)),
@@ -203,26 +205,26 @@ impl<'a, 'r> Checker<'a, 'r> {
                     self.expect(&doc, false)?;
                 }
             }
-            self.breathe()?;
+            self.reopen()?;
         }
     }
 
     /// Compares the sums of statistics.
-    fn statistics(&mut self) -> Outcome<()> {
+    fn statistics(&mut self) -> TxResult<()> {
         let mut after = 0;
         loop {
             let (last, wrong) = statistics::check::check_page(self.reading, after)?;
             self.wrong.extend(wrong);
-            self.breathe()?;
+            self.reopen()?;
             let Some(last) = last else { break };
-            after = further(after, Some(last)).ok_or_else(|| StoreError::altered("row", last))?;
+            after = next_page_start(after, Some(last)).ok_or_else(|| StoreError::altered("row", last))?;
         }
         let totals = statistics::check::check_totals(self.reading)?;
         self.wrong.extend(totals);
         Ok(())
     }
 
-    fn expect(&mut self, doc: &Doc, is_new: bool) -> Outcome<()> {
+    fn expect(&mut self, doc: &Doc, is_new: bool) -> TxResult<()> {
         let key = doc.entry.key;
         let is_pending = is_new
             || self.pending.contains(&key)
@@ -234,14 +236,14 @@ impl<'a, 'r> Checker<'a, 'r> {
                      join run r on r.slot = d.place >> $1 and r.hidden = 0
                      where d.key = $2 and d.at = $3 and d.arrival = $4";
                 let parameters = (i64::from(NUMBERS), key.0, doc.entry.at, doc.entry.arrival);
-                let place: Option<i64> = maybe(index, sql, parameters, |row| row.get(0))?;
+                let place: Option<i64> = query_optional(index, sql, parameters, |row| row.get(0))?;
                 if let Some(place) = place {
-                    let (slot, no) = (slot_of(place), number_of(place));
+                    let (slot, no) = (segment_table_of(place), number_of(place));
                     doc.tokens.split(' ').for_each(|token| self.sums.add(slot, no, token));
                 }
                 place.is_some()
             }
-            _ => held_by_server(self.reading, doc)?,
+            _ => count_on_server(self.reading, doc)?,
         };
         match found {
             true => self.rows += 1,
@@ -254,12 +256,14 @@ impl<'a, 'r> Checker<'a, 'r> {
     }
 
     /// Something that is erased or still written has no row.
-    fn expect_nothing(&mut self, key: DocKey) -> Outcome<()> {
+    fn expect_nothing(&mut self, key: DocKey) -> TxResult<()> {
         let held = match (self.reading.connection, self.reading.index) {
             (Connection::Sqlite(_), Some(index)) => {
-                maybe(index, "select 1 from doc where key = $1", [key.0], |_| Ok(()))?
+                query_optional(index, "select 1 from doc where key = $1", [key.0], |_| Ok(()))?
             }
-            _ => maybe(self.reading.connection, "select 1 from search_doc where key = $1", [key.0], |_| Ok(()))?,
+            _ => {
+                query_optional(self.reading.connection, "select 1 from search_doc where key = $1", [key.0], |_| Ok(()))?
+            }
         };
         if held.is_some() && feed::last_position(self.reading)? == self.last {
             self.wrong.push(format!("{:?} {} is in the index and should not be", key.kind(), key.no()));
@@ -268,24 +272,24 @@ impl<'a, 'r> Checker<'a, 'r> {
     }
 
     /// Counts rows that stand for nothing, and compares the sums of a file.
-    fn compare(&mut self) -> Outcome<()> {
+    fn compare(&mut self) -> TxResult<()> {
         let Some(index) = self.reading.index else {
             let sql = "select count(*)
                  from search_doc d
                  where (d.key & 3 < 2 and not exists (select 1 from message m where m.key = d.key >> 2))
                    or (d.key & 3 = 2 and not exists (select 1 from conversation c where c.no = d.key >> 2))
                    or (d.key & 3 = 3 and not exists (select 1 from fold f where f.no = d.key >> 2))";
-            let stray: i64 = one(self.reading.connection, sql, (), |row| row.get(0))?;
+            let stray: i64 = query_one(self.reading.connection, sql, (), |row| row.get(0))?;
             if stray > 0 {
                 self.wrong.push(format!("{stray} rows of the index stand for nothing"));
             }
             return Ok(());
         };
-        let hidden: Vec<i64> = rows(index, "select slot from run where hidden = 1", (), |row| row.get(0))?;
+        let hidden: Vec<i64> = query_all(index, "select slot from run where hidden = 1", (), |row| row.get(0))?;
         let mut held = 0;
-        for slot in (0..SLOTS as i64).filter(|slot| !hidden.contains(slot)) {
+        for slot in (0..SEGMENT_TABLES as i64).filter(|slot| !hidden.contains(slot)) {
             let sql = "select count(*) from doc where place between $1 and $2";
-            held += one(index, sql, places(slot), |row| row.get::<i64>(0))?;
+            held += query_one(index, sql, columns_of(slot), |row| row.get::<i64>(0))?;
         }
         // Pending documents may have rows with their old tokens; then the groups cannot be compared.
         if held != self.rows && self.pending.is_empty() {
@@ -295,8 +299,8 @@ impl<'a, 'r> Checker<'a, 'r> {
             return Ok(());
         }
         let mut found = Sums::default();
-        for slot in (0..SLOTS).filter(|slot| !hidden.contains(&(*slot as i64))) {
-            each(index, &SPOKEN[slot], (), |row| {
+        for slot in (0..SEGMENT_TABLES).filter(|slot| !hidden.contains(&(*slot as i64))) {
+            for_each_row(index, &SPOKEN[slot], (), |row| {
                 let (term, no): (String, i64) = (row.get(0)?, row.get(1)?);
                 found.add(slot as i64, no, &term);
                 Ok(true)
@@ -313,7 +317,7 @@ impl<'a, 'r> Checker<'a, 'r> {
     }
 }
 
-fn begin(reading: &Reading<'_>) -> Outcome<()> {
+fn begin(reading: &Reading<'_>) -> TxResult<()> {
     if let Some(index) = reading.index {
         begin_reading(index.into())?;
     }
@@ -321,16 +325,16 @@ fn begin(reading: &Reading<'_>) -> Outcome<()> {
 }
 
 /// Returns a number that changes when another connection writes the index of a file.
-fn version(reading: &Reading<'_>) -> Outcome<i64> {
+fn version(reading: &Reading<'_>) -> TxResult<i64> {
     let Some(index) = reading.index else { return Ok(0) };
-    Ok(one(index, "select data_version from pragma_data_version", (), |row| row.get(0))?)
+    Ok(query_one(index, "select data_version from pragma_data_version", (), |row| row.get(0))?)
 }
 
 /// Says whether a server holds a row with exactly these tokens.
-fn held_by_server(reading: &Reading<'_>, doc: &Doc) -> Outcome<bool> {
+fn count_on_server(reading: &Reading<'_>, doc: &Doc) -> TxResult<bool> {
     let sql = "select array_to_string(tsvector_to_array(tokens), ' '), at, arrival from search_doc where key = $1";
     let found: Vec<(String, i64, i64)> =
-        rows(reading.connection, sql, [doc.entry.key.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        query_all(reading.connection, sql, [doc.entry.key.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let mut held: Vec<&str> = found.iter().flat_map(|(tokens, ..)| tokens.split(' ')).collect();
     held.retain(|token| *token != docs::SPLIT);
     held.sort_unstable();

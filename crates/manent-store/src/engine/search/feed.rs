@@ -1,18 +1,18 @@
 //! Change feed: the additions and changes in the journal since the index last read it.
 
-use super::super::codes::Kind;
-use super::super::connection::{maybe, rows};
-use super::super::facts::MessageFacts;
-use super::super::fault::{Fault, Outcome};
+use super::super::connection::{query_all, query_optional};
+use super::super::disk_codes::Kind;
+use super::super::message_header::MessageHeader;
 use super::super::read::Reading;
 use super::super::read::message::in_ranges;
 use super::super::statistics::Changes;
+use super::super::tx_error::{TxError, TxResult};
 use super::docs;
 use super::{Doc, DocKey, DocKind, Entry};
 use crate::error::StoreError;
 use crate::transaction::Position;
-use manent_model::search::ANALYZER_VERSION;
 use manent_model::{Address, Digest, Range};
+use manent_text::ANALYZER_VERSION;
 use std::collections::{BTreeSet, HashMap};
 
 /// Number of journal rows that are read at a time.
@@ -24,7 +24,7 @@ pub(crate) const MESSAGES_MAX: i64 = 4_000;
 /// The journal position of an index, with the row at that position: another store, or a restored one, has a different
 /// row there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Cursor {
+pub(crate) struct FeedCursor {
     /// Everything up to this position is known.
     pub position: Position,
     /// The row of the journal that ends there.
@@ -42,7 +42,7 @@ const CONTENT_VERSION: u32 = 1;
 /// Changes whenever an index that was filled before has to be filled again.
 const INDEX_VERSION: [u8; 4] = (ANALYZER_VERSION | CONTENT_VERSION << 16).to_le_bytes();
 
-impl Cursor {
+impl FeedCursor {
     /// Encodes it behind the version of the index: an index of another version is made again.
     pub(crate) fn encode(self) -> Vec<u8> {
         let mut bytes = INDEX_VERSION.to_vec();
@@ -66,7 +66,7 @@ impl Cursor {
 #[derive(Debug, Default)]
 pub(crate) struct Feed {
     /// Where to go on.
-    pub cursor: Cursor,
+    pub cursor: FeedCursor,
     /// Runs of messages that came.
     pub messages: Vec<Range>,
     /// Conversations whose name or tags may have changed.
@@ -85,10 +85,10 @@ impl Feed {
 }
 
 /// Reads the changes after a cursor; none if there are none.
-pub(crate) fn after(reading: &Reading<'_>, cursor: Cursor) -> Outcome<Option<Feed>> {
-    type Row = (Position, i64, i64, Option<i64>, Option<i64>, [u8; 16]);
+pub(crate) fn after(reading: &Reading<'_>, cursor: FeedCursor) -> TxResult<Option<Feed>> {
+    type Columns = (Position, i64, i64, Option<i64>, Option<i64>, [u8; 16]);
     let sql = "select pos, count, kind, conversation_no, key, digest from journal where pos > $1 order by pos limit $2";
-    let found: Vec<Row> = rows(reading.connection, sql, (cursor.position, ROWS_MAX), |row| {
+    let found: Vec<Columns> = query_all(reading.connection, sql, (cursor.position, ROWS_MAX), |row| {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
     })?;
     let (mut feed, mut messages) = (Feed { cursor, ..Feed::default() }, 0);
@@ -107,14 +107,14 @@ pub(crate) fn after(reading: &Reading<'_>, cursor: Cursor) -> Outcome<Option<Fee
         }
         feed.counts.add(kind, conversation_no);
         if let Some(no) = conversation_no {
-            if shows_in_conversation(kind) {
+            if changes_visibility(kind) {
                 feed.conversations.insert(no);
             }
             if kind == Kind::FoldAdded {
                 feed.folded.insert(no);
             }
         }
-        feed.cursor = Cursor { position: position + count - 1, row: position, digest: Digest(digest) };
+        feed.cursor = FeedCursor { position: position + count - 1, row: position, digest: Digest(digest) };
         if messages >= MESSAGES_MAX {
             break;
         }
@@ -123,37 +123,38 @@ pub(crate) fn after(reading: &Reading<'_>, cursor: Cursor) -> Outcome<Option<Fee
 }
 
 /// Says whether a change may affect the name, the tags or the existence of a conversation.
-fn shows_in_conversation(kind: Kind) -> bool {
+fn changes_visibility(kind: Kind) -> bool {
     use Kind::*;
     matches!(kind, ConversationCreated | ConversationEdited | Undone | Redone | Purged | Erased)
 }
 
 /// Reads the last position of the store.
-pub(crate) fn last_position(reading: &Reading<'_>) -> Outcome<Position> {
+pub(crate) fn last_position(reading: &Reading<'_>) -> TxResult<Position> {
     let sql = "select pos + count - 1 from journal order by pos desc limit 1";
-    Ok(maybe(reading.connection, sql, (), |row| row.get(0))?.unwrap_or(0))
+    Ok(query_optional(reading.connection, sql, (), |row| row.get(0))?.unwrap_or(0))
 }
 
 /// Says whether a cursor is one of this store.
-pub(crate) fn is_ours(reading: &Reading<'_>, cursor: Cursor) -> Outcome<bool> {
+pub(crate) fn is_same_journal(reading: &Reading<'_>, cursor: FeedCursor) -> TxResult<bool> {
     if cursor.position == 0 {
         return Ok(true);
     }
     let sql = "select digest from journal where pos = $1";
-    let found: Vec<[u8; 16]> = rows(reading.connection, sql, [cursor.row], |row| row.get(0))?;
+    let found: Vec<[u8; 16]> = query_all(reading.connection, sql, [cursor.row], |row| row.get(0))?;
     Ok(found == [cursor.digest.0])
 }
 
 /// Returns the sort keys of the messages of ranges, without reading their content.
-pub(crate) fn entries(reading: &Reading<'_>, runs: &[Range]) -> Outcome<Vec<Entry>> {
+pub(crate) fn entries(reading: &Reading<'_>, runs: &[Range]) -> TxResult<Vec<Entry>> {
     let sql = "select key, arrival, facts from message where key between $1 and $2";
     let mut entries = Vec::new();
     for run in runs {
-        let found: Vec<(i64, i64, Vec<u8>)> =
-            rows(reading.connection, sql, (run.from.0, run.to.0), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let found: Vec<(i64, i64, Vec<u8>)> = query_all(reading.connection, sql, (run.from.0, run.to.0), |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?;
         for (key, arrival, facts) in found {
             // Damage is reported by reads and by verify.
-            let Some(facts) = MessageFacts::decode(&facts) else { continue };
+            let Some(facts) = MessageHeader::decode(&facts) else { continue };
             entries.push(Entry { at: facts.at, arrival, key: DocKey::new(DocKind::Message, key) });
         }
     }
@@ -161,7 +162,7 @@ pub(crate) fn entries(reading: &Reading<'_>, runs: &[Range]) -> Outcome<Vec<Entr
 }
 
 /// Returns the rows of the messages of runs.
-pub(crate) fn message_docs(reading: &mut Reading<'_>, runs: &[Range]) -> Outcome<Vec<Doc>> {
+pub(crate) fn message_docs(reading: &mut Reading<'_>, runs: &[Range]) -> TxResult<Vec<Doc>> {
     let mut owners: HashMap<i64, Option<i64>> = HashMap::new();
     let mut all = Vec::new();
     for row in in_ranges(reading.connection, runs, usize::MAX >> 1)? {
@@ -178,7 +179,7 @@ pub(crate) fn message_docs(reading: &mut Reading<'_>, runs: &[Range]) -> Outcome
         match docs::indexable(reading, row) {
             Ok(message) => all.extend(message.iter().flat_map(|message| docs::of_message(message, owner))),
             // A damaged record must not hide the others.
-            Err(Fault::Refused(_)) => {}
+            Err(TxError::Rejected(_)) => {}
             Err(fault) => return Err(fault),
         }
     }
@@ -186,7 +187,7 @@ pub(crate) fn message_docs(reading: &mut Reading<'_>, runs: &[Range]) -> Outcome
 }
 
 /// Returns the numbers of the folds of a conversation.
-pub(crate) fn folds_of(reading: &Reading<'_>, conversation_no: i64) -> Outcome<Vec<i64>> {
+pub(crate) fn folds_of(reading: &Reading<'_>, conversation_no: i64) -> TxResult<Vec<i64>> {
     let sql = "select no from fold where conversation_no = $1 order by no";
-    Ok(rows(reading.connection, sql, [conversation_no], |row| row.get(0))?)
+    Ok(query_all(reading.connection, sql, [conversation_no], |row| row.get(0))?)
 }

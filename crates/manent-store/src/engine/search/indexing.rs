@@ -1,8 +1,8 @@
 //! Indexing rounds and their state, for both engines, and the callers that wait for an index.
 
-use crate::engine::turns::{Again, Bell};
+use crate::engine::scheduler::{Reschedule, Waker};
 use crate::error::{Result, StoreError};
-use crate::search::Indexed;
+use crate::search::IndexStatus;
 use crate::transaction::Position;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,40 +10,40 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 /// How long changes are collected before the next round; a search covers them through the unindexed tail.
-pub(crate) const GATHER: Duration = Duration::from_millis(100);
+pub(crate) const DEBOUNCE: Duration = Duration::from_millis(100);
 
 /// Retry delay after a failure.
-const AFTER_TROUBLE: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
-struct State {
+struct IndexingState {
     closed: bool,
     /// A rebuild was requested.
-    anew: bool,
+    rebuild_requested: bool,
     /// It has caught up since it began; an index that never did is being built, and throttles no writer.
     has_caught_up: bool,
-    known: Indexed,
+    known: IndexStatus,
 }
 
 /// State shared by the indexer and the callers that wait for it.
-pub(crate) struct Indexing {
-    state: Mutex<State>,
+pub(crate) struct IndexingMonitor {
+    state: Mutex<IndexingState>,
     /// Wakes a thread that waits here.
     changed: Condvar,
     /// Calls one that waits elsewhere.
-    bell: Option<Bell>,
-    told: watch::Sender<Indexed>,
+    waker: Option<Waker>,
+    status: watch::Sender<IndexStatus>,
 }
 
-impl Default for Indexing {
+impl Default for IndexingMonitor {
     fn default() -> Self {
-        let told = watch::Sender::new(Indexed::default());
-        Self { state: Mutex::default(), changed: Condvar::new(), bell: None, told }
+        let told = watch::Sender::new(IndexStatus::default());
+        Self { state: Mutex::default(), changed: Condvar::new(), waker: None, status: told }
     }
 }
 
 /// The result of one round.
-pub(crate) enum Round {
+pub(crate) enum IndexRound {
     /// There was something to do, and there may be more.
     More {
         /// Everything up to here is indexed or waits.
@@ -57,13 +57,13 @@ pub(crate) enum Round {
     Idle(Position),
 }
 
-impl Indexing {
+impl IndexingMonitor {
     /// One whose thread does not wait here but comes when it is called, for one [`Indexing::turn`].
-    pub(crate) fn with_bell(bell: Bell) -> Self {
-        Self { bell: Some(bell), ..Self::default() }
+    pub(crate) fn with_waker(bell: Waker) -> Self {
+        Self { waker: Some(bell), ..Self::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, IndexingState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -73,13 +73,13 @@ impl Indexing {
     }
 
     /// Requests a rebuild of the index.
-    pub(crate) fn make_anew(&self) {
+    pub(crate) fn request_rebuild(&self) {
         let mut state = self.lock();
-        (state.anew, state.has_caught_up) = (true, false);
-        state.known = Indexed::default();
-        self.told.send_replace(state.known);
+        (state.rebuild_requested, state.has_caught_up) = (true, false);
+        state.known = IndexStatus::default();
+        self.status.send_replace(state.known);
         drop(state);
-        match &self.bell {
+        match &self.waker {
             Some(bell) => bell(),
             None => self.changed.notify_all(),
         }
@@ -91,8 +91,8 @@ impl Indexing {
     }
 
     /// Returns a watch on how far it has come.
-    pub(crate) fn subscribe(&self) -> watch::Receiver<Indexed> {
-        self.told.subscribe()
+    pub(crate) fn subscribe(&self) -> watch::Receiver<IndexStatus> {
+        self.status.subscribe()
     }
 
     /// Says whether writers should be throttled because the index is too far behind. An index with errors throttles no
@@ -101,57 +101,57 @@ impl Indexing {
         let state = self.lock();
         // Pending documents come from an import, or are old: they are indexed later, and no caller waits for them.
         let behind = position - state.known.position;
-        state.has_caught_up && !state.known.in_trouble && !state.closed && behind > ahead_max
+        state.has_caught_up && !state.known.is_failing && !state.closed && behind > ahead_max
     }
 
     /// Runs one round and records its result: says when the next is due. A round that could not begin does not count.
-    pub(crate) fn turn(&self, round: impl FnOnce(bool) -> Result<Option<Round>>) -> Again {
+    pub(crate) fn next_round(&self, round: impl FnOnce(bool) -> Result<Option<IndexRound>>) -> Reschedule {
         let state = self.lock();
         if state.closed {
-            return Again::WhenAsked;
+            return Reschedule::WhenWoken;
         }
-        let anew = state.anew;
+        let anew = state.rebuild_requested;
         drop(state);
         // A damaged row must not end the thread: others wait for it.
         let outcome = catch_unwind(AssertUnwindSafe(|| round(anew))).unwrap_or(Err(StoreError::Closed));
         let mut state = self.lock();
         let again = match outcome {
             // It was kept away; it comes again when others are done.
-            Ok(None) => return Again::After(GATHER),
+            Ok(None) => return Reschedule::After(DEBOUNCE),
             Ok(Some(round)) => {
-                state.anew &= !anew;
+                state.rebuild_requested &= !anew;
                 let (position, waiting, idle) = match round {
-                    Round::More { position, waiting, .. } => (position, waiting, false),
-                    Round::Idle(position) => (position, 0, !state.anew),
+                    IndexRound::More { position, waiting, .. } => (position, waiting, false),
+                    IndexRound::Idle(position) => (position, 0, !state.rebuild_requested),
                 };
                 // One that was emptied is being made again.
                 state.has_caught_up &= position >= state.known.position;
-                state.known = Indexed { position, waiting, idle, in_trouble: false };
+                state.known = IndexStatus { position, waiting, idle, is_failing: false };
                 state.has_caught_up |= idle;
                 match round {
-                    _ if state.anew => Again::Now,
-                    Round::More { rest: true, .. } => Again::After(GATHER),
-                    Round::More { .. } => Again::Now,
-                    Round::Idle(_) => Again::WhenAsked,
+                    _ if state.rebuild_requested => Reschedule::Now,
+                    IndexRound::More { rest: true, .. } => Reschedule::After(DEBOUNCE),
+                    IndexRound::More { .. } => Reschedule::Now,
+                    IndexRound::Idle(_) => Reschedule::WhenWoken,
                 }
             }
             // Whatever the error was, opening the index again finds out whether it persists.
             Err(_) => {
-                state.known = Indexed { idle: false, in_trouble: true, ..state.known };
-                Again::After(AFTER_TROUBLE)
+                state.known = IndexStatus { idle: false, is_failing: true, ..state.known };
+                Reschedule::After(RETRY_DELAY)
             }
         };
-        self.told.send_if_modified(|told| std::mem::replace(told, state.known) != state.known);
+        self.status.send_if_modified(|told| std::mem::replace(told, state.known) != state.known);
         again
     }
 
     /// The main loop of a thread that only indexes. It polls for changes of other processes.
-    pub(crate) fn serve(&self, mut round: impl FnMut(bool) -> Result<Option<Round>>) {
+    pub(crate) fn serve(&self, mut round: impl FnMut(bool) -> Result<Option<IndexRound>>) {
         loop {
-            let wait = match self.turn(&mut round) {
-                Again::Now => continue,
-                Again::After(wait) => wait,
-                Again::WhenAsked | Again::Never => GATHER,
+            let wait = match self.next_round(&mut round) {
+                Reschedule::Now => continue,
+                Reschedule::After(wait) => wait,
+                Reschedule::WhenWoken | Reschedule::Never => DEBOUNCE,
             };
             let state = self.lock();
             if state.closed {

@@ -7,15 +7,15 @@
 pub(crate) mod docs;
 pub(crate) mod feed;
 pub(crate) mod indexing;
-pub(crate) mod slot;
-pub(crate) mod walk;
-mod tail;
-mod place;
-mod hit;
-pub(crate) mod look;
+pub(crate) mod segment_table;
+pub(crate) mod scan;
+mod unindexed;
+mod visibility;
+mod evaluate;
+pub(crate) mod execute;
 pub(crate) mod check;
 
-pub(crate) use tail::TAIL_MAX;
+pub(crate) use unindexed::UNINDEXED_MAX;
 
 /// Read label of searches; the reader of a file opens the index for it.
 pub(crate) const SEARCHING: &str = "searching";

@@ -1,23 +1,23 @@
 //! Answers statistics from the sums, corrected by the changes that the index has not read yet.
 
-use super::super::codes::NameKind;
-use super::super::connection::{Connection, maybe};
-use super::super::fault::{Fault, Outcome};
+use super::super::access_filter::{AccessFilter, project_no, require_visible};
+use super::super::connection::{Connection, query_optional};
+use super::super::disk_codes::NameKind;
 use super::super::read::Reading;
 use super::super::read::path::head_of;
-use super::super::search::feed::{self, CURSOR, Cursor};
-use super::super::within::{Within, guard, project_no};
+use super::super::search::feed::{self, CURSOR, FeedCursor};
+use super::super::tx_error::{TxError, TxResult};
 use super::cells::{self, Cells, Scope};
 use super::changes::{Change, Changes};
 use super::path::{self, Until};
 use crate::error::StoreError;
 use crate::query::StatsQuery;
-use manent_model::{ConversationId, Realm, Stats};
+use manent_model::{AccessScope, ConversationId, Stats};
 
 /// Counts from the sums. Returns none where they cannot answer: there is no index, it is far behind, or the query or
 /// the realm selects conversations that have no totals of their own. The caller then counts conversation by
 /// conversation.
-pub(crate) fn answer(reading: &mut Reading<'_>, realm: &Realm, query: &StatsQuery) -> Outcome<Option<Stats>> {
+pub(crate) fn answer(reading: &mut Reading<'_>, realm: &AccessScope, query: &StatsQuery) -> TxResult<Option<Stats>> {
     let Some(sums) = sums(reading)? else { return Ok(None) };
     if let Some(id) = query.conversation {
         let mut stats = Stats::default();
@@ -32,15 +32,15 @@ pub(crate) fn answer(reading: &mut Reading<'_>, realm: &Realm, query: &StatsQuer
 /// the query names it.
 pub(crate) fn add_conversations(
     reading: &mut Reading<'_>,
-    realm: &Realm,
+    realm: &AccessScope,
     ids: &[ConversationId],
     query: &StatsQuery,
     stats: &mut Stats,
-) -> Outcome<()> {
+) -> TxResult<()> {
     let sums = sums(reading)?;
     for id in ids {
         match add_one(reading, sums.as_ref(), realm, *id, query, stats) {
-            Err(Fault::Refused(StoreError::NotFound { .. })) if query.conversation.is_none() => {}
+            Err(TxError::Rejected(StoreError::NotFound { .. })) if query.conversation.is_none() => {}
             outcome => outcome?,
         }
     }
@@ -51,10 +51,10 @@ pub(crate) fn add_conversations(
 type Sums<'a> = (Connection<'a>, Changes);
 
 /// Returns none if there is no index, or it is far behind.
-fn sums<'a>(reading: &mut Reading<'a>) -> Outcome<Option<Sums<'a>>> {
+fn sums<'a>(reading: &mut Reading<'a>) -> TxResult<Option<Sums<'a>>> {
     let Some(index) = index_of(reading) else { return Ok(None) };
     let cursor = cursor(index)?;
-    if !feed::is_ours(reading, cursor)? {
+    if !feed::is_same_journal(reading, cursor)? {
         return Ok(None);
     }
     Ok(Changes::since(reading, cursor.position)?.map(|changes| (index, changes)))
@@ -68,27 +68,27 @@ pub(super) fn index_of<'a>(reading: &Reading<'a>) -> Option<Connection<'a>> {
     }
 }
 
-pub(super) fn cursor(index: Connection<'_>) -> Outcome<Cursor> {
+pub(super) fn cursor(index: Connection<'_>) -> TxResult<FeedCursor> {
     let sql = "select value from search_cursor where name = $1";
-    let found: Option<Vec<u8>> = maybe(index, sql, [CURSOR], |row| row.get(0))?;
-    Ok(found.and_then(|bytes| Cursor::decode(&bytes)).unwrap_or_default())
+    let found: Option<Vec<u8>> = query_optional(index, sql, [CURSOR], |row| row.get(0))?;
+    Ok(found.and_then(|bytes| FeedCursor::decode(&bytes)).unwrap_or_default())
 }
 
 /// The disjoint scopes whose totals make up the answer; none if no scopes do.
-fn scopes(reading: &mut Reading<'_>, realm: &Realm, query: &StatsQuery) -> Outcome<Option<Vec<Scope>>> {
+fn scopes(reading: &mut Reading<'_>, realm: &AccessScope, query: &StatsQuery) -> TxResult<Option<Vec<Scope>>> {
     if realm.user.is_some() || (query.tag.is_some() && (query.project.is_some() || realm.projects.is_some())) {
         return Ok(None);
     }
     let connection = reading.connection;
     if let Some(project) = query.project {
-        let within = Within::of(connection, realm)?;
+        let within = AccessFilter::of(connection, realm)?;
         return match project_no(connection, project)? {
             Some(no) if within.has_project(connection, no)? => Ok(Some(vec![Scope::Project(no)])),
             _ => Err(StoreError::not_found("project", project).into()),
         };
     }
     if let Some(tag) = &query.tag {
-        let no = reading.caches.known_word(connection, NameKind::Tag, tag)?;
+        let no = reading.caches.interned_text(connection, NameKind::Tag, tag)?;
         return Ok(Some(no.map(Scope::Tag).into_iter().collect()));
     }
     let Some(projects) = &realm.projects else { return Ok(Some(vec![Scope::Store])) };
@@ -104,12 +104,12 @@ fn scopes(reading: &mut Reading<'_>, realm: &Realm, query: &StatsQuery) -> Outco
 fn add_one(
     reading: &mut Reading<'_>,
     sums: Option<&Sums<'_>>,
-    realm: &Realm,
+    realm: &AccessScope,
     id: ConversationId,
     query: &StatsQuery,
     stats: &mut Stats,
-) -> Outcome<()> {
-    guard(reading.connection, realm, id)?;
+) -> TxResult<()> {
+    require_visible(reading.connection, realm, id)?;
     let (no, head) = head_of(reading.connection, id)?;
     let cells = match sums {
         Some((index, changes)) => {
@@ -127,13 +127,13 @@ fn several(
     (index, changes): &Sums<'_>,
     scopes: &[Scope],
     query: &StatsQuery,
-) -> Outcome<Stats> {
+) -> TxResult<Stats> {
     let index = *index;
     let days = query.days();
     let (mut total, mut conversations) = (Cells::default(), 0);
     for scope in scopes {
         total.add_all(&cells::of_scope(index, *scope, &days)?);
-        conversations += match query.has_days() {
+        conversations += match query.is_limited_to_days() {
             true => cells::count_active(index, *scope, &days)?,
             false => cells::count_all(index, *scope)?,
         };
@@ -163,7 +163,7 @@ fn path_now(
     no: i64,
     head: manent_model::Head,
     change: Change,
-) -> Outcome<Cells> {
+) -> TxResult<Cells> {
     if let Some(counted) = cells::counted(index, no)?.filter(|_| change < Change::Rewritten)
         && let Some((tail, _)) = path::tail(reading, head, counted, Until::Head)?
     {

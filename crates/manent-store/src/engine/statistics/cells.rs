@@ -1,9 +1,9 @@
 //! Tables of the materialized sums: cells by conversation, totals by scope.
 
-use super::super::cell::Value;
-use super::super::connection::{Connection, Found, Ran, execute, maybe, rows};
+use super::super::connection::{Connection, DbResult, Row, execute, query_all, query_optional};
+use super::super::value::ToSql;
 use manent_model::stats::Tally;
-use manent_model::{Address, BranchNo, Head, Micros};
+use manent_model::{Address, BranchNo, Head, Timestamp};
 use std::collections::BTreeMap;
 
 /// Messages of the same day, role and model. `model_no` is 0 where the model is not known.
@@ -93,25 +93,25 @@ impl Scope {
 pub(super) struct Counted {
     pub to: Head,
     /// The time of a question that is counted while its answer is not.
-    pub asked_at: Option<Micros>,
+    pub asked_at: Option<Timestamp>,
 }
 
 const TABLES: [&str; 5] = ["stat_conversation", "stat_member", "stat_cell", "stat_total", "stat_active"];
 
 /// Empties all sums.
-pub(crate) fn clear(index: Connection<'_>) -> Ran<()> {
+pub(crate) fn clear(index: Connection<'_>) -> DbResult<()> {
     TABLES.iter().try_for_each(|table| execute(index, &["delete from ", table].concat(), ()))
 }
 
-pub(super) fn counted(index: Connection<'_>, conversation_no: i64) -> Ran<Option<Counted>> {
+pub(super) fn counted(index: Connection<'_>, conversation_no: i64) -> DbResult<Option<Counted>> {
     let sql = "select branch_no, key, asked_at from stat_conversation where conversation_no = $1";
-    maybe(index, sql, [conversation_no], |row| {
+    query_optional(index, sql, [conversation_no], |row| {
         let to = Head { branch: BranchNo(row.get(0)?), at: Address(row.get(1)?) };
-        Ok(Counted { to, asked_at: row.get::<Option<i64>>(2)?.map(Micros) })
+        Ok(Counted { to, asked_at: row.get::<Option<i64>>(2)?.map(Timestamp) })
     })
 }
 
-pub(super) fn set_counted(index: Connection<'_>, conversation_no: i64, counted: Counted) -> Ran<()> {
+pub(super) fn set_counted(index: Connection<'_>, conversation_no: i64, counted: Counted) -> DbResult<()> {
     let sql = "insert into stat_conversation (conversation_no, branch_no, key, asked_at)
          values ($1, $2, $3, $4)
          on conflict (conversation_no) do update set branch_no = $2, key = $3, asked_at = $4";
@@ -120,14 +120,14 @@ pub(super) fn set_counted(index: Connection<'_>, conversation_no: i64, counted: 
 }
 
 /// Removes a conversation whose cells and scopes are empty by now.
-pub(super) fn remove(index: Connection<'_>, conversation_no: i64) -> Ran<()> {
+pub(super) fn remove(index: Connection<'_>, conversation_no: i64) -> DbResult<()> {
     execute(index, "delete from stat_conversation where conversation_no = $1", [conversation_no])
 }
 
 /// Returns the scopes that include a conversation.
-pub(super) fn scopes(index: Connection<'_>, conversation_no: i64) -> Ran<Vec<Scope>> {
+pub(super) fn scopes(index: Connection<'_>, conversation_no: i64) -> DbResult<Vec<Scope>> {
     let sql = "select kind, no from stat_member where conversation_no = $1 order by kind, no";
-    rows(index, sql, [conversation_no], |row| {
+    query_all(index, sql, [conversation_no], |row| {
         let no = row.get(1)?;
         Ok(match row.get::<i64>(0)? {
             0 => Scope::Store,
@@ -137,7 +137,7 @@ pub(super) fn scopes(index: Connection<'_>, conversation_no: i64) -> Ran<Vec<Sco
     })
 }
 
-pub(super) fn set_scopes(index: Connection<'_>, conversation_no: i64, scopes: &[Scope]) -> Ran<()> {
+pub(super) fn set_scopes(index: Connection<'_>, conversation_no: i64, scopes: &[Scope]) -> DbResult<()> {
     execute(index, "delete from stat_member where conversation_no = $1", [conversation_no])?;
     let sql = "insert into stat_member (kind, no, conversation_no) values ($1, $2, $3)";
     scopes.iter().try_for_each(|scope| {
@@ -147,23 +147,23 @@ pub(super) fn set_scopes(index: Connection<'_>, conversation_no: i64, scopes: &[
 }
 
 /// Counts the conversations of a scope that have a message in a range of days.
-pub(super) fn count_active(index: Connection<'_>, scope: Scope, days: &std::ops::Range<i64>) -> Ran<i64> {
+pub(super) fn count_active(index: Connection<'_>, scope: Scope, days: &std::ops::Range<i64>) -> DbResult<i64> {
     let (kind, no) = scope.code();
     // Without a first day of the range, NEVER is before it all the same.
     let start = days.start.max(NEVER + 1);
     let sql = "select cast(coalesce(sum(conversations), 0) as bigint)
          from stat_active
          where kind = $1 and no = $2 and day >= $3 and day < $4 and previous < $3";
-    super::super::connection::one(index, sql, (kind, no, start, days.end), |row| row.get(0))
+    super::super::connection::query_one(index, sql, (kind, no, start, days.end), |row| row.get(0))
 }
 
 /// Counts the conversations of a scope.
-pub(super) fn count_all(index: Connection<'_>, scope: Scope) -> Ran<i64> {
+pub(super) fn count_all(index: Connection<'_>, scope: Scope) -> DbResult<i64> {
     let sql = "select count(*) from stat_member where kind = $1 and no = $2";
-    super::super::connection::one(index, sql, scope.code(), |row| row.get(0))
+    super::super::connection::query_one(index, sql, scope.code(), |row| row.get(0))
 }
 
-pub(super) fn of_conversation(index: Connection<'_>, conversation_no: i64) -> Ran<Cells> {
+pub(super) fn of_conversation(index: Connection<'_>, conversation_no: i64) -> DbResult<Cells> {
     let sql = "select day, role_no, model_no, messages, words, tokens, timed, response_micros
          from stat_cell
          where conversation_no = $1";
@@ -171,7 +171,7 @@ pub(super) fn of_conversation(index: Connection<'_>, conversation_no: i64) -> Ra
 }
 
 /// Returns the totals of a scope over a range of days.
-pub(super) fn of_scope(index: Connection<'_>, scope: Scope, days: &std::ops::Range<i64>) -> Ran<Cells> {
+pub(super) fn of_scope(index: Connection<'_>, scope: Scope, days: &std::ops::Range<i64>) -> DbResult<Cells> {
     let (kind, no) = scope.code();
     let sql = "select day, role_no, model_no, messages, words, tokens, timed, response_micros
          from stat_total
@@ -179,16 +179,16 @@ pub(super) fn of_scope(index: Connection<'_>, scope: Scope, days: &std::ops::Ran
     collect(index, sql, (kind, no, days.start, days.end))
 }
 
-fn collect(index: Connection<'_>, sql: &str, parameters: impl super::super::cell::Parameters) -> Ran<Cells> {
-    let found = rows(index, sql, parameters, |row| Ok((key_at(row, 0)?, tally_at(row, 3)?)))?;
+fn collect(index: Connection<'_>, sql: &str, parameters: impl super::super::value::Parameters) -> DbResult<Cells> {
+    let found = query_all(index, sql, parameters, |row| Ok((key_at(row, 0)?, tally_at(row, 3)?)))?;
     Ok(Cells(found.into_iter().collect()))
 }
 
-pub(super) fn key_at(row: &Found<'_>, place: usize) -> Ran<CellKey> {
+pub(super) fn key_at(row: &Row<'_>, place: usize) -> DbResult<CellKey> {
     Ok(CellKey { day: row.get(place)?, role_no: row.get(place + 1)?, model_no: row.get(place + 2)? })
 }
 
-pub(super) fn tally_at(row: &Found<'_>, place: usize) -> Ran<Tally> {
+pub(super) fn tally_at(row: &Row<'_>, place: usize) -> DbResult<Tally> {
     Ok(Tally {
         messages: row.get(place)?,
         words: row.get(place + 1)?,
@@ -199,7 +199,7 @@ pub(super) fn tally_at(row: &Found<'_>, place: usize) -> Ran<Tally> {
 }
 
 /// Adds to the cells of a conversation.
-pub(super) fn add_to_conversation(index: Connection<'_>, conversation_no: i64, cells: &Cells) -> Ran<()> {
+pub(super) fn add_to_conversation(index: Connection<'_>, conversation_no: i64, cells: &Cells) -> DbResult<()> {
     let add = "insert into stat_cell
             (conversation_no, day, role_no, model_no, messages, words, tokens, timed, response_micros)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
@@ -211,7 +211,7 @@ pub(super) fn add_to_conversation(index: Connection<'_>, conversation_no: i64, c
 }
 
 /// Adds to the totals of a scope.
-pub(super) fn add_to_scope(index: Connection<'_>, scope: Scope, cells: &Cells) -> Ran<()> {
+pub(super) fn add_to_scope(index: Connection<'_>, scope: Scope, cells: &Cells) -> DbResult<()> {
     let (kind, no) = scope.code();
     let add =
         "insert into stat_total (kind, no, day, role_no, model_no, messages, words, tokens, timed, response_micros)
@@ -224,7 +224,7 @@ pub(super) fn add_to_scope(index: Connection<'_>, scope: Scope, cells: &Cells) -
 }
 
 /// Adds to the counts of active days of a scope.
-pub(super) fn add_active(index: Connection<'_>, scope: Scope, days: &ActiveDays) -> Ran<()> {
+pub(super) fn add_active(index: Connection<'_>, scope: Scope, days: &ActiveDays) -> DbResult<()> {
     let (kind, no) = scope.code();
     let add = "insert into stat_active (kind, no, day, previous, conversations)
          values ($1, $2, $3, $4, $5)
@@ -241,9 +241,9 @@ pub(super) fn add_active(index: Connection<'_>, scope: Scope, days: &ActiveDays)
 }
 
 /// Adds cells below an owner, whose columns are first in both statements. Cells that became empty are deleted.
-fn write(index: Connection<'_>, (add, owner): (&str, &[&dyn Value]), sweep: &str, cells: &Cells) -> Ran<()> {
+fn write(index: Connection<'_>, (add, owner): (&str, &[&dyn ToSql]), sweep: &str, cells: &Cells) -> DbResult<()> {
     for (key, tally) in &cells.0 {
-        let values: [&dyn Value; 8] = [
+        let values: [&dyn ToSql; 8] = [
             &key.day,
             &key.role_no,
             &key.model_no,

@@ -1,9 +1,9 @@
 //! Change detection: which conversations a range of the journal changed, and how.
 
-use super::super::codes::Kind;
-use super::super::connection::rows;
-use super::super::fault::Outcome;
+use super::super::connection::query_all;
+use super::super::disk_codes::Kind;
 use super::super::read::Reading;
+use super::super::tx_error::TxResult;
 use crate::error::StoreError;
 use crate::transaction::Position;
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ impl Changes {
     }
 
     /// Adds the conversations whose paths begin inside changed ones: a fork shares the messages before it.
-    pub(super) fn add_forks(&mut self, reading: &Reading<'_>) -> Outcome<()> {
+    pub(super) fn add_forks(&mut self, reading: &Reading<'_>) -> TxResult<()> {
         let sql = "select distinct b.conversation_no
              from branch p
              join branch b on b.parent_no = p.no
@@ -57,7 +57,7 @@ impl Changes {
         let mut open: Vec<(i64, Change)> =
             self.0.iter().map(|(no, change)| (*no, *change)).filter(|(_, change)| *change > Change::Extended).collect();
         while let Some((no, change)) = open.pop() {
-            let forks: Vec<i64> = rows(reading.connection, sql, [no], |row| row.get(0))?;
+            let forks: Vec<i64> = query_all(reading.connection, sql, [no], |row| row.get(0))?;
             open.extend(forks.into_iter().filter(|fork| self.put(*fork, change)).map(|fork| (fork, change)));
         }
         Ok(())
@@ -65,18 +65,18 @@ impl Changes {
 
     /// Returns the changes after a position of the journal, and those of open streams; none if there are too many to
     /// read.
-    pub(super) fn since(reading: &Reading<'_>, position: Position) -> Outcome<Option<Self>> {
+    pub(super) fn since(reading: &Reading<'_>, position: Position) -> TxResult<Option<Self>> {
         /// Maximum number of journal rows, open streams and conversations that a reader scans.
         const ROWS_MAX: usize = 4_000;
         const STREAMS_MAX: usize = 1_000;
         const CHANGES_MAX: usize = 1_000;
         let sql = "select kind, conversation_no, pos from journal where pos > $1 order by pos limit $2";
         let found: Vec<(i64, Option<i64>, i64)> =
-            rows(reading.connection, sql, (position, ROWS_MAX as i64 + 1), |row| {
+            query_all(reading.connection, sql, (position, ROWS_MAX as i64 + 1), |row| {
                 Ok((row.get(0)?, row.get(1)?, row.get(2)?))
             })?;
         let sql = "select b.conversation_no from stream s join branch b on b.no = s.key >> 24 limit $1";
-        let streams: Vec<i64> = rows(reading.connection, sql, [STREAMS_MAX as i64 + 1], |row| row.get(0))?;
+        let streams: Vec<i64> = query_all(reading.connection, sql, [STREAMS_MAX as i64 + 1], |row| row.get(0))?;
         if found.len() > ROWS_MAX || streams.len() > STREAMS_MAX {
             return Ok(None);
         }

@@ -1,8 +1,8 @@
 //! Check of the sums against the messages that they were computed from.
 
-use super::super::connection::{Connection, each, rows};
-use super::super::fault::{Fault, Outcome};
+use super::super::connection::{Connection, for_each_row, query_all};
 use super::super::read::Reading;
+use super::super::tx_error::{TxError, TxResult};
 use super::answer::{cursor, index_of};
 use super::cells::{self, ActiveDays, CellKey, NEVER, key_at, tally_at};
 use super::changes::Changes;
@@ -15,9 +15,9 @@ pub(crate) const PAGE: i64 = 100;
 
 /// Checks the sums of a page of conversations after a number. Returns the last number of the page, if there is one, and
 /// the problems. Conversations that changed since the index last read the journal are left out.
-pub(crate) fn check_page(reading: &mut Reading<'_>, after: i64) -> Outcome<(Option<i64>, Vec<String>)> {
+pub(crate) fn check_page(reading: &mut Reading<'_>, after: i64) -> TxResult<(Option<i64>, Vec<String>)> {
     let sql = "select no from conversation where no > $1 order by no limit $2";
-    let page: Vec<i64> = rows(reading.connection, sql, (after, PAGE), |row| row.get(0))?;
+    let page: Vec<i64> = query_all(reading.connection, sql, (after, PAGE), |row| row.get(0))?;
     let (last, mut wrong) = (page.last().copied(), Vec::new());
     let Some(index) = index_of(reading) else { return Ok((None, wrong)) };
     let position = cursor(index)?.position;
@@ -33,7 +33,7 @@ pub(crate) fn check_page(reading: &mut Reading<'_>, after: i64) -> Outcome<(Opti
                         && scopes == cells::scopes(index, no)?
                 }
                 // A damaged message is reported by the check of the messages.
-                Err(Fault::Refused(_)) => true,
+                Err(TxError::Rejected(_)) => true,
                 Err(fault) => return Err(fault),
             },
         };
@@ -45,7 +45,7 @@ pub(crate) fn check_page(reading: &mut Reading<'_>, after: i64) -> Outcome<(Opti
 }
 
 /// Compares the totals with the cells that they are the sums of.
-pub(crate) fn check_totals(reading: &Reading<'_>) -> Outcome<Option<String>> {
+pub(crate) fn check_totals(reading: &Reading<'_>) -> TxResult<Option<String>> {
     type Totals = BTreeMap<(i64, i64, CellKey), Tally>;
     let Some(index) = index_of(reading) else { return Ok(None) };
     let sums = "select m.kind, m.no, c.day, c.role_no, c.model_no,
@@ -56,8 +56,9 @@ pub(crate) fn check_totals(reading: &Reading<'_>) -> Outcome<Option<String>> {
          group by m.kind, m.no, c.day, c.role_no, c.model_no";
     let totals =
         "select kind, no, day, role_no, model_no, messages, words, tokens, timed, response_micros from stat_total";
-    let read = |sql: &str| -> Outcome<Totals> {
-        let found = rows(index, sql, (), |row| Ok(((row.get(0)?, row.get(1)?, key_at(row, 2)?), tally_at(row, 5)?)))?;
+    let read = |sql: &str| -> TxResult<Totals> {
+        let found =
+            query_all(index, sql, (), |row| Ok(((row.get(0)?, row.get(1)?, key_at(row, 2)?), tally_at(row, 5)?)))?;
         Ok(found.into_iter().collect())
     };
     if read(sums)? != read(totals)? {
@@ -70,14 +71,14 @@ pub(crate) fn check_totals(reading: &Reading<'_>) -> Outcome<Option<String>> {
 type ScopeDays = BTreeMap<(i64, i64), ActiveDays>;
 
 /// Counts the active days of all scopes from the cells.
-fn active_days(index: Connection<'_>) -> Outcome<ScopeDays> {
+fn active_days(index: Connection<'_>) -> TxResult<ScopeDays> {
     let sql = "select m.kind, m.no, c.conversation_no, c.day
          from stat_member m
          join stat_cell c on c.conversation_no = m.conversation_no
          order by m.kind, m.no, c.conversation_no, c.day";
     let mut scopes = ScopeDays::new();
     let mut last: Option<(i64, i64, i64, i64)> = None;
-    each(index, sql, (), |row| {
+    for_each_row(index, sql, (), |row| {
         let (kind, no, conversation, day) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
         let previous = last.filter(|last| (last.0, last.1, last.2) == (kind, no, conversation)).map(|last| last.3);
         if previous != Some(day) {
@@ -90,9 +91,9 @@ fn active_days(index: Connection<'_>) -> Outcome<ScopeDays> {
     Ok(scopes)
 }
 
-fn stored_active_days(index: Connection<'_>) -> Outcome<ScopeDays> {
+fn stored_active_days(index: Connection<'_>) -> TxResult<ScopeDays> {
     let mut scopes = ScopeDays::new();
-    each(index, "select kind, no, day, previous, conversations from stat_active", (), |row| {
+    for_each_row(index, "select kind, no, day, previous, conversations from stat_active", (), |row| {
         let counts = &mut scopes.entry((row.get(0)?, row.get(1)?)).or_default().0;
         counts.insert((row.get(2)?, row.get(3)?), row.get(4)?);
         Ok(true)

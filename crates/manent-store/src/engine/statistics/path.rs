@@ -1,18 +1,18 @@
 //! Counts the shown path of a conversation, or only its uncounted end.
 
-use super::super::codes::status_code;
-use super::super::connection::{maybe, rows};
-use super::super::facts::MessageFacts;
-use super::super::fault::Outcome;
+use super::super::connection::{query_all, query_optional};
+use super::super::disk_codes::status_code;
+use super::super::message_header::MessageHeader;
 use super::super::read::Reading;
 use super::super::read::path::head_of;
+use super::super::tx_error::TxResult;
 use super::cells::{CellKey, Cells, Counted, Scope};
 use crate::error::StoreError;
 use crate::query::StatsQuery;
 use manent_model::path;
 use manent_model::stats::Counter;
 use manent_model::{
-    Address, BranchNo, ConversationId, ConversationStatus, Head, Known, MessageStatus, Micros, Range, Stats,
+    Address, BranchNo, ConversationId, ConversationStatus, Head, MessageStatus, Range, Stats, TimeSource, Timestamp,
 };
 
 /// Where counting ends.
@@ -25,11 +25,11 @@ pub(super) enum Until {
 }
 
 /// A conversation as it is now: its head, and the scopes that include it.
-pub(super) fn current(reading: &Reading<'_>, conversation_no: i64) -> Outcome<Option<(Head, Vec<Scope>)>> {
+pub(super) fn current(reading: &Reading<'_>, conversation_no: i64) -> TxResult<Option<(Head, Vec<Scope>)>> {
     let sql = "select head_branch_no, head_key, status, project_no
          from conversation
          where no = $1 and withdrawn = 0 and status <> 4";
-    let found: Option<(Head, i64, Option<i64>)> = maybe(reading.connection, sql, [conversation_no], |row| {
+    let found: Option<(Head, i64, Option<i64>)> = query_optional(reading.connection, sql, [conversation_no], |row| {
         let head = Head { branch: BranchNo(row.get(0)?), at: Address(row.get(1)?) };
         Ok((head, row.get(2)?, row.get(3)?))
     })?;
@@ -41,12 +41,12 @@ pub(super) fn current(reading: &Reading<'_>, conversation_no: i64) -> Outcome<Op
     let mut scopes = vec![Scope::Store];
     scopes.extend(project_no.map(Scope::Project));
     let sql = "select name_no from tag where conversation_no = $1 order by name_no";
-    scopes.extend(rows(reading.connection, sql, [conversation_no], |row| row.get(0).map(Scope::Tag))?);
+    scopes.extend(query_all(reading.connection, sql, [conversation_no], |row| row.get(0).map(Scope::Tag))?);
     Ok(Some((head, scopes)))
 }
 
 /// Reads every message of the current path and counts it. `verify` compares the sums with it.
-pub(crate) fn count_messages(reading: &mut Reading<'_>, id: ConversationId) -> Outcome<Stats> {
+pub(crate) fn count_messages(reading: &mut Reading<'_>, id: ConversationId) -> TxResult<Stats> {
     let (_, head) = head_of(reading.connection, id)?;
     let (cells, _) = whole(reading, head, Until::Head)?;
     let mut stats = Stats { conversations: 1, ..Stats::default() };
@@ -55,7 +55,7 @@ pub(crate) fn count_messages(reading: &mut Reading<'_>, id: ConversationId) -> O
 }
 
 /// Counts a path from its start.
-pub(super) fn whole(reading: &mut Reading<'_>, head: Head, until: Until) -> Outcome<(Cells, Counted)> {
+pub(super) fn whole(reading: &mut Reading<'_>, head: Head, until: Until) -> TxResult<(Cells, Counted)> {
     let ranges = path::ranges(&mut reading.caches.branches(reading.connection), head)?;
     let start = Counted { to: Head { branch: head.branch, at: Address::START }, asked_at: None };
     count(reading, &ranges, start, until)
@@ -67,7 +67,7 @@ pub(super) fn tail(
     head: Head,
     counted: Counted,
     until: Until,
-) -> Outcome<Option<(Cells, Counted)>> {
+) -> TxResult<Option<(Cells, Counted)>> {
     // Another branch may take the same message by reference behind other messages, so its address alone says nothing.
     if head.branch != counted.to.branch {
         return Ok(None);
@@ -89,7 +89,12 @@ pub(super) fn tail(
     count(reading, &ranges, counted, until).map(Some)
 }
 
-fn count(reading: &mut Reading<'_>, ranges: &[Range], mut counted: Counted, until: Until) -> Outcome<(Cells, Counted)> {
+fn count(
+    reading: &mut Reading<'_>,
+    ranges: &[Range],
+    mut counted: Counted,
+    until: Until,
+) -> TxResult<(Cells, Counted)> {
     // The words and tokens of one message are the difference of the running sums around it; those of an open stream are
     // 0.
     let sql = "select key, facts, words_sum - lag(words_sum, 1, 0) over (order by key),
@@ -101,12 +106,12 @@ fn count(reading: &mut Reading<'_>, ranges: &[Range], mut counted: Counted, unti
     'path: for range in ranges {
         // One message more than the range, for the sums before it.
         let from = (range.from.0 - 1).max(range.from.branch().slot(0).0);
-        let found: Vec<(i64, Vec<u8>, i64, i64)> = rows(reading.connection, sql, (from, range.to.0), |row| {
+        let found: Vec<(i64, Vec<u8>, i64, i64)> = query_all(reading.connection, sql, (from, range.to.0), |row| {
             Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
         })?;
         for (key, facts, words, tokens) in found.into_iter().filter(|(key, ..)| *key >= range.from.0) {
             let altered = || StoreError::altered("message", format!("{:?}", Address(key)));
-            let facts = MessageFacts::decode(&facts).ok_or_else(altered)?;
+            let facts = MessageHeader::decode(&facts).ok_or_else(altered)?;
             if until == Until::OpenStream && facts.flags.status == MessageStatus::Streaming {
                 break 'path;
             }
@@ -115,9 +120,9 @@ fn count(reading: &mut Reading<'_>, ranges: &[Range], mut counted: Counted, unti
                 continue;
             }
             let role = reading.caches.name(reading.connection, facts.role_no)?;
-            let at = (facts.flags.known == Known::Exact).then_some(Micros(facts.at));
+            let at = (facts.flags.time_source == TimeSource::Exact).then_some(Timestamp(facts.at));
             let tally = counter.tally(&role, at, words, tokens);
-            let day = Micros(facts.at).day();
+            let day = Timestamp(facts.at).day();
             cells.add(CellKey { day, role_no: facts.role_no, model_no: facts.model_no.unwrap_or(0) }, &tally);
         }
     }
@@ -131,7 +136,7 @@ pub(crate) fn add_to(
     stats: &mut Stats,
     cells: &Cells,
     days: &std::ops::Range<i64>,
-) -> Outcome<()> {
+) -> TxResult<()> {
     for (key, tally) in cells.0.iter().filter(|(key, _)| days.contains(&key.day)) {
         let role = reading.caches.name(reading.connection, key.role_no)?;
         let model = match key.model_no {
@@ -146,5 +151,5 @@ pub(crate) fn add_to(
 /// Says whether a conversation with these cells counts as one: any does, unless only some days are asked for.
 pub(super) fn is_active(cells: &Cells, query: &StatsQuery) -> bool {
     let days = query.days();
-    !query.has_days() || cells.0.keys().any(|key| days.contains(&key.day))
+    !query.is_limited_to_days() || cells.0.keys().any(|key| days.contains(&key.day))
 }

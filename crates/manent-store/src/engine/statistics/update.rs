@@ -1,26 +1,26 @@
 //! Incremental update of the sums: the indexer applies each batch of the journal that it reads.
 
 use super::super::connection::Connection;
-use super::super::fault::{Fault, Outcome};
 use super::super::read::Reading;
+use super::super::tx_error::{TxError, TxResult};
 use super::cells::{self, ActiveDays, Cells};
 use super::changes::{Change, Changes};
 use super::path::{self, Until};
 
 /// Brings the sums of changed conversations up to date.
-pub(crate) fn update(index: Connection<'_>, reading: &mut Reading<'_>, mut changes: Changes) -> Outcome<()> {
+pub(crate) fn update(index: Connection<'_>, reading: &mut Reading<'_>, mut changes: Changes) -> TxResult<()> {
     changes.add_forks(reading)?;
     for (no, change) in changes.0 {
         match update_one(index, reading, no, change) {
             // A damaged message must not keep the others from being counted; readers and `verify` report it.
-            Err(Fault::Refused(_)) => {}
+            Err(TxError::Rejected(_)) => {}
             outcome => outcome?,
         }
     }
     Ok(())
 }
 
-fn update_one(index: Connection<'_>, reading: &mut Reading<'_>, no: i64, change: Change) -> Outcome<()> {
+fn update_one(index: Connection<'_>, reading: &mut Reading<'_>, no: i64, change: Change) -> TxResult<()> {
     let before = cells::counted(index, no)?;
     let scopes_before = cells::scopes(index, no)?;
     let now = path::current(reading, no)?;
@@ -32,7 +32,7 @@ fn update_one(index: Connection<'_>, reading: &mut Reading<'_>, no: i64, change:
             cells::add_to_conversation(index, no, &gone)?;
             for scope in scopes_before {
                 cells::add_to_scope(index, scope, &gone)?;
-                cells::add_active(index, scope, &difference(&known, &Cells::default()))?;
+                cells::add_active(index, scope, &changes_since(&known, &Cells::default()))?;
             }
             cells::set_scopes(index, no, &[])?;
             cells::remove(index, no)?;
@@ -57,18 +57,18 @@ fn update_one(index: Connection<'_>, reading: &mut Reading<'_>, no: i64, change:
         lost.subtract_all(&known);
         for scope in scopes_before.iter().filter(|scope| !scopes.contains(scope)) {
             cells::add_to_scope(index, *scope, &lost)?;
-            cells::add_active(index, *scope, &difference(&known, &Cells::default()))?;
+            cells::add_active(index, *scope, &changes_since(&known, &Cells::default()))?;
         }
         for scope in scopes.iter().filter(|scope| !scopes_before.contains(scope)) {
             cells::add_to_scope(index, *scope, &known)?;
-            cells::add_active(index, *scope, &difference(&Cells::default(), &known))?;
+            cells::add_active(index, *scope, &changes_since(&Cells::default(), &known))?;
         }
         cells::set_scopes(index, no, &scopes)?;
     }
     cells::add_to_conversation(index, no, &added)?;
     let mut all = known.clone();
     all.add_all(&added);
-    let days = difference(&known, &all);
+    let days = changes_since(&known, &all);
     for scope in scopes {
         cells::add_to_scope(index, scope, &added)?;
         cells::add_active(index, scope, &days)?;
@@ -80,7 +80,7 @@ fn update_one(index: Connection<'_>, reading: &mut Reading<'_>, no: i64, change:
 }
 
 /// How the active days of a conversation change when its cells do.
-fn difference(before: &Cells, after: &Cells) -> ActiveDays {
+fn changes_since(before: &Cells, after: &Cells) -> ActiveDays {
     let mut days = after.active_days();
     days.add_all(&before.active_days(), -1);
     days

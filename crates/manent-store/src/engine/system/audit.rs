@@ -1,11 +1,13 @@
 //! Audit log: each line is chained to the previous one by digest; payloads about people can be erased without breaking
 //! the chain.
 
-use super::super::connection::{Connection, Found, Ran, each, execute, execute_counted, further, one, rows};
+use super::super::connection::{
+    Connection, DbResult, Row, execute, execute_counted, for_each_row, next_page_start, query_all, query_one,
+};
 use super::LINES_PAGE;
-use crate::engine::fault::Outcome;
-use crate::system::{AuditDraft, AuditPage, AuditProblem, AuditQuery, AuditReport};
-use manent_model::{AuditActor, AuditEntry, Json, KeyId, Micros, TenantId};
+use crate::engine::tx_error::TxResult;
+use crate::system::{AuditPage, AuditProblem, AuditQuery, AuditReport, NewAuditRecord};
+use manent_model::{AuditActor, AuditEntry, Json, KeyId, TenantId, Timestamp};
 
 /// A line without payload is sealed with this.
 const NOTHING: [u8; 32] = [0; 32];
@@ -14,7 +16,7 @@ const NOTHING: [u8; 32] = [0; 32];
 const PROBLEMS_MAX: usize = 100;
 
 /// The fields of a line that the chain covers; of the payload only its digest, so that it can be erased.
-struct Line<'a> {
+struct AuditRow<'a> {
     no: i64,
     at: i64,
     action: &'a str,
@@ -24,7 +26,7 @@ struct Line<'a> {
     sealed: [u8; 32],
 }
 
-impl Line<'_> {
+impl AuditRow<'_> {
     fn digest(&self, before: &[u8; 32]) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("manent 2026 audit line");
         hasher.update(before);
@@ -71,12 +73,12 @@ fn actor_of(code: i64, key: Option<[u8; 16]>) -> AuditActor {
 }
 
 /// Adds a line.
-pub(crate) fn add(connection: Connection<'_>, at: Micros, draft: &AuditDraft) -> Ran<()> {
+pub(crate) fn add(connection: Connection<'_>, at: Timestamp, draft: &NewAuditRecord) -> DbResult<()> {
     // Taking the number locks the end of the log until the transaction ends, so lines follow each other without gaps.
     let sql = "update system_head set audit_no = audit_no + 1 returning audit_no, audit_digest";
-    let (no, before): (i64, [u8; 32]) = one(connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (no, before): (i64, [u8; 32]) = query_one(connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
     let payload = draft.payload();
-    let salt: Option<[u8; 16]> = payload.as_ref().map(|_| chance());
+    let salt: Option<[u8; 16]> = payload.as_ref().map(|_| random_bytes());
     let sealed = match (&salt, &payload) {
         (Some(salt), Some(payload)) => seal(salt, payload),
         _ => NOTHING,
@@ -87,24 +89,24 @@ pub(crate) fn add(connection: Connection<'_>, at: Micros, draft: &AuditDraft) ->
     };
     let tenant = draft.tenant.map(|tenant| *tenant.as_bytes());
     let actor = actor_code(draft.by.actor);
-    let line = Line { no, at: at.0, action: &draft.action, tenant, actor, key, sealed };
+    let line = AuditRow { no, at: at.0, action: &draft.action, tenant, actor, key, sealed };
     let digest = line.digest(&before);
     let sql = "insert into system_audit
            (no, at, action, tenant_id, actor, key_id, by_user, about_user, salt, payload, sealed, digest)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
-    let (by, about) = (&draft.by.user, &draft.about_user);
+    let (by, about) = (&draft.by.user, &draft.user);
     execute(connection, sql, (no, at.0, &draft.action, tenant, actor, key, by, about, salt, payload, sealed, digest))?;
     execute(connection, "update system_head set audit_digest = $1", [digest])
 }
 
-fn chance() -> [u8; 16] {
+fn random_bytes() -> [u8; 16] {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes).expect("the system gives random bytes");
     bytes
 }
 
 /// Returns lines, the newest first.
-pub(crate) fn page(connection: Connection<'_>, query: &AuditQuery) -> Outcome<AuditPage> {
+pub(crate) fn page(connection: Connection<'_>, query: &AuditQuery) -> TxResult<AuditPage> {
     let before = query.before.unwrap_or(i64::MAX);
     let wanted = i64::from(query.limit) + 1;
     let mut entries = match query.tenant {
@@ -114,7 +116,7 @@ pub(crate) fn page(connection: Connection<'_>, query: &AuditQuery) -> Outcome<Au
                  where tenant_id = $1 and no < $2
                  order by no desc
                  limit $3";
-            rows(connection, sql, (tenant.as_bytes(), before, wanted), entry)?
+            query_all(connection, sql, (tenant.as_bytes(), before, wanted), entry)?
         }
         None => {
             let sql = "select no, at, action, tenant_id, actor, key_id, payload, digest
@@ -122,7 +124,7 @@ pub(crate) fn page(connection: Connection<'_>, query: &AuditQuery) -> Outcome<Au
                  where no < $1
                  order by no desc
                  limit $2";
-            rows(connection, sql, (before, wanted), entry)?
+            query_all(connection, sql, (before, wanted), entry)?
         }
     };
     let more = entries.len() as i64 == wanted;
@@ -131,12 +133,12 @@ pub(crate) fn page(connection: Connection<'_>, query: &AuditQuery) -> Outcome<Au
     Ok(AuditPage { entries, next })
 }
 
-fn entry(row: &Found<'_>) -> Ran<AuditEntry> {
+fn entry(row: &Row<'_>) -> DbResult<AuditEntry> {
     let digest: [u8; 32] = row.get(7)?;
     let payload: Option<String> = row.get(6)?;
     Ok(AuditEntry {
         no: row.get(0)?,
-        at: Micros(row.get(1)?),
+        at: Timestamp(row.get(1)?),
         action: row.get(2)?,
         tenant: row.get::<Option<[u8; 16]>>(3)?.map(TenantId::from_bytes),
         actor: actor_of(row.get(4)?, row.get(5)?),
@@ -146,7 +148,7 @@ fn entry(row: &Found<'_>) -> Ran<AuditEntry> {
 }
 
 /// Walks the chain, and names lines that were altered or lost; one too many at the end counts as lost.
-pub(crate) fn verify(connection: Connection<'_>) -> Outcome<AuditReport> {
+pub(crate) fn verify(connection: Connection<'_>) -> TxResult<AuditReport> {
     let mut report = AuditReport::default();
     let mut before = NOTHING;
     let mut problems = Vec::new();
@@ -155,10 +157,10 @@ pub(crate) fn verify(connection: Connection<'_>) -> Outcome<AuditReport> {
          where no > $1
          order by no
          limit $2";
-    let mut check = |row: &Found<'_>| -> Ran<bool> {
+    let mut check = |row: &Row<'_>| -> DbResult<bool> {
         let action: String = row.get(2)?;
         let (no, sealed, digest): (i64, [u8; 32], [u8; 32]) = (row.get(0)?, row.get(10)?, row.get(11)?);
-        let line = Line {
+        let line = AuditRow {
             no,
             at: row.get(1)?,
             action: &action,
@@ -172,10 +174,10 @@ pub(crate) fn verify(connection: Connection<'_>) -> Outcome<AuditReport> {
         } else if line.digest(&before) != digest {
             problems.push(AuditProblem::Altered { no });
         } else {
-            match is_whole(row, &sealed)? {
-                Whole::Yes => {}
-                Whole::Erased => report.erased += 1,
-                Whole::No => problems.push(AuditProblem::Altered { no }),
+            match check_row(row, &sealed)? {
+                Integrity::Intact => {}
+                Integrity::Erased => report.erased += 1,
+                Integrity::Altered => problems.push(AuditProblem::Altered { no }),
             }
         }
         // From here on the chain is compared with the stored digest, so that each break is reported once.
@@ -185,18 +187,18 @@ pub(crate) fn verify(connection: Connection<'_>) -> Outcome<AuditReport> {
     let mut after = i64::MIN;
     loop {
         let (mut last, mut goes_on) = (None, true);
-        each(connection, sql, (after, LINES_PAGE), |row| {
+        for_each_row(connection, sql, (after, LINES_PAGE), |row| {
             last = Some(row.get(0)?);
             goes_on = check(row)?;
             Ok(goes_on)
         })?;
-        match further(after, last) {
+        match next_page_start(after, last) {
             Some(last) if goes_on => after = last,
             _ => break,
         }
     }
     let sql = "select audit_no, audit_digest from system_head";
-    let (no, digest): (i64, [u8; 32]) = one(connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (no, digest): (i64, [u8; 32]) = query_one(connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
     if problems.len() < PROBLEMS_MAX && (no, digest) != (report.lines, before) {
         problems.push(AuditProblem::Lost { no: report.lines + 1 });
     }
@@ -205,25 +207,25 @@ pub(crate) fn verify(connection: Connection<'_>) -> Outcome<AuditReport> {
     Ok(report)
 }
 
-enum Whole {
-    Yes,
+enum Integrity {
+    Intact,
     Erased,
-    No,
+    Altered,
 }
 
 /// Checks the payload of a line against its digest, and the user columns against the payload.
-fn is_whole(row: &Found<'_>, sealed: &[u8; 32]) -> Ran<Whole> {
+fn check_row(row: &Row<'_>, sealed: &[u8; 32]) -> DbResult<Integrity> {
     let (by, about): (Option<String>, Option<String>) = (row.get(6)?, row.get(7)?);
     let (salt, payload): (Option<Vec<u8>>, Option<String>) = (row.get(8)?, row.get(9)?);
     Ok(match (salt, payload) {
-        (None, None) if by.is_some() || about.is_some() => Whole::No,
-        (None, None) if *sealed == NOTHING => Whole::Yes,
-        (None, None) => Whole::Erased,
+        (None, None) if by.is_some() || about.is_some() => Integrity::Altered,
+        (None, None) if *sealed == NOTHING => Integrity::Intact,
+        (None, None) => Integrity::Erased,
         (Some(salt), Some(payload)) => match seal(&salt, &payload) == *sealed && names(&payload, &by, &about) {
-            true => Whole::Yes,
-            false => Whole::No,
+            true => Integrity::Intact,
+            false => Integrity::Altered,
         },
-        _ => Whole::No,
+        _ => Integrity::Altered,
     })
 }
 
@@ -234,7 +236,7 @@ fn names(payload: &str, by: &Option<String>, about: &Option<String>) -> bool {
 }
 
 /// Erases the payloads and user columns of the lines about a user, and returns the number of lines.
-pub(crate) fn forget_user(connection: Connection<'_>, tenant: TenantId, user: &str) -> Ran<i64> {
+pub(crate) fn forget_user(connection: Connection<'_>, tenant: TenantId, user: &str) -> DbResult<i64> {
     let sql = "update system_audit
          set salt = null, payload = null, by_user = null, about_user = null
          where tenant_id = $1 and (by_user = $2 or about_user = $2)";
@@ -242,7 +244,7 @@ pub(crate) fn forget_user(connection: Connection<'_>, tenant: TenantId, user: &s
 }
 
 /// Erases the payloads of the lines about the people of a tenant, and returns the number of lines.
-pub(crate) fn forget_tenant(connection: Connection<'_>, tenant: TenantId) -> Ran<i64> {
+pub(crate) fn forget_tenant(connection: Connection<'_>, tenant: TenantId) -> DbResult<i64> {
     let sql = "update system_audit
          set salt = null, payload = null, by_user = null, about_user = null
          where tenant_id = $1 and payload is not null";

@@ -1,7 +1,7 @@
 //! Copies the rows of a system store to another one: into a backup and back, between any two engines.
 
-use super::super::cell::Held;
-use super::super::connection::{Connection, Found, Ran, each, execute, further, one};
+use super::super::connection::{Connection, DbResult, Row, execute, for_each_row, next_page_start, query_one};
+use super::super::value::OwnedSqlValue;
 use super::LINES_PAGE;
 
 /// A table with the statements that read and write it.
@@ -54,36 +54,36 @@ const LINES: Table = Table {
 };
 
 /// Says whether a store holds nothing but its initial rows.
-pub(crate) fn is_new(connection: Connection<'_>) -> Ran<bool> {
+pub(crate) fn is_new(connection: Connection<'_>) -> DbResult<bool> {
     let sql = "select (select count(*) from system_tenant) + (select count(*) from system_user)
                 + (select count(*) from system_key) + (select count(*) from system_audit)";
-    one(connection, sql, (), |row| row.get::<i64>(0)).map(|rows| rows <= 1)
+    query_one(connection, sql, (), |row| row.get::<i64>(0)).map(|rows| rows <= 1)
 }
 
 /// Copies all rows into a store that is new.
-pub(crate) fn copy(from: Connection<'_>, to: Connection<'_>) -> Ran<()> {
+pub(crate) fn copy(from: Connection<'_>, to: Connection<'_>) -> DbResult<()> {
     execute(to, "delete from system_tenant", ())?;
     execute(to, "delete from system_head", ())?;
     for table in &TABLES {
-        each(from, table.read, (), |row| table.put(row, to).map(|()| true))?;
+        for_each_row(from, table.read, (), |row| table.put(row, to).map(|()| true))?;
     }
     let mut after = 0i64;
     loop {
         let (first, mut last) = (after, after);
-        each(from, LINES.read, (first, LINES_PAGE), |row| {
+        for_each_row(from, LINES.read, (first, LINES_PAGE), |row| {
             last = row.get(0)?;
             LINES.put(row, to).map(|()| true)
         })?;
         // A read also reports failures of the pipelined writes before it.
         super::changes(to)?;
-        let Some(last) = further(first, Some(last)) else { return Ok(()) };
+        let Some(last) = next_page_start(first, Some(last)) else { return Ok(()) };
         after = last;
     }
 }
 
 impl Table {
-    fn put(&self, row: &Found<'_>, to: Connection<'_>) -> Ran<()> {
-        let cells: Ran<Vec<Held>> = (0..self.columns).map(|place| row.get(place)).collect();
+    fn put(&self, row: &Row<'_>, to: Connection<'_>) -> DbResult<()> {
+        let cells: DbResult<Vec<OwnedSqlValue>> = (0..self.columns).map(|place| row.get(place)).collect();
         execute(to, self.write, cells?)
     }
 }

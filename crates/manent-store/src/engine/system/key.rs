@@ -1,11 +1,11 @@
 //! API keys of tenants.
 
-use super::super::connection::{Connection, Found, Ran, execute, maybe, rows};
+use super::super::connection::{Connection, DbResult, Row, execute, query_all, query_optional};
 use super::{audit, count_change, tenant, user};
-use crate::engine::fault::Outcome;
+use crate::engine::tx_error::TxResult;
 use crate::error::StoreError;
-use crate::system::{AuditDraft, KeyRow};
-use manent_model::{Key, KeyDigest, KeyId, KeyScope, KeyScopes, Micros, ProjectId, TenantId};
+use crate::system::{KeyRow, NewAuditRecord};
+use manent_model::{Key, KeyDigest, KeyId, KeyScope, KeyScopes, ProjectId, TenantId, Timestamp};
 use std::collections::BTreeSet;
 
 const SCOPES: [(KeyScope, i64); 4] =
@@ -19,7 +19,7 @@ fn scopes_of(code: i64) -> KeyScopes {
     SCOPES.iter().filter(|(_, bit)| code & bit != 0).map(|(scope, _)| *scope).collect()
 }
 
-fn row(row: &Found<'_>) -> Ran<KeyRow> {
+fn row(row: &Row<'_>) -> DbResult<KeyRow> {
     let projects: Option<String> = row.get(6)?;
     // A project list that cannot be parsed grants no project.
     let projects: Option<BTreeSet<ProjectId>> = projects.map(|list| serde_json::from_str(&list).unwrap_or_default());
@@ -31,16 +31,16 @@ fn row(row: &Found<'_>) -> Ran<KeyRow> {
         user: row.get(5)?,
         projects,
         rate: row.get(7)?,
-        created_at: Micros(row.get(8)?),
-        expires_at: row.get::<Option<i64>>(9)?.map(Micros),
-        revoked_at: row.get::<Option<i64>>(10)?.map(Micros),
-        used_at: row.get::<Option<i64>>(11)?.map(Micros),
+        created_at: Timestamp(row.get(8)?),
+        expires_at: row.get::<Option<i64>>(9)?.map(Timestamp),
+        revoked_at: row.get::<Option<i64>>(10)?.map(Timestamp),
+        used_at: row.get::<Option<i64>>(11)?.map(Timestamp),
     };
     Ok(KeyRow { key, digest: KeyDigest::from_bytes(row.get(3)?), user_name: row.get(12)? })
 }
 
 /// Keeps a new key. A key for a user needs that user.
-pub(crate) fn create(connection: Connection<'_>, key: &Key, digest: &KeyDigest, line: &AuditDraft) -> Outcome<()> {
+pub(crate) fn create(connection: Connection<'_>, key: &Key, digest: &KeyDigest, line: &NewAuditRecord) -> TxResult<()> {
     let change = count_change(connection)?;
     let no = tenant::in_use(connection, key.tenant)?.no;
     if let Some(id) = &key.user
@@ -63,7 +63,7 @@ pub(crate) fn create(connection: Connection<'_>, key: &Key, digest: &KeyDigest, 
 }
 
 /// Returns the keys of a tenant in the order they were made, after one.
-pub(crate) fn list(connection: Connection<'_>, of: TenantId, after: Option<KeyId>, limit: u32) -> Outcome<Vec<Key>> {
+pub(crate) fn list(connection: Connection<'_>, of: TenantId, after: Option<KeyId>, limit: u32) -> TxResult<Vec<Key>> {
     let sql =
         "select k.id, t.id, k.name, k.digest, k.scopes, k.user_id, k.projects, k.rate, k.created_at, k.expires_at,
              k.revoked_at, k.used_at, u.name
@@ -73,23 +73,23 @@ pub(crate) fn list(connection: Connection<'_>, of: TenantId, after: Option<KeyId
          order by k.id
          limit $3";
     let after = after.map_or([0; 16], |id| *id.as_bytes());
-    Ok(rows(connection, sql, (of.as_bytes(), after, limit), |found| row(found).map(|row| row.key))?)
+    Ok(query_all(connection, sql, (of.as_bytes(), after, limit), |found| row(found).map(|row| row.key))?)
 }
 
 /// Returns the keys that have changed since a count of changes, of all tenants.
-pub(crate) fn changed_since(connection: Connection<'_>, change: i64) -> Outcome<Vec<KeyRow>> {
+pub(crate) fn changed_since(connection: Connection<'_>, change: i64) -> TxResult<Vec<KeyRow>> {
     let sql =
         "select k.id, t.id, k.name, k.digest, k.scopes, k.user_id, k.projects, k.rate, k.created_at, k.expires_at,
              k.revoked_at, k.used_at, u.name
          from system_key k join system_tenant t on t.no = k.tenant_no
            left join system_user u on u.tenant_no = k.tenant_no and u.id = k.user_id
          where k.change > $1";
-    Ok(rows(connection, sql, [change], row)?)
+    Ok(query_all(connection, sql, [change], row)?)
 }
 
 /// Returns the ids of all keys, so that callers can drop the deleted ones.
-pub(crate) fn ids(connection: Connection<'_>) -> Outcome<Vec<KeyId>> {
-    Ok(rows(connection, "select id from system_key", (), |row| row.get(0).map(KeyId::from_bytes))?)
+pub(crate) fn ids(connection: Connection<'_>) -> TxResult<Vec<KeyId>> {
+    Ok(query_all(connection, "select id from system_key", (), |row| row.get(0).map(KeyId::from_bytes))?)
 }
 
 /// Ends a key; one that was ended before stays as it is.
@@ -97,17 +97,17 @@ pub(crate) fn revoke(
     connection: Connection<'_>,
     of: TenantId,
     id: KeyId,
-    at: Micros,
-    line: &AuditDraft,
-) -> Outcome<Key> {
+    at: Timestamp,
+    line: &NewAuditRecord,
+) -> TxResult<Key> {
     let change = count_change(connection)?;
-    let find = || -> Outcome<Key> {
+    let find = || -> TxResult<Key> {
         let sql = "select k.id, t.id, k.name, k.digest, k.scopes, k.user_id, k.projects, k.rate, k.created_at,
                  k.expires_at, k.revoked_at, k.used_at, u.name
              from system_key k join system_tenant t on t.no = k.tenant_no
                left join system_user u on u.tenant_no = k.tenant_no and u.id = k.user_id
              where k.id = $1 and t.id = $2";
-        let found = maybe(connection, sql, (id.as_bytes(), of.as_bytes()), row)?;
+        let found = query_optional(connection, sql, (id.as_bytes(), of.as_bytes()), row)?;
         found.map(|row| row.key).ok_or_else(|| StoreError::not_found("key", id).into())
     };
     let key = find()?;
@@ -121,7 +121,7 @@ pub(crate) fn revoke(
 }
 
 /// Records when keys were last used. This is not counted as a change: no process has to reload anything.
-pub(crate) fn used(connection: Connection<'_>, used: &[(KeyId, Micros)]) -> Outcome<()> {
+pub(crate) fn used(connection: Connection<'_>, used: &[(KeyId, Timestamp)]) -> TxResult<()> {
     for (id, at) in used {
         let sql = "update system_key set used_at = $1 where id = $2 and (used_at is null or used_at < $1)";
         execute(connection, sql, (at.0, id.as_bytes()))?;

@@ -8,14 +8,14 @@ pub(crate) mod user;
 pub(crate) mod key;
 pub(crate) mod copy;
 
-use super::connection::{Connection, Ran, execute, one};
+use super::connection::{Connection, DbResult, execute, query_one};
 use manent_model::DEFAULT_TENANT;
 
 /// Lines of the audit log that are read at a time, because it grows for ever.
 const LINES_PAGE: i64 = 500;
 
 /// Writes the rows that are there from the start.
-pub(crate) fn begin(connection: Connection<'_>, at: i64) -> Ran<()> {
+pub(crate) fn begin(connection: Connection<'_>, at: i64) -> DbResult<()> {
     let sql = "insert into system_head (one, tenant_no, change, audit_no, audit_digest) values (1, 1, 0, 0, $1)
          on conflict do nothing";
     execute(connection, sql, [[0u8; 32]])?;
@@ -26,11 +26,11 @@ pub(crate) fn begin(connection: Connection<'_>, at: i64) -> Ran<()> {
 
 /// Increments the change counter of tenants, users and keys, and returns it. Every change begins with this: on a server
 /// the row is the lock that serializes changes.
-pub(crate) fn count_change(connection: Connection<'_>) -> Ran<i64> {
-    one(connection, "update system_head set change = change + 1 returning change", (), |row| row.get(0))
+pub(crate) fn count_change(connection: Connection<'_>) -> DbResult<i64> {
+    query_one(connection, "update system_head set change = change + 1 returning change", (), |row| row.get(0))
 }
 
 /// Returns how often something has changed.
-pub(crate) fn changes(connection: Connection<'_>) -> Ran<i64> {
-    one(connection, "select change from system_head", (), |row| row.get(0))
+pub(crate) fn changes(connection: Connection<'_>) -> DbResult<i64> {
+    query_one(connection, "select change from system_head", (), |row| row.get(0))
 }

@@ -1,11 +1,13 @@
 //! Tenants: create, find, suspend, erase.
 
-use super::super::connection::{Connection, Found, Ran, execute, execute_counted, maybe, one, rows};
+use super::super::connection::{
+    Connection, DbResult, Row, execute, execute_counted, query_all, query_one, query_optional,
+};
 use super::{audit, count_change};
-use crate::engine::fault::Outcome;
+use crate::engine::tx_error::TxResult;
 use crate::error::{Conflict, StoreError};
-use crate::system::{AuditDraft, Forgotten, TenantRef, TenantRow};
-use manent_model::{Micros, Tenant, TenantId, TenantStatus};
+use crate::system::{NewAuditRecord, PurgeCounts, TenantRef, TenantRow};
+use manent_model::{Tenant, TenantId, TenantStatus, Timestamp};
 
 /// Name of the first tenant.
 pub(crate) const DEFAULT_NAME: &str = "default";
@@ -32,12 +34,12 @@ fn status_of(code: i64) -> TenantStatus {
     }
 }
 
-fn row(row: &Found<'_>) -> Ran<TenantRow> {
+fn row(row: &Row<'_>) -> DbResult<TenantRow> {
     let tenant = Tenant {
         id: TenantId::from_bytes(row.get(1)?),
         name: row.get(2)?,
         status: status_of(row.get(3)?),
-        created_at: Micros(row.get(4)?),
+        created_at: Timestamp(row.get(4)?),
     };
     Ok(TenantRow { no: row.get(0)?, tenant, receipt: row.get(5)?, has_users: row.get(6)? })
 }
@@ -47,15 +49,15 @@ pub(crate) fn create(
     connection: Connection<'_>,
     id: TenantId,
     name: &str,
-    at: Micros,
-    line: &AuditDraft,
-) -> Outcome<TenantRow> {
+    at: Timestamp,
+    line: &NewAuditRecord,
+) -> TxResult<TenantRow> {
     count_change(connection)?;
     if let Some(there) = find(connection, &TenantRef::Name(name.to_owned()))? {
         return Err(Conflict::Exists { what: "tenant", id: there.tenant.name }.into());
     }
     let sql = "update system_head set tenant_no = tenant_no + 1 returning tenant_no";
-    let no: i64 = one(connection, sql, (), |row| row.get(0))?;
+    let no: i64 = query_one(connection, sql, (), |row| row.get(0))?;
     let status = TenantStatus::Making;
     let sql = "insert into system_tenant (no, id, name, status, created_at) values ($1, $2, $3, $4, $5)";
     execute(connection, sql, (no, id.as_bytes(), name, status_code(status), at.0))?;
@@ -65,32 +67,32 @@ pub(crate) fn create(
 }
 
 /// Returns a tenant.
-pub(crate) fn find(connection: Connection<'_>, which: &TenantRef) -> Outcome<Option<TenantRow>> {
+pub(crate) fn find(connection: Connection<'_>, which: &TenantRef) -> TxResult<Option<TenantRow>> {
     Ok(match which {
         TenantRef::Id(id) => {
             let sql = "select t.no, t.id, t.name, t.status, t.created_at, t.receipt,
                  (select count(*) from (select 1 from system_user u where u.tenant_no = t.no limit 1) x)
                  from system_tenant t
                  where t.id = $1";
-            maybe(connection, sql, [id.as_bytes()], row)?
+            query_optional(connection, sql, [id.as_bytes()], row)?
         }
         TenantRef::Name(name) => {
             let sql = "select t.no, t.id, t.name, t.status, t.created_at, t.receipt,
                  (select count(*) from (select 1 from system_user u where u.tenant_no = t.no limit 1) x)
                  from system_tenant t
                  where t.name = $1 and t.name <> ''";
-            maybe(connection, sql, [name], row)?
+            query_optional(connection, sql, [name], row)?
         }
     })
 }
 
 /// Returns a tenant, or says that there is none.
-pub(super) fn known(connection: Connection<'_>, id: TenantId) -> Outcome<TenantRow> {
+pub(super) fn known(connection: Connection<'_>, id: TenantId) -> TxResult<TenantRow> {
     find(connection, &TenantRef::Id(id))?.ok_or_else(|| StoreError::not_found("tenant", id).into())
 }
 
 /// Returns a tenant that has a store, or says that there is none.
-pub(super) fn in_use(connection: Connection<'_>, id: TenantId) -> Outcome<TenantRow> {
+pub(super) fn in_use(connection: Connection<'_>, id: TenantId) -> TxResult<TenantRow> {
     match known(connection, id)? {
         row if row.tenant.is_in_use() => Ok(row),
         _ => Err(StoreError::not_found("tenant", id).into()),
@@ -98,14 +100,14 @@ pub(super) fn in_use(connection: Connection<'_>, id: TenantId) -> Outcome<Tenant
 }
 
 /// Returns tenants in the order they were made, after a number.
-pub(crate) fn list(connection: Connection<'_>, after: i64, limit: u32) -> Outcome<Vec<TenantRow>> {
+pub(crate) fn list(connection: Connection<'_>, after: i64, limit: u32) -> TxResult<Vec<TenantRow>> {
     let sql = "select t.no, t.id, t.name, t.status, t.created_at, t.receipt,
            (select count(*) from (select 1 from system_user u where u.tenant_no = t.no limit 1) x)
          from system_tenant t
          where t.no > $1
          order by t.no
          limit $2";
-    Ok(rows(connection, sql, (after, limit), row)?)
+    Ok(query_all(connection, sql, (after, limit), row)?)
 }
 
 /// Changes the status of a tenant, if the transition is allowed.
@@ -114,9 +116,9 @@ pub(crate) fn set_status(
     id: TenantId,
     from: &[TenantStatus],
     to: TenantStatus,
-    at: Micros,
-    line: Option<&AuditDraft>,
-) -> Outcome<TenantRow> {
+    at: Timestamp,
+    line: Option<&NewAuditRecord>,
+) -> TxResult<TenantRow> {
     count_change(connection)?;
     let found = known(connection, id)?;
     if found.tenant.status == to {
@@ -136,13 +138,13 @@ pub(crate) fn set_status(
 }
 
 /// Forgets the people and the keys of a tenant that is being erased.
-pub(crate) fn forget(connection: Connection<'_>, id: TenantId) -> Outcome<Forgotten> {
+pub(crate) fn forget(connection: Connection<'_>, id: TenantId) -> TxResult<PurgeCounts> {
     count_change(connection)?;
     let found = known(connection, id)?;
     let users = execute_counted(connection, "delete from system_user where tenant_no = $1", [found.no])?;
     let keys = execute_counted(connection, "delete from system_key where tenant_no = $1", [found.no])?;
     let audit = audit::forget_tenant(connection, id)?;
-    Ok(Forgotten { users: users as i64, keys: keys as i64, audit })
+    Ok(PurgeCounts { users: users as i64, keys: keys as i64, audit })
 }
 
 /// Keeps the receipt, and nothing else; returns the one that is kept.
@@ -150,9 +152,9 @@ pub(crate) fn finish_erasing(
     connection: Connection<'_>,
     id: TenantId,
     receipt: &str,
-    at: Micros,
-    line: &AuditDraft,
-) -> Outcome<String> {
+    at: Timestamp,
+    line: &NewAuditRecord,
+) -> TxResult<String> {
     count_change(connection)?;
     let found = known(connection, id)?;
     // Another may have finished it meanwhile, and has the receipt.

@@ -1,14 +1,14 @@
 //! Users of a tenant.
 
-use super::super::connection::{Connection, Found, Ran, execute, execute_counted, maybe, rows};
+use super::super::connection::{Connection, DbResult, Row, execute, execute_counted, query_all, query_optional};
 use super::{audit, count_change, tenant};
-use crate::engine::fault::Outcome;
+use crate::engine::tx_error::TxResult;
 use crate::error::StoreError;
-use crate::system::{AuditDraft, Forgotten};
-use manent_model::{Micros, TenantId, User};
+use crate::system::{NewAuditRecord, PurgeCounts};
+use manent_model::{TenantId, Timestamp, User};
 
-fn row(row: &Found<'_>) -> Ran<User> {
-    Ok(User { id: row.get(0)?, name: row.get(1)?, created_at: Micros(row.get(2)?) })
+fn row(row: &Row<'_>) -> DbResult<User> {
+    Ok(User { id: row.get(0)?, name: row.get(1)?, created_at: Timestamp(row.get(2)?) })
 }
 
 /// Creates a user; an existing one gets the name.
@@ -17,9 +17,9 @@ pub(crate) fn put(
     of: TenantId,
     id: &str,
     name: &str,
-    at: Micros,
-    line: &AuditDraft,
-) -> Outcome<User> {
+    at: Timestamp,
+    line: &NewAuditRecord,
+) -> TxResult<User> {
     let change = count_change(connection)?;
     let no = tenant::in_use(connection, of)?.no;
     let sql = "insert into system_user (tenant_no, id, name, created_at) values ($1, $2, $3, $4)
@@ -33,21 +33,21 @@ pub(crate) fn put(
 }
 
 /// Returns a user.
-pub(crate) fn find(connection: Connection<'_>, of: TenantId, id: &str) -> Outcome<Option<User>> {
+pub(crate) fn find(connection: Connection<'_>, of: TenantId, id: &str) -> TxResult<Option<User>> {
     let sql = "select u.id, u.name, u.created_at
          from system_user u join system_tenant t on t.no = u.tenant_no
          where t.id = $1 and u.id = $2";
-    Ok(maybe(connection, sql, (of.as_bytes(), id), row)?)
+    Ok(query_optional(connection, sql, (of.as_bytes(), id), row)?)
 }
 
 /// Returns users in the order of their ids, after one.
-pub(crate) fn list(connection: Connection<'_>, of: TenantId, after: &str, limit: u32) -> Outcome<Vec<User>> {
+pub(crate) fn list(connection: Connection<'_>, of: TenantId, after: &str, limit: u32) -> TxResult<Vec<User>> {
     let sql = "select u.id, u.name, u.created_at
          from system_user u join system_tenant t on t.no = u.tenant_no
          where t.id = $1 and u.id > $2
          order by u.id
          limit $3";
-    Ok(rows(connection, sql, (of.as_bytes(), after, limit), row)?)
+    Ok(query_all(connection, sql, (of.as_bytes(), after, limit), row)?)
 }
 
 /// Deletes a user and the keys that acted for them, and erases the audit payloads about them.
@@ -55,14 +55,14 @@ pub(crate) fn forget(
     connection: Connection<'_>,
     of: TenantId,
     id: &str,
-    at: Micros,
-    line: &AuditDraft,
-) -> Outcome<Forgotten> {
+    at: Timestamp,
+    line: &NewAuditRecord,
+) -> TxResult<PurgeCounts> {
     count_change(connection)?;
     let no = tenant::known(connection, of)?.no;
     let keys = execute_counted(connection, "delete from system_key where tenant_no = $1 and user_id = $2", (no, id))?;
     let users = execute_counted(connection, "delete from system_user where tenant_no = $1 and id = $2", (no, id))?;
     let audit = audit::forget_user(connection, of, id)?;
     audit::add(connection, at, line)?;
-    Ok(Forgotten { users: users as i64, keys: keys as i64, audit })
+    Ok(PurgeCounts { users: users as i64, keys: keys as i64, audit })
 }

@@ -1,15 +1,15 @@
 //! Verifies the journal: recomputes its chain, and compares its rows with the stored messages and flags.
 
-use super::super::codes::{Kind, STATUS_PURGED};
-use super::super::connection::{Found, Ran, maybe, one, rows as query};
-use super::super::facts::MessageFacts;
-use super::super::fault::{Fault, Outcome};
+use super::super::connection::{DbResult, Row, query_all as query, query_one, query_optional};
+use super::super::disk_codes::{Kind, STATUS_PURGED};
+use super::super::message_header::MessageHeader;
 use super::super::prepare::streaming_digest;
 use super::super::read::message::{MessageRow, message_of, read_row};
-use super::super::tx::{LAST_OWN, Link, beside, own_slots};
+use super::super::tx::{LAST_OWN, Link, own_slots, workspace_chain_end};
+use super::super::tx_error::{TxError, TxResult};
 use super::Verifier;
-use super::rows::{BESIDE, Flags};
-use crate::image;
+use super::rows::{ExpectedFlags, WORKSPACE};
+use crate::before_image;
 use crate::maintenance::VerifyProblem;
 use crate::transaction::Position;
 use manent_model::{Address, ConversationId, Digest, Message, MessageId, MessageStatus, Sums};
@@ -21,7 +21,7 @@ const ROW: &str = "select first, prev, count, at, kind, conversation_no, key, ac
      where pos = $1";
 
 /// A row of the journal.
-struct Row {
+struct JournalRow {
     first: Position,
     prev: Position,
     count: i64,
@@ -35,8 +35,8 @@ struct Row {
     digest: Digest,
 }
 
-impl Row {
-    fn read(row: &Found<'_>) -> Ran<Self> {
+impl JournalRow {
+    fn read(row: &Row<'_>) -> DbResult<Self> {
         Ok(Self {
             first: row.get(0)?,
             prev: row.get(1)?,
@@ -54,17 +54,17 @@ impl Row {
 }
 
 /// The columns of a message row that repeat its content, for filters and counts.
-struct Repeated {
+struct RecordedMessage {
     sums: Sums,
     author_no: Option<i64>,
     reply_to: Option<MessageId>,
 }
 
-impl Repeated {
-    fn read(row: &Found<'_>) -> Ran<Self> {
+impl RecordedMessage {
+    fn read(row: &Row<'_>) -> DbResult<Self> {
         let reply_to: Option<[u8; 16]> = row.get(9)?;
         Ok(Self {
-            sums: Sums { depth: 0, visible: row.get(5)?, words: row.get(6)?, tokens: row.get(7)? },
+            sums: Sums { depth: 0, visible: row.get(5)?, interned: row.get(6)?, tokens: row.get(7)? },
             author_no: row.get(8)?,
             reply_to: reply_to.map(MessageId::from_bytes),
         })
@@ -80,12 +80,13 @@ impl Verifier<'_> {
         status: i64,
         last_pos: i64,
         expected: Digest,
-    ) -> Outcome<()> {
+    ) -> TxResult<()> {
         let mut positions = Vec::new();
         let mut at = last_pos;
         while at > 0 {
             positions.push(at);
-            let prev = maybe(self.connection, "select prev from journal where pos = $1", [at], |row| row.get(0))?;
+            let prev =
+                query_optional(self.connection, "select prev from journal where pos = $1", [at], |row| row.get(0))?;
             match prev {
                 Some(prev) if prev < at => at = prev,
                 _ => {
@@ -95,11 +96,11 @@ impl Verifier<'_> {
             }
         }
         let mut chain = Digest::default();
-        let mut flags = Flags::default();
+        let mut flags = ExpectedFlags::default();
         let mut chunks: BTreeMap<i64, i64> = BTreeMap::new();
         for position in positions.into_iter().rev() {
             let broken = VerifyProblem::Chain { conversation: Some(id), position };
-            let row = one(self.connection, ROW, [position], Row::read)?;
+            let row = query_one(self.connection, ROW, [position], JournalRow::read)?;
             let Some(kind) = Kind::of(row.kind).filter(|_| row.conversation_no == Some(no)) else {
                 self.problem(broken);
                 return Ok(());
@@ -107,7 +108,7 @@ impl Verifier<'_> {
             let payload = match row.key {
                 Some(key) if kind.adds_messages() => self.added(id, status, position, Address(key), row.count)?,
                 Some(key) if kind == Kind::MessageFinished => self.finished(id, status, Address(key), position)?,
-                _ => Some(image::digest(&self.key, row.before.as_deref())),
+                _ => Some(before_image::digest(&self.key, row.before.as_deref())),
             };
             // The messages of a purged conversation are gone; the chain is then taken as it is written.
             let next = payload.map_or(row.digest, |payload| self.chained(chain, position, &row, payload));
@@ -130,23 +131,23 @@ impl Verifier<'_> {
     }
 
     /// Counts the chunks of messages that still stream.
-    fn chunks(&mut self, id: ConversationId, expected: &BTreeMap<i64, i64>) -> Outcome<()> {
+    fn chunks(&mut self, id: ConversationId, expected: &BTreeMap<i64, i64>) -> TxResult<()> {
         for (key, expected) in expected {
             let sql = "select facts, id, arrival from message where key = $1";
             let found: Option<(Vec<u8>, [u8; 16], i64)> =
-                maybe(self.connection, sql, [key], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+                query_optional(self.connection, sql, [key], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
             let Some((facts, message, arrival)) = found else { continue };
             let is_streaming =
-                MessageFacts::decode(&facts).is_some_and(|facts| facts.flags.status == MessageStatus::Streaming);
+                MessageHeader::decode(&facts).is_some_and(|facts| facts.flags.status == MessageStatus::Streaming);
             let sql = "select count(*) from chunk where key = $1";
-            if is_streaming && one(self.connection, sql, [key], |row| row.get::<i64>(0))? != *expected {
+            if is_streaming && query_one(self.connection, sql, [key], |row| row.get::<i64>(0))? != *expected {
                 self.altered(id, MessageId::from_bytes(message), arrival);
             }
         }
         Ok(())
     }
 
-    fn chained(&self, before: Digest, position: Position, row: &Row, payload: Digest) -> Digest {
+    fn chained(&self, before: Digest, position: Position, row: &JournalRow, payload: Digest) -> Digest {
         let link = Link {
             position,
             first: row.first,
@@ -172,14 +173,14 @@ impl Verifier<'_> {
         position: i64,
         first: Address,
         count: i64,
-    ) -> Outcome<Option<Digest>> {
+    ) -> TxResult<Option<Digest>> {
         let last = first.0.saturating_add(count) - 1;
         let sql = "select key, id, arrival, facts, body, visible_sum, words_sum, tokens_sum, author_no, reply_to
              from message
              where key between $1 and $2
              order by key";
-        let found: Vec<(MessageRow, Repeated)> =
-            query(self.connection, sql, (first.0, last), |row| Ok((read_row(row)?, Repeated::read(row)?)))?;
+        let found: Vec<(MessageRow, RecordedMessage)> =
+            query(self.connection, sql, (first.0, last), |row| Ok((read_row(row)?, RecordedMessage::read(row)?)))?;
         let mut expected_key = first.0;
         for (row, _) in &found {
             if row.key != expected_key || row.arrival != position + (row.key - first.0) {
@@ -202,7 +203,7 @@ impl Verifier<'_> {
         let mut is_sound = true;
         let mut sums = self.sums_before(first)?;
         for (row, repeated) in found {
-            let facts = MessageFacts::decode(&row.facts);
+            let facts = MessageHeader::decode(&row.facts);
             let digest = match &facts {
                 Some(facts) if facts.flags.streamed => Some(streaming_digest(&self.key, MessageId::from_bytes(row.id))),
                 facts => facts.as_ref().and_then(|facts| facts.digest),
@@ -233,10 +234,10 @@ impl Verifier<'_> {
     }
 
     /// Returns the running sums of a branch before one of its messages.
-    fn sums_before(&self, address: Address) -> Outcome<Sums> {
+    fn sums_before(&self, address: Address) -> TxResult<Sums> {
         let (start, _) = own_slots(address.branch());
-        let found = maybe(self.connection, LAST_OWN, (start, address.0 - 1), |row| {
-            Ok(Sums { depth: 0, visible: row.get(1)?, words: row.get(2)?, tokens: row.get(3)? })
+        let found = query_optional(self.connection, LAST_OWN, (start, address.0 - 1), |row| {
+            Ok(Sums { depth: 0, visible: row.get(1)?, interned: row.get(2)?, tokens: row.get(3)? })
         })?;
         Ok(found.unwrap_or_default())
     }
@@ -247,11 +248,11 @@ impl Verifier<'_> {
         status: i64,
         address: Address,
         position: i64,
-    ) -> Outcome<Option<Digest>> {
+    ) -> TxResult<Option<Digest>> {
         let sql = "select facts from message where key = $1";
-        let found: Option<Vec<u8>> = maybe(self.connection, sql, [address.0], |row| row.get(0))?;
-        match found.as_deref().map(MessageFacts::decode) {
-            Some(Some(MessageFacts { digest: Some(digest), .. })) => Ok(Some(self.key.digest(&[b"added", &digest.0]))),
+        let found: Option<Vec<u8>> = query_optional(self.connection, sql, [address.0], |row| row.get(0))?;
+        match found.as_deref().map(MessageHeader::decode) {
+            Some(Some(MessageHeader { digest: Some(digest), .. })) => Ok(Some(self.key.digest(&[b"added", &digest.0]))),
             // Reading its content reports what is wrong with it.
             Some(None) => Ok(None),
             None if status == STATUS_PURGED => Ok(None),
@@ -263,7 +264,7 @@ impl Verifier<'_> {
     }
 
     /// Compares one message with its digest.
-    fn content(&mut self, conversation: ConversationId, row: MessageRow) -> Outcome<Content> {
+    fn content(&mut self, conversation: ConversationId, row: MessageRow) -> TxResult<Content> {
         let (id, arrival) = (MessageId::from_bytes(row.id), row.arrival);
         match message_of(self.connection, &mut self.caches, &self.key, row) {
             Ok(message) if message.erased => {
@@ -274,7 +275,7 @@ impl Verifier<'_> {
                 self.report.messages += 1;
                 Ok(Content::Sound(Box::new(message)))
             }
-            Err(Fault::Refused(_)) => {
+            Err(TxError::Rejected(_)) => {
                 self.altered(conversation, id, arrival);
                 Ok(Content::Altered)
             }
@@ -287,11 +288,11 @@ impl Verifier<'_> {
     }
 
     /// Walks the chain of rows without a conversation, newest first; each row references the one before it.
-    pub(super) fn beside_chain(&mut self) -> Outcome<()> {
-        let (mut at, mut expected) = beside(self.connection)?;
-        let mut flags = Flags::default();
+    pub(super) fn workspace_chain(&mut self) -> TxResult<()> {
+        let (mut at, mut expected) = workspace_chain_end(self.connection)?;
+        let mut flags = ExpectedFlags::default();
         while at > 0 {
-            let found = maybe(self.connection, ROW, [at], Row::read)?;
+            let found = query_optional(self.connection, ROW, [at], JournalRow::read)?;
             let broken = VerifyProblem::Chain { conversation: None, position: at };
             let found = found.filter(|row| row.prev < at && row.conversation_no.is_none());
             let Some(row) = found.filter(|row| Kind::of(row.kind).is_some()) else {
@@ -301,9 +302,9 @@ impl Verifier<'_> {
             let sql = "select digest from journal where pos = $1";
             let earlier: Option<[u8; 16]> = match row.prev {
                 0 => Some([0; 16]),
-                prev => maybe(self.connection, sql, [prev], |row| row.get(0))?,
+                prev => query_optional(self.connection, sql, [prev], |row| row.get(0))?,
             };
-            let payload = image::digest(&self.key, row.before.as_deref());
+            let payload = before_image::digest(&self.key, row.before.as_deref());
             let is_sound = earlier.is_some_and(|earlier| {
                 self.chained(Digest(earlier), at, &row, payload) == row.digest && row.digest == expected
             });
@@ -316,7 +317,7 @@ impl Verifier<'_> {
             at = row.prev;
             expected = Digest(earlier.unwrap_or_default());
         }
-        self.flags(BESIDE, &flags)
+        self.flags(WORKSPACE, &flags)
     }
 }
 

@@ -8,15 +8,17 @@ mod journal;
 mod rows;
 
 use super::apply::library::blob_digest;
-use super::cache::Caches;
-use super::codes::{Kind, STATUS_PURGED};
-use super::connection::{Connection, EngineError, begin_reading, end_reading, further, maybe, one, rows as query};
-use super::fault::{Fault, Outcome};
-use super::participant;
-use super::read::{Reading, attached, conversation, library};
+use super::connection::{
+    Connection, EngineError, begin_reading, end_reading, next_page_start, query_all as query, query_one, query_optional,
+};
+use super::disk_codes::{Kind, STATUS_PURGED};
+use super::participants;
+use super::read::{Reading, annotations, conversation, library};
+use super::row_cache::RowCache;
 use super::statistics;
 use super::store::EVERYTHING;
 use super::tx::covered_from;
+use super::tx_error::{TxError, TxResult};
 use crate::error::{Result, StoreError};
 use crate::maintenance::{VerifyProblem, VerifyReport};
 use crate::query::{
@@ -30,20 +32,20 @@ const PROBLEMS_MAX: usize = 100;
 
 /// The index of the verified store.
 #[derive(Clone, Copy)]
-pub(crate) enum Indexes<'a> {
+pub(crate) enum IndexLocation<'a> {
     /// None.
-    No,
+    None,
     /// The tables of a server.
-    OfServer,
+    Server,
     /// A file that cannot be opened.
     Unreadable,
     /// A file beside the file.
-    Beside(&'a rusqlite::Connection),
+    File(&'a rusqlite::Connection),
 }
 
 struct Verifier<'a> {
     connection: Connection<'a>,
-    caches: Caches,
+    caches: RowCache,
     key: DigestKey,
     /// The first position whose digest covers every column of the journal.
     covered_from: Position,
@@ -51,22 +53,22 @@ struct Verifier<'a> {
 }
 
 /// Verifies the store of a connection: a live store with its index, or a restored backup, which has none.
-pub(crate) fn verify(connection: Connection<'_>, index: Indexes<'_>) -> Result<VerifyReport> {
+pub(crate) fn verify(connection: Connection<'_>, index: IndexLocation<'_>) -> Result<VerifyReport> {
     let read_meta = || {
         begin_reading(connection)?;
-        let secret = one(connection, "select value from meta where name = 'digest_key'", (), |row| row.get(0));
+        let secret = query_one(connection, "select value from meta where name = 'digest_key'", (), |row| row.get(0));
         let covered_from = covered_from(connection);
         end_reading(connection);
         Ok((secret?, covered_from?))
     };
-    let (secret, covered_from) = read_meta().map_err(|error: EngineError| error.said("verifying"))?;
+    let (secret, covered_from) = read_meta().map_err(|error: EngineError| error.into_store_error("verifying"))?;
     let key = DigestKey::new(secret);
     let report = VerifyReport::default();
-    let mut verifier = Verifier { connection, caches: Caches::default(), key, covered_from, report };
+    let mut verifier = Verifier { connection, caches: RowCache::default(), key, covered_from, report };
     verifier.file();
     verifier.conversations()?;
-    verifier.beside()?;
-    verifier.strays()?;
+    verifier.workspace_objects()?;
+    verifier.orphans()?;
     verifier.row_macs();
     verifier.index(index);
     Ok(verifier.report)
@@ -82,11 +84,11 @@ impl Verifier<'_> {
     /// Runs a check; damage that keeps it from running is a problem like any other.
     ///
     /// Everything that one check sees is of one moment, so that a commit in between is not taken for damage.
-    fn check(&mut self, what: &str, check: impl FnOnce(&mut Self) -> Outcome<()>) {
-        let outcome = begin_reading(self.connection).map_err(Fault::from).and_then(|()| check(self));
+    fn check(&mut self, what: &str, check: impl FnOnce(&mut Self) -> TxResult<()>) {
+        let outcome = begin_reading(self.connection).map_err(TxError::from).and_then(|()| check(self));
         end_reading(self.connection);
         if let Err(fault) = outcome {
-            let problem = match fault.said("verifying") {
+            let problem = match fault.into_store_error("verifying") {
                 StoreError::Altered { what, id } => VerifyProblem::Beside { what: format!("{what} {id}") },
                 error => VerifyProblem::File { what: format!("{what}: {}", chain_of(&error)) },
             };
@@ -111,14 +113,14 @@ impl Verifier<'_> {
     }
 
     /// Compares the index, which is checked in pages of its own.
-    fn index(&mut self, index: Indexes<'_>) {
+    fn index(&mut self, index: IndexLocation<'_>) {
         let index = match index {
-            Indexes::No => return,
-            Indexes::Unreadable => {
+            IndexLocation::None => return,
+            IndexLocation::Unreadable => {
                 return self.problem(VerifyProblem::Index { what: "it cannot be opened".to_owned() });
             }
-            Indexes::OfServer => None,
-            Indexes::Beside(index) => Some(index),
+            IndexLocation::Server => None,
+            IndexLocation::File(index) => Some(index),
         };
         let mut reading =
             Reading { connection: self.connection, caches: &mut self.caches, key: &self.key, index, damaged: None };
@@ -130,7 +132,7 @@ impl Verifier<'_> {
                 }
             }
             Err(fault) => {
-                let what = chain_of(&fault.said("checking the index"));
+                let what = chain_of(&fault.into_store_error("checking the index"));
                 self.problem(VerifyProblem::Index { what });
             }
         }
@@ -143,9 +145,9 @@ impl Verifier<'_> {
             let page =
                 begin_reading(self.connection).and_then(|()| query(self.connection, sql, [after], |row| row.get(0)));
             end_reading(self.connection);
-            let page: Vec<i64> = page.map_err(|error| error.said("verifying"))?;
+            let page: Vec<i64> = page.map_err(|error| error.into_store_error("verifying"))?;
             let Some(last) = page.last() else { return Ok(()) };
-            let Some(next) = further(after, Some(*last)) else {
+            let Some(next) = next_page_start(after, Some(*last)) else {
                 self.problem(VerifyProblem::File { what: "rows of conversation are out of order".to_owned() });
                 return Ok(());
             };
@@ -171,19 +173,19 @@ impl Verifier<'_> {
 
     /// Reads the checked columns of a conversation: id, status, last position, digest of its chain, whether it is
     /// withdrawn.
-    fn row(&self, no: i64) -> Outcome<Option<(ConversationId, i64, i64, Digest, bool)>> {
+    fn row(&self, no: i64) -> TxResult<Option<(ConversationId, i64, i64, Digest, bool)>> {
         let sql = "select id, status, last_pos, digest, withdrawn from conversation where no = $1";
-        Ok(maybe(self.connection, sql, [no], |row| {
+        Ok(query_optional(self.connection, sql, [no], |row| {
             let id = ConversationId::from_bytes(row.get(0)?);
             Ok((id, row.get(1)?, row.get(2)?, Digest(row.get(3)?), row.get(4)?))
         })?)
     }
 
     /// Compares the people that a conversation names with those that it is found by.
-    fn participants(&mut self, no: i64) -> Outcome<()> {
+    fn participants(&mut self, no: i64) -> TxResult<()> {
         let Some((id, ..)) = self.row(no)? else { return Ok(()) };
-        match participant::named(self.connection, no)? {
-            Some(people) if participant::stored(self.connection, no)? != people => {
+        match participants::named(self.connection, no)? {
+            Some(people) if participants::stored(self.connection, no)? != people => {
                 Err(StoreError::altered("the participants of", id).into())
             }
             // The read of the row reports content that cannot be read.
@@ -192,16 +194,16 @@ impl Verifier<'_> {
     }
 
     /// Only an undo hides a conversation, and nothing but an erasure can happen to it after that.
-    fn withdrawn(&mut self, id: ConversationId, last_pos: i64) -> Outcome<()> {
+    fn withdrawn(&mut self, id: ConversationId, last_pos: i64) -> TxResult<()> {
         let sql = "select kind from journal where pos = $1";
-        let kind = maybe(self.connection, sql, [last_pos], |row| row.get(0))?.and_then(Kind::of);
+        let kind = query_optional(self.connection, sql, [last_pos], |row| row.get(0))?.and_then(Kind::of);
         if !matches!(kind, Some(Kind::Undone | Kind::Redone | Kind::Erased)) {
             self.problem(VerifyProblem::Chain { conversation: Some(id), position: last_pos });
         }
         Ok(())
     }
 
-    fn reading<T>(&mut self, read: impl FnOnce(&mut Reading<'_>) -> Outcome<T>) -> Outcome<T> {
+    fn reading<T>(&mut self, read: impl FnOnce(&mut Reading<'_>) -> TxResult<T>) -> TxResult<T> {
         let mut reading = Reading {
             connection: self.connection,
             caches: &mut self.caches,
@@ -213,11 +215,11 @@ impl Verifier<'_> {
     }
 
     /// Reads everything that a conversation shows; a broken seal is found by reading.
-    fn shown(&mut self, id: ConversationId) -> Outcome<()> {
+    fn shown(&mut self, id: ConversationId) -> TxResult<()> {
         self.reading(|reading| conversation::one(reading, &ConversationRef::Id(id)))?;
         let mut query = Some(AttachedQuery::from(id));
         while let Some(page) = query {
-            let next = self.reading(|reading| attached::attached(reading, &page))?.next;
+            let next = self.reading(|reading| annotations::attached(reading, &page))?.next;
             query = next.map(|next| AttachedQuery { after: Some(next), ..page });
         }
         self.reading(|reading| crate::engine::read::path::branches(reading, id))?;
@@ -225,14 +227,15 @@ impl Verifier<'_> {
         let mut after = 0;
         loop {
             let query = EventsQuery { conversation: id, channels: Vec::new(), after, limit: PAGE_MAX };
-            let events = self.reading(|reading| attached::events(reading, &query))?;
+            let events = self.reading(|reading| annotations::events(reading, &query))?;
             let Some(last) = events.last() else { return Ok(()) };
-            after = further(after, Some(last.cursor)).ok_or_else(|| StoreError::altered("event", last.cursor))?;
+            after =
+                next_page_start(after, Some(last.cursor)).ok_or_else(|| StoreError::altered("event", last.cursor))?;
         }
     }
 
     /// Walks the shown path and compares its sums with the columns of the conversation.
-    fn path(&mut self, id: ConversationId) -> Outcome<()> {
+    fn path(&mut self, id: ConversationId) -> TxResult<()> {
         let shown = self.reading(|reading| conversation::one(reading, &ConversationRef::Id(id)))?;
         let stats = self.reading(|reading| statistics::count_messages(reading, id))?;
         let counted = (stats.total.messages, stats.total.words, stats.total.tokens);
@@ -244,7 +247,7 @@ impl Verifier<'_> {
         }
     }
 
-    fn beside(&mut self) -> Result<()> {
+    fn workspace_objects(&mut self) -> Result<()> {
         self.check("projects", |this| this.reading(|reading| library::projects(reading, &EVERYTHING)).map(drop));
         self.check("documents", |this| {
             this.reading(|reading| library::documents(reading, &EVERYTHING, &DocumentsQuery::All)).map(drop)
@@ -264,17 +267,17 @@ impl Verifier<'_> {
         });
         self.check("sources", |this| this.reading(library::sources).map(drop));
         self.check("blobs", Self::blobs);
-        self.check("journal", Self::beside_chain);
+        self.check("journal", Self::workspace_chain);
         Ok(())
     }
 
-    fn blobs(&mut self) -> Outcome<()> {
+    fn blobs(&mut self) -> TxResult<()> {
         let sql = "select no, sha256 from blob where complete = 1 order by no";
         let found: Vec<(i64, [u8; 32])> = query(self.connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
         for (no, sha256) in found {
             let sound = match blob_digest(self.connection, no) {
                 Ok((found, _)) => found == sha256,
-                Err(Fault::Refused(_)) => false,
+                Err(TxError::Rejected(_)) => false,
                 Err(fault) => return Err(fault),
             };
             match sound {
@@ -289,7 +292,7 @@ impl Verifier<'_> {
     }
 
     /// A message that no journal row added was written by another program, or twice.
-    fn strays(&mut self) -> Result<()> {
+    fn orphans(&mut self) -> Result<()> {
         self.check("messages", |this| {
             let sql = "select m.id, c.id
                  from message m

@@ -1,33 +1,33 @@
 //! Verifies rows other than messages: their MACs, and the presence and flags that the journal records.
 
 use super::super::apply::undo::flag_columns;
-use super::super::cell::Held;
-use super::super::connection::{maybe, rows as query};
-use super::super::fault::Outcome;
+use super::super::connection::{query_all as query, query_optional};
 use super::super::row_mac;
 use super::super::tx::{ConversationRow, listed_at, read_row};
+use super::super::tx_error::TxResult;
+use super::super::value::OwnedSqlValue;
 use super::Verifier;
+use crate::before_image::{self, BeforeImage, SoftDeletable};
 use crate::error::StoreError;
-use crate::image::{self, Flagged, Image};
 use crate::maintenance::VerifyProblem;
 use std::collections::BTreeMap;
 
 /// The conversation number of rows outside conversations.
-pub(super) const BESIDE: i64 = 0;
+pub(super) const WORKSPACE: i64 = 0;
 
 /// The rows that a chain of the journal added, and whether each is withdrawn now; none where that is not known.
 #[derive(Default)]
-pub(super) struct Flags {
-    rows: BTreeMap<(Flagged, i64), Option<bool>>,
+pub(super) struct ExpectedFlags {
+    rows: BTreeMap<(SoftDeletable, i64), Option<bool>>,
     /// An erasure emptied a later journal row, which may have had images of any row.
     is_scrubbed: bool,
 }
 
-impl Flags {
+impl ExpectedFlags {
     /// Takes in the images of the next journal row. An image is of the time before a change, so the flag is the other
     /// one now; before `is_covered` images were also written for flags that did not change.
     pub(super) fn replay(&mut self, before: Option<&[u8]>, is_covered: bool) {
-        if before.is_some_and(image::is_scrubbed) {
+        if before.is_some_and(before_image::is_erased) {
             self.rows.values_mut().for_each(|withdrawn| *withdrawn = None);
         }
         for (row, withdrawn) in flags_in(before) {
@@ -37,7 +37,7 @@ impl Flags {
 
     /// Takes in the images of the journal row before.
     pub(super) fn replay_backwards(&mut self, before: Option<&[u8]>, is_covered: bool) {
-        self.is_scrubbed |= before.is_some_and(image::is_scrubbed);
+        self.is_scrubbed |= before.is_some_and(before_image::is_erased);
         let is_known = is_covered && !self.is_scrubbed;
         for (row, withdrawn) in flags_in(before).into_iter().rev() {
             self.rows.entry(row).or_insert(is_known.then_some(!withdrawn));
@@ -45,10 +45,10 @@ impl Flags {
     }
 }
 
-fn flags_in(before: Option<&[u8]>) -> Vec<((Flagged, i64), bool)> {
-    let images = before.and_then(image::decode).unwrap_or_default();
-    let flag = |image: Image| match image {
-        Image::Flag { table, key, withdrawn } => Some(((table, key), withdrawn)),
+fn flags_in(before: Option<&[u8]>) -> Vec<((SoftDeletable, i64), bool)> {
+    let images = before.and_then(before_image::decode).unwrap_or_default();
+    let flag = |image: BeforeImage| match image {
+        BeforeImage::Flag { table, key, withdrawn } => Some(((table, key), withdrawn)),
         _ => None,
     };
     images.into_iter().filter_map(flag).collect()
@@ -56,7 +56,7 @@ fn flags_in(before: Option<&[u8]>) -> Vec<((Flagged, i64), bool)> {
 
 impl Verifier<'_> {
     /// Looks for the rows that the journal of a conversation says were added, and compares their flags.
-    pub(super) fn flags(&mut self, conversation_no: i64, expected: &Flags) -> Outcome<()> {
+    pub(super) fn flags(&mut self, conversation_no: i64, expected: &ExpectedFlags) -> TxResult<()> {
         if self.is_being_erased(conversation_no)? {
             return Ok(());
         }
@@ -75,9 +75,9 @@ impl Verifier<'_> {
                         .collect();
                 for ((_, key), withdrawn) in run {
                     match found.get(key) {
-                        None => self.beside_problem(format!("{name} {key} is missing")),
+                        None => self.workspace_problem(format!("{name} {key} is missing")),
                         Some(found) if withdrawn.is_some_and(|withdrawn| withdrawn != *found) => {
-                            self.beside_problem(format!("{name} {key} was removed or brought back"));
+                            self.workspace_problem(format!("{name} {key} was removed or brought back"));
                         }
                         Some(_) => {}
                     }
@@ -88,27 +88,27 @@ impl Verifier<'_> {
     }
 
     /// Says whether an erasure is under way that deleted rows and has yet to empty the images that tell of them.
-    fn is_being_erased(&self, conversation_no: i64) -> Outcome<bool> {
+    fn is_being_erased(&self, conversation_no: i64) -> TxResult<bool> {
         let sql = "select 1 from meta where name = $1 or name = $2 or name = $3";
         let names = [
             format!("scrub:{conversation_no}"),
             format!("scrub:-{conversation_no}"),
             format!("going:{conversation_no}"),
         ];
-        Ok(maybe(self.connection, sql, names, |_| Ok(()))?.is_some())
+        Ok(query_optional(self.connection, sql, names, |_| Ok(()))?.is_some())
     }
 
     /// Checks the columns that every commit writes into the row of a conversation.
-    pub(super) fn head(&mut self, no: i64) -> Outcome<()> {
+    pub(super) fn head(&mut self, no: i64) -> TxResult<()> {
         let sql = "select no, status, version, head_branch_no, head_key, active_at, messages, words, tokens,
                 event_cursor, last_pos, digest, listed_at, id, head_mac
              from conversation
              where no = $1";
-        let found: Option<(ConversationRow, Held)> =
-            maybe(self.connection, sql, [no], |row| Ok((read_row(row)?, row.get(14)?)))?;
+        let found: Option<(ConversationRow, OwnedSqlValue)> =
+            query_optional(self.connection, sql, [no], |row| Ok((read_row(row)?, row.get(14)?)))?;
         match found {
             Some((row, mac))
-                if mac != Held::Bytes(row.head_mac(&self.key).to_vec())
+                if mac != OwnedSqlValue::Bytes(row.head_mac(&self.key).to_vec())
                     || row.listed_at != listed_at(row.active_at) =>
             {
                 Err(StoreError::altered("the head of", row.id).into())
@@ -124,9 +124,9 @@ impl Verifier<'_> {
             while let Some(behind) = after.take() {
                 self.check(table.name, |this| {
                     let found = row_mac::page(this.connection, &this.key, table, &behind)?;
-                    after = row_mac::further(&behind, &found);
+                    after = row_mac::next_page_start(&behind, &found);
                     for row in found.iter().filter(|row| !row.is_sound()) {
-                        this.beside_problem(format!("{} {} was changed", table.name, named(&row.key)));
+                        this.workspace_problem(format!("{} {} was changed", table.name, named(&row.key)));
                     }
                     Ok(())
                 });
@@ -141,13 +141,13 @@ impl Verifier<'_> {
                  limit 20";
             let found: Vec<(i64, i64)> = query(this.connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
             for (key, part) in found {
-                this.beside_problem(format!("tool_call {key}, {part} is missing"));
+                this.workspace_problem(format!("tool_call {key}, {part} is missing"));
             }
             Ok(())
         });
     }
 
-    fn beside_problem(&mut self, what: String) {
+    fn workspace_problem(&mut self, what: String) {
         self.problem(VerifyProblem::Beside { what });
     }
 }

@@ -1,25 +1,25 @@
 //! Pipelined commits: sent before their result is needed, and awaited later.
 
 use super::Client;
-use super::sent::{Sent, settle};
-use crate::engine::connection::{EngineError, Ran};
+use super::pipeline::{InFlight, await_all};
+use crate::engine::connection::{DbResult, EngineError};
 
 /// A pipelined commit, with the statements that were sent before it.
-pub(in crate::postgres) struct Commit {
-    sent: Vec<Sent>,
+pub(in crate::postgres) struct SentCommit {
+    sent: Vec<InFlight>,
 }
 
 /// Whether the server itself refused a commit, so that nothing is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::postgres) enum Refused {
-    Yes,
-    Perhaps,
+pub(in crate::postgres) enum CommitFailure {
+    RolledBack,
+    Ambiguous,
 }
 
 impl Client {
     /// Sends the batched statements and the commit. Until [`Self::landed`] no rows can be requested; statements can
     /// only be sent.
-    pub(in crate::postgres) fn send_commit(&self) -> Ran<Commit> {
+    pub(in crate::postgres) fn send_commit(&self) -> DbResult<SentCommit> {
         let numbers = self.numbers();
         for (table, (next, given)) in numbers {
             if given {
@@ -30,38 +30,38 @@ impl Client {
         self.send_plain("commit")?;
         self.push();
         self.under_way.set(self.under_way.get() + 1);
-        Ok(Commit { sent: std::mem::take(&mut *self.sent.borrow_mut()) })
+        Ok(SentCommit { sent: std::mem::take(&mut *self.sent.borrow_mut()) })
     }
 
     /// Waits for a commit, the first one that was sent. An error says as well whether the server itself refused, and so
     /// whether nothing is stored.
-    pub(in crate::postgres) fn landed(&self, commit: Commit) -> Result<(), (EngineError, Refused)> {
+    pub(in crate::postgres) fn await_result(&self, commit: SentCommit) -> Result<(), (EngineError, CommitFailure)> {
         let under_way = self.under_way.replace(0);
         let outcome = self.wait(async {
             let mut sent = commit.sent;
             let last = sent.pop().expect("a commit was sent");
-            let settled = settle(sent).await;
+            let settled = await_all(sent).await;
             Ok((settled, last.await))
         });
         self.under_way.set(under_way.saturating_sub(1));
         match outcome {
             Ok((Ok(()), Ok(()))) => Ok(()),
             // A server that ends a statement before the commit does not come to the commit.
-            Ok((Err(error), _)) if error.code().is_some() => Err((error.into(), Refused::Yes)),
+            Ok((Err(error), _)) if error.code().is_some() => Err((error.into(), CommitFailure::RolledBack)),
             // Others were first, or a rule does not hold; any other error may come behind the commit.
             Ok((_, Err(error))) if error.code().is_some_and(|code| ["40", "23"].contains(&&code.code()[..2])) => {
-                Err((error.into(), Refused::Yes))
+                Err((error.into(), CommitFailure::RolledBack))
             }
-            Ok((Err(error), _) | (_, Err(error))) => Err((error.into(), Refused::Perhaps)),
-            Err(error) => Err((error, Refused::Perhaps)),
+            Ok((Err(error), _) | (_, Err(error))) => Err((error.into(), CommitFailure::Ambiguous)),
+            Err(error) => Err((error, CommitFailure::Ambiguous)),
         }
     }
 
     /// Rolls back the statements that were sent since the transaction began.
     pub(in crate::postgres) fn roll_back(&self) {
-        self.forget_ahead();
+        self.clear_prefetched();
         self.forget_numbers();
-        self.gathered.borrow_mut().clear();
+        self.batch.borrow_mut().clear();
         self.sent.borrow_mut().clear();
         // A connection that is gone has rolled back by itself.
         let _ = self.run("rollback");

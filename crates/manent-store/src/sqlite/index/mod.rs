@@ -4,20 +4,20 @@
 //! lose its last rows together with the cursor. In reading order: the file (here), the segments ([`runs`]), the pending
 //! documents ([`lots`]).
 
-mod lots;
-mod runs;
+mod pending;
+mod segments;
 
-pub(super) use runs::Making;
+pub(super) use segments::CompactionStep;
 
-use super::connection::{Missing, SqliteOptions, failed, make_private, open_index, user_version};
+use super::connection::{OpenMode, SqliteOptions, failed, make_private, open_index, user_version};
 use super::wal;
-use crate::engine::connection::{Ran, execute, maybe, rows};
-use crate::engine::fault::Outcome;
+use crate::engine::connection::{DbResult, execute, query_all, query_optional};
 use crate::engine::read::Reading;
-use crate::engine::search::feed::{CURSOR, Cursor};
-use crate::engine::search::slot::for_each_slot;
+use crate::engine::search::feed::{CURSOR, FeedCursor};
+use crate::engine::search::segment_table::for_each_slot;
 use crate::engine::search::{Doc, DocKey};
 use crate::engine::statistics::{self, Changes};
+use crate::engine::tx_error::TxResult;
 use crate::error::{Result, StoreError};
 use crate::transaction::Position;
 use rusqlite::Connection;
@@ -41,7 +41,7 @@ for_each_slot! {
 
 /// Returns the path of the index of a store.
 pub(super) fn path(options: &SqliteOptions) -> PathBuf {
-    options.beside("-search")
+    options.sibling_path("-search")
 }
 
 /// Tells a file from another one that took its place; a number alone is given again.
@@ -75,12 +75,12 @@ impl IndexReader {
     }
 
     /// Opens the index; none if there is none yet.
-    pub(super) fn open(options: &SqliteOptions) -> Ran<Option<Self>> {
+    pub(super) fn open(options: &SqliteOptions) -> DbResult<Option<Self>> {
         if !Self::is_there(options) {
             return Ok(None);
         }
         let identity = identity(options);
-        let connection = open_index(&path(options), Missing::IsNone)?;
+        let connection = open_index(&path(options), OpenMode::Existing)?;
         if user_version(&connection)? != LAYOUT {
             return Ok(None);
         }
@@ -111,7 +111,7 @@ impl Index {
             Err(StoreError::Busy(why)) => Err(StoreError::Busy(why)),
             Err(StoreError::DiskFull) => Err(StoreError::DiskFull),
             Err(_) => {
-                throw_away(options);
+                discard(options);
                 Self::try_open(options)
             }
         }
@@ -124,7 +124,7 @@ impl Index {
         // Known before it is opened: one that takes its place meanwhile is another one.
         let identity = identity(options);
         let set_up = || -> rusqlite::Result<Option<Connection>> {
-            let connection = open_index(&path, Missing::IsMade)?;
+            let connection = open_index(&path, OpenMode::CreateIfMissing)?;
             connection.execute_batch("begin immediate")?;
             match user_version(&connection)? {
                 LAYOUT => {}
@@ -148,11 +148,11 @@ impl Index {
         self.identity.is_some() && self.identity == identity(options)
     }
 
-    pub(super) fn begin(&self) -> Ran<()> {
+    pub(super) fn begin(&self) -> DbResult<()> {
         execute(&self.connection, "begin immediate", ())
     }
 
-    pub(super) fn commit(&self) -> Ran<()> {
+    pub(super) fn commit(&self) -> DbResult<()> {
         execute(&self.connection, "commit", ())
     }
 
@@ -163,22 +163,22 @@ impl Index {
     }
 
     /// How far it has come; none if it was filled by other rules.
-    pub(super) fn cursor(&self) -> Ran<Option<Cursor>> {
+    pub(super) fn cursor(&self) -> DbResult<Option<FeedCursor>> {
         let sql = "select value from search_cursor where name = $1";
-        let found: Option<Vec<u8>> = maybe(&self.connection, sql, [CURSOR], |row| row.get(0))?;
+        let found: Option<Vec<u8>> = query_optional(&self.connection, sql, [CURSOR], |row| row.get(0))?;
         Ok(match found {
-            Some(bytes) => Cursor::decode(&bytes),
-            None => Some(Cursor::default()),
+            Some(bytes) => FeedCursor::decode(&bytes),
+            None => Some(FeedCursor::default()),
         })
     }
 
-    pub(super) fn set_cursor(&self, cursor: Cursor) -> Ran<()> {
+    pub(super) fn set_cursor(&self, cursor: FeedCursor) -> DbResult<()> {
         let sql = "insert into search_cursor (name, value) values ($1, $2) on conflict (name) do update set value = $2";
         execute(&self.connection, sql, (CURSOR, cursor.encode()))
     }
 
     /// Empties it, inside a transaction, so that it is filled again from the start.
-    pub(super) fn empty(&self) -> Ran<()> {
+    pub(super) fn empty(&self) -> DbResult<()> {
         self.clear_all()?;
         for table in ["search_cursor", "kept", "listed", "unsure"] {
             execute(&self.connection, &["delete from ", table].concat(), ())?;
@@ -187,9 +187,10 @@ impl Index {
     }
 
     /// Removes the old row of a changed object; returns the document to add, if there is one.
-    pub(super) fn replace(&self, key: DocKey, doc: Option<Doc>) -> Ran<Option<Doc>> {
+    pub(super) fn replace(&self, key: DocKey, doc: Option<Doc>) -> DbResult<Option<Doc>> {
         let known = self.kept(key)?;
-        let at: Option<i64> = maybe(&self.connection, "select at from doc where key = $1", [key.0], |row| row.get(0))?;
+        let at: Option<i64> =
+            query_optional(&self.connection, "select at from doc where key = $1", [key.0], |row| row.get(0))?;
         let is_same = known.as_deref() == doc.as_ref().map(|doc| doc.tokens.as_str());
         if is_same && at == doc.as_ref().map(|doc| doc.entry.at) {
             return Ok(None);
@@ -198,7 +199,7 @@ impl Index {
             self.remove(key, &known)?;
             execute(&self.connection, "delete from kept where key = $1", [key.0])?;
         }
-        let unsure = maybe(&self.connection, "select 1 from unsure where key = $1", [key.0], |_| Ok(()))?;
+        let unsure = query_optional(&self.connection, "select 1 from unsure where key = $1", [key.0], |_| Ok(()))?;
         let doc = doc.filter(|_| unsure.is_none());
         if let Some(doc) = &doc {
             let sql = "insert into kept (key, tokens) values ($1, $2)";
@@ -208,23 +209,23 @@ impl Index {
     }
 
     /// Brings the sums of statistics up to date.
-    pub(super) fn count(&self, reading: &mut Reading<'_>, changes: Changes) -> Outcome<()> {
+    pub(super) fn count(&self, reading: &mut Reading<'_>, changes: Changes) -> TxResult<()> {
         statistics::update((&self.connection).into(), reading, changes)
     }
 
     /// Says whether something is there.
-    pub(super) fn has(&self, key: DocKey) -> Ran<bool> {
-        Ok(maybe(&self.connection, "select 1 from doc where key = $1", [key.0], |_| Ok(()))?.is_some())
+    pub(super) fn has(&self, key: DocKey) -> DbResult<bool> {
+        Ok(query_optional(&self.connection, "select 1 from doc where key = $1", [key.0], |_| Ok(()))?.is_some())
     }
 
     /// Removes rows for a deletion that is about to be committed; they are rechecked if it is not.
-    pub(super) fn forget(&self, gone: &[Doc], position: Position) -> Ran<()> {
+    pub(super) fn forget(&self, gone: &[Doc], position: Position) -> DbResult<()> {
         for doc in gone {
             let key = doc.entry.key;
             // The tokens of a changed object are those that were indexed last.
             let kept = self.kept(key)?;
             self.remove(key, kept.as_ref().unwrap_or(&doc.tokens))?;
-            self.unlist(doc.entry)?;
+            self.dequeue(doc.entry)?;
             execute(&self.connection, "delete from kept where key = $1", [key.0])?;
             let sql =
                 "insert into unsure (key, position) values ($1, $2) on conflict (key) do update set position = $2";
@@ -233,29 +234,29 @@ impl Index {
         Ok(())
     }
 
-    pub(super) fn kept(&self, key: DocKey) -> Ran<Option<String>> {
-        maybe(&self.connection, "select tokens from kept where key = $1", [key.0], |row| row.get(0))
+    pub(super) fn kept(&self, key: DocKey) -> DbResult<Option<String>> {
+        query_optional(&self.connection, "select tokens from kept where key = $1", [key.0], |row| row.get(0))
     }
 
     /// Returns the entries that were removed for a deletion whose outcome is known by now.
-    pub(super) fn unsure(&self, reached: Position) -> Ran<Vec<DocKey>> {
+    pub(super) fn pending_deletes(&self, reached: Position) -> DbResult<Vec<DocKey>> {
         let sql = "select key from unsure where position <= $1 limit 1000";
-        rows(&self.connection, sql, [reached], |row| row.get(0).map(DocKey))
+        query_all(&self.connection, sql, [reached], |row| row.get(0).map(DocKey))
     }
 
     /// Empties it for a deletion that is about to be committed; until then it is not filled again.
-    pub(super) fn forget_all(&self, position: Position) -> Ran<()> {
+    pub(super) fn forget_all(&self, position: Position) -> DbResult<()> {
         self.empty()?;
         execute(&self.connection, "insert into unsure (key, position) values ($1, $2)", (EVERYTHING.0, position))
     }
 
     /// Says whether it must stay empty, since the store has not come to the deletion for which it was emptied.
-    pub(super) fn must_stay_empty(&self, reached: Position) -> Ran<bool> {
+    pub(super) fn delete_pending(&self, reached: Position) -> DbResult<bool> {
         let sql = "select 1 from unsure where key = $1 and position > $2";
-        Ok(maybe(&self.connection, sql, (EVERYTHING.0, reached), |_| Ok(()))?.is_some())
+        Ok(query_optional(&self.connection, sql, (EVERYTHING.0, reached), |_| Ok(()))?.is_some())
     }
 
-    pub(super) fn be_sure(&self, key: DocKey) -> Ran<()> {
+    pub(super) fn confirm_deletes(&self, key: DocKey) -> DbResult<()> {
         execute(&self.connection, "delete from unsure where key = $1", [key.0])
     }
 
@@ -267,8 +268,8 @@ impl Index {
     /// Checkpoints the WAL when it has grown, or when there is time.
     pub(super) fn tidy(&self, has_time: bool) {
         // Frames that cannot be checkpointed now can be later.
-        let _ = wal::count(&self.connection).and_then(|frames| match frames.total - frames.copied {
-            left if left > WAL_MAX || (has_time && left > 0) => wal::copy(&self.connection),
+        let _ = wal::count(&self.connection).and_then(|frames| match frames.total - frames.checkpointed {
+            left if left > WAL_MAX || (has_time && left > 0) => wal::checkpoint_passive(&self.connection),
             _ => Ok(frames),
         });
     }
@@ -276,13 +277,13 @@ impl Index {
 
 /// Opens the index to compare it with the store; none if there is none yet.
 pub(super) fn open_to_check(options: &SqliteOptions) -> Result<Option<Connection>> {
-    let opened = IndexReader::open(options).map_err(|error| error.said("opening the index"))?;
+    let opened = IndexReader::open(options).map_err(|error| error.into_store_error("opening the index"))?;
     Ok(opened.map(|index| index.connection))
 }
 
 /// Deletes the files of the index.
-pub(super) fn throw_away(options: &SqliteOptions) {
+pub(super) fn discard(options: &SqliteOptions) {
     for suffix in ["-search", "-search-wal", "-search-shm"] {
-        let _ = std::fs::remove_file(options.beside(suffix));
+        let _ = std::fs::remove_file(options.sibling_path(suffix));
     }
 }

@@ -113,11 +113,11 @@ pub async fn state_follows_a_fork_into_another_conversation(store: &dyn Store) {
         base: Some(BranchBase { parent, fork: Some(ids[0]) }),
         own: Vec::new(),
         pieces: Vec::new(),
-        why: Why::Fork,
+        why: BranchReason::Fork,
         origins: Vec::new(),
     };
     commit(store, open).await;
-    commit(store, Change::MoveHead { conversation: b, to: HeadTo::End(branch) }).await;
+    commit(store, Change::MoveHead { conversation: b, to: HeadTarget::End(branch) }).await;
     assert_eq!(state(store, b, None).await.as_deref(), Some("\"start\""));
     commit(store, set(a, Some(ids[0]), Some("1"))).await;
     assert_eq!(state(store, b, None).await.as_deref(), Some("1"));
@@ -138,7 +138,7 @@ pub async fn a_fold_covers_messages_of_its_path(store: &dyn Store) {
         id: id(FoldId::new),
         after,
         kind: FoldKind::Summary,
-        covers: vec![Stretch { first, last }],
+        covers: vec![MessageRange { first, last }],
         summary: Some("in\0short".to_owned()),
         parent: Some(id(FoldId::new)),
         made_by: Some(json("{\"cost\" : 1.0}")),
@@ -181,7 +181,7 @@ pub async fn a_call_is_recorded_as_it_was(store: &dyn Store) {
         tokens_in: Some(1 << 40),
         tokens_out: None,
         cost_micros: Some(-1),
-        sent: vec![Stretch { first: ids[0], last: ids[1] }],
+        sent: vec![MessageRange { first: ids[0], last: ids[1] }],
         manifest: Some(json("{\"v\" :1}")),
         at: at(-7),
     };
@@ -212,13 +212,13 @@ pub async fn a_call_is_recorded_as_it_was(store: &dyn Store) {
 pub async fn nothing_is_attached_to_what_was_taken_back(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
     let message = say(store, conversation, &["one"]).await[0];
-    undo(store, Scope::Conversation(conversation)).await;
-    undo(store, Scope::Conversation(conversation)).await;
+    undo(store, UndoScope::Conversation(conversation)).await;
+    undo(store, UndoScope::Conversation(conversation)).await;
     let note = || Change::AddNote { id: id(NoteId::new), message, kind: "k".to_owned(), value: json("1") };
     refused(store, note(), "not_found").await;
     assert_eq!(store.attached(conversation.into()).await.expect_err("it is gone").code(), "not_found");
-    redo(store, Scope::Conversation(conversation)).await;
-    redo(store, Scope::Conversation(conversation)).await;
+    redo(store, UndoScope::Conversation(conversation)).await;
+    redo(store, UndoScope::Conversation(conversation)).await;
     commit(store, note()).await;
     assert_eq!(attached(store, conversation).await.notes.len(), 1);
     sound(store).await;
@@ -228,18 +228,18 @@ pub async fn what_is_attached_stays_with_what_was_taken_back(store: &dyn Store) 
     let conversation = conversation(store, "a").await;
     let message = say(store, conversation, &["one"]).await[0];
     let (note, fold) = (id(NoteId::new), id(FoldId::new));
-    let covers = vec![Stretch { first: message, last: message }];
+    let covers = vec![MessageRange { first: message, last: message }];
     let new =
         NewFold { id: fold, after: message, kind: FoldKind::Drop, covers, summary: None, parent: None, made_by: None };
     commit(store, Change::AddFold { conversation, fold: new }).await;
     commit(store, Change::AddNote { id: note, message, kind: "k".to_owned(), value: json("1") }).await;
     for _ in 0..4 {
-        undo(store, Scope::Conversation(conversation)).await;
+        undo(store, UndoScope::Conversation(conversation)).await;
     }
     refused(store, Change::RemoveNote { id: note }, "not_found").await;
     refused(store, Change::SetFoldActive { fold, active: false }, "not_found").await;
     for _ in 0..4 {
-        redo(store, Scope::Conversation(conversation)).await;
+        redo(store, UndoScope::Conversation(conversation)).await;
     }
     let found = attached(store, conversation).await;
     assert_eq!((found.notes.len(), found.folds[0].active), (1, true));
@@ -260,7 +260,7 @@ async fn attach_many(store: &dyn Store, kilobytes: usize) -> ConversationId {
         commit(store, mark).await;
         commit(store, Change::PutInput { conversation: chat, id: id(InputId::new), body: large() }).await;
         commit(store, set(chat, Some(message), Some(large().text()))).await;
-        let covers = vec![Stretch { first: message, last: message }];
+        let covers = vec![MessageRange { first: message, last: message }];
         let (kind, summary) = (FoldKind::Summary, Some(long(kilobytes)));
         let fold = NewFold { id: id(FoldId::new), after: message, kind, covers, summary, parent: None, made_by: None };
         commit(store, Change::AddFold { conversation: chat, fold }).await;

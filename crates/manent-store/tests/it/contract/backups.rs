@@ -8,7 +8,7 @@ pub async fn a_backup_is_a_store_of_its_own(store: &dyn Store) {
     let kept = conversation(store, "天气\0").await;
     let said = say(store, kept, &["one", "two", "three"]).await;
     let fork = append(kept, vec![message("user", "instead of three")]);
-    commit(store, Change::MoveHead { conversation: kept, to: HeadTo::Message(said[1]) }).await;
+    commit(store, Change::MoveHead { conversation: kept, to: HeadTarget::Message(said[1]) }).await;
     commit(store, fork).await;
     let gone = conversation(store, "gone").await;
     say(store, gone, &["x"]).await;

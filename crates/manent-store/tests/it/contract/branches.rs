@@ -17,9 +17,9 @@ async fn siblings(store: &dyn Store, message: MessageId) -> String {
 fn on_branch(conversation: ConversationId, branch: BranchId, head: HeadMove, text: &str) -> Change {
     Change::AppendMessages {
         conversation,
-        at: At::Branch { branch },
+        at: MessageAt::Branch { branch },
         head,
-        why: Why::Fork,
+        why: BranchReason::Fork,
         messages: vec![message("user", text)],
         origins: Vec::new(),
     }
@@ -34,10 +34,10 @@ pub async fn a_fork_leaves_the_old_path_as_it_was(store: &dyn Store) {
     let branches = store.branches(conversation).await.expect("readable");
     assert_eq!(branches.len(), 2);
     let new = &branches[1];
-    assert_eq!((new.id, new.parent, new.fork, new.own), (branch, Some(branches[0].id), Some(ids[0]), 2));
-    assert_eq!((new.is_head, new.why, branches[0].is_head), (true, Why::Fork, false));
-    assert_eq!((branches[0].why, branches[0].own, branches[0].fork), (Why::Start, 3, None));
-    commit(store, Change::MoveHead { conversation, to: HeadTo::End(branches[0].id) }).await;
+    assert_eq!((new.id, new.parent, new.fork, new.own_range), (branch, Some(branches[0].id), Some(ids[0]), 2));
+    assert_eq!((new.is_head, new.reason, branches[0].is_head), (true, BranchReason::Fork, false));
+    assert_eq!((branches[0].reason, branches[0].own_range, branches[0].fork), (BranchReason::Start, 3, None));
+    commit(store, Change::MoveHead { conversation, to: HeadTarget::End(branches[0].id) }).await;
     shows(store, conversation, "a b c").await;
     sound(store).await;
 }
@@ -57,7 +57,7 @@ pub async fn a_rewind_then_an_append_opens_a_branch(store: &dyn Store) {
     shows(store, conversation, "a b x").await;
     assert_eq!(store.branches(conversation).await.expect("readable").len(), 2);
     refused(store, head_to(conversation, id(MessageId::new)), "not_found").await;
-    let unknown = Change::MoveHead { conversation, to: HeadTo::End(id(BranchId::new)) };
+    let unknown = Change::MoveHead { conversation, to: HeadTarget::End(id(BranchId::new)) };
     refused(store, unknown, "not_found").await;
     let elsewhere = crate::kit::conversation(store, "b").await;
     refused(store, head_to(elsewhere, ids[0]), "not_found").await;
@@ -68,12 +68,12 @@ pub async fn a_cleared_path_begins_anew(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
     let ids = say(store, conversation, &["a", "b"]).await;
     let cleared = id(BranchId::new);
-    commit(store, Change::MoveHead { conversation, to: HeadTo::Empty(cleared) }).await;
+    commit(store, Change::MoveHead { conversation, to: HeadTarget::Empty(cleared) }).await;
     shows(store, conversation, "").await;
     assert_eq!(shown(store, conversation).await.head, None);
     say(store, conversation, &["new"]).await;
     shows(store, conversation, "new").await;
-    refused(store, Change::MoveHead { conversation, to: HeadTo::Empty(cleared) }, "exists").await;
+    refused(store, Change::MoveHead { conversation, to: HeadTarget::Empty(cleared) }, "exists").await;
     commit(store, head_to(conversation, ids[1])).await;
     shows(store, conversation, "a b").await;
     sound(store).await;
@@ -96,9 +96,9 @@ pub async fn alternatives_stand_side_by_side(store: &dyn Store) {
     let ids = say(store, conversation, &["a", "b", "c"]).await;
     let again = |message_id: MessageId, text: &str| Change::AppendMessages {
         conversation,
-        at: At::InsteadOf { message: message_id, branch: id(BranchId::new) },
+        at: MessageAt::InsteadOf { message: message_id, branch: id(BranchId::new) },
         head: HeadMove::Follow,
-        why: Why::Retry,
+        why: BranchReason::Retry,
         messages: vec![message("user", text)],
         origins: Vec::new(),
     };
@@ -158,7 +158,7 @@ pub async fn a_splice_keeps_the_tail_wherever_it_cuts(store: &dyn Store) {
         let ids = say(store, conversation, &["a", "b", "c", "d"]).await;
         let place = match cut {
             Some((first, last)) => instead_of(ids[*first], ids[*last]),
-            None => SpliceAt::After(after.map(|place| ids[place])),
+            None => SplicePosition::After(after.map(|place| ids[place])),
         };
         commit(store, splice(conversation, place, put)).await;
         shows(store, conversation, expected).await;
@@ -179,7 +179,7 @@ pub async fn a_splice_of_a_splice_of_a_fork_holds(store: &dyn Store) {
     let b2 = path(store, conversation, None).await[1].id;
     commit(store, splice(conversation, instead_of(ids[2], ids[3]), &[])).await;
     shows(store, conversation, "a b2 b2 f").await;
-    commit(store, splice(conversation, SpliceAt::After(Some(b2)), &["c3", "d3"])).await;
+    commit(store, splice(conversation, SplicePosition::After(Some(b2)), &["c3", "d3"])).await;
     shows(store, conversation, "a b2 b2 c3 d3 f").await;
     say(store, conversation, &["g"]).await;
     commit(store, splice(conversation, instead_of(ids[0], b2), &["A"])).await;
@@ -199,8 +199,8 @@ pub async fn a_splice_off_the_path_is_refused(store: &dyn Store) {
     let elsewhere = crate::kit::conversation(store, "b").await;
     let foreign = say(store, elsewhere, &["x"]).await[0];
     for (place, code) in [
-        (SpliceAt::After(Some(ids[2])), "invalid"),
-        (SpliceAt::After(Some(foreign)), "invalid"),
+        (SplicePosition::After(Some(ids[2])), "invalid"),
+        (SplicePosition::After(Some(foreign)), "invalid"),
         (instead_of(ids[2], ids[2]), "invalid"),
         (instead_of(ids[1], ids[0]), "invalid"),
         (instead_of(ids[0], foreign), "invalid"),
@@ -209,7 +209,7 @@ pub async fn a_splice_off_the_path_is_refused(store: &dyn Store) {
         refused(store, splice(conversation, place, &["new"]), code).await;
     }
     let taken = store.branches(conversation).await.expect("readable")[0].id;
-    let at = SpliceAt::After(None);
+    let at = SplicePosition::After(None);
     refused(
         store,
         Change::Splice { conversation, branch: taken, at, messages: Vec::new(), origins: Vec::new() },
@@ -225,7 +225,7 @@ pub async fn a_splice_again_with_the_same_messages_is_a_retry(store: &dyn Store)
     let ids = say(store, conversation, &["a", "b"]).await;
     let change = splice(conversation, instead_of(ids[0], ids[0]), &["x"]);
     let first = commit(store, change.clone()).await;
-    assert_eq!(commit(store, change).await, Committed { repeated: true, ..first });
+    assert_eq!(commit(store, change).await, Committed { is_replay: true, ..first });
     shows(store, conversation, "x b").await;
 }
 
@@ -241,12 +241,12 @@ pub async fn a_conversation_can_fork_into_another_one(store: &dyn Store) {
         base: Some(BranchBase { parent, fork }),
         own,
         pieces: Vec::new(),
-        why: Why::Fork,
+        why: BranchReason::Fork,
         origins: Vec::new(),
     };
     commit(store, open(Some(ids[1]), vec![message("user", "x")])).await;
     shows(store, b, "").await;
-    commit(store, Change::MoveHead { conversation: b, to: HeadTo::End(branch) }).await;
+    commit(store, Change::MoveHead { conversation: b, to: HeadTarget::End(branch) }).await;
     shows(store, b, "a b x").await;
     say(store, b, &["y"]).await;
     say(store, a, &["d"]).await;
@@ -266,25 +266,25 @@ pub async fn a_branch_from_elsewhere_is_opened_as_it_is_described(store: &dyn St
     let ids = say(store, conversation, &["a", "b", "c"]).await;
     let parent = store.branches(conversation).await.expect("readable")[0].id;
     let (branch, own) = (id(BranchId::new), vec![message("user", "x"), message("user", "y")]);
-    let stretch = |first: MessageId, last: MessageId| Stretch { first, last };
+    let stretch = |first: MessageId, last: MessageId| MessageRange { first, last };
     let pieces = vec![stretch(own[0].id, own[1].id), stretch(ids[1], ids[2])];
-    let open = |branch: BranchId, base: BranchBase, own: &[NewMessage], pieces: &[Stretch]| Change::OpenBranch {
+    let open = |branch: BranchId, base: BranchBase, own: &[NewMessage], pieces: &[MessageRange]| Change::OpenBranch {
         conversation,
         branch,
         base: Some(base),
         own: own.to_vec(),
         pieces: pieces.to_vec(),
-        why: Why::Import,
+        why: BranchReason::Import,
         origins: Vec::new(),
     };
     let base = BranchBase { parent, fork: Some(ids[0]) };
     let first = commit(store, open(branch, base.clone(), &own, &pieces)).await;
     let again = commit(store, open(branch, base.clone(), &own, &pieces)).await;
-    assert_eq!(again, Committed { repeated: true, ..first });
+    assert_eq!(again, Committed { is_replay: true, ..first });
     assert_eq!(words_of(&path(store, conversation, Some(branch)).await).join(" "), "a x y b c");
     let info = store.branches(conversation).await.expect("readable").pop().expect("the new one");
-    assert_eq!((info.own_in_pieces, info.own, info.pieces, info.why), (2, 2, pieces, Why::Import));
-    commit(store, Change::MoveHead { conversation, to: HeadTo::End(branch) }).await;
+    assert_eq!((info.is_spliced, info.own_range, info.ranges, info.reason), (2, 2, pieces, BranchReason::Import));
+    commit(store, Change::MoveHead { conversation, to: HeadTarget::End(branch) }).await;
     say(store, conversation, &["end"]).await;
     shows(store, conversation, "a x y b c end").await;
     let new = || [message("user", "n")];
@@ -305,23 +305,25 @@ pub async fn a_branch_without_a_parent_may_take_pieces(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
     let ids = say(store, conversation, &["a", "b", "c"]).await;
     let branch = id(BranchId::new);
-    let pieces = vec![Stretch { first: ids[1], last: ids[2] }];
+    let pieces = vec![MessageRange { first: ids[1], last: ids[2] }];
     let change = Change::OpenBranch {
         conversation,
         branch,
         base: None,
         own: Vec::new(),
         pieces,
-        why: Why::Import,
+        why: BranchReason::Import,
         origins: Vec::new(),
     };
     commit(store, change).await;
-    commit(store, Change::MoveHead { conversation, to: HeadTo::End(branch) }).await;
+    commit(store, Change::MoveHead { conversation, to: HeadTarget::End(branch) }).await;
     say(store, conversation, &["end"]).await;
     shows(store, conversation, "b c end").await;
     let (branch, from, direction) = (None, None, Direction::Backward);
-    let window =
-        store.window(WindowQuery { conversation, branch, from, direction, limit: 10 }).await.expect("readable");
+    let window = store
+        .message_page(MessagePageQuery { conversation, branch, from, direction, limit: 10 })
+        .await
+        .expect("readable");
     assert_eq!(words_of(&window.messages), ["b", "c", "end"]);
 }
 
@@ -330,7 +332,7 @@ pub async fn the_head_can_be_put_on_any_message_of_any_branch(store: &dyn Store)
     let ids = say(store, conversation, &["a", "b", "c"]).await;
     let (branch, _) = fork(store, conversation, Some(ids[0]), "x").await;
     let first = store.branches(conversation).await.expect("readable")[0].id;
-    let on = |branch, message| Change::MoveHead { conversation, to: HeadTo::On { branch, message } };
+    let on = |branch, message| Change::MoveHead { conversation, to: HeadTarget::On { branch, message } };
     commit(store, on(first, Some(ids[1]))).await;
     shows(store, conversation, "a b").await;
     commit(store, on(branch, Some(ids[0]))).await;
@@ -347,14 +349,14 @@ pub async fn a_path_holds_a_message_once(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
     let ids = say(store, conversation, &["a", "b", "c"]).await;
     let parent = store.branches(conversation).await.expect("readable")[0].id;
-    let stretch = |first: usize, last: usize| Stretch { first: ids[first], last: ids[last] };
+    let stretch = |first: usize, last: usize| MessageRange { first: ids[first], last: ids[last] };
     let open = |fork: Option<MessageId>, pieces| Change::OpenBranch {
         conversation,
         branch: id(BranchId::new),
         base: Some(BranchBase { parent, fork }),
         own: Vec::new(),
         pieces,
-        why: Why::Import,
+        why: BranchReason::Import,
         origins: Vec::new(),
     };
     refused(store, open(None, vec![stretch(0, 1), stretch(1, 2)]), "invalid").await;
@@ -380,18 +382,18 @@ pub async fn a_branch_reaches_its_own_messages(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
     let ids = say(store, conversation, &["a", "b"]).await;
     let own = message("user", "own");
-    let taken = Stretch { first: ids[0], last: ids[1] };
+    let taken = MessageRange { first: ids[0], last: ids[1] };
     let open = |pieces| Change::OpenBranch {
         conversation,
         branch: id(BranchId::new),
         base: None,
         own: vec![own.clone()],
         pieces,
-        why: Why::Import,
+        why: BranchReason::Import,
         origins: Vec::new(),
     };
     refused(store, open(vec![taken.clone()]), "invalid").await;
-    commit(store, open(vec![Stretch { first: own.id, last: own.id }, taken])).await;
+    commit(store, open(vec![MessageRange { first: own.id, last: own.id }, taken])).await;
     commit(store, head_to(conversation, own.id)).await;
     assert_eq!(texts(store, conversation).await, ["own"]);
     sound(store).await;

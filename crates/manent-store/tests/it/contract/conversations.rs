@@ -88,9 +88,9 @@ pub async fn the_same_external_id_again_is_a_retry(store: &dyn Store) {
     let draft = ConversationDraft { external_id: Some("e".to_owned()), ..titled("first") };
     let (first, change) = create(draft.clone());
     commit(store, change.clone()).await;
-    assert_eq!(commit(store, change).await.done, [Done::Conversation(first)]);
+    assert_eq!(commit(store, change).await.results, [ChangeResult::Conversation(first)]);
     let (_, again) = create(ConversationDraft { title: "second".to_owned(), ..draft });
-    assert_eq!(commit(store, again).await.done, [Done::Conversation(first)]);
+    assert_eq!(commit(store, again).await.results, [ChangeResult::Conversation(first)]);
     assert_eq!(titles(store, ListQuery::default()).await, ["first"]);
     assert_eq!(shown(store, first).await.version, 1, "a retry changes nothing");
     sound(store).await;
@@ -295,13 +295,13 @@ pub async fn a_list_is_counted_whatever_its_page(store: &dyn Store) {
     }
     let count = async |query: ListQuery| store.count_conversations(query).await.expect("readable");
     let query = || ListQuery { limit: 2, ..ListQuery::default() };
-    assert_eq!(count(query()).await, Count { n: 7, more: false });
-    assert_eq!(count(ListQuery { title: Some("A".to_owned()), ..query() }).await, Count { n: 3, more: false });
-    assert_eq!(count(ListQuery { since: Some(at(5)), ..query() }).await, Count { n: 2, more: false });
-    assert_eq!(count(ListQuery { tag: Some("none".to_owned()), ..query() }).await, Count { n: 0, more: false });
+    assert_eq!(count(query()).await, BoundedCount { n: 7, more: false });
+    assert_eq!(count(ListQuery { title: Some("A".to_owned()), ..query() }).await, BoundedCount { n: 3, more: false });
+    assert_eq!(count(ListQuery { since: Some(at(5)), ..query() }).await, BoundedCount { n: 2, more: false });
+    assert_eq!(count(ListQuery { tag: Some("none".to_owned()), ..query() }).await, BoundedCount { n: 0, more: false });
     let next = store.conversations(query()).await.expect("readable").next;
     assert!(next.is_some());
-    assert_eq!(count(ListQuery { after: next, ..query() }).await, Count { n: 7, more: false });
+    assert_eq!(count(ListQuery { after: next, ..query() }).await, BoundedCount { n: 7, more: false });
     for _ in 0..5 {
         let create = |_| Change::CreateConversation {
             id: id(ConversationId::new),
@@ -312,8 +312,8 @@ pub async fn a_list_is_counted_whatever_its_page(store: &dyn Store) {
         let changes = (0..2_000).map(create).collect();
         store.commit(Transaction { changes, ..Transaction::of(at(9), create(0)) }).await.expect("it may");
     }
-    assert_eq!(count(ListQuery { title: Some("a".to_owned()), ..query() }).await, Count { n: 3, more: false });
-    assert_eq!(count(query()).await, Count { n: 10_000, more: true });
+    assert_eq!(count(ListQuery { title: Some("a".to_owned()), ..query() }).await, BoundedCount { n: 3, more: false });
+    assert_eq!(count(query()).await, BoundedCount { n: 10_000, more: true });
 }
 
 pub async fn ids_are_found_by_the_beginning_of_their_text(store: &dyn Store) {
@@ -331,7 +331,7 @@ pub async fn ids_are_found_by_the_beginning_of_their_text(store: &dyn Store) {
         let status = Some(ConversationStatus::Trashed);
         patch(store, id, ConversationPatch { status, ..Default::default() }).await;
     }
-    while commit(store, Change::Purge { conversation: purged }).await.done != [Done::Purged(true)] {}
+    while commit(store, Change::Purge { conversation: purged }).await.results != [ChangeResult::Purged(true)] {}
     let found = async |kind: IdKind, prefix: &str| store.ids_by_prefix(kind, prefix.to_owned(), 3).await.expect("ok");
     let (text, bytes) = (a.to_string(), |id: ConversationId| *id.as_bytes());
     assert_eq!(found(IdKind::Conversation, &text[..10]).await, [bytes(a), bytes(b), bytes(trashed)], "in order");
@@ -357,7 +357,7 @@ pub async fn ids_are_found_by_the_beginning_of_their_text(store: &dyn Store) {
     let of_project = *project.id.as_bytes();
     commit(store, Change::CreateProject { project }).await;
     assert_eq!(found(IdKind::Project, &text[5..10]).await, [of_project]);
-    undo(store, Scope::Beside).await;
+    undo(store, UndoScope::Workspace).await;
     assert_eq!(found(IdKind::Project, &text[5..10]).await, [[0; 16]; 0]);
     let problem = store.ids_by_prefix(IdKind::Message, "conv_01".to_owned(), 3).await.expect_err("no beginning");
     assert_eq!(problem.code(), "invalid");

@@ -94,12 +94,12 @@ pub async fn a_time_keeps_its_microseconds_wherever_it_lies(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
     for micros in [i64::MIN, -62_135_596_800_000_001, -1, 0, 1, 1_700_000_000_123_457, i64::MAX] {
         let mut said = message("user", "x");
-        said.content.time.at = Micros(micros);
+        said.content.time.at = Timestamp(micros);
         let change = append(conversation, vec![said.clone()]);
-        store.commit(Transaction::of(Micros(micros), change)).await.expect("any time can be stored");
-        assert_eq!(path(store, conversation, None).await.pop().expect("said").content.time.at, Micros(micros));
+        store.commit(Transaction::of(Timestamp(micros), change)).await.expect("any time can be stored");
+        assert_eq!(path(store, conversation, None).await.pop().expect("said").content.time.at, Timestamp(micros));
         let entries = journal(store, 0, 1_000).await;
-        assert_eq!(entries.last().expect("journalled").at, Micros(micros));
+        assert_eq!(entries.last().expect("journalled").at, Timestamp(micros));
     }
     sound(store).await;
 }

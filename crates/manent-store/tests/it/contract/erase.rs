@@ -5,11 +5,11 @@ use manent_model::*;
 use manent_store::*;
 
 /// Erases step by step and adds the receipts up.
-pub async fn erase(store: &dyn Store, target: Erase) -> Receipt {
+pub async fn erase(store: &dyn Store, target: EraseTarget) -> Receipt {
     let mut sum = Receipt::default();
     for _ in 0..100 {
-        let done = commit(store, Change::Erase { target: target.clone() }).await.done.remove(0);
-        let Done::Erased(receipt) = done else { panic!("an erasure answers with a receipt: {done:?}") };
+        let done = commit(store, Change::Erase { target: target.clone() }).await.results.remove(0);
+        let ChangeResult::Erased(receipt) = done else { panic!("an erasure answers with a receipt: {done:?}") };
         sum.messages += receipt.messages;
         sum.conversations += receipt.conversations;
         sum.attached += receipt.attached;
@@ -39,7 +39,7 @@ pub async fn an_erased_message_leaves_only_its_place(store: &dyn Store) {
         id: id(FoldId::new),
         after: ids[2],
         kind: FoldKind::Summary,
-        covers: vec![Stretch { first, last }],
+        covers: vec![MessageRange { first, last }],
         summary: Some("about the secret".to_owned()),
         parent: None,
         made_by: None,
@@ -48,7 +48,7 @@ pub async fn an_erased_message_leaves_only_its_place(store: &dyn Store) {
     let kept = fold(ids[2], ids[2]);
     commit(store, Change::AddFold { conversation, fold: kept.clone() }).await;
     commit(store, splice(conversation, instead_of(ids[0], ids[0]), &["A"])).await;
-    let receipt = erase(store, Erase::Message(ids[1])).await;
+    let receipt = erase(store, EraseTarget::Message(ids[1])).await;
     assert_eq!((receipt.messages, receipt.conversations, receipt.attached, receipt.at), (1, 0, 2, at(1)));
     assert_eq!(texts(store, conversation).await, ["A", "", "c"]);
     let erased = &path(store, conversation, None).await[1];
@@ -58,8 +58,8 @@ pub async fn an_erased_message_leaves_only_its_place(store: &dyn Store) {
     assert_eq!(left.folds.iter().map(|fold| fold.id).collect::<Vec<_>>(), [kept.id]);
     let report = sound(store).await;
     assert_eq!((report.erased, report.messages), (1, 3));
-    assert_eq!(erase(store, Erase::Message(ids[1])).await.messages, 0, "again is a retry");
-    refused(store, Change::Erase { target: Erase::Message(id(MessageId::new)) }, "not_found").await;
+    assert_eq!(erase(store, EraseTarget::Message(ids[1])).await.messages, 0, "again is a retry");
+    refused(store, Change::Erase { target: EraseTarget::Message(id(MessageId::new)) }, "not_found").await;
 }
 
 pub async fn nothing_before_an_erasure_can_be_undone(store: &dyn Store) {
@@ -67,11 +67,11 @@ pub async fn nothing_before_an_erasure_can_be_undone(store: &dyn Store) {
     let ids = say(store, conversation, &["a", "secret"]).await;
     let patched = ConversationPatch { title: Some("new".to_owned()), ..Default::default() };
     let renamed = commit(store, Change::EditConversation { id: conversation, patch: patched }).await;
-    let receipt = erase(store, Erase::Message(ids[1])).await;
+    let receipt = erase(store, EraseTarget::Message(ids[1])).await;
     assert_eq!(receipt.journal, 3, "what the journal kept of the conversation goes as well");
-    let scope = Scope::Conversation(conversation);
-    assert_eq!(store.undo_target(scope.clone(), Step::Undo).await.expect("readable"), None);
-    assert_eq!(store.undo_target(Scope::Everything, Step::Undo).await.expect("readable"), None);
+    let scope = UndoScope::Conversation(conversation);
+    assert_eq!(store.undo_target(scope.clone(), UndoDirection::Undo).await.expect("readable"), None);
+    assert_eq!(store.undo_target(UndoScope::Everything, UndoDirection::Undo).await.expect("readable"), None);
     refused(store, Change::Undo { position: renamed.first }, "cannot_undo").await;
     say(store, conversation, &["after"]).await;
     undo(store, scope).await;
@@ -91,11 +91,11 @@ pub async fn an_erased_conversation_is_gone_with_what_came_from_it(store: &dyn S
         base: Some(BranchBase { parent, fork: Some(ids[0]) }),
         own: vec![message("user", "x")],
         pieces: Vec::new(),
-        why: Why::Fork,
+        why: BranchReason::Fork,
         origins: Vec::new(),
     };
     commit(store, open).await;
-    commit(store, Change::MoveHead { conversation: b, to: HeadTo::End(branch) }).await;
+    commit(store, Change::MoveHead { conversation: b, to: HeadTarget::End(branch) }).await;
     let memory = |conversation: ConversationId| Memory {
         id: id(MemoryId::new),
         collection: "c".to_owned(),
@@ -119,7 +119,7 @@ pub async fn an_erased_conversation_is_gone_with_what_came_from_it(store: &dyn S
     commit(store, Change::PutScratch { scratch: draft(a) }).await;
     commit(store, Change::PutScratch { scratch: draft(b) }).await;
     rename(store, a, "never mind").await;
-    let receipt = erase(store, Erase::Conversation(a)).await;
+    let receipt = erase(store, EraseTarget::Conversation(a)).await;
     assert_eq!((receipt.messages, receipt.conversations, receipt.attached, receipt.scratch), (2, 1, 1, 1));
     assert_eq!(store.conversation(ConversationRef::Id(a)).await.expect("readable"), None);
     assert_eq!(texts(store, b).await, ["", "x"], "the content goes on every path");
@@ -127,7 +127,7 @@ pub async fn an_erased_conversation_is_gone_with_what_came_from_it(store: &dyn S
     assert_eq!(memories, [kept]);
     assert_eq!(store.scratch(ScratchQuery::default()).await.expect("readable"), [draft(b)]);
     assert_eq!(sound(store).await.erased, 1);
-    refused(store, Change::Erase { target: Erase::Conversation(id(ConversationId::new)) }, "not_found").await;
+    refused(store, Change::Erase { target: EraseTarget::Conversation(id(ConversationId::new)) }, "not_found").await;
 }
 
 pub async fn everything_an_author_wrote_is_erased(store: &dyn Store) {
@@ -154,7 +154,7 @@ pub async fn everything_an_author_wrote_is_erased(store: &dyn Store) {
     let note = Change::AddNote { id: id(NoteId::new), message: about, kind: "k".to_owned(), value: json("1") };
     let transaction = Transaction { actor: Some(author("ann", "Ann")), ..Transaction::of(at(1), note) };
     store.commit(transaction).await.expect("it may");
-    let receipt = erase(store, Erase::Author("ann".to_owned())).await;
+    let receipt = erase(store, EraseTarget::Person("ann".to_owned())).await;
     assert_eq!((receipt.messages, receipt.attached), (702, 2), "a note and a membership");
     let left: Vec<String> = texts(store, conversation).await.into_iter().filter(|text| !text.is_empty()).collect();
     assert_eq!(left, ["b"]);
@@ -168,7 +168,7 @@ pub async fn everything_an_author_wrote_is_erased(store: &dyn Store) {
     assert_eq!(path(store, conversation, None).await[1].content.author, Some(bob));
     let report = sound(store).await;
     assert_eq!((report.erased, report.messages), (702, 1));
-    refused(store, Change::Erase { target: Erase::Author("nobody".to_owned()) }, "not_found").await;
+    refused(store, Change::Erase { target: EraseTarget::Person("nobody".to_owned()) }, "not_found").await;
 }
 
 pub async fn an_erased_stream_is_over(store: &dyn Store) {
@@ -178,7 +178,7 @@ pub async fn an_erased_stream_is_over(store: &dyn Store) {
     let message_id = message.id;
     commit(store, append(conversation, vec![message])).await;
     commit(store, Change::AppendChunk { message: message_id, delta: "secret".to_owned() }).await;
-    erase(store, Erase::Message(message_id)).await;
+    erase(store, EraseTarget::Message(message_id)).await;
     assert_eq!(store.attached(conversation.into()).await.expect("readable").streams, []);
     refused(store, Change::AppendChunk { message: message_id, delta: "more".to_owned() }, "not_streaming").await;
     let finish = Finish {
@@ -207,11 +207,12 @@ pub async fn words_that_look_erased_do_not_stand_in_the_way(store: &dyn Store) {
         let draft = ConversationDraft { tags: tags.into_iter().collect(), ..ConversationDraft::default() };
         Change::CreateConversation { id: id(ConversationId::new), branch: id(BranchId::new), draft, importing: false }
     };
-    let Done::Conversation(secret) = commit(store, tagged(vec!["secret".to_owned()])).await.done.remove(0) else {
+    let ChangeResult::Conversation(secret) = commit(store, tagged(vec!["secret".to_owned()])).await.results.remove(0)
+    else {
         panic!("a conversation is made")
     };
     commit(store, tagged((0..20).map(|number| format!("erased:{number}")).collect())).await;
-    erase(store, Erase::Conversation(secret)).await;
+    erase(store, EraseTarget::Conversation(secret)).await;
     let other = conversation(store, "a").await;
     let author = Author { id: "alice".to_owned(), name: "Alice".to_owned() };
     commit(store, append(other, vec![by(&author, "hers")])).await;
@@ -219,7 +220,7 @@ pub async fn words_that_look_erased_do_not_stand_in_the_way(store: &dyn Store) {
         let author = Author { id: format!("erased:{number}"), name: String::new() };
         commit(store, append(other, vec![by(&author, "theirs")])).await;
     }
-    assert_eq!(erase(store, Erase::Author("alice".to_owned())).await.messages, 1);
+    assert_eq!(erase(store, EraseTarget::Person("alice".to_owned())).await.messages, 1);
 }
 
 pub async fn an_erased_author_is_no_member_and_was_none(store: &dyn Store) {
@@ -231,11 +232,13 @@ pub async fn an_erased_author_is_no_member_and_was_none(store: &dyn Store) {
     patch(store, once, members(vec![author.clone()])).await;
     patch(store, once, members(Vec::new())).await;
     rename(store, once, "renamed").await;
-    erase(store, Erase::Author(author.id.clone())).await;
+    erase(store, EraseTarget::Person(author.id.clone())).await;
     assert_eq!(shown(store, now).await.members, []);
-    undo(store, Scope::Conversation(once)).await;
+    undo(store, UndoScope::Conversation(once)).await;
     assert_eq!(shown(store, once).await.title, "once");
-    while let Some(position) = store.undo_target(Scope::Conversation(once), Step::Undo).await.expect("readable") {
+    while let Some(position) =
+        store.undo_target(UndoScope::Conversation(once), UndoDirection::Undo).await.expect("readable")
+    {
         commit(store, Change::Undo { position }).await;
         if let Some(once) = store.conversation(ConversationRef::Id(once)).await.expect("readable") {
             assert_eq!(once.members, []);
@@ -254,23 +257,23 @@ pub async fn whoever_wrote_nothing_is_erased_as_well(store: &dyn Store) {
         let (id, branch) = (id(ConversationId::new), id(BranchId::new));
         commit(store, Change::CreateConversation { id, branch, draft, importing: false }).await;
     }
-    let receipt = erase(store, Erase::Author("a".to_owned())).await;
+    let receipt = erase(store, EraseTarget::Person("a".to_owned())).await;
     assert_eq!((receipt.finished, receipt.attached), (true, 5));
     let page = store.conversations(ListQuery { limit: 500, ..Default::default() }).await.expect("readable");
     assert!(page.conversations.iter().all(|found| found.members.iter().all(|member| member.id != "a")));
-    refused(store, Change::Erase { target: Erase::Author("a".to_owned()) }, "not_found").await;
+    refused(store, Change::Erase { target: EraseTarget::Person("a".to_owned()) }, "not_found").await;
     // One step is not enough for her, and nothing but her memberships is known of her.
-    assert_eq!(erase(store, Erase::Author("eva".to_owned())).await.attached, 515);
+    assert_eq!(erase(store, EraseTarget::Person("eva".to_owned())).await.attached, 515);
     // One person was a member once, and one left only a draft.
     let many = conversation(store, "many").await;
     patch(store, many, members(vec![author("once")])).await;
     patch(store, many, members(Vec::new())).await;
-    let receipt = erase(store, Erase::Author("once".to_owned())).await;
+    let receipt = erase(store, EraseTarget::Person("once".to_owned())).await;
     assert_eq!((receipt.attached, receipt.journal), (0, 1));
     let (kind, actor) = ("draft".to_owned(), "drafts".to_owned());
     let scratch = Scratch { kind, id: many.to_string(), actor, body: json("\"typed\""), at: at(1) };
     commit(store, Change::PutScratch { scratch }).await;
-    assert_eq!(erase(store, Erase::Author("drafts".to_owned())).await.scratch, 1);
+    assert_eq!(erase(store, EraseTarget::Person("drafts".to_owned())).await.scratch, 1);
     sound(store).await;
 }
 
@@ -285,17 +288,17 @@ pub async fn an_erasure_reaches_what_forks_made_of_a_message(store: &dyn Store) 
         base: Some(BranchBase { parent: base, fork: Some(ids[1]) }),
         own: Vec::new(),
         pieces: Vec::new(),
-        why: Why::Fork,
+        why: BranchReason::Fork,
         origins: Vec::new(),
     };
     commit(store, open).await;
-    commit(store, Change::MoveHead { conversation: child, to: HeadTo::End(branch) }).await;
+    commit(store, Change::MoveHead { conversation: child, to: HeadTarget::End(branch) }).await;
     say(store, child, &["b"]).await;
     let fold = NewFold {
         id: id(FoldId::new),
         after: ids[1],
         kind: FoldKind::Summary,
-        covers: vec![Stretch { first: ids[0], last: ids[1] }],
+        covers: vec![MessageRange { first: ids[0], last: ids[1] }],
         summary: Some("about the secret".to_owned()),
         parent: None,
         made_by: None,
@@ -308,15 +311,15 @@ pub async fn an_erasure_reaches_what_forks_made_of_a_message(store: &dyn Store) 
         value: Some(json("1")),
     };
     commit(store, state("s", ids[1])).await;
-    erase(store, Erase::Message(ids[1])).await;
+    erase(store, EraseTarget::Message(ids[1])).await;
     let left = store.attached(child.into()).await.expect("readable");
     assert_eq!((left.folds.len(), left.states.len()), (0, 0));
     // What comes next may get the numbers of what went; undo must not take the one for the other.
     commit(store, state("t", ids[0])).await;
-    undo(store, Scope::Conversation(child)).await;
-    redo(store, Scope::Conversation(child)).await;
-    undo(store, Scope::Conversation(child)).await;
-    undo(store, Scope::Conversation(child)).await;
+    undo(store, UndoScope::Conversation(child)).await;
+    redo(store, UndoScope::Conversation(child)).await;
+    undo(store, UndoScope::Conversation(child)).await;
+    undo(store, UndoScope::Conversation(child)).await;
     assert_eq!(texts(store, child).await, ["a", ""]);
     sound(store).await;
 }
@@ -332,8 +335,8 @@ pub async fn undo_goes_on_beside_what_was_erased(store: &dyn Store) {
     };
     commit(store, document("a")).await;
     commit(store, Change::PutMemory { memory: memory_of(ids[0]) }).await;
-    erase(store, Erase::Message(ids[0])).await;
-    undo(store, Scope::Beside).await;
+    erase(store, EraseTarget::Message(ids[0])).await;
+    undo(store, UndoScope::Workspace).await;
     assert_eq!(store.documents(DocumentsQuery::All).await.expect("readable"), []);
     sound(store).await;
 }
@@ -360,7 +363,7 @@ pub async fn an_erased_conversation_takes_along_what_only_its_messages_are_named
         raw: Some("secret".to_owned()),
     };
     commit(store, Change::PutOrigin { origin }).await;
-    erase(store, Erase::Conversation(erased)).await;
+    erase(store, EraseTarget::Conversation(erased)).await;
     let memories = MemoriesQuery { limit: 10, ..MemoriesQuery::default() };
     assert_eq!(store.memories(memories).await.expect("readable"), []);
     assert_eq!(store.origins(OriginsQuery::Source(source.id)).await.expect("readable"), []);
@@ -369,8 +372,8 @@ pub async fn an_erased_conversation_takes_along_what_only_its_messages_are_named
 pub async fn what_was_taken_back_can_be_erased(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
     let message = say(store, conversation, &["secret"]).await[0];
-    undo(store, Scope::Conversation(conversation)).await;
-    undo(store, Scope::Conversation(conversation)).await;
-    commit(store, Change::Erase { target: Erase::Message(message) }).await;
+    undo(store, UndoScope::Conversation(conversation)).await;
+    undo(store, UndoScope::Conversation(conversation)).await;
+    commit(store, Change::Erase { target: EraseTarget::Message(message) }).await;
     sound(store).await;
 }

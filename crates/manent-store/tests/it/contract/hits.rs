@@ -22,7 +22,7 @@ pub async fn ranked_pages_go_on_as_they_began_whatever_the_clock_says(store: &dy
         let page = found(store, next.clone()).await;
         pages.extend(shown(&page));
         assert!(pages.len() <= 12, "{pages:?}");
-        next.now = Micros(next.now.0 + 40 * DAY * 1_000_000);
+        next.now = Timestamp(next.now.0 + 40 * DAY * 1_000_000);
         match page.next {
             Some(cursor) => next.after = Some(cursor),
             None => break,
@@ -35,7 +35,7 @@ pub async fn ranked_pages_go_on_as_they_began_whatever_the_clock_says(store: &dy
 async fn every_page_counts_five(store: &dyn Store, mut page: Search) {
     loop {
         let counted = found(store, page.clone()).await;
-        assert_eq!(counted.total, Count { n: 5, more: false }, "{:?}", page.order);
+        assert_eq!(counted.total, BoundedCount { n: 5, more: false }, "{:?}", page.order);
         match counted.next {
             Some(cursor) => page.after = Some(cursor),
             None => return,
@@ -50,18 +50,18 @@ pub async fn conversations_are_counted_when_hits_are_put_together(store: &dyn St
     }
     for order in [SearchOrder::Newest, SearchOrder::Relevance] {
         let grouping = Grouping::Conversations;
-        let page = Search { order, grouping, limit: 2, counting: Counting::All, ..search("needle") };
+        let page = Search { order, grouping, limit: 2, count: CountMode::Exact, ..search("needle") };
         every_page_counts_five(store, page).await;
     }
     let page = Search { grouping: Grouping::Conversations, limit: 2, ..search("needle") };
-    assert_eq!(found(store, page).await.total, Count { n: 2, more: true });
+    assert_eq!(found(store, page).await.total, BoundedCount { n: 2, more: true });
 }
 
 pub async fn all_hits_are_counted_from_every_page(store: &dyn Store) {
     let conversation = conversation(store, "").await;
     tell(store, conversation, 0, &["needle 1", "needle 2", "needle 3", "needle 4", "needle 5"]).await;
     for order in [SearchOrder::Newest, SearchOrder::Relevance] {
-        let page = Search { order, limit: 2, counting: Counting::All, ..search("needle") };
+        let page = Search { order, limit: 2, count: CountMode::Exact, ..search("needle") };
         every_page_counts_five(store, page).await;
     }
 }
@@ -78,12 +78,12 @@ pub async fn counting_has_time_of_its_own(store: &dyn Store) {
     let phrase = Search { limit: 1, ..search("\"alpha beta\"") };
     // The first page ends before the slow ones.
     let after = SearchCursor { score: 0, at: at(9), arrival: 0, key: 0, newest: at(10), now: clock().now };
-    let hurried = Search { after: Some(after), counting: Counting::All, patience: Duration::from_millis(20), ..phrase };
+    let hurried = Search { after: Some(after), count: CountMode::Exact, timeout: Duration::from_millis(20), ..phrase };
     // A machine that is busy may take the time of the counting as well.
     for _ in 0..50 {
         let page = store.search(hurried.clone()).await.expect("readable");
-        assert!(page.cut_short && page.hits.is_empty(), "{page:?}");
-        if page.total == (Count { n: 1, more: true }) {
+        assert!(page.timed_out && page.hits.is_empty(), "{page:?}");
+        if page.total == (BoundedCount { n: 1, more: true }) {
             return;
         }
     }

@@ -5,7 +5,7 @@ use manent_model::*;
 use manent_store::*;
 
 pub async fn every_commit_has_its_rows_in_order(store: &dyn Store) {
-    let start = *store.position().borrow();
+    let start = *store.watch_position().borrow();
     let conversation = conversation(store, "a").await;
     let actor = Author { id: "ann".to_owned(), name: "Ann".to_owned() };
     let mut transaction =
@@ -60,9 +60,9 @@ pub async fn every_commit_has_its_rows_in_order(store: &dyn Store) {
     assert_eq!(arrivals, [committed.first, committed.first + 1]);
     let after = rows[1].position;
     let page = store.journal(JournalQuery { after, conversation: None, limit: 2 }).await.expect("readable");
-    assert_eq!((&page.entries[..], page.reached, page.more), (&rows[2..4], rows[3].position, true));
+    assert_eq!((&page.entries[..], page.scanned_to, page.more), (&rows[2..4], rows[3].position, true));
     let page = store.journal(JournalQuery { after: next, conversation: None, limit: 9 }).await.expect("readable");
-    assert_eq!((&page.entries[..], page.reached, page.more), (&[][..], next, false));
+    assert_eq!((&page.entries[..], page.scanned_to, page.more), (&[][..], next, false));
     sound(store).await;
 }
 
@@ -82,14 +82,14 @@ pub async fn the_journal_of_one_conversation_is_read_in_pages(store: &dyn Store)
             loop {
                 let page = store.journal(query.clone()).await.expect("readable");
                 assert!(page.entries.len() <= limit as usize);
-                query.after = page.reached;
+                query.after = page.scanned_to;
                 read.extend(page.entries);
                 if !page.more {
                     break;
                 }
             }
             assert_eq!(read, own);
-            assert_eq!(query.after, *store.position().borrow(), "everything was looked at");
+            assert_eq!(query.after, *store.watch_position().borrow(), "everything was looked at");
         }
         let query = JournalQuery { after: own[1].position, conversation: Some(id), limit: 1 };
         assert_eq!(store.journal(query).await.expect("readable").entries, own[2..3]);
@@ -113,8 +113,8 @@ pub async fn a_long_journal_is_looked_at_in_bounded_pages(store: &dyn Store) {
         let mut count = 0;
         loop {
             let page = store.journal(query.clone()).await.expect("readable");
-            assert!(page.reached > query.after);
-            query.after = page.reached;
+            assert!(page.scanned_to > query.after);
+            query.after = page.scanned_to;
             count += page.entries.len();
             if !page.more {
                 break;
@@ -126,27 +126,27 @@ pub async fn a_long_journal_is_looked_at_in_bounded_pages(store: &dyn Store) {
 }
 
 pub async fn a_tail_ends_when_the_store_is_closed(store: &dyn Store) {
-    let mut tail = store.position();
+    let mut tail = store.watch_position();
     store.close().await.expect("it can be closed");
     tail.wait_for(|_| false).await.expect_err("nothing comes any more");
-    store.position().wait_for(|_| false).await.expect_err("nor for who comes late");
+    store.watch_position().wait_for(|_| false).await.expect_err("nor for who comes late");
     store.close().await.expect("closing again is no mistake");
 }
 
 pub async fn a_tail_hears_of_every_commit(store: &dyn Store) {
-    let mut tail = store.position();
+    let mut tail = store.watch_position();
     let conversation = conversation(store, "a").await;
     let ids = [message("user", "1"), message("user", "2")];
     let committed = commit(store, append(conversation, ids.to_vec())).await;
     assert!(tail.has_changed().expect("the store lives"));
     assert_eq!(*tail.borrow_and_update(), committed.position);
     refused(store, head_to(conversation, id(MessageId::new)), "not_found").await;
-    assert_eq!(*store.position().borrow(), committed.position, "a refusal owns no position");
+    assert_eq!(*store.watch_position().borrow(), committed.position, "a refusal owns no position");
 }
 
 pub async fn many_writers_get_one_order(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
-    let start = *store.position().borrow();
+    let start = *store.watch_position().borrow();
     let writers = (0..64).map(|n| async move {
         let text = n.to_string();
         commit(store, append(conversation, vec![message("user", &text), message("user", &text)])).await.first
@@ -176,7 +176,7 @@ async fn named(store: &dyn Store, after: Position) -> Vec<(JournalKind, Vec<Mess
 
 pub async fn journal_entry_of_messages_names_their_ids(store: &dyn Store) {
     let chat = conversation(store, "a").await;
-    let start = *store.position().borrow();
+    let start = *store.watch_position().borrow();
     let said = say(store, chat, &["1", "2", "3"]).await;
     let [first, second, third] = said[..] else { panic!("three messages") };
     commit(store, head_to(chat, second)).await;
@@ -192,7 +192,7 @@ pub async fn journal_entry_of_messages_names_their_ids(store: &dyn Store) {
     commit(store, state(None)).await;
     // Without new messages a splice only moves the head.
     commit(store, splice(chat, instead_of(first, first), &[])).await;
-    commit(store, splice(chat, SpliceAt::After(None), &["0"])).await;
+    commit(store, splice(chat, SplicePosition::After(None), &["0"])).await;
     let inserted = path(store, chat, None).await[0].id;
     let mut streaming = message("assistant", "");
     streaming.content.status = MessageStatus::Streaming;
@@ -201,7 +201,7 @@ pub async fn journal_entry_of_messages_names_their_ids(store: &dyn Store) {
     commit(store, Change::AppendChunk { message: stream, delta: "x".to_owned() }).await;
     let finish = Finish { status: MessageStatus::Complete, body: None, tokens: None, usage: None };
     commit(store, Change::FinishMessage { message: stream, finish }).await;
-    commit(store, Change::Erase { target: Erase::Message(third) }).await;
+    commit(store, Change::Erase { target: EraseTarget::Message(third) }).await;
     use JournalKind::*;
     let expected = [
         (MessagesAppended, said.clone()),
@@ -227,8 +227,8 @@ pub async fn journal_entry_of_messages_names_their_ids(store: &dyn Store) {
 pub async fn journal_entry_of_an_undo_names_the_messages_of_the_commit(store: &dyn Store) {
     let chat = conversation(store, "a").await;
     let said = say(store, chat, &["1", "2"]).await;
-    let start = *store.position().borrow();
-    let scope = || Scope::Conversation(chat);
+    let start = *store.watch_position().borrow();
+    let scope = || UndoScope::Conversation(chat);
     undo(store, scope()).await;
     redo(store, scope()).await;
     undo(store, scope()).await;
@@ -239,11 +239,11 @@ pub async fn journal_entry_of_an_undo_names_the_messages_of_the_commit(store: &d
 
 pub async fn journal_entry_of_many_messages_is_cut(store: &dyn Store) {
     let chat = conversation(store, "a").await;
-    let start = *store.position().borrow();
+    let start = *store.watch_position().borrow();
     let messages: Vec<NewMessage> = (0..ENTRY_MESSAGES_MAX + 1).map(|n| message("user", &n.to_string())).collect();
     let ids: Vec<MessageId> = messages.iter().map(|message| message.id).collect();
     commit(store, append(chat, messages)).await;
-    undo(store, Scope::Conversation(chat)).await;
+    undo(store, UndoScope::Conversation(chat)).await;
     let last = message("user", "x");
     let last_id = last.id;
     commit(store, append(chat, vec![last])).await;
@@ -254,6 +254,8 @@ pub async fn journal_entry_of_many_messages_is_cut(store: &dyn Store) {
     assert_eq!((&rows[2].messages[..], rows[2].messages_cut), (&[last_id][..], false));
     // What was purged is not named.
     patch(store, chat, ConversationPatch { status: Some(ConversationStatus::Trashed), ..Default::default() }).await;
-    while !matches!(commit(store, Change::Purge { conversation: chat }).await.done[..], [Done::Purged(true)]) {}
+    while !matches!(commit(store, Change::Purge { conversation: chat }).await.results[..], [ChangeResult::Purged(true)])
+    {
+    }
     assert!(journal(store, start, 10).await.iter().all(|row| row.messages.is_empty() && !row.messages_cut));
 }

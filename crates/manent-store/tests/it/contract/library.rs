@@ -14,7 +14,7 @@ pub async fn a_document_has_versions(store: &dyn Store) {
         body: body.map(json),
     };
     for (n, body) in [Some("{\"v\" : 1}"), None, Some("3")].into_iter().enumerate() {
-        assert_eq!(commit(store, put("é\0", body)).await.done, [Done::Version(n as i64 + 1)]);
+        assert_eq!(commit(store, put("é\0", body)).await.results, [ChangeResult::Version(n as i64 + 1)]);
     }
     commit(store, put("Z", Some("1"))).await;
     commit(store, put("gone", Some("1"))).await;
@@ -60,7 +60,7 @@ pub async fn a_document_changes_only_at_the_version_that_was_read(store: &dyn St
     put(2, None).await.expect("that version");
     refused_as(put(3, Some("4")).await, "version_conflict");
     put(0, Some("4")).await.expect("it was removed");
-    undo(store, Scope::Beside).await;
+    undo(store, UndoScope::Workspace).await;
     refused_as(put(4, Some("5")).await, "version_conflict");
     put(0, Some("5")).await.expect("the removal holds again");
     sound(store).await;
@@ -129,7 +129,7 @@ pub async fn scratch_is_overwritten_and_leaves_no_trace_in_the_journal(store: &d
     };
     let put = |scratch: &Scratch| Change::PutScratch { scratch: scratch.clone() };
     let (mine, yours, read) = (scratch("draft", "me", "1.0"), scratch("draft", "", "2"), scratch("read", "me", "3"));
-    let before = *store.position().borrow();
+    let before = *store.watch_position().borrow();
     for one in [&scratch("draft", "me", "0"), &mine, &yours, &read] {
         commit(store, put(one)).await;
     }
@@ -156,7 +156,7 @@ pub async fn scratch_is_overwritten_and_leaves_no_trace_in_the_journal(store: &d
     commit(store, remove("draft", "me")).await;
     commit(store, remove("draft", "nobody")).await;
     assert_eq!(store.scratch(ScratchQuery::default()).await.expect("readable"), [yours, read]);
-    assert_eq!(*store.position().borrow(), before);
+    assert_eq!(*store.watch_position().borrow(), before);
     assert_eq!(journal(store, before, 9).await, []);
     sound(store).await;
 }
@@ -295,9 +295,9 @@ pub async fn the_origin_of_a_message_comes_back_byte_for_byte(store: &dyn Store)
     messages.push(plain.clone());
     let change = |messages: Vec<NewMessage>, origins: Vec<MessageOrigin>| Change::AppendMessages {
         conversation,
-        at: At::Head { branch: id(BranchId::new) },
+        at: MessageAt::Head { branch: id(BranchId::new) },
         head: HeadMove::Follow,
-        why: Why::Import,
+        why: BranchReason::Import,
         messages,
         origins,
     };
@@ -327,7 +327,7 @@ pub async fn the_origin_of_a_message_comes_back_byte_for_byte(store: &dyn Store)
         base: None,
         own: vec![brought],
         pieces: Vec::new(),
-        why: Why::Import,
+        why: BranchReason::Import,
         origins: vec![second.clone()],
     };
     commit(store, open).await;
@@ -419,9 +419,9 @@ pub async fn the_origin_of_a_stream_outlives_its_first_body(store: &dyn Store) {
     };
     let append = Change::AppendMessages {
         conversation,
-        at: At::Head { branch: id(BranchId::new) },
+        at: MessageAt::Head { branch: id(BranchId::new) },
         head: HeadMove::Follow,
-        why: Why::Import,
+        why: BranchReason::Import,
         messages: vec![stream.clone()],
         origins: vec![origin.clone()],
     };

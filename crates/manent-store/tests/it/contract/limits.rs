@@ -5,11 +5,11 @@ use manent_model::*;
 use manent_store::*;
 
 pub async fn a_transaction_without_changes_is_refused(store: &dyn Store) {
-    let before = *store.position().borrow();
+    let before = *store.watch_position().borrow();
     let mut transaction = Transaction::of(at(1), append(id(ConversationId::new), Vec::new()));
     transaction.changes.clear();
     refused_as(store.commit(transaction).await, "invalid");
-    assert_eq!(*store.position().borrow(), before);
+    assert_eq!(*store.watch_position().borrow(), before);
     assert_eq!(journal(store, before, 9).await, []);
 }
 
@@ -218,7 +218,7 @@ pub async fn a_name_has_a_kibibyte_on_every_engine(store: &dyn Store) {
 
 pub async fn a_transaction_happens_whole_or_not_at_all(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
-    let before = *store.position().borrow();
+    let before = *store.watch_position().borrow();
     let mut transaction = Transaction::of(at(1), append(conversation, vec![message("never seen", "one")]));
     let patch =
         ConversationPatch { title: Some("b".to_owned()), add_tags: ["new".to_owned()].into(), ..Default::default() };
@@ -234,7 +234,7 @@ pub async fn a_transaction_happens_whole_or_not_at_all(store: &dyn Store) {
     let now = shown(store, conversation).await;
     assert_eq!((now.title.as_str(), now.messages, now.version, now.tags.len()), ("a", 0, 1, 0));
     assert_eq!(store.documents(DocumentsQuery::All).await.expect("readable"), []);
-    assert_eq!(*store.position().borrow(), before);
+    assert_eq!(*store.watch_position().borrow(), before);
     transaction.changes.pop();
     store.commit(transaction).await.expect("without the last one it may");
     let now = shown(store, conversation).await;

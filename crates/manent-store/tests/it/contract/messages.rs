@@ -26,11 +26,11 @@ pub async fn a_message_comes_back_as_it_was_given(store: &dyn Store) {
             role: role.to_owned(),
             author: Some(Author { id: format!("id{place}"), name: String::new() }),
             time: Time {
-                at: Micros(1_700_000_000_000_001 - 9_000_000_000_000_000 * (place as i64 % 2)),
-                known: Known::File,
+                at: Timestamp(1_700_000_000_000_001 - 9_000_000_000_000_000 * (place as i64 % 2)),
+                source: TimeSource::File,
             },
             status: [MessageStatus::Complete, MessageStatus::Incomplete, MessageStatus::Failed][place % 3],
-            seen: Seen { by_reader: place % 2 == 0, by_model: place < 3 },
+            seen: Visibility { by_reader: place % 2 == 0, by_model: place < 3 },
             turn: Some(place as u32),
             model: Some("model/😀".to_owned()),
             tokens: Some(u32::MAX),
@@ -67,7 +67,7 @@ pub async fn the_same_messages_again_are_a_retry(store: &dyn Store) {
     assert_eq!(first.position, first.first + 2);
     let version = shown(store, conversation).await.version;
     let again = store.commit(transaction).await.expect("a retry is answered though the head has moved");
-    assert_eq!(again, Committed { repeated: true, ..first });
+    assert_eq!(again, Committed { is_replay: true, ..first });
     assert_eq!(texts(store, conversation).await, ["zero", "one", "two", "three"]);
     assert_eq!(shown(store, conversation).await.version, version);
     sound(store).await;
@@ -81,7 +81,7 @@ pub async fn a_retry_of_a_longer_transaction_answers_the_same(store: &dyn Store)
     transaction.changes.push(append(conversation, vec![message("user", "one"), message("bot", "two")]));
     let first = store.commit(transaction.clone()).await.expect("it may");
     let again = store.commit(transaction).await.expect("it is a retry");
-    assert_eq!(again, Committed { repeated: true, ..first });
+    assert_eq!(again, Committed { is_replay: true, ..first });
 }
 
 pub async fn other_content_under_the_same_id_is_a_conflict(store: &dyn Store) {
@@ -113,18 +113,18 @@ pub async fn an_append_is_refused_where_it_cannot_stand(store: &dyn Store) {
     let own_branch = store.branches(conversation).await.expect("readable")[0].id;
     let new = || id(BranchId::new);
     for (place, code) in [
-        (At::After { message: Some(foreign), branch: new() }, "not_found"),
-        (At::After { message: Some(id(MessageId::new)), branch: new() }, "not_found"),
-        (At::InsteadOf { message: foreign, branch: new() }, "not_found"),
-        (At::Branch { branch: foreign_branch }, "not_found"),
-        (At::Branch { branch: new() }, "not_found"),
-        (At::After { message: Some(ids[0]), branch: own_branch }, "exists"),
+        (MessageAt::After { message: Some(foreign), branch: new() }, "not_found"),
+        (MessageAt::After { message: Some(id(MessageId::new)), branch: new() }, "not_found"),
+        (MessageAt::InsteadOf { message: foreign, branch: new() }, "not_found"),
+        (MessageAt::Branch { branch: foreign_branch }, "not_found"),
+        (MessageAt::Branch { branch: new() }, "not_found"),
+        (MessageAt::After { message: Some(ids[0]), branch: own_branch }, "exists"),
     ] {
         let change = Change::AppendMessages {
             conversation,
             at: place,
             head: HeadMove::Follow,
-            why: Why::Fork,
+            why: BranchReason::Fork,
             messages: vec![message("user", "x")],
             origins: Vec::new(),
         };
@@ -182,7 +182,7 @@ pub async fn a_key_answers_the_same_request_the_same_way(store: &dyn Store) {
     let mut later = note("b");
     later.at = at(500);
     let again = store.commit(later).await.expect("the same request");
-    assert_eq!(again, Committed { repeated: true, ..first });
+    assert_eq!(again, Committed { is_replay: true, ..first });
     assert_eq!(shown(store, conversation).await.title, "c", "a retry does nothing again");
     refused_as(store.commit(note("d")).await, "key_conflict");
     for key in [Vec::new(), vec![0; 256]] {
@@ -198,23 +198,23 @@ pub async fn a_refused_request_does_not_use_its_key_up(store: &dyn Store) {
     transaction.key = Some(b"key".to_vec());
     refused_as(store.commit(transaction.clone()).await, "not_found");
     commit(store, append(conversation, vec![one])).await;
-    assert!(!store.commit(transaction).await.expect("now it may").repeated);
+    assert!(!store.commit(transaction).await.expect("now it may").is_replay);
 }
 
 pub async fn a_key_is_known_since_it_was_first_used(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
     let key = b"key".to_vec();
-    assert_eq!(store.request_at(key.clone()).await.expect("readable"), None);
+    assert_eq!(store.idempotent_request_time(key.clone()).await.expect("readable"), None);
     let refused = Transaction { key: Some(key.clone()), ..Transaction::of(at(3), Change::Purge { conversation }) };
     refused_as(store.commit(refused).await, "not_trashed");
-    assert_eq!(store.request_at(key.clone()).await.expect("readable"), None, "a refusal uses no key up");
+    assert_eq!(store.idempotent_request_time(key.clone()).await.expect("readable"), None, "a refusal uses no key up");
     let change = append(conversation, vec![message("user", "one")]);
     for seconds in [7, 9] {
         let transaction = Transaction { key: Some(key.clone()), ..Transaction::of(at(seconds), change.clone()) };
         store.commit(transaction).await.expect("it may");
-        assert_eq!(store.request_at(key.clone()).await.expect("readable"), Some(at(7)));
+        assert_eq!(store.idempotent_request_time(key.clone()).await.expect("readable"), Some(at(7)));
     }
-    assert_eq!(store.request_at(b"other".to_vec()).await.expect("readable"), None);
+    assert_eq!(store.idempotent_request_time(b"other".to_vec()).await.expect("readable"), None);
 }
 
 pub async fn pages_go_both_ways_from_any_message(store: &dyn Store) {
@@ -234,23 +234,31 @@ pub async fn pages_go_both_ways_from_any_message(store: &dyn Store) {
             _ => (&side, place - 4),
         };
         for limit in 1..4 {
-            let query =
-                WindowQuery { conversation, branch: None, from: Some(*from), direction: Direction::Forward, limit };
-            let window = store.window(query.clone()).await.expect("readable");
+            let query = MessagePageQuery {
+                conversation,
+                branch: None,
+                from: Some(*from),
+                direction: Direction::Forward,
+                limit,
+            };
+            let window = store.message_page(query.clone()).await.expect("readable");
             let end = (at + 1 + limit as usize).min(line.len());
             assert_eq!(words_of(&window.messages), line[at + 1..end]);
             assert_eq!(window.more, end < line.len());
-            let window = store.window(WindowQuery { direction: Direction::Backward, ..query }).await.expect("readable");
+            let window = store
+                .message_page(MessagePageQuery { direction: Direction::Backward, ..query })
+                .await
+                .expect("readable");
             let start = at.saturating_sub(limit as usize);
             assert_eq!(words_of(&window.messages), line[start..at]);
             assert_eq!(window.more, start > 0);
         }
     }
-    let query = WindowQuery { conversation, branch: None, from: None, direction: Direction::Backward, limit: 2 };
-    let window = store.window(query.clone()).await.expect("readable");
+    let query = MessagePageQuery { conversation, branch: None, from: None, direction: Direction::Backward, limit: 2 };
+    let window = store.message_page(query.clone()).await.expect("readable");
     assert_eq!((words_of(&window.messages), window.more), (vec!["x".to_owned(), "y".to_owned()], true));
     let first = store.branches(conversation).await.expect("readable")[0].id;
-    let window = store.window(WindowQuery { branch: Some(first), ..query.clone() }).await.expect("readable");
+    let window = store.message_page(MessagePageQuery { branch: Some(first), ..query.clone() }).await.expect("readable");
     assert_eq!(words_of(&window.messages), ["5", "6"]);
     assert_eq!(words_of(&path(store, conversation, Some(branch)).await), side);
     let own = store.messages(MessagesQuery::Branch { branch, after: None, limit: 1 }).await.expect("readable");
@@ -263,8 +271,8 @@ pub async fn pages_go_both_ways_from_any_message(store: &dyn Store) {
 async fn pages_by_bytes(store: &dyn Store, conversation: ConversationId, direction: Direction) -> Vec<Vec<MessageId>> {
     let (mut pages, mut from) = (Vec::new(), None);
     loop {
-        let query = WindowQuery { conversation, branch: None, from, direction, limit: PAGE_MAX };
-        let window = store.window(query).await.expect("readable");
+        let query = MessagePageQuery { conversation, branch: None, from, direction, limit: PAGE_MAX };
+        let window = store.message_page(query).await.expect("readable");
         let bytes: usize = window.messages.iter().map(|message| message.content.body.text().len()).sum();
         assert!(bytes <= PAGE_BYTES || window.messages.len() == 1, "{bytes} bytes on one page");
         let ids: Vec<MessageId> = window.messages.iter().map(|message| message.id).collect();
@@ -322,17 +330,17 @@ pub async fn a_page_of_something_unknown_is_refused(store: &dyn Store) {
     say(store, conversation, &["one"]).await;
     let elsewhere = crate::kit::conversation(store, "b").await;
     let foreign = say(store, elsewhere, &["secret", "more"]).await;
-    let query = WindowQuery { conversation, branch: None, from: None, direction: Direction::Forward, limit: 9 };
+    let query = MessagePageQuery { conversation, branch: None, from: None, direction: Direction::Forward, limit: 9 };
     let foreign_branch = store.branches(elsewhere).await.expect("readable")[0].id;
     for query in [
-        WindowQuery { conversation: id(ConversationId::new), ..query.clone() },
-        WindowQuery { from: Some(id(MessageId::new)), ..query.clone() },
-        WindowQuery { from: Some(foreign[0]), ..query.clone() },
-        WindowQuery { from: Some(foreign[1]), direction: Direction::Backward, ..query.clone() },
-        WindowQuery { branch: Some(foreign_branch), ..query.clone() },
-        WindowQuery { branch: Some(id(BranchId::new)), ..query },
+        MessagePageQuery { conversation: id(ConversationId::new), ..query.clone() },
+        MessagePageQuery { from: Some(id(MessageId::new)), ..query.clone() },
+        MessagePageQuery { from: Some(foreign[0]), ..query.clone() },
+        MessagePageQuery { from: Some(foreign[1]), direction: Direction::Backward, ..query.clone() },
+        MessagePageQuery { branch: Some(foreign_branch), ..query.clone() },
+        MessagePageQuery { branch: Some(id(BranchId::new)), ..query },
     ] {
-        let code = store.window(query.clone()).await.map_err(|error| error.code());
+        let code = store.message_page(query.clone()).await.map_err(|error| error.code());
         assert_eq!(code, Err("not_found"), "{query:?}");
     }
 }
@@ -377,9 +385,9 @@ pub async fn related_page_is_cut_by_bytes_and_goes_on_behind_the_cut(store: &dyn
         ids.push(answer.id);
         let again = Change::AppendMessages {
             conversation: chat,
-            at: At::InsteadOf { message: first[1], branch: id(BranchId::new) },
+            at: MessageAt::InsteadOf { message: first[1], branch: id(BranchId::new) },
             head: HeadMove::Follow,
-            why: Why::Retry,
+            why: BranchReason::Retry,
             messages: vec![answer],
             origins: Vec::new(),
         };

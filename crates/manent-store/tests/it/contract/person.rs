@@ -50,7 +50,7 @@ pub async fn what_a_person_set_asked_and_explained_goes(store: &dyn Store) {
     does(store, "bob", Change::PutToolCall { call, note: "bob asks".to_owned() }).await;
     let note = "ann agrees".to_owned();
     does(store, "ann", Change::MoveToolCall { message, part: 0, to: ToolState::Approved, record: None, note }).await;
-    let receipt = erase(store, Erase::Author("ann".to_owned())).await;
+    let receipt = erase(store, EraseTarget::Person("ann".to_owned())).await;
     assert_eq!(receipt.attached, 4, "two states, an input and a word");
     let left = store.attached(shared.into()).await.expect("readable");
     let states: Vec<(&str, &str)> =
@@ -59,7 +59,9 @@ pub async fn what_a_person_set_asked_and_explained_goes(store: &dyn Store) {
     assert_eq!(left.inputs.len(), 1);
     let notes: Vec<&str> = left.tool_calls[0].steps.iter().map(|step| step.note.as_str()).collect();
     assert_eq!(notes, ["bob asks", ""]);
-    while let Some(position) = store.undo_target(Scope::Conversation(shared), Step::Undo).await.expect("readable") {
+    while let Some(position) =
+        store.undo_target(UndoScope::Conversation(shared), UndoDirection::Undo).await.expect("readable")
+    {
         commit(store, Change::Undo { position }).await;
     }
     sound(store).await;
@@ -75,18 +77,18 @@ pub async fn what_a_person_remembered_goes(store: &dyn Store) {
     does(store, "bob", put(anew, "bob's anew")).await;
     does(store, "bob", put(taken_back, "bob's for long")).await;
     does(store, "ann", put(taken_back, "ann's for a while")).await;
-    undo(store, Scope::Beside).await;
+    undo(store, UndoScope::Workspace).await;
     does(store, "ann", put(removed, "ann's")).await;
     commit(store, Change::RemoveMemory { id: removed }).await;
-    let receipt = erase(store, Erase::Author("ann".to_owned())).await;
+    let receipt = erase(store, EraseTarget::Person("ann".to_owned())).await;
     assert_eq!(receipt.attached, 3, "hers, the one over his, and the removed one");
     let query = MemoriesQuery { limit: 10, ..MemoriesQuery::default() };
     let mut left: Vec<String> =
         store.memories(query).await.expect("readable").into_iter().map(|memory| memory.text).collect();
     left.sort();
     assert_eq!(left, ["bob's anew", "bob's for long"]);
-    assert_eq!(store.undo_target(Scope::Beside, Step::Undo).await.expect("readable"), None);
-    assert_eq!(store.undo_target(Scope::Beside, Step::Redo).await.expect("readable"), None);
+    assert_eq!(store.undo_target(UndoScope::Workspace, UndoDirection::Undo).await.expect("readable"), None);
+    assert_eq!(store.undo_target(UndoScope::Workspace, UndoDirection::Redo).await.expect("readable"), None);
     sound(store).await;
 }
 
@@ -96,15 +98,15 @@ pub async fn what_a_person_made_and_took_back_goes_as_a_whole(store: &dyn Store)
         // More than one step destroys.
         let answers: Vec<NewMessage> = (0..700).map(|_| message("assistant", "an answer")).collect();
         commit(store, append(conversation, answers)).await;
-        undo(store, Scope::Conversation(conversation)).await;
-        undo(store, Scope::Conversation(conversation)).await;
+        undo(store, UndoScope::Conversation(conversation)).await;
+        undo(store, UndoScope::Conversation(conversation)).await;
     }
-    let receipt = erase(store, Erase::Author("ann".to_owned())).await;
+    let receipt = erase(store, EraseTarget::Person("ann".to_owned())).await;
     assert_eq!((receipt.conversations, receipt.messages), (1, 700));
-    let gone = store.undo_target(Scope::Conversation(hers), Step::Redo).await;
+    let gone = store.undo_target(UndoScope::Conversation(hers), UndoDirection::Redo).await;
     assert_eq!(gone.expect_err("it is not there").code(), "not_found");
-    redo(store, Scope::Conversation(his)).await;
-    redo(store, Scope::Conversation(his)).await;
+    redo(store, UndoScope::Conversation(his)).await;
+    redo(store, UndoScope::Conversation(his)).await;
     assert_eq!(shown(store, his).await.messages, 700);
     sound(store).await;
 }
@@ -120,10 +122,10 @@ pub async fn whoever_erases_next_goes_on_with_what_was_begun(store: &dyn Store) 
     let status = Some(ConversationStatus::Trashed);
     patch(store, purged, ConversationPatch { status, ..ConversationPatch::default() }).await;
     // The first step of each deletion; its caller does not return.
-    commit(store, Change::Erase { target: Erase::Conversation(begun) }).await;
+    commit(store, Change::Erase { target: EraseTarget::Conversation(begun) }).await;
     commit(store, Change::Purge { conversation: purged }).await;
     assert!(sound(store).await.messages > 2);
-    erase(store, Erase::Message(said[0])).await;
+    erase(store, EraseTarget::Message(said[0])).await;
     let report = sound(store).await;
     assert_eq!((report.messages, report.erased, report.conversations), (1, 1, 1));
 }
@@ -137,8 +139,8 @@ pub async fn ten_thousand_messages_of_a_person_go(store: &dyn Store) {
     commit(store, append(shared, vec![by(&person("bob"), "his")])).await;
     let (mut messages, mut steps) = (0, 0);
     loop {
-        let erase = Change::Erase { target: Erase::Author("ann".to_owned()) };
-        let Done::Erased(receipt) = commit(store, erase).await.done.remove(0) else { panic!("a receipt") };
+        let erase = Change::Erase { target: EraseTarget::Person("ann".to_owned()) };
+        let ChangeResult::Erased(receipt) = commit(store, erase).await.results.remove(0) else { panic!("a receipt") };
         (messages, steps) = (messages + receipt.messages, steps + 1);
         if receipt.finished {
             break;
@@ -155,9 +157,9 @@ pub async fn ten_thousand_messages_of_a_person_go(store: &dyn Store) {
 async fn steps_of(store: &dyn Store, who: &str) -> Result<(i64, usize)> {
     let (mut journal, mut steps) = (0, 0);
     loop {
-        let erase = Change::Erase { target: Erase::Author(who.to_owned()) };
+        let erase = Change::Erase { target: EraseTarget::Person(who.to_owned()) };
         let mut committed = store.commit(Transaction::of(at(1), erase)).await?;
-        let Done::Erased(receipt) = committed.done.remove(0) else { panic!("a receipt") };
+        let ChangeResult::Erased(receipt) = committed.results.remove(0) else { panic!("a receipt") };
         (journal, steps) = (journal + receipt.journal, steps + 1);
         if receipt.finished {
             return Ok((journal, steps));

@@ -91,7 +91,7 @@ pub async fn conversations_stay_when_their_project_goes(store: &dyn Store) {
     assert_eq!(shown(store, conversation).await.project, None);
     assert_eq!(texts(store, conversation).await, ["two words"]);
     assert_eq!(store.stats(StatsQuery::project(shared.id)).await.expect_err("gone").code(), "not_found");
-    undo(store, Scope::Beside).await;
+    undo(store, UndoScope::Workspace).await;
     assert_eq!(shown(store, conversation).await.project, Some(shared.id));
     patch(store, conversation, ConversationPatch { project: Some(None), ..Default::default() }).await;
     assert_eq!(shown(store, conversation).await.project, None);
@@ -102,7 +102,7 @@ pub async fn statistics_count_what_is_shown(store: &dyn Store) {
     let (a, b, trashed) =
         (conversation(store, "a").await, conversation(store, "b").await, conversation(store, "c").await);
     let mut answer = message("assistant", "three more words");
-    answer.content.time = Time { at: at(60), known: Known::Exact };
+    answer.content.time = Time { at: at(60), source: TimeSource::Exact };
     answer.content.model = Some("m".to_owned());
     answer.content.tokens = Some(5);
     commit(store, append(a, vec![message("user", "one"), answer])).await;

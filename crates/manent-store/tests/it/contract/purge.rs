@@ -13,9 +13,9 @@ async fn trash(store: &dyn Store, conversation: ConversationId) {
 /// Purges step by step and says how many steps it took.
 async fn purge(store: &dyn Store, conversation: ConversationId) -> usize {
     for step in 1..100 {
-        match commit(store, Change::Purge { conversation }).await.done[..] {
-            [Done::Purged(true)] => return step,
-            [Done::Purged(false)] => sound(store).await,
+        match commit(store, Change::Purge { conversation }).await.results[..] {
+            [ChangeResult::Purged(true)] => return step,
+            [ChangeResult::Purged(false)] => sound(store).await,
             ref other => panic!("{other:?}"),
         };
     }
@@ -31,11 +31,11 @@ async fn forked(store: &dyn Store, parent: BranchId, fork: MessageId, text: &str
         base: Some(BranchBase { parent, fork: Some(fork) }),
         own: vec![message("user", text)],
         pieces: Vec::new(),
-        why: Why::Fork,
+        why: BranchReason::Fork,
         origins: Vec::new(),
     };
     commit(store, open).await;
-    commit(store, Change::MoveHead { conversation, to: HeadTo::End(branch) }).await;
+    commit(store, Change::MoveHead { conversation, to: HeadTarget::End(branch) }).await;
     (conversation, branch)
 }
 
@@ -51,8 +51,8 @@ async fn gone(store: &dyn Store, conversation: ConversationId, message: MessageI
     assert!(list.conversations.iter().all(|listed| listed.id != conversation));
     assert_eq!(store.attached(conversation.into()).await.expect_err("gone").code(), "not_found");
     assert_eq!(store.messages(MessagesQuery::Ids(vec![message])).await.expect("readable"), []);
-    let query = WindowQuery { conversation, branch: None, from: None, direction: Direction::Forward, limit: 9 };
-    assert_eq!(store.window(query).await.expect_err("gone").code(), "not_found");
+    let query = MessagePageQuery { conversation, branch: None, from: None, direction: Direction::Forward, limit: 9 };
+    assert_eq!(store.message_page(query).await.expect_err("gone").code(), "not_found");
     refused(store, append(conversation, vec![crate::kit::message("user", "x")]), "not_found").await;
 }
 
@@ -64,7 +64,11 @@ pub async fn only_what_lies_in_the_trash_is_purged(store: &dyn Store) {
     trash(store, conversation).await;
     assert_eq!(purge(store, conversation).await, 1);
     gone(store, conversation, one).await;
-    assert_eq!(commit(store, Change::Purge { conversation }).await.done, [Done::Purged(true)], "again is a retry");
+    assert_eq!(
+        commit(store, Change::Purge { conversation }).await.results,
+        [ChangeResult::Purged(true)],
+        "again is a retry"
+    );
     sound(store).await;
 }
 
@@ -79,7 +83,7 @@ pub async fn a_large_conversation_is_purged_in_steps(store: &dyn Store) {
         commit(store, append(conversation, messages)).await;
     }
     trash(store, conversation).await;
-    assert_eq!(commit(store, Change::Purge { conversation }).await.done, [Done::Purged(false)]);
+    assert_eq!(commit(store, Change::Purge { conversation }).await.results, [ChangeResult::Purged(false)]);
     gone(store, conversation, first.expect("there are some")).await;
     assert!(purge(store, conversation).await >= 2);
     assert_eq!(sound(store).await.messages, 1);
@@ -146,7 +150,11 @@ pub async fn a_purge_takes_everything_that_was_attached(store: &dyn Store) {
     let memories = store.memories(MemoriesQuery { limit: 9, ..Default::default() }).await.expect("readable");
     assert_eq!(memories, [Memory { conversation: None, message: None, ..memory }], "a memory outlives its source");
     let again = id(ConversationId::new);
-    assert_eq!(commit(store, create(again)).await.done, [Done::Conversation(again)], "its external id is free");
+    assert_eq!(
+        commit(store, create(again)).await.results,
+        [ChangeResult::Conversation(again)],
+        "its external id is free"
+    );
     sound(store).await;
 }
 
@@ -155,7 +163,7 @@ pub async fn a_purge_takes_what_was_taken_out_of_a_message(store: &dyn Store) {
         let sha256: [u8; 32] = Sha256::digest(whole).into();
         let bytes = whole.as_bytes().to_vec();
         let put = Change::PutBlobPiece { sha256, size: whole.len() as i64, n: 0, last: true, bytes };
-        (put, mark::Mark { form: b'a', sha256 })
+        (put, blob_placeholder::BlobPlaceholder { form: b'a', sha256 })
     });
     for (put, _) in &marks {
         commit(store, put.clone()).await;
@@ -189,7 +197,7 @@ pub async fn what_forked_from_a_purged_conversation_stays_whole(store: &dyn Stor
     gone(store, a, ids[2]).await;
     assert_eq!(texts(store, b).await, ["A", "b", "x"]);
     counts_hold(store, b).await;
-    undo(store, Scope::Conversation(b)).await;
+    undo(store, UndoScope::Conversation(b)).await;
     assert_eq!(texts(store, b).await, ["a", "b", "x"]);
     counts_hold(store, b).await;
     say(store, b, &["y"]).await;
@@ -227,9 +235,9 @@ pub async fn nothing_before_a_purge_can_be_undone(store: &dyn Store) {
     trash(store, conversation).await;
     purge(store, conversation).await;
     refused(store, Change::Undo { position: committed.first }, "cannot_undo").await;
-    undo(store, Scope::Everything).await;
+    undo(store, UndoScope::Everything).await;
     assert_eq!(texts(store, kept).await, [""; 0], "the last change that can be undone is elsewhere");
-    redo(store, Scope::Everything).await;
+    redo(store, UndoScope::Everything).await;
     assert_eq!(shown(store, kept).await.head, Some(last));
     sound(store).await;
 }
@@ -240,7 +248,7 @@ pub async fn a_tag_is_found_again_after_its_last_conversation_went(store: &dyn S
         Change::CreateConversation { id: id(ConversationId::new), branch: id(BranchId::new), draft, importing: false }
     };
     let list = || store.conversations(ListQuery { tag: Some("x".to_owned()), limit: 10, ..ListQuery::default() });
-    let Done::Conversation(first) = commit(store, tagged()).await.done.remove(0) else {
+    let ChangeResult::Conversation(first) = commit(store, tagged()).await.results.remove(0) else {
         panic!("a conversation is made")
     };
     for _ in 0..20 {
@@ -271,7 +279,7 @@ pub async fn an_undo_leaves_a_memory_without_its_purged_conversation(store: &dyn
     commit(store, Change::PutMemory { memory: memory(None, "new") }).await;
     trash(store, conversation).await;
     purge(store, conversation).await;
-    undo(store, Scope::Beside).await;
+    undo(store, UndoScope::Workspace).await;
     assert_eq!(store.memories(MemoriesQuery::default()).await.expect("readable"), [memory(None, "old")]);
     sound(store).await;
 }
@@ -285,14 +293,14 @@ pub async fn what_was_taken_from_a_purged_conversation_is_still_counted(store: &
         branch,
         base: None,
         own: Vec::new(),
-        pieces: vec![Stretch { first: ids[1], last: ids[2] }],
-        why: Why::Import,
+        pieces: vec![MessageRange { first: ids[1], last: ids[2] }],
+        why: BranchReason::Import,
         origins: Vec::new(),
     };
     commit(store, open).await;
     trash(store, old).await;
     purge(store, old).await;
-    commit(store, Change::MoveHead { conversation: new, to: HeadTo::End(branch) }).await;
+    commit(store, Change::MoveHead { conversation: new, to: HeadTarget::End(branch) }).await;
     counts_hold(store, new).await;
     let found = store.messages(MessagesQuery::Ids(ids)).await.expect("readable");
     assert!(found.is_empty(), "nothing shows what was purged");
@@ -328,7 +336,7 @@ pub async fn a_stream_ends_where_a_purged_conversation_forked_behind_it(store: &
         base: Some(BranchBase { parent: between, fork: Some(taken) }),
         own: Vec::new(),
         pieces: Vec::new(),
-        why: Why::Fork,
+        why: BranchReason::Fork,
         origins: Vec::new(),
     };
     refused(store, open, "not_found").await;

@@ -138,8 +138,8 @@ pub async fn random_changes_show_what_a_naive_model_shows(store: &dyn Store) {
             7..12 => splice_somewhere(&mut rng, &mut model, conversation, &mut serial),
             12..14 => Some(describe(&mut rng, &mut model, conversation)),
             14 => Some(set_state(&mut rng, &mut model, conversation)),
-            15..18 => step(store, &mut model, conversation, Step::Undo).await,
-            _ => step(store, &mut model, conversation, Step::Redo).await,
+            15..18 => step(store, &mut model, conversation, UndoDirection::Undo).await,
+            _ => step(store, &mut model, conversation, UndoDirection::Redo).await,
         };
         if let Some(change) = change {
             let said = format!("{change:?}");
@@ -164,11 +164,14 @@ fn append_somewhere(rng: &mut Rng, model: &mut Model, conversation: Conversation
     let (at, base) = match rng.u32(0..6) {
         0 => {
             let cut = rng.usize(..=path.len());
-            (At::After { message: cut.checked_sub(1).map(|last| path[last]), branch: new }, Some(path[..cut].to_vec()))
+            (
+                MessageAt::After { message: cut.checked_sub(1).map(|last| path[last]), branch: new },
+                Some(path[..cut].to_vec()),
+            )
         }
         1 if !path.is_empty() => {
             let cut = rng.usize(..path.len());
-            (At::InsteadOf { message: path[cut], branch: new }, Some(path[..cut].to_vec()))
+            (MessageAt::InsteadOf { message: path[cut], branch: new }, Some(path[..cut].to_vec()))
         }
         2 => {
             let other = if rng.bool() { branch } else { rng.usize(..model.branches.len()) };
@@ -176,22 +179,29 @@ fn append_somewhere(rng: &mut Rng, model: &mut Model, conversation: Conversation
             model.branches[other].1.extend(&ids);
             let end = model.branches[other].1.len();
             model.go((other, end));
-            (At::Branch { branch: model.branches[other].0 }, None)
+            (MessageAt::Branch { branch: model.branches[other].0 }, None)
         }
         _ if shown == model.branches[branch].1.len() => {
             model.learn(&messages, branch);
             model.branches[branch].1.extend(&ids);
             model.go((branch, shown + ids.len()));
-            (At::Head { branch: new }, None)
+            (MessageAt::Head { branch: new }, None)
         }
-        _ => (At::Head { branch: new }, Some(path)),
+        _ => (MessageAt::Head { branch: new }, Some(path)),
     };
     if let Some(mut path) = base {
         model.learn(&messages, model.branches.len());
         path.extend(ids);
         model.open(new, path);
     }
-    Change::AppendMessages { conversation, at, head: HeadMove::Follow, why: Why::Fork, messages, origins: Vec::new() }
+    Change::AppendMessages {
+        conversation,
+        at,
+        head: HeadMove::Follow,
+        why: BranchReason::Fork,
+        messages,
+        origins: Vec::new(),
+    }
 }
 
 fn move_head(rng: &mut Rng, model: &mut Model, conversation: ConversationId) -> Option<Change> {
@@ -199,12 +209,12 @@ fn move_head(rng: &mut Rng, model: &mut Model, conversation: ConversationId) -> 
         0 => {
             let new = id(BranchId::new);
             model.open(new, Vec::new());
-            HeadTo::Empty(new)
+            HeadTarget::Empty(new)
         }
         1..4 => {
             let branch = rng.usize(..model.branches.len());
             model.go((branch, model.branches[branch].1.len()));
-            HeadTo::End(model.branches[branch].0)
+            HeadTarget::End(model.branches[branch].0)
         }
         _ => {
             let branch = rng.usize(..model.branches.len());
@@ -217,7 +227,7 @@ fn move_head(rng: &mut Rng, model: &mut Model, conversation: ConversationId) -> 
                 None => (own, place(&model.branches[own].1).expect("a branch holds its own messages") + 1),
             };
             model.go(head);
-            HeadTo::Message(message)
+            HeadTarget::Message(message)
         }
     };
     Some(Change::MoveHead { conversation, to })
@@ -233,7 +243,7 @@ fn splice_somewhere(
     let (start, end, at) = match rng.bool() {
         true => {
             let cut = rng.usize(..=path.len());
-            (cut, cut, SpliceAt::After(cut.checked_sub(1).map(|last| path[last])))
+            (cut, cut, SplicePosition::After(cut.checked_sub(1).map(|last| path[last])))
         }
         false if path.is_empty() => return None,
         false => {
@@ -242,7 +252,7 @@ fn splice_somewhere(
             (first, last + 1, instead_of(path[first], path[last]))
         }
     };
-    let inserts = matches!(at, SpliceAt::After(_)) || rng.bool();
+    let inserts = matches!(at, SplicePosition::After(_)) || rng.bool();
     let messages = if inserts { some_messages(rng, serial) } else { Vec::new() };
     let mut spliced = path[..start].to_vec();
     spliced.extend(messages.iter().map(|message| message.id));
@@ -283,16 +293,21 @@ fn set_state(rng: &mut Rng, model: &mut Model, conversation: ConversationId) -> 
     Change::SetState { conversation, name: "s".to_owned(), after, value: Some(json(&value)) }
 }
 
-async fn step(store: &dyn Store, model: &mut Model, conversation: ConversationId, step: Step) -> Option<Change> {
-    let target = store.undo_target(Scope::Conversation(conversation), step).await.expect("readable");
-    let from = if step == Step::Undo { &mut model.undo } else { &mut model.redo };
+async fn step(
+    store: &dyn Store,
+    model: &mut Model,
+    conversation: ConversationId,
+    step: UndoDirection,
+) -> Option<Change> {
+    let target = store.undo_target(UndoScope::Conversation(conversation), step).await.expect("readable");
+    let from = if step == UndoDirection::Undo { &mut model.undo } else { &mut model.redo };
     let Some(old) = from.pop() else {
         // Nothing is left but the making of the conversation.
-        assert!(step == Step::Undo || target.is_none());
+        assert!(step == UndoDirection::Undo || target.is_none());
         return None;
     };
     let now = model.swap(old);
-    if step == Step::Undo { &mut model.redo } else { &mut model.undo }.push(now);
+    if step == UndoDirection::Undo { &mut model.redo } else { &mut model.undo }.push(now);
     Some(Change::Undo { position: target.expect("the model has something") })
 }
 
@@ -301,7 +316,7 @@ async fn compare(store: &dyn Store, model: &Model, conversation: ConversationId,
     let line = model.line(model.path());
     assert_eq!(words_of(&found), line, "operation {n}: {said}");
     let now = shown(store, conversation).await;
-    let words: u32 = line.iter().map(|text| words::count_words(text)).sum();
+    let words: u32 = line.iter().map(|text| word_count::count_words(text)).sum();
     let tokens: u32 = model.path().iter().map(|id| model.texts[id].1).sum();
     let expected = (line.len() as i64, i64::from(words), i64::from(tokens));
     assert_eq!((now.messages, now.words, now.tokens), expected, "operation {n}: {said}");
@@ -313,8 +328,8 @@ async fn compare(store: &dyn Store, model: &Model, conversation: ConversationId,
         let place = model.path().iter().position(|id| id == from).expect("chosen from it");
         let limit = rng.u32(1..6);
         let direction = if rng.bool() { Direction::Forward } else { Direction::Backward };
-        let query = WindowQuery { conversation, branch: None, from: Some(*from), direction, limit };
-        let window = store.window(query).await.expect("readable");
+        let query = MessagePageQuery { conversation, branch: None, from: Some(*from), direction, limit };
+        let window = store.message_page(query).await.expect("readable");
         let (start, end) = match direction {
             Direction::Forward => (place + 1, (place + 1 + limit as usize).min(line.len())),
             Direction::Backward => (place.saturating_sub(limit as usize), place),

@@ -78,8 +78,8 @@ pub async fn events_are_read_after_a_cursor_by_channel(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
     let log = |events: Vec<NewEvent>| Change::AppendEvents { conversation, events };
     let done = commit(store, log((0..5).map(|n| event(["progress", "control"][n as usize % 2], n)).collect())).await;
-    assert_eq!(done.done, [Done::Events(5)]);
-    assert_eq!(commit(store, log(vec![event("mönitor\0", 5)])).await.done, [Done::Events(6)]);
+    assert_eq!(done.results, [ChangeResult::Events(5)]);
+    assert_eq!(commit(store, log(vec![event("mönitor\0", 5)])).await.results, [ChangeResult::Events(6)]);
     let other = crate::kit::conversation(store, "b").await;
     commit(store, Change::AppendEvents { conversation: other, events: vec![event("progress", 99)] }).await;
     let read = async |channels: &[&str], after: i64, limit: u32| {
@@ -135,19 +135,19 @@ pub async fn a_lease_fences_off_the_owner_before(store: &dyn Store) {
     let release = |token: i64| Change::ReleaseLease { conversation, token };
     let when = async |seconds: i64, change: Change| store.commit(Transaction::of(at(seconds), change)).await;
     let lease = async || store.attached(conversation.into()).await.expect("readable").lease;
-    assert_eq!(when(0, take("ann", 10)).await.expect("free").done, [Done::Lease(1)]);
+    assert_eq!(when(0, take("ann", 10)).await.expect("free").results, [ChangeResult::Lease(1)]);
     refused_as(when(5, take("bob", 20)).await, "lease_held");
     when(5, renew(1, 15)).await.expect("held");
     assert_eq!(lease().await, Some(Lease { owner: "ann".to_owned(), token: 1, until: at(15) }));
     refused_as(when(12, take("bob", 20)).await, "lease_held");
-    assert_eq!(when(15, take("bob", 30)).await.expect("it has run out").done, [Done::Lease(2)]);
+    assert_eq!(when(15, take("bob", 30)).await.expect("it has run out").results, [ChangeResult::Lease(2)]);
     refused_as(when(16, renew(1, 40)).await, "lease_held");
     refused_as(when(16, release(1)).await, "lease_held");
     when(17, release(2)).await.expect("held");
     assert_eq!(lease().await, None);
     refused_as(when(17, renew(2, 40)).await, "lease_held");
     refused_as(when(17, take("", 40)).await, "invalid");
-    assert_eq!(when(18, take("ann", 30)).await.expect("free").done, [Done::Lease(3)]);
+    assert_eq!(when(18, take("ann", 30)).await.expect("free").results, [ChangeResult::Lease(3)]);
     let unknown = Change::TakeLease { conversation: id(ConversationId::new), owner: "x".to_owned(), until: at(1) };
     refused(store, unknown, "not_found").await;
     sound(store).await;
@@ -207,13 +207,15 @@ pub async fn a_trail_that_another_program_kept_is_taken_as_it_was(store: &dyn St
         [ToolCallTrail { call: other, steps: longer }],
         "it stands for another part, with another trail"
     );
-    let position = store.undo_target(Scope::Conversation(conversation), Step::Undo).await.expect("readable");
+    let position =
+        store.undo_target(UndoScope::Conversation(conversation), UndoDirection::Undo).await.expect("readable");
     commit(store, Change::Undo { position: position.expect("something to undo") }).await;
     let trails = store.attached(conversation.into()).await.expect("readable").tool_calls;
     assert_eq!(trails, [ToolCallTrail { call: call.clone(), steps: steps.clone() }], "and comes back");
     let unknown = ToolCall { message: id(MessageId::new), ..call };
     refused(store, Change::PutToolTrail { call: unknown, steps, instead_of: None }, "not_found").await;
-    let position = store.undo_target(Scope::Conversation(conversation), Step::Undo).await.expect("readable");
+    let position =
+        store.undo_target(UndoScope::Conversation(conversation), UndoDirection::Undo).await.expect("readable");
     commit(store, Change::Undo { position: position.expect("something to undo") }).await;
     assert!(store.attached(conversation.into()).await.expect("readable").tool_calls.is_empty());
     sound(store).await;
@@ -221,11 +223,12 @@ pub async fn a_trail_that_another_program_kept_is_taken_as_it_was(store: &dyn St
 
 pub async fn a_lease_that_was_given_back_is_free_at_any_time(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
-    let take = |owner: &str| Change::TakeLease { conversation, owner: owner.to_owned(), until: Micros(-1) };
-    let long_ago = async |change: Change| store.commit(Transaction::of(Micros(-10), change)).await.expect("free").done;
-    assert_eq!(long_ago(take("ann")).await, [Done::Lease(1)]);
+    let take = |owner: &str| Change::TakeLease { conversation, owner: owner.to_owned(), until: Timestamp(-1) };
+    let long_ago =
+        async |change: Change| store.commit(Transaction::of(Timestamp(-10), change)).await.expect("free").results;
+    assert_eq!(long_ago(take("ann")).await, [ChangeResult::Lease(1)]);
     long_ago(Change::ReleaseLease { conversation, token: 1 }).await;
-    assert_eq!(long_ago(take("bob")).await, [Done::Lease(2)]);
+    assert_eq!(long_ago(take("bob")).await, [ChangeResult::Lease(2)]);
 }
 
 pub async fn one_import_has_its_turn_at_a_time(store: &dyn Store) {
@@ -233,7 +236,7 @@ pub async fn one_import_has_its_turn_at_a_time(store: &dyn Store) {
     let (inside, turns) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let again_and_again = async || {
         for _ in 0..5 {
-            let turn = store.import_turn().await.expect("a turn");
+            let turn = store.acquire_import_lock().await.expect("a turn");
             assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "somebody else has the turn");
             tokio::task::yield_now().await;
             commit(store, Change::RemoveScratch { kind: "x".to_owned(), id: String::new(), actor: String::new() })

@@ -1,9 +1,9 @@
 //! Search: what was said is found at its place, at once, in any script, and by the same rules on every engine.
 
 use crate::kit::*;
-use manent_model::search::{Clock, Field, Query};
 use manent_model::*;
 use manent_store::*;
+use manent_text::{Clock, Field, Query};
 
 /// The moment at which tests look back.
 pub(super) fn clock() -> Clock {
@@ -15,12 +15,12 @@ pub(super) fn search(text: &str) -> Search {
 }
 
 /// Looks in what is not indexed yet and again in the index; both must answer the same.
-pub(super) async fn found(store: &dyn Store, search: Search) -> Found {
+pub(super) async fn found(store: &dyn Store, search: Search) -> SearchPage {
     let at_once = store.search(search.clone()).await.expect("readable");
     indexed(store).await;
     let later = store.search(search).await.expect("readable");
     assert_eq!(later.hits, at_once.hits);
-    assert!(later.reach.complete && later.reach.waiting == 0, "{:?}", later.reach);
+    assert!(later.coverage.complete && later.coverage.waiting == 0, "{:?}", later.coverage);
     later
 }
 
@@ -29,7 +29,7 @@ async fn words(store: &dyn Store, text: &str) -> Vec<String> {
     shown(&found(store, search(text)).await)
 }
 
-pub(super) fn shown(found: &Found) -> Vec<String> {
+pub(super) fn shown(found: &SearchPage) -> Vec<String> {
     let show = |hit: &Hit| match hit.field {
         Field::Text => hit.snippet.text.clone(),
         field => format!("[{field:?}] {}", hit.snippet.text),
@@ -41,7 +41,7 @@ pub(super) fn shown(found: &Found) -> Vec<String> {
 pub(super) async fn tell(store: &dyn Store, conversation: ConversationId, from: i64, texts: &[&str]) -> Vec<MessageId> {
     let mut messages: Vec<NewMessage> = texts.iter().map(|text| message("user", text)).collect();
     for (place, message) in messages.iter_mut().enumerate() {
-        message.content.time = Time { at: at(from + place as i64), known: Known::Exact };
+        message.content.time = Time { at: at(from + place as i64), source: TimeSource::Exact };
     }
     let ids = messages.iter().map(|message| message.id).collect();
     commit(store, append(conversation, messages)).await;
@@ -125,7 +125,7 @@ pub async fn a_query_says_what_people_mean(store: &dyn Store) {
     tell(store, work, 100, &["alpha beta", "alpha gamma", "beta gamma ```rust\nfn main() {}\n```"]).await;
     let mut answer = message("assistant", "alpha from the model");
     answer.content.model = Some("GPT-4.1 mini".to_owned());
-    answer.content.time = Time { at: at(200_000), known: Known::Exact };
+    answer.content.time = Time { at: at(200_000), source: TimeSource::Exact };
     commit(store, append(play, vec![answer])).await;
     let check = async |query: &str, expected: &[&str]| {
         assert_eq!(words(store, query).await, expected, "{query}");
@@ -154,7 +154,8 @@ pub async fn hits_say_where_they_stand(store: &dyn Store) {
     assert_eq!((hit.conversation, hit.title.as_str(), hit.message), (conversation, "Places", Some(ids[2])));
     assert_eq!((hit.position, hit.on_path, hit.role.as_deref()), (Some(3), true, Some("user")));
     assert_eq!(hit.snippet.highlights, [(0, 5)]);
-    let beside = |neighbours: &[Neighbour]| -> Vec<String> { neighbours.iter().map(|one| one.text.clone()).collect() };
+    let beside =
+        |neighbours: &[ContextMessage]| -> Vec<String> { neighbours.iter().map(|one| one.text.clone()).collect() };
     assert_eq!((beside(&hit.before), beside(&hit.after)), (vec!["two".to_owned()], vec!["four".to_owned()]));
     let wide = found(store, Search { neighbours: 3, ..search("three") }).await.hits.remove(0);
     assert_eq!(
@@ -168,8 +169,8 @@ pub async fn other_branches_and_the_trash_are_searched_when_asked(store: &dyn St
     let ids = tell(store, conversation, 0, &["shared", "old word"]).await;
     fork(store, conversation, Some(ids[0]), "new word").await;
     assert_eq!(words(store, "word").await, ["new word"]);
-    let everywhere = Also { branches: true, ..Also::default() };
-    let all = found(store, Search { also: everywhere, ..search("word") }).await;
+    let everywhere = Include { branches: true, ..Include::default() };
+    let all = found(store, Search { include: everywhere, ..search("word") }).await;
     let mut places: Vec<(String, bool)> = all.hits.iter().map(|hit| (hit.snippet.text.clone(), hit.on_path)).collect();
     places.sort();
     assert_eq!(places, [("new word".to_owned(), true), ("old word".to_owned(), false)]);
@@ -182,8 +183,8 @@ pub async fn other_branches_and_the_trash_are_searched_when_asked(store: &dyn St
     assert_eq!(words(store, "word").await, ["new word"]);
     put(ConversationStatus::Trashed).await;
     assert_eq!(words(store, "word").await, Vec::<String>::new());
-    let trash = Also { trashed: true, ..Also::default() };
-    assert_eq!(shown(&found(store, Search { also: trash, ..search("word") }).await), ["new word"]);
+    let trash = Include { trashed: true, ..Include::default() };
+    assert_eq!(shown(&found(store, Search { include: trash, ..search("word") }).await), ["new word"]);
 }
 
 pub async fn a_message_that_a_fork_took_is_found_there(store: &dyn Store) {
@@ -197,15 +198,15 @@ pub async fn a_message_that_a_fork_took_is_found_there(store: &dyn Store) {
         base: Some(BranchBase { parent: branch, fork: Some(ids[0]) }),
         own: vec![message("user", "second path")],
         pieces: Vec::new(),
-        why: Why::Fork,
+        why: BranchReason::Fork,
         origins: Vec::new(),
     };
     commit(store, open).await;
-    commit(store, Change::MoveHead { conversation: second, to: HeadTo::End(own) }).await;
-    let owner = |found: &Found| found.hits.iter().map(|hit| hit.conversation).collect::<Vec<_>>();
+    commit(store, Change::MoveHead { conversation: second, to: HeadTarget::End(own) }).await;
+    let owner = |found: &SearchPage| found.hits.iter().map(|hit| hit.conversation).collect::<Vec<_>>();
     assert_eq!(owner(&found(store, search("common")).await), [first]);
-    assert_eq!(owner(&found(store, Search { within: Some(second), ..search("common") }).await), [second]);
-    assert_eq!(owner(&found(store, Search { within: Some(second), ..search("path") }).await), [second]);
+    assert_eq!(owner(&found(store, Search { conversations: Some(second), ..search("common") }).await), [second]);
+    assert_eq!(owner(&found(store, Search { conversations: Some(second), ..search("path") }).await), [second]);
     let status = Some(ConversationStatus::Trashed);
     patch(store, first, ConversationPatch { status, ..Default::default() }).await;
     assert_eq!(owner(&found(store, search("common")).await), [second]);
@@ -229,7 +230,7 @@ pub async fn hits_come_in_pages_in_both_orders(store: &dyn Store) {
     assert_eq!(words(store, "needle").await, expected);
     for order in [SearchOrder::Newest, SearchOrder::Relevance] {
         let whole = found(store, Search { order, limit: 100, ..search("needle") }).await;
-        assert_eq!((whole.hits.len(), whole.total, whole.next), (13, Count { n: 13, more: false }, None));
+        assert_eq!((whole.hits.len(), whole.total, whole.next), (13, BoundedCount { n: 13, more: false }, None));
         let mut pages = Vec::new();
         let mut next = Search { order, limit: 3, ..search("needle") };
         loop {
@@ -243,10 +244,10 @@ pub async fn hits_come_in_pages_in_both_orders(store: &dyn Store) {
         }
         assert_eq!(pages, shown(&whole), "{order:?}");
     }
-    let counted = found(store, Search { limit: 2, counting: Counting::All, ..search("needle") }).await;
-    assert_eq!(counted.total, Count { n: 13, more: false });
+    let counted = found(store, Search { limit: 2, count: CountMode::Exact, ..search("needle") }).await;
+    assert_eq!(counted.total, BoundedCount { n: 13, more: false });
     let uncounted = found(store, Search { limit: 2, ..search("needle") }).await;
-    assert_eq!(uncounted.total, Count { n: 2, more: true });
+    assert_eq!(uncounted.total, BoundedCount { n: 2, more: true });
 }
 
 pub async fn hits_are_grouped_by_conversation(store: &dyn Store) {
@@ -264,7 +265,7 @@ pub async fn hits_are_grouped_by_conversation(store: &dyn Store) {
         for hit in &page.hits {
             assert_eq!(
                 (hit.snippet.text.as_str(), hit.in_conversation),
-                ("needle two", Some(Count { n: 2, more: false }))
+                ("needle two", Some(BoundedCount { n: 2, more: false }))
             );
             groups.push(hit.conversation);
         }
@@ -295,7 +296,8 @@ pub async fn what_changes_is_found_as_it_is_now(store: &dyn Store) {
     patch(store, conversation, title("New name")).await;
     assert_eq!(words(store, "old").await, Vec::<String>::new());
     assert_eq!(words(store, "new").await, ["[Title] New name"]);
-    let position = store.undo_target(Scope::Conversation(conversation), Step::Undo).await.expect("readable");
+    let position =
+        store.undo_target(UndoScope::Conversation(conversation), UndoDirection::Undo).await.expect("readable");
     let position = position.expect("a rename can be undone");
     commit(store, Change::Undo { position }).await;
     assert_eq!(words(store, "old").await, ["[Title] Old name"]);
@@ -347,14 +349,14 @@ pub async fn tools_thoughts_and_summaries_are_found_as_such(store: &dyn Store) {
     for nothing in ["pondering", "signedblob", "opaquetext"] {
         assert_eq!(words(store, nothing).await, Vec::<String>::new(), "{nothing}");
     }
-    let thoughts = Also { reasoning: true, ..Also::default() };
-    let thought = found(store, Search { also: thoughts, ..search("pondering") }).await;
+    let thoughts = Include { reasoning: true, ..Include::default() };
+    let thought = found(store, Search { include: thoughts, ..search("pondering") }).await;
     assert_eq!(shown(&thought), ["[Reasoning] secretly pondering"]);
     let fold = NewFold {
         id: crate::kit::id(FoldId::new),
         after: id,
         kind: FoldKind::Summary,
-        covers: vec![Stretch { first: id, last: id }],
+        covers: vec![MessageRange { first: id, last: id }],
         summary: Some("a counter page was made".to_owned()),
         parent: None,
         made_by: None,
@@ -370,15 +372,18 @@ pub async fn what_is_destroyed_is_not_found(store: &dyn Store) {
     assert_eq!(found(store, search("zebra")).await.hits.len(), 5);
     let status = Some(ConversationStatus::Trashed);
     patch(store, gone, ConversationPatch { status, ..Default::default() }).await;
-    while commit(store, Change::Purge { conversation: gone }).await.done != [Done::Purged(true)] {}
-    let also = Also { trashed: true, branches: true, reasoning: true };
-    assert_eq!(found(store, Search { also, ..search("zebra") }).await.hits.len(), 3);
-    let window = WindowQuery { conversation: kept, branch: None, from: None, direction: Direction::Forward, limit: 9 };
-    let erased = store.window(window).await.expect("readable").messages[1].id;
-    commit(store, Change::Erase { target: Erase::Message(erased) }).await;
-    assert_eq!(found(store, Search { also, ..search("zebra") }).await.hits.len(), 2);
-    assert_eq!(found(store, Search { also, ..search("erased") }).await.hits, []);
-    assert!(!found(store, Search { also, ..search("zebra") }).await.hits.iter().any(|hit| hit.message == Some(ids[0])));
+    while commit(store, Change::Purge { conversation: gone }).await.results != [ChangeResult::Purged(true)] {}
+    let include = Include { trashed: true, branches: true, reasoning: true };
+    assert_eq!(found(store, Search { include, ..search("zebra") }).await.hits.len(), 3);
+    let window =
+        MessagePageQuery { conversation: kept, branch: None, from: None, direction: Direction::Forward, limit: 9 };
+    let erased = store.message_page(window).await.expect("readable").messages[1].id;
+    commit(store, Change::Erase { target: EraseTarget::Message(erased) }).await;
+    assert_eq!(found(store, Search { include, ..search("zebra") }).await.hits.len(), 2);
+    assert_eq!(found(store, Search { include, ..search("erased") }).await.hits, []);
+    assert!(
+        !found(store, Search { include, ..search("zebra") }).await.hits.iter().any(|hit| hit.message == Some(ids[0]))
+    );
 }
 
 pub async fn an_index_is_made_anew_on_request(store: &dyn Store) {
@@ -406,7 +411,7 @@ pub async fn many_messages_that_come_at_once_are_all_found(store: &dyn Store) {
         let mut messages = Vec::new();
         for place in 0..500 {
             let mut said = message("user", &format!("本批消息 word{} number{}", place % 7, round * 500 + place));
-            said.content.time = Time { at: at(random.i64(0..1_000)), known: Known::Exact };
+            said.content.time = Time { at: at(random.i64(0..1_000)), source: TimeSource::Exact };
             times.push((said.content.time.at, times.len()));
             messages.push(said);
         }
@@ -414,7 +419,7 @@ pub async fn many_messages_that_come_at_once_are_all_found(store: &dyn Store) {
     }
     assert_eq!(words(store, "number4321").await.len(), 1);
     times.sort_unstable();
-    let newest: Vec<Micros> = times.iter().rev().take(100).map(|(time, _)| *time).collect();
+    let newest: Vec<Timestamp> = times.iter().rev().take(100).map(|(time, _)| *time).collect();
     let hits = found(store, Search { limit: 100, neighbours: 0, ..search("消息") }).await.hits;
     assert_eq!(hits.iter().map(|hit| hit.time).collect::<Vec<_>>(), newest);
 }
@@ -430,7 +435,7 @@ pub async fn what_is_not_to_be_there_can_be_all_that_is_asked(store: &dyn Store)
         ("-\"alpha draft\" alpha", vec!["alpha"]),
     ] {
         assert_eq!(words(store, query).await, expected, "{query}");
-        let inside = found(store, Search { within: Some(conversation), ..search(query) }).await;
+        let inside = found(store, Search { conversations: Some(conversation), ..search(query) }).await;
         assert_eq!(shown(&inside), expected, "{query} in one conversation");
     }
 }
@@ -445,7 +450,7 @@ pub async fn a_message_of_very_many_words_has_all_that_is_asked(store: &dyn Stor
         [("alpha omega", 1), ("alpha beta", 1), ("alpha", 2), ("omega -alpha", 0), ("w1f4 w1d4bf omega", 1)]
     {
         assert_eq!(found(store, search(query)).await.hits.len(), expected, "{query}");
-        let inside = Search { within: Some(conversation), ..search(query) };
+        let inside = Search { conversations: Some(conversation), ..search(query) };
         assert_eq!(found(store, inside).await.hits.len(), expected, "{query} in one conversation");
     }
     sound(store).await;
@@ -470,24 +475,24 @@ pub async fn a_tool_that_is_asked_for_twice_is_indexed_as_once(store: &dyn Store
 pub async fn what_no_reader_sees_is_not_shown_beside_a_hit(store: &dyn Store) {
     let conversation = conversation(store, "").await;
     let mut hidden = message("system", "you are a secret prompt");
-    hidden.content.seen = Seen { by_reader: false, by_model: true };
+    hidden.content.seen = Visibility { by_reader: false, by_model: true };
     commit(store, append(conversation, vec![hidden, message("user", "needle"), message("assistant", "thread")])).await;
     let hit = found(store, search("needle")).await.hits.remove(0);
     assert_eq!((hit.before.len(), hit.after.len()), (0, 1));
     assert_eq!(words(store, "secret").await, Vec::<String>::new());
-    let also = Also { branches: true, ..Also::default() };
-    let hit = found(store, Search { also, ..search("needle") }).await.hits.remove(0);
+    let include = Include { branches: true, ..Include::default() };
+    let hit = found(store, Search { include, ..search("needle") }).await.hits.remove(0);
     assert_eq!(hit.before.len(), 1);
 }
 
 /// All messages that a search finds, page by page.
 async fn all_found(store: &dyn Store, text: &str) -> Vec<MessageId> {
     let mut next = Search { limit: HITS_MAX, neighbours: 0, ..search(text) };
-    next.patience = std::time::Duration::from_secs(60);
+    next.timeout = std::time::Duration::from_secs(60);
     let mut ids = Vec::new();
     loop {
         let page = store.search(next.clone()).await.expect("readable");
-        assert!(!page.cut_short);
+        assert!(!page.timed_out);
         ids.extend(page.hits.iter().filter_map(|hit| hit.message));
         match page.next {
             Some(cursor) => next.after = Some(cursor),

@@ -74,7 +74,7 @@ impl Queries {
 
 impl Queries {
     /// Erases content, which is counted as it was.
-    async fn stay(&self, store: &dyn Store, target: Erase) {
+    async fn stay(&self, store: &dyn Store, target: EraseTarget) {
         let mut before = Vec::new();
         for query in &self.0 {
             before.push(store.stats(query.clone()).await.expect("counted"));
@@ -93,7 +93,7 @@ impl Queries {
 
 fn timed(role: &str, text: &str, seconds: i64) -> NewMessage {
     let mut message = message(role, text);
-    message.content.time = Time { at: at(seconds), known: Known::Exact };
+    message.content.time = Time { at: at(seconds), source: TimeSource::Exact };
     message.content.tokens = Some(3);
     message.content.model = (role == "assistant").then(|| "m".to_owned());
     message
@@ -117,9 +117,9 @@ pub async fn statistics_from_sums_equal_counting_every_message(store: &dyn Store
     patch(store, b, ConversationPatch { project: Some(Some(project.id)), ..Default::default() }).await;
     queries.hold(store, "a tag and a project").await;
     commit(store, append(a, vec![timed("user", "again", 2 * DAY)])).await;
-    undo(store, Scope::Conversation(a)).await;
+    undo(store, UndoScope::Conversation(a)).await;
     queries.hold(store, "undone").await;
-    redo(store, Scope::Conversation(a)).await;
+    redo(store, UndoScope::Conversation(a)).await;
     queries.hold(store, "redone").await;
     let first = path(store, a, None).await[0].id;
     commit(store, splice(a, instead_of(first, first), &["one two three four"])).await;
@@ -132,7 +132,7 @@ pub async fn statistics_from_sums_equal_counting_every_message(store: &dyn Store
     patch(store, b, status(ConversationStatus::Archived)).await;
     store.reindex().await.expect("begun");
     queries.hold(store, "archived, and indexed again").await;
-    queries.stay(store, Erase::Message(first)).await;
+    queries.stay(store, EraseTarget::Message(first)).await;
 }
 
 pub async fn statistics_follow_open_streams_into_forks(store: &dyn Store) {
@@ -148,13 +148,14 @@ pub async fn statistics_follow_open_streams_into_forks(store: &dyn Store) {
     let branch = id(BranchId::new);
     let base = Some(BranchBase { parent, fork: Some(stream.id) });
     let (own, pieces, origins) = (vec![timed("user", "meanwhile", 30)], Vec::new(), Vec::new());
-    commit(store, Change::OpenBranch { conversation: b, branch, base, own, pieces, why: Why::Fork, origins }).await;
-    commit(store, Change::MoveHead { conversation: b, to: HeadTo::End(branch) }).await;
+    commit(store, Change::OpenBranch { conversation: b, branch, base, own, pieces, why: BranchReason::Fork, origins })
+        .await;
+    commit(store, Change::MoveHead { conversation: b, to: HeadTarget::End(branch) }).await;
     commit(store, append(a, vec![timed("user", "and then", 40)])).await;
     queries.hold(store, "forked behind the stream").await;
     let body = Some(Body::of(&[Part::text("once upon a time")]));
     let finish = Finish { status: MessageStatus::Complete, body, tokens: Some(9), usage: None };
     commit(store, Change::FinishMessage { message: stream.id, finish }).await;
     queries.hold(store, "ended").await;
-    queries.stay(store, Erase::Message(stream.id)).await;
+    queries.stay(store, EraseTarget::Message(stream.id)).await;
 }

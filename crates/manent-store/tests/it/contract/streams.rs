@@ -31,7 +31,10 @@ pub async fn a_stream_grows_in_chunks_and_ends_once(store: &dyn Store) {
     refused(store, finish(id_of, MessageStatus::Streaming, "x"), "invalid").await;
     sound(store).await;
     commit(store, finish(id_of, MessageStatus::Complete, "once upon a time")).await;
-    assert_eq!(commit(store, finish(id_of, MessageStatus::Complete, "once upon a time")).await.done, [Done::Plain]);
+    assert_eq!(
+        commit(store, finish(id_of, MessageStatus::Complete, "once upon a time")).await.results,
+        [ChangeResult::Applied]
+    );
     refused(store, finish(id_of, MessageStatus::Failed, "once upon a time"), "not_streaming").await;
     refused(store, finish(id_of, MessageStatus::Complete, "other"), "not_streaming").await;
     refused(store, Change::AppendChunk { message: id_of, delta: "late".to_owned() }, "not_streaming").await;
@@ -42,7 +45,7 @@ pub async fn a_stream_grows_in_chunks_and_ends_once(store: &dyn Store) {
     assert_eq!(told.content.body.words(), "once upon a time");
     assert_eq!((told.content.status, told.content.tokens), (MessageStatus::Complete, Some(9)));
     assert_eq!(told.content.usage, Some(json("{ \"out\":9}")));
-    assert!(commit(store, append(conversation, vec![message])).await.repeated, "the append of the stream again");
+    assert!(commit(store, append(conversation, vec![message])).await.is_replay, "the append of the stream again");
     counts_hold(store, conversation).await;
     sound(store).await;
 }
@@ -65,7 +68,10 @@ pub async fn a_stream_finished_without_a_body_keeps_its_chunks(store: &dyn Store
         commit(store, chunk(message.id, "从前有座山，")).await;
         commit(store, chunk(message.id, "long ago")).await;
         commit(store, finish_as_it_is(message.id, MessageStatus::Complete)).await;
-        assert_eq!(commit(store, finish_as_it_is(message.id, MessageStatus::Complete)).await.done, [Done::Plain]);
+        assert_eq!(
+            commit(store, finish_as_it_is(message.id, MessageStatus::Complete)).await.results,
+            [ChangeResult::Applied]
+        );
         refused(store, finish_as_it_is(message.id, MessageStatus::Failed), "not_streaming").await;
     }
     let told = "从前有座山，long ago";
@@ -112,7 +118,7 @@ pub async fn an_idle_stream_is_listed_until_it_is_renewed_or_ends(store: &dyn St
     assert_eq!(found.version, shown(store, conversation).await.version);
     commit(store, finish_as_it_is(second.id, MessageStatus::Incomplete)).await;
     assert_eq!(idle(99).await, [(conversation, first.id, at(30))]);
-    commit(store, Change::Erase { target: Erase::Message(first.id) }).await;
+    commit(store, Change::Erase { target: EraseTarget::Message(first.id) }).await;
     assert_eq!(idle(99).await, []);
 }
 
@@ -151,7 +157,7 @@ pub async fn counts_are_right_however_much_happened_behind_a_stream(store: &dyn 
     let (plain, forked) = fork(store, a, Some(streamed), "forked behind").await;
     let (deeper, _) = fork(store, a, Some(forked), "and again").await;
     let first = store.branches(a).await.expect("readable")[0].id;
-    commit(store, Change::MoveHead { conversation: a, to: HeadTo::End(first) }).await;
+    commit(store, Change::MoveHead { conversation: a, to: HeadTarget::End(first) }).await;
     let edited = id(BranchId::new);
     let change = Change::Splice {
         conversation: a,
@@ -170,18 +176,18 @@ pub async fn counts_are_right_however_much_happened_behind_a_stream(store: &dyn 
         base: Some(BranchBase { parent: plain, fork: Some(forked) }),
         own: vec![crate::kit::message("user", "in another conversation")],
         pieces: Vec::new(),
-        why: Why::Fork,
+        why: BranchReason::Fork,
         origins: Vec::new(),
     };
     commit(store, open).await;
-    commit(store, Change::MoveHead { conversation: b, to: HeadTo::End(other) }).await;
+    commit(store, Change::MoveHead { conversation: b, to: HeadTarget::End(other) }).await;
     counts_hold(store, a).await;
     counts_hold(store, b).await;
     commit(store, finish(streamed, MessageStatus::Complete, "five words and then some")).await;
     counts_hold(store, b).await;
     for branch in [edited, first, plain, deeper] {
         counts_hold(store, a).await;
-        commit(store, Change::MoveHead { conversation: a, to: HeadTo::End(branch) }).await;
+        commit(store, Change::MoveHead { conversation: a, to: HeadTarget::End(branch) }).await;
     }
     counts_hold(store, a).await;
     commit(store, head_to(a, behind[0])).await;
@@ -196,10 +202,10 @@ pub async fn undo_behind_a_stream_counts_its_ending(store: &dyn Store) {
     say(store, conversation, &["behind"]).await;
     commit(store, finish(message.id, MessageStatus::Complete, "three words more")).await;
     counts_hold(store, conversation).await;
-    undo(store, Scope::Conversation(conversation)).await;
+    undo(store, UndoScope::Conversation(conversation)).await;
     assert_eq!(texts(store, conversation).await, ["three words more"]);
     counts_hold(store, conversation).await;
-    redo(store, Scope::Conversation(conversation)).await;
+    redo(store, UndoScope::Conversation(conversation)).await;
     counts_hold(store, conversation).await;
     sound(store).await;
 }
@@ -210,12 +216,12 @@ pub async fn an_undone_stream_can_still_end(store: &dyn Store) {
     let message = stream();
     commit(store, append(conversation, vec![message.clone()])).await;
     commit(store, Change::AppendChunk { message: message.id, delta: "x".to_owned() }).await;
-    undo(store, Scope::Conversation(conversation)).await;
+    undo(store, UndoScope::Conversation(conversation)).await;
     assert_eq!(texts(store, conversation).await, ["ask"]);
     commit(store, finish(message.id, MessageStatus::Incomplete, "stopped early")).await;
     assert_eq!(texts(store, conversation).await, ["ask"]);
     counts_hold(store, conversation).await;
-    redo(store, Scope::Conversation(conversation)).await;
+    redo(store, UndoScope::Conversation(conversation)).await;
     assert_eq!(texts(store, conversation).await, ["ask", "stopped early"]);
     counts_hold(store, conversation).await;
     sound(store).await;
@@ -236,10 +242,10 @@ pub async fn page_with_open_streams_is_cut_by_their_bytes(store: &dyn Store) {
         }
     }
     for direction in [Direction::Forward, Direction::Backward] {
-        let mut query = WindowQuery { conversation: chat, branch: None, from: None, direction, limit: 10 };
+        let mut query = MessagePageQuery { conversation: chat, branch: None, from: None, direction, limit: 10 };
         let mut read = Vec::new();
         loop {
-            let page = store.window(query.clone()).await.expect("readable");
+            let page = store.message_page(query.clone()).await.expect("readable");
             let bytes: usize = page.messages.iter().map(|message| message.content.body.text().len()).sum();
             assert!(bytes <= PAGE_BYTES, "{direction:?}: a page of {bytes} bytes");
             let page_ids = page.messages.iter().map(|message| message.id);

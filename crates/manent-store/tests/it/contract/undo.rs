@@ -111,7 +111,7 @@ fn document(body: Option<&str>) -> Change {
 }
 
 fn fold(id: FoldId, after: MessageId) -> NewFold {
-    let covers = vec![Stretch { first: after, last: after }];
+    let covers = vec![MessageRange { first: after, last: after }];
     NewFold { id, after, kind: FoldKind::Drop, covers, summary: None, parent: None, made_by: None }
 }
 
@@ -144,12 +144,12 @@ fn source() -> Source {
     }
 }
 
-fn appended(conversation: ConversationId, place: At, text: &str) -> Change {
+fn appended(conversation: ConversationId, place: MessageAt, text: &str) -> Change {
     Change::AppendMessages {
         conversation,
         at: place,
         head: HeadMove::Follow,
-        why: Why::Fork,
+        why: BranchReason::Fork,
         messages: vec![message("user", text)],
         origins: Vec::new(),
     }
@@ -200,10 +200,10 @@ fn table(furnished: &Furnished) -> Vec<(&'static str, Vec<Change>)> {
         base: Some(BranchBase { parent: *branch, fork: Some(messages[1]) }),
         own: vec![message("user", "opened")],
         pieces: Vec::new(),
-        why: Why::Import,
+        why: BranchReason::Import,
         origins: Vec::new(),
     };
-    let move_to = |to: HeadTo| Change::MoveHead { conversation, to };
+    let move_to = |to: HeadTarget| Change::MoveHead { conversation, to };
     let step = |to: ToolState| Change::MoveToolCall {
         message: messages[0],
         part: 0,
@@ -233,16 +233,16 @@ fn table(furnished: &Furnished) -> Vec<(&'static str, Vec<Change>)> {
     let quarantined = Quarantined { source: furnished.source.id, at_byte: 0, why: "w".to_owned(), bytes: vec![255] };
     let mut table: Vec<(&'static str, Vec<Change>)> = vec![
         ("append", vec![append(conversation, vec![message("user", "e"), message("user", "f")])]),
-        ("fork", vec![appended(conversation, At::After { message: Some(messages[1]), branch: new() }, "x")]),
-        ("instead", vec![appended(conversation, At::InsteadOf { message: messages[0], branch: new() }, "A")]),
-        ("on a branch", vec![appended(conversation, At::Branch { branch: *branch }, "g")]),
-        ("rewind", vec![move_to(HeadTo::Message(messages[2]))]),
-        ("switch", vec![move_to(HeadTo::End(*branch))]),
+        ("fork", vec![appended(conversation, MessageAt::After { message: Some(messages[1]), branch: new() }, "x")]),
+        ("instead", vec![appended(conversation, MessageAt::InsteadOf { message: messages[0], branch: new() }, "A")]),
+        ("on a branch", vec![appended(conversation, MessageAt::Branch { branch: *branch }, "g")]),
+        ("rewind", vec![move_to(HeadTarget::Message(messages[2]))]),
+        ("switch", vec![move_to(HeadTarget::End(*branch))]),
         ("edit", vec![splice(conversation, instead_of(messages[1], messages[1]), &["B B"])]),
-        ("insert", vec![splice(conversation, SpliceAt::After(None), &["first"])]),
+        ("insert", vec![splice(conversation, SplicePosition::After(None), &["first"])]),
         ("remove", vec![splice(conversation, instead_of(messages[2], messages[3]), &[])]),
-        ("clear", vec![move_to(HeadTo::Empty(new()))]),
-        ("open", vec![open, move_to(HeadTo::End(opened))]),
+        ("clear", vec![move_to(HeadTarget::Empty(new()))]),
+        ("open", vec![open, move_to(HeadTarget::End(opened))]),
         ("note", vec![note(id(NoteId::new), messages[1])]),
         ("remove note", vec![Change::RemoveNote { id: *a_note }]),
         ("bookmark", vec![bookmark(conversation, "new", None)]),
@@ -308,9 +308,9 @@ pub async fn each_change_is_undone_and_redone_whole(store: &dyn Store) {
         let after = snapshot(store, source).await;
         assert_ne!(before, after, "{name} changes something");
         for _ in 0..2 {
-            let undone = commit(store, Change::Undo { position: target(store, Step::Undo).await }).await;
+            let undone = commit(store, Change::Undo { position: target(store, UndoDirection::Undo).await }).await;
             assert_eq!(snapshot(store, source).await, before, "{name} is undone");
-            assert_eq!(target(store, Step::Redo).await, undone.first);
+            assert_eq!(target(store, UndoDirection::Redo).await, undone.first);
             refused(store, Change::Undo { position: committed.first }, "cannot_undo").await;
             commit(store, Change::Undo { position: undone.first }).await;
             assert_eq!(snapshot(store, source).await, after, "{name} is redone");
@@ -319,8 +319,8 @@ pub async fn each_change_is_undone_and_redone_whole(store: &dyn Store) {
     sound(store).await;
 }
 
-async fn target(store: &dyn Store, step: Step) -> Position {
-    store.undo_target(Scope::Everything, step).await.expect("readable").expect("there is one")
+async fn target(store: &dyn Store, step: UndoDirection) -> Position {
+    store.undo_target(UndoScope::Everything, step).await.expect("readable").expect("there is one")
 }
 
 pub async fn all_changes_are_undone_one_after_the_other(store: &dyn Store) {
@@ -334,28 +334,28 @@ pub async fn all_changes_are_undone_one_after_the_other(store: &dyn Store) {
     }
     for round in 0..2 {
         for (place, (name, _)) in table.iter().enumerate().rev() {
-            undo(store, Scope::Everything).await;
+            undo(store, UndoScope::Everything).await;
             assert_eq!(snapshot(store, source).await, snapshots[place], "{name} is undone, round {round}");
         }
         for (place, (name, _)) in table.iter().enumerate() {
-            redo(store, Scope::Everything).await;
+            redo(store, UndoScope::Everything).await;
             assert_eq!(snapshot(store, source).await, snapshots[place + 1], "{name} is redone, round {round}");
         }
-        assert_eq!(store.undo_target(Scope::Everything, Step::Redo).await.expect("readable"), None);
+        assert_eq!(store.undo_target(UndoScope::Everything, UndoDirection::Redo).await.expect("readable"), None);
     }
     sound(store).await;
 }
 
 pub async fn a_new_change_after_an_undo_clears_redo(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
-    let scope = Scope::Conversation(conversation);
+    let scope = UndoScope::Conversation(conversation);
     for text in ["a", "b", "c"] {
         say(store, conversation, &[text]).await;
     }
     undo(store, scope.clone()).await;
     undo(store, scope.clone()).await;
     say(store, conversation, &["x"]).await;
-    assert_eq!(store.undo_target(scope.clone(), Step::Redo).await.expect("readable"), None);
+    assert_eq!(store.undo_target(scope.clone(), UndoDirection::Redo).await.expect("readable"), None);
     assert_eq!(texts(store, conversation).await, ["a", "x"]);
     undo(store, scope.clone()).await;
     assert_eq!(texts(store, conversation).await, ["a"]);
@@ -364,7 +364,7 @@ pub async fn a_new_change_after_an_undo_clears_redo(store: &dyn Store) {
     redo(store, scope.clone()).await;
     redo(store, scope.clone()).await;
     assert_eq!(texts(store, conversation).await, ["a", "x"]);
-    assert_eq!(store.undo_target(scope, Step::Redo).await.expect("readable"), None);
+    assert_eq!(store.undo_target(scope, UndoDirection::Redo).await.expect("readable"), None);
     sound(store).await;
 }
 
@@ -374,18 +374,18 @@ pub async fn undo_looks_only_at_its_scope(store: &dyn Store) {
     say(store, a, &["one"]).await;
     let second = commit(store, append(a, vec![message("user", "two")])).await;
     say(store, b, &["three"]).await;
-    undo(store, Scope::Conversation(a)).await;
+    undo(store, UndoScope::Conversation(a)).await;
     assert_eq!((texts(store, a).await, texts(store, b).await), (vec!["one".to_owned()], vec!["three".to_owned()]));
-    undo(store, Scope::Beside).await;
+    undo(store, UndoScope::Workspace).await;
     assert_eq!(store.documents(DocumentsQuery::All).await.expect("readable"), []);
-    undo(store, Scope::Everything).await;
+    undo(store, UndoScope::Everything).await;
     assert_eq!(texts(store, b).await, [""; 0], "the newest that still holds");
-    redo(store, Scope::Beside).await;
-    redo(store, Scope::Conversation(a)).await;
-    redo(store, Scope::Conversation(b)).await;
+    redo(store, UndoScope::Workspace).await;
+    redo(store, UndoScope::Conversation(a)).await;
+    redo(store, UndoScope::Conversation(b)).await;
     assert_eq!((texts(store, a).await.len(), texts(store, b).await.len()), (2, 1));
     refused(store, Change::Undo { position: second.first }, "cannot_undo").await;
-    let unknown = store.undo_target(Scope::Conversation(id(ConversationId::new)), Step::Undo).await;
+    let unknown = store.undo_target(UndoScope::Conversation(id(ConversationId::new)), UndoDirection::Undo).await;
     assert_eq!(unknown.expect_err("unknown").code(), "not_found");
     sound(store).await;
 }
@@ -402,14 +402,14 @@ pub async fn only_the_last_change_of_all_it_touched_is_undone(store: &dyn Store)
     refused(store, Change::Undo { position: later.first }, "cannot_undo").await;
     commit(store, Change::Undo { position: both.first }).await;
     assert_eq!((texts(store, a).await.len(), texts(store, b).await.len()), (0, 0));
-    redo(store, Scope::Conversation(a)).await;
+    redo(store, UndoScope::Conversation(a)).await;
     assert_eq!((texts(store, a).await.len(), texts(store, b).await.len()), (1, 1), "together again");
     sound(store).await;
 }
 
 pub async fn what_leaves_no_old_value_is_stepped_over(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
-    let scope = Scope::Conversation(conversation);
+    let scope = UndoScope::Conversation(conversation);
     let mut stream = message("assistant", "");
     stream.content.status = MessageStatus::Streaming;
     let message = stream.id;
@@ -420,7 +420,7 @@ pub async fn what_leaves_no_old_value_is_stepped_over(store: &dyn Store) {
         Finish { status: MessageStatus::Complete, body: Some(Body::of(&[Part::text("x")])), tokens: None, usage: None };
     let finished = commit(store, Change::FinishMessage { message, finish }).await;
     refused(store, Change::Undo { position: finished.first }, "cannot_undo").await;
-    assert_eq!(store.undo_target(scope.clone(), Step::Undo).await.expect("readable"), Some(appended.first));
+    assert_eq!(store.undo_target(scope.clone(), UndoDirection::Undo).await.expect("readable"), Some(appended.first));
     undo(store, scope.clone()).await;
     assert_eq!(texts(store, conversation).await, [""; 0]);
     commit(store, Change::ReleaseLease { conversation, token: 1 }).await;
@@ -431,13 +431,13 @@ pub async fn what_leaves_no_old_value_is_stepped_over(store: &dyn Store) {
 
 pub async fn what_takes_back_or_destroys_stands_alone(store: &dyn Store) {
     let conversation = conversation(store, "a").await;
-    let position = store.undo_target(Scope::Everything, Step::Undo).await.expect("readable");
+    let position = store.undo_target(UndoScope::Everything, UndoDirection::Undo).await.expect("readable");
     let position = position.expect("something to undo");
     for first in [
         Change::Undo { position },
-        Change::Step { scope: Scope::Conversation(conversation), step: Step::Undo },
+        Change::Step { scope: UndoScope::Conversation(conversation), step: UndoDirection::Undo },
         Change::Purge { conversation },
-        Change::Erase { target: Erase::Conversation(conversation) },
+        Change::Erase { target: EraseTarget::Conversation(conversation) },
     ] {
         let changes = vec![first, append(conversation, vec![message("user", "to nobody")])];
         let transaction = Transaction { changes, ..Transaction::of(at(1), Change::Undo { position }) };
@@ -448,17 +448,17 @@ pub async fn what_takes_back_or_destroys_stands_alone(store: &dyn Store) {
 
 pub async fn a_step_takes_the_last_change_of_its_scope_whichever_that_is(store: &dyn Store) {
     let (a, b) = (conversation(store, "a").await, conversation(store, "b").await);
-    let step = |scope: &Scope, step| Change::Step { scope: scope.clone(), step };
-    let scope = Scope::Conversation(a);
+    let step = |scope: &UndoScope, step| Change::Step { scope: scope.clone(), step };
+    let scope = UndoScope::Conversation(a);
     say(store, a, &["one"]).await;
     say(store, a, &["two"]).await;
     say(store, b, &["three"]).await;
-    commit(store, step(&scope, Step::Undo)).await;
+    commit(store, step(&scope, UndoDirection::Undo)).await;
     assert_eq!((texts(store, a).await, texts(store, b).await.len()), (vec!["one".to_owned()], 1));
-    commit(store, step(&scope, Step::Redo)).await;
+    commit(store, step(&scope, UndoDirection::Redo)).await;
     assert_eq!(texts(store, a).await, ["one", "two"]);
-    refused(store, step(&scope, Step::Redo), "nothing_to_redo").await;
-    refused(store, step(&Scope::Beside, Step::Undo), "nothing_to_undo").await;
-    refused(store, step(&Scope::Conversation(id(ConversationId::new)), Step::Undo), "not_found").await;
+    refused(store, step(&scope, UndoDirection::Redo), "nothing_to_redo").await;
+    refused(store, step(&UndoScope::Workspace, UndoDirection::Undo), "nothing_to_undo").await;
+    refused(store, step(&UndoScope::Conversation(id(ConversationId::new)), UndoDirection::Undo), "not_found").await;
     sound(store).await;
 }

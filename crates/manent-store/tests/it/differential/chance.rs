@@ -110,8 +110,8 @@ impl Chance {
     }
 
     /// Mostly within an hour, so that times meet; sometimes at the ends of what can be counted.
-    pub fn time(&mut self) -> Micros {
-        Micros(match self.rng.u32(..60) {
+    pub fn time(&mut self) -> Timestamp {
+        Timestamp(match self.rng.u32(..60) {
             0 => self.of([i64::MIN, i64::MAX, 0, -1, i64::MIN + 1, i64::MAX - 1]),
             1 => self.rng.i64(..),
             _ => 1_700_000_000_000_000 + self.rng.i64(0..3_600) * 1_000_000,

@@ -23,8 +23,8 @@ mod engines;
 use crate::kit::indexed;
 use engines::{Engines, HANDLES};
 use generate::{Generator, Operation};
-use manent_model::search::{Clock, Query};
 use manent_store::*;
+use manent_text::{Clock, Query};
 use model::Model;
 use question::{Answer, Said, said};
 use std::collections::BTreeMap;
@@ -110,8 +110,8 @@ impl Run {
         let (sqlite, postgres) = self.engines.handle(handle);
         let (first, second) = tokio::join!(sqlite.commit(transaction.clone()), postgres.commit(transaction.clone()));
         if let (Ok(first), Ok(_)) = (&first, &second) {
-            let (one, other) = (*sqlite.position().borrow(), *postgres.position().borrow());
-            assert!(first.repeated || one.min(other) >= first.position, "a tail has not heard of {first:?}");
+            let (one, other) = (*sqlite.watch_position().borrow(), *postgres.watch_position().borrow());
+            assert!(first.is_replay || one.min(other) >= first.position, "a tail has not heard of {first:?}");
         }
         let expected = self.model.commit(transaction);
         let [first, second, expected] = [first, second, expected].map(|outcome| said(outcome.map(Answer::Committed)));
@@ -138,9 +138,9 @@ impl Run {
             self.same(&first, &second, &first);
             match first {
                 Ok(Answer::Committed(step)) => {
-                    let finished = match step.done.as_slice() {
-                        [Done::Purged(finished)] => *finished,
-                        [Done::Erased(receipt)] => receipt.finished,
+                    let finished = match step.results.as_slice() {
+                        [ChangeResult::Purged(finished)] => *finished,
+                        [ChangeResult::Erased(receipt)] => receipt.finished,
                         done => panic!("{done:?} is no answer to {transaction:?}"),
                     };
                     steps.push(step);
@@ -174,7 +174,7 @@ impl Run {
     ) {
         let last = steps[steps.len() - 1].position;
         assert_eq!((steps[0].first, last), (first, position), "{}", self.told());
-        let by_author = matches!(&transaction.changes[..], [Change::Erase { target: Erase::Author(_) }]);
+        let by_author = matches!(&transaction.changes[..], [Change::Erase { target: EraseTarget::Person(_) }]);
         if !by_author || steps.len() == 1 {
             assert_eq!(steps[0].position, position, "{}", self.told());
             return;
@@ -210,10 +210,16 @@ impl Run {
                 (SearchOrder::Newest, Grouping::Conversations, true),
                 (SearchOrder::Relevance, Grouping::Flat, true),
             ] {
-                let also = Also { trashed: asked, branches: asked, reasoning: asked };
+                let also = Include { trashed: asked, branches: asked, reasoning: asked };
                 let patience = std::time::Duration::from_secs(60);
-                let search =
-                    Search { order, grouping, also, limit: 100, patience, ..Search::new(query.clone(), clock.now) };
+                let search = Search {
+                    order,
+                    grouping,
+                    include: also,
+                    limit: 100,
+                    timeout: patience,
+                    ..Search::new(query.clone(), clock.now)
+                };
                 let (first, second) = tokio::join!(sqlite.search(search.clone()), postgres.search(search));
                 let (first, second) = (first.expect("readable"), second.expect("readable"));
                 let (one, other) = ((&first.hits, first.total), (&second.hits, second.total));

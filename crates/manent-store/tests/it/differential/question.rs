@@ -16,7 +16,7 @@ pub enum Question {
     Ids { after: Option<ConversationId>, limit: u32 },
     Prefix { kind: IdKind, prefix: String, limit: u32 },
     Branches(ConversationId),
-    Window(WindowQuery),
+    Window(MessagePageQuery),
     Messages(MessagesQuery),
     Related(RelatedQuery),
     Attached(ConversationId),
@@ -36,7 +36,7 @@ pub enum Question {
     MessageOrigins(Vec<MessageId>),
     Quarantined(SourceId),
     Journal(JournalQuery),
-    UndoTarget(Scope, Step),
+    UndoTarget(UndoScope, UndoDirection),
     Stats(StatsQuery),
 }
 
@@ -44,15 +44,15 @@ pub enum Question {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     Committed(Committed),
-    Time(Option<Micros>),
+    Time(Option<Timestamp>),
     Conversation(Option<Conversation>),
     List(ConversationPage),
-    Count(Count),
+    Count(BoundedCount),
     Ids(Vec<ConversationId>),
     Prefix(Vec<[u8; 16]>),
     Branches(Vec<BranchInfo>),
-    Window(Window),
-    Messages(Vec<Placed>),
+    Window(MessagePage),
+    Messages(Vec<LocatedMessage>),
     Attached(Attached),
     State(Option<Json>),
     ToolCalls(Vec<(ConversationId, ToolCallTrail)>),
@@ -98,14 +98,14 @@ impl Question {
     /// Asks a store.
     pub async fn ask(&self, store: &dyn Store) -> Said {
         said(match self.clone() {
-            Self::RequestAt(key) => store.request_at(key).await.map(Answer::Time),
+            Self::RequestAt(key) => store.idempotent_request_time(key).await.map(Answer::Time),
             Self::Conversation(which) => store.conversation(which).await.map(Answer::Conversation),
             Self::List(query) => store.conversations(query).await.map(Answer::List),
             Self::Count(query) => store.count_conversations(query).await.map(Answer::Count),
             Self::Ids { after, limit } => store.conversation_ids(after, limit).await.map(Answer::Ids),
             Self::Prefix { kind, prefix, limit } => store.ids_by_prefix(kind, prefix, limit).await.map(Answer::Prefix),
             Self::Branches(conversation) => store.branches(conversation).await.map(Answer::Branches),
-            Self::Window(query) => store.window(query).await.map(Answer::Window),
+            Self::Window(query) => store.message_page(query).await.map(Answer::Window),
             Self::Messages(query) => store.messages(query).await.map(Answer::Messages),
             Self::Related(query) => store.related(query).await.map(|page| Answer::Messages(page.messages)),
             Self::Attached(conversation) => store.attached(conversation.into()).await.map(Answer::Attached),
@@ -137,7 +137,7 @@ impl Question {
             Self::State { conversation, .. } => Some(*conversation),
             Self::Window(query) => Some(query.conversation),
             Self::Events(query) => Some(query.conversation),
-            Self::UndoTarget(Scope::Conversation(id), _) => Some(*id),
+            Self::UndoTarget(UndoScope::Conversation(id), _) => Some(*id),
             Self::Stats(query) => query.conversation,
             _ => None,
         }

@@ -36,7 +36,7 @@ fn a_backup_holds_every_message_that_was_acknowledged_before_it_began() {
         }
         for count in 0..20 {
             let before = acknowledged.lock().expect("no task panics").clone();
-            let position = *store.position().borrow();
+            let position = *store.watch_position().borrow();
             let to = folder.path().join(format!("copy {count}.db"));
             let report = store.backup(&to).await.expect("a backup is made");
             assert!(report.position >= position, "{report:?}");

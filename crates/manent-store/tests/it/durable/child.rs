@@ -144,8 +144,8 @@ async fn talk(store: &SqliteStore, name: String) -> ConversationId {
     let branch = random_id(BranchId::new);
     let change = Change::CreateConversation { id: random_id(ConversationId::new), branch, draft, importing: false };
     let committed = store.commit(Transaction::of(at(1), change)).await.expect("the conversation is made");
-    match committed.done[..] {
-        [Done::Conversation(id)] => id,
+    match committed.results[..] {
+        [ChangeResult::Conversation(id)] => id,
         _ => panic!("{committed:?}"),
     }
 }
@@ -153,7 +153,7 @@ async fn talk(store: &SqliteStore, name: String) -> ConversationId {
 async fn send(store: &SqliteStore, conversation: ConversationId, id: MessageId) -> Committed {
     let mut change = append(conversation, vec![message_of(id)]);
     if let Change::AppendMessages { at, .. } = &mut change {
-        *at = At::Head { branch: random_id(BranchId::new) };
+        *at = MessageAt::Head { branch: random_id(BranchId::new) };
     }
     store.commit(Transaction::of(at(1), change)).await.expect("the message is stored")
 }

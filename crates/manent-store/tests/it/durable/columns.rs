@@ -102,9 +102,9 @@ pub(super) async fn populate(store: &dyn Store) {
     let origin = MessageOrigin { message: first, source: from, ordinal: 2, external: Some("m-1".to_owned()), raw };
     let change = Change::AppendMessages {
         conversation: talk,
-        at: At::Head { branch: id(BranchId::new) },
+        at: MessageAt::Head { branch: id(BranchId::new) },
         head: HeadMove::Follow,
-        why: Why::Fork,
+        why: BranchReason::Fork,
         messages: vec![imported, answer],
         origins: vec![origin],
     };
@@ -128,7 +128,7 @@ pub(super) async fn populate(store: &dyn Store) {
     let metadata = Some(json("{}"));
     let bookmark = Change::SetBookmark { conversation: talk, name: "here".to_owned(), head: Some(second), metadata };
     commit(store, bookmark).await;
-    let covers = vec![Stretch { first, last: second }];
+    let covers = vec![MessageRange { first, last: second }];
     let summary = Some("what was said".to_owned());
     let (kind, parent, made_by) = (FoldKind::Summary, Some(id(FoldId::new)), Some(json("{}")));
     let fold = NewFold { id: id(FoldId::new), after: second, kind, covers: covers.clone(), summary, parent, made_by };
@@ -175,8 +175,8 @@ pub(super) async fn populate(store: &dyn Store) {
     let (sha256, size) = (Sha256::digest(&bytes).into(), bytes.len() as i64);
     commit(store, Change::PutBlobPiece { sha256, size, n: 0, last: true, bytes }).await;
     // Something that is undone and redone has flags that turned more than once.
-    undo(store, Scope::Everything).await;
-    redo(store, Scope::Everything).await;
+    undo(store, UndoScope::Everything).await;
+    redo(store, UndoScope::Everything).await;
 }
 
 /// Where statements of the test run, beside the store.

@@ -244,9 +244,9 @@ impl Work {
         let kept = self.rng.usize(..=self.talks[talk].path.len());
         let path = &mut self.talks[talk].path;
         path.truncate(kept);
-        let at = At::After { message: path.last().copied(), branch: id(BranchId::new) };
+        let at = MessageAt::After { message: path.last().copied(), branch: id(BranchId::new) };
         path.push(message.id);
-        let (head, why) = (HeadMove::Follow, Why::Fork);
+        let (head, why) = (HeadMove::Follow, BranchReason::Fork);
         let change =
             Change::AppendMessages { conversation, at, head, why, messages: vec![message], origins: Vec::new() };
         self.send(change, vec![effect]).await;
@@ -256,7 +256,7 @@ impl Work {
         let (message, effect) = self.say();
         let place = self.rng.usize(..=self.talks[talk].path.len());
         let path = &mut self.talks[talk].path;
-        let at = SpliceAt::After(place.checked_sub(1).map(|before| path[before]));
+        let at = SplicePosition::After(place.checked_sub(1).map(|before| path[before]));
         path.insert(place, message.id);
         let conversation = self.talks[talk].id;
         let change = Change::Splice {
@@ -274,7 +274,7 @@ impl Work {
         let streams = talk.stream.as_ref().map(|(id, _)| *id);
         let Some(message) = self.rng.choice(&talk.path).copied().filter(|id| Some(*id) != streams) else { return };
         let effects = vec![(*message.as_bytes(), Some(ERASED.to_owned()))];
-        self.erase(Erase::Message(message), effects).await;
+        self.erase(EraseTarget::Message(message), effects).await;
     }
 
     async fn erase_conversation(&mut self, talk: usize) {
@@ -286,12 +286,12 @@ impl Work {
             let messages = self.store.messages(query).await.expect("readable");
             effects.extend(messages.iter().map(|placed| (*placed.message.id.as_bytes(), None)));
         }
-        self.erase(Erase::Conversation(talk.id), effects).await;
+        self.erase(EraseTarget::Conversation(talk.id), effects).await;
     }
 
-    async fn erase(&mut self, target: Erase, effects: Vec<(Id, Option<String>)>) {
+    async fn erase(&mut self, target: EraseTarget, effects: Vec<(Id, Option<String>)>) {
         let committed = self.send(Change::Erase { target }, effects).await;
-        assert!(matches!(&committed.done[..], [Done::Erased(receipt)] if receipt.finished), "{committed:?}");
+        assert!(matches!(&committed.results[..], [ChangeResult::Erased(receipt)] if receipt.finished), "{committed:?}");
     }
 }
 

@@ -3,11 +3,11 @@
 
 use super::{fast_folder, runtime, seed};
 use crate::kit::*;
-use manent_model::search::{Clock, Query};
 use manent_model::*;
-use manent_store::sqlite::{Crew, CrewOptions, SqliteOptions, SqliteStore};
+use manent_store::sqlite::{RuntimeOptions, SqliteOptions, SqliteStore, StoreRuntime};
 use manent_store::*;
 use manent_testing::{Failure, Fault, Faults, Lasting, Operation};
+use manent_text::{Clock, Query};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -26,14 +26,14 @@ fn options(folder: &Path, number: usize) -> SqliteOptions {
     SqliteOptions { readers: 2, index: number.is_multiple_of(6), ..SqliteOptions::new(path) }
 }
 
-fn open(crew: &Arc<Crew>, folder: &Path, number: usize) -> SqliteStore {
+fn open(crew: &Arc<StoreRuntime>, folder: &Path, number: usize) -> SqliteStore {
     SqliteStore::open_in(crew, options(folder, number)).expect("opens")
 }
 
 /// A small crew that keeps nothing open for longer than it must.
-fn hasty(writers: usize) -> Arc<Crew> {
-    let options = CrewOptions { writers, readers: 2, idle_max: Duration::ZERO, ..CrewOptions::default() };
-    Crew::start(options).expect("threads can be started")
+fn hasty(writers: usize) -> Arc<StoreRuntime> {
+    let options = RuntimeOptions { writers, readers: 2, idle_max: Duration::ZERO, ..RuntimeOptions::default() };
+    StoreRuntime::start(options).expect("threads can be started")
 }
 
 /// Waits for what happens by itself.
@@ -70,13 +70,13 @@ fn is_alone() -> bool {
 fn three_hundred_stores_on_one_crew_lose_nothing_and_stay_within_their_bounds() {
     let folder = fast_folder();
     let seed = seed();
-    let options = CrewOptions { writers: 3, readers: 3, connections_max: 40, ..CrewOptions::default() };
+    let options = RuntimeOptions { writers: 3, readers: 3, connections_max: 40, ..RuntimeOptions::default() };
     // Beside those that write and read: the keeper, the watcher, the indexer, and one that answers.
     let threads_max = options.writers + options.readers + 4;
     // A connection has the file, its WAL and the memory that they share; SQLite closes a file for good when the last
     // one to it is closed.
     let files_max = options.connections_max * 4;
-    let crew = Crew::start(options).expect("threads can be started");
+    let crew = StoreRuntime::start(options).expect("threads can be started");
     let (most_threads, most_files, is_over) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
     let acknowledged = std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -111,7 +111,7 @@ fn three_hundred_stores_on_one_crew_lose_nothing_and_stay_within_their_bounds() 
 type Acknowledged = Vec<(ConversationId, Vec<MessageId>)>;
 
 /// Lets many tasks write and read whichever store they come to; returns what was acknowledged for each.
-async fn busy_stores(crew: &Arc<Crew>, folder: &Path, seed: u64) -> Vec<Acknowledged> {
+async fn busy_stores(crew: &Arc<StoreRuntime>, folder: &Path, seed: u64) -> Vec<Acknowledged> {
     let stores: Arc<Vec<SqliteStore>> = Arc::new((0..STORES).map(|number| open(crew, folder, number)).collect());
     let mut tasks = tokio::task::JoinSet::new();
     for task in 0..TASKS {
@@ -179,7 +179,7 @@ fn a_store_with_thousands_of_waiting_transactions_keeps_nobody_waiting_for_long(
     runtime().block_on(async {
         let [gate, long, short] = [1, 2, 3].map(|number| Arc::new(open(&crew, folder.path(), number)));
         let (talk, other) = (conversation(&*long, "long").await, conversation(&*short, "short").await);
-        let begun = *long.position().borrow();
+        let begun = *long.watch_position().borrow();
         // No other store is written while the only thread waits for a lock.
         let lock = rusqlite::Connection::open(folder.path().join("1.db")).expect("opens");
         lock.execute_batch("begin immediate").expect("locked");
@@ -192,7 +192,7 @@ fn a_store_with_thousands_of_waiting_transactions_keeps_nobody_waiting_for_long(
         let mut waiting: Vec<_> = (0..WAITING).map(|_| Box::pin(unconstrained(say(&*long, talk, &["one"])))).collect();
         waiting.iter_mut().for_each(|asked| asks(Waker::noop().clone(), asked.as_mut()));
         let (seen, answered) = (AtomicI64::new(-1), tokio::sync::Notify::new());
-        let look = Arc::new(Look { position: long.position(), seen, answered });
+        let look = Arc::new(Look { position: long.watch_position(), seen, answered });
         let mut single = Box::pin(unconstrained(say(&*short, other, &["one"])));
         asks(look.clone().into(), single.as_mut());
         lock.execute_batch("rollback").expect("let go");
@@ -222,7 +222,7 @@ fn a_store_whose_readers_are_paused_leaves_the_others_alone() {
         outside.execute_batch("begin; select count(*) from message").expect("reads");
         let writer = erased.clone();
         let erasing = tokio::spawn(async move {
-            commit(&*writer, Change::Erase { target: Erase::Conversation(goes) }).await;
+            commit(&*writer, Change::Erase { target: EraseTarget::Conversation(goes) }).await;
         });
         let mut said = 0;
         let reading = loop {
@@ -340,9 +340,9 @@ fn connections_that_nobody_uses_are_closed_and_opened_again() {
         // What others write is noticed all the same, and nothing stays open for it.
         let outside = SqliteStore::open(options(folder.path(), 0)).expect("opens");
         let ids = say(&outside, talk, &["from outside"]).await;
-        let position = *outside.position().borrow();
+        let position = *outside.watch_position().borrow();
         outside.close().await.expect("closes");
-        store.position().wait_for(|seen| *seen >= position).await.expect("open");
+        store.watch_position().wait_for(|seen| *seen >= position).await.expect("open");
         assert_eq!(path(&store, talk, None).await.last().map(|message| message.id), ids.first().copied());
         until("nothing is open", || crew.connections() == 0 && open_files(folder.path()) == 0).await;
     });
@@ -382,7 +382,7 @@ fn a_file_that_is_gone_or_another_one_is_neither_made_nor_written() {
 #[test]
 fn a_crew_ends_with_its_last_handle() {
     let folder = fast_folder();
-    let crew = Crew::start(CrewOptions::default()).expect("threads can be started");
+    let crew = StoreRuntime::start(RuntimeOptions::default()).expect("threads can be started");
     let store = open(&crew, folder.path(), 1);
     drop(crew);
     runtime().block_on(async {

@@ -53,7 +53,8 @@ async fn counted(store: &dyn Store) -> Result<BTreeMap<&'static str, usize>> {
             add("origin of message", store.message_origins(ids).await?.len());
         }
         let (branch, from, direction) = (None, None, Direction::Forward);
-        let window = store.window(WindowQuery { conversation: id, branch, from, direction, limit: PAGE_MAX }).await?;
+        let window =
+            store.message_page(MessagePageQuery { conversation: id, branch, from, direction, limit: PAGE_MAX }).await?;
         add("shown", window.messages.len());
         let attached = store.attached(id.into()).await?;
         add("note", attached.notes.len());

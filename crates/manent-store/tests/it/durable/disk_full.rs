@@ -74,13 +74,14 @@ fn deletion_on_a_full_disk_uses_the_reserve() {
         try_commit(store, trash(chats[0].0)).await.expect("moved to the trash on a full disk");
         try_commit(store, trash(chats[1].0)).await.expect("and another");
         let purge = Change::Purge { conversation: chats[1].0 };
-        while !matches!(commit(store, purge.clone()).await.done[..], [Done::Purged(true)]) {}
+        while !matches!(commit(store, purge.clone()).await.results[..], [ChangeResult::Purged(true)]) {}
         let erase = |target| Change::Erase { target };
         let (erased, messages) = &chats[2];
-        try_commit(store, erase(Erase::Message(messages[0]))).await.expect("a message is erased");
+        try_commit(store, erase(EraseTarget::Message(messages[0]))).await.expect("a message is erased");
         loop {
-            let done = try_commit(store, erase(Erase::Conversation(*erased))).await.expect("a conversation is erased");
-            if matches!(&done.done[..], [Done::Erased(receipt)] if receipt.finished) {
+            let done =
+                try_commit(store, erase(EraseTarget::Conversation(*erased))).await.expect("a conversation is erased");
+            if matches!(&done.results[..], [ChangeResult::Erased(receipt)] if receipt.finished) {
                 break;
             }
         }

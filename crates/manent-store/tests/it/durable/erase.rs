@@ -25,7 +25,7 @@ fn an_erased_conversation_leaves_no_trace_in_the_files() {
         say(&store, other, &["stays"]).await;
         let talk = everywhere(&store).await;
         there_before(&store, folder.path()).await;
-        erase(&store, Erase::Conversation(talk)).await;
+        erase(&store, EraseTarget::Conversation(talk)).await;
         assert_eq!(texts(&store, other).await, ["stays"]);
         assert_eq!(store.conversation(ConversationRef::Id(talk)).await.expect("readable"), None);
         sound(&store).await;
@@ -44,12 +44,12 @@ fn an_erased_message_leaves_no_trace_in_the_files_and_is_told_from_a_broken_one(
         commit(&store, append(talk, vec![spoken])).await;
         say(&store, talk, &["stays"]).await;
         attach(&store, talk, target).await;
-        let fork = At::After { message: Some(target), branch: id(BranchId::new) };
-        let (head, why, messages) = (HeadMove::Follow, Why::Fork, vec![message("user", "on another branch")]);
+        let fork = MessageAt::After { message: Some(target), branch: id(BranchId::new) };
+        let (head, why, messages) = (HeadMove::Follow, BranchReason::Fork, vec![message("user", "on another branch")]);
         let origins = Vec::new();
         commit(&store, Change::AppendMessages { conversation: talk, at: fork, head, why, messages, origins }).await;
         there_before(&store, folder.path()).await;
-        erase(&store, Erase::Message(target)).await;
+        erase(&store, EraseTarget::Message(target)).await;
         assert_eq!(texts(&store, talk).await, ["", "on another branch"]);
         let report = sound(&store).await;
         assert_eq!((report.messages, report.erased), (2, 1));
@@ -65,7 +65,7 @@ fn a_stream_that_is_erased_half_way_leaves_no_trace_in_the_files() {
         let talk = conversation(&store, "stays").await;
         let streamed = stream(&store, talk).await;
         assert!(is_in_files(folder.path()), "the word must be there before");
-        erase(&store, Erase::Message(streamed)).await;
+        erase(&store, EraseTarget::Message(streamed)).await;
         assert_eq!(sound(&store).await.erased, 1);
     });
     gone(store, folder.path());
@@ -102,7 +102,7 @@ fn an_erased_author_leaves_no_trace_in_the_files() {
         let patch = ConversationPatch { members: Some(vec![author]), ..ConversationPatch::default() };
         commit(&store, Change::EditConversation { id: talk, patch }).await;
         there_before(&store, folder.path()).await;
-        erase(&store, Erase::Author(AUTHOR.to_owned())).await;
+        erase(&store, EraseTarget::Person(AUTHOR.to_owned())).await;
         let placed = store.messages(MessagesQuery::Ids(vec![target])).await.expect("readable");
         assert!(placed[0].message.erased);
         assert_eq!(texts(&store, talk).await, ["", "stays"]);
@@ -118,12 +118,12 @@ fn open(folder: &Path) -> SqliteStore {
 }
 
 /// Sends the erasure until it is finished.
-async fn erase(store: &SqliteStore, target: Erase) {
+async fn erase(store: &SqliteStore, target: EraseTarget) {
     for _ in 0..100 {
         let committed = commit(store, Change::Erase { target: target.clone() }).await;
-        match &committed.done[..] {
-            [Done::Erased(receipt)] if receipt.finished => return,
-            [Done::Erased(_)] => {}
+        match &committed.results[..] {
+            [ChangeResult::Erased(receipt)] if receipt.finished => return,
+            [ChangeResult::Erased(_)] => {}
             done => panic!("{done:?}"),
         }
     }
@@ -257,7 +257,7 @@ async fn attach(store: &dyn Store, conversation: ConversationId, message: Messag
     commit(store, Change::RemoveNote { id: note }).await;
     let (name, after) = ("plot".to_owned(), Some(message));
     commit(store, Change::SetState { conversation, name, after, value: Some(json_word()) }).await;
-    let covers = vec![Stretch { first: message, last: message }];
+    let covers = vec![MessageRange { first: message, last: message }];
     let fold = NewFold {
         id: id(FoldId::new),
         after: message,

@@ -193,7 +193,7 @@ impl Template {
 
     fn erase(&self, round: usize) -> Plan {
         let message = self.messages[round * 2];
-        let transaction = Transaction::of(at(1), Change::Erase { target: Erase::Message(message) });
+        let transaction = Transaction::of(at(1), Change::Erase { target: EraseTarget::Message(message) });
         let (before, after) = (Some(body_of("kept")), Some(ERASED.to_owned()));
         Plan { transaction, thing: *message.as_bytes(), before, after }
     }

@@ -144,7 +144,7 @@ async fn read(store: &SqliteStore, known: &Known) -> Shown {
     };
     for message in &known.messages {
         let found = store.messages(MessagesQuery::Ids(vec![*message])).await;
-        let content = |placed: &Placed| format!("{:?}", placed.message.content);
+        let content = |placed: &LocatedMessage| format!("{:?}", placed.message.content);
         put(Shows::Text, format!("message {message}"), found.map(|found| found.iter().map(content).collect()));
     }
     for talk in &known.talks {
@@ -158,7 +158,8 @@ async fn read(store: &SqliteStore, known: &Known) -> Shown {
         assert!(!lost, "a state shows another text: {state:?}");
         put(Shows::Fact, format!("state of {talk}"), state.map(|_| Vec::new()));
         let (branch, from, direction) = (None, None, Direction::Forward);
-        let window = store.window(WindowQuery { conversation: *talk, branch, from, direction, limit: 100 }).await;
+        let window =
+            store.message_page(MessagePageQuery { conversation: *talk, branch, from, direction, limit: 100 }).await;
         let words = |message: &Message| message.content.body.words();
         put(Shows::Text, format!("path of {talk}"), window.map(|window| window.messages.iter().map(words).collect()));
         let attached = match store.attached((*talk).into()).await {

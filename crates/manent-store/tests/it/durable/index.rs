@@ -2,10 +2,10 @@
 
 use super::{number, runtime, seed};
 use crate::kit::*;
-use manent_model::search::{Clock, Query};
 use manent_model::*;
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
 use manent_store::*;
+use manent_text::{Clock, Query};
 use std::path::Path;
 
 const FILE: &str = "store.db";
@@ -130,8 +130,8 @@ fn what_is_erased_from_a_large_index_leaves_no_trace_in_it() {
         }
         assert!(found(&secret) > many / 2, "most of the words can be seen in the file before");
         for _ in 0..1_000 {
-            let done = commit(&store, Change::Erase { target: Erase::Conversation(goes) }).await.done;
-            if matches!(&done[..], [Done::Erased(receipt)] if receipt.finished) {
+            let done = commit(&store, Change::Erase { target: EraseTarget::Conversation(goes) }).await.results;
+            if matches!(&done[..], [ChangeResult::Erased(receipt)] if receipt.finished) {
                 break;
             }
         }
@@ -204,7 +204,7 @@ fn what_is_about_to_be_erased_stays_out_of_the_index_and_is_still_found() {
 async fn at_times(store: &dyn Store, talk: ConversationId, word: &str, seconds: impl IntoIterator<Item = i64>) {
     let told = |second: i64| {
         let mut message = message("user", &format!("{word} history"));
-        message.content.time = Time { at: at(second), known: Known::Exact };
+        message.content.time = Time { at: at(second), source: TimeSource::Exact };
         message
     };
     let messages: Vec<NewMessage> = seconds.into_iter().map(told).collect();
@@ -265,7 +265,7 @@ fn histories_that_overlap_are_put_together_and_found_in_order() {
             }
         }
         let gone = talks[3];
-        while !matches!(&commit(&store, Change::Erase { target: Erase::Conversation(gone) }).await.done[..], [Done::Erased(receipt)] if receipt.finished) {}
+        while !matches!(&commit(&store, Change::Erase { target: EraseTarget::Conversation(gone) }).await.results[..], [ChangeResult::Erased(receipt)] if receipt.finished) {}
         indexed(&store).await;
         sound(&store).await;
         assert_eq!(hits(&store, "of3").await, 0);
@@ -366,11 +366,11 @@ fn what_is_not_indexed_is_looked_through_no_longer_than_somebody_waits() {
         filled(&store, 1_000).await;
         let clock = Clock { now: at(0), offset_seconds: 0 };
         let patient = Search::new(Query::parse("word7", clock).expect("a query"), clock.now);
-        let hurried = Search { patience: std::time::Duration::ZERO, ..patient.clone() };
+        let hurried = Search { timeout: std::time::Duration::ZERO, ..patient.clone() };
         let found = store.search(hurried).await.expect("readable");
-        assert!(found.cut_short && !found.reach.complete, "{:?}", found.reach);
+        assert!(found.timed_out && !found.coverage.complete, "{:?}", found.coverage);
         let found = store.search(patient).await.expect("readable");
-        assert_eq!((found.hits.len(), found.cut_short, found.reach.complete), (1, false, true));
+        assert_eq!((found.hits.len(), found.timed_out, found.coverage.complete), (1, false, true));
     });
 }
 
@@ -402,7 +402,7 @@ fn search_by_frequent_prefix_finds_the_newest() {
         let page = found("te*").await.expect("readable");
         let texts: Vec<String> = page.hits.iter().map(|hit| hit.snippet.text.clone()).collect();
         let newest: Vec<String> = (0..20).map(|back| format!("test{}", 21_999 - back)).collect();
-        assert_eq!((texts, page.cut_short), (newest, false));
+        assert_eq!((texts, page.timed_out), (newest, false));
         // Beside another word the prefix is looked for in the texts alone.
         assert_eq!(found("rare te*").await.expect("readable").hits.len(), 20);
         assert_eq!(found("rare zz*").await.expect("readable").hits.len(), 0);

@@ -27,7 +27,7 @@ fn a_file_of_every_older_schema_keeps_its_rows_and_a_copy_of_before() {
             assert!(newest.verify().await.expect("verify runs").is_sound());
         });
         drop(newest);
-        let kept = SqliteOptions::new(options.beside(&format!(".before-{}", schema + 1)));
+        let kept = SqliteOptions::new(options.sibling_path(&format!(".before-{}", schema + 1)));
         let copy = SqliteStore::open_at(kept, schema).expect("the copy of before opens");
         runtime().block_on(async {
             assert_eq!(copy.doctor().await.expect("doctor runs").schema, schema, "the copy is as it was");

@@ -13,8 +13,8 @@ const NAMES: [&str; 4] = ["ann", "bob", "cleo\0\u{1}", "erased"];
 
 /// The conversations that a user can see, in order.
 pub(super) async fn reached(store: &Arc<dyn Store>, name: &str) -> Vec<ConversationId> {
-    let realm = Realm { user: Some(name.to_owned()), projects: None };
-    store.clone().within(realm).conversation_ids(None, 1_000).await.expect("readable")
+    let realm = AccessScope { user: Some(name.to_owned()), projects: None };
+    store.clone().restricted_to(realm).conversation_ids(None, 1_000).await.expect("readable")
 }
 
 /// Creates conversations of several users, changes their members, undoes some and destroys some; returns what each user
@@ -37,16 +37,16 @@ pub(super) async fn people(store: &Arc<dyn Store>) -> Vec<(String, Vec<Conversat
             patch(&**store, id_, ConversationPatch { members, ..ConversationPatch::default() }).await;
         }
         if n % 200 == 1 {
-            undo(&**store, Scope::Conversation(id_)).await;
+            undo(&**store, UndoScope::Conversation(id_)).await;
         }
         if n % 300 == 0 {
-            undo(&**store, Scope::Conversation(id_)).await;
+            undo(&**store, UndoScope::Conversation(id_)).await;
         }
         if n % 250 == 1 {
-            commit(&**store, Change::Erase { target: Erase::Conversation(id_) }).await;
+            commit(&**store, Change::Erase { target: EraseTarget::Conversation(id_) }).await;
         }
     }
-    commit(&**store, Change::Erase { target: Erase::Author("erased".to_owned()) }).await;
+    commit(&**store, Change::Erase { target: EraseTarget::Person("erased".to_owned()) }).await;
     let mut all = Vec::new();
     for name in NAMES {
         all.push((name.to_owned(), reached(store, name).await));

@@ -42,7 +42,7 @@ fn a_tail_sees_the_commits_of_another_process_within_a_second() {
     let mut answers = BufReader::new(child.0.stderr.take().expect("piped")).lines();
     let mut slowest = Duration::ZERO;
     runtime().block_on(async {
-        let mut watch = store.position();
+        let mut watch = store.watch_position();
         for _ in 0..20 {
             writeln!(asks, "go on").expect("the child reads");
             let position: i64 = loop {

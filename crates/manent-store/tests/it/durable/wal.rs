@@ -14,7 +14,7 @@ fn the_wal_of_a_small_store_stays_small() {
         for number in 0..800 {
             say(&store, talk, &[&format!("message {number}")]).await;
         }
-        let wal = std::fs::metadata(options.beside("-wal")).expect("a WAL").len();
+        let wal = std::fs::metadata(options.sibling_path("-wal")).expect("a WAL").len();
         assert!(wal < 20 << 20, "{wal} bytes beside {} messages", 800);
     });
 }

@@ -59,8 +59,10 @@ pub(super) async fn written(store: &dyn Store) -> ConversationId {
 
 /// Erases one of them, and looks at what is left.
 pub(super) async fn only_one_is_left(store: &dyn Store, shared: ConversationId) {
-    let erase = Change::Erase { target: Erase::Author("ann".to_owned()) };
-    while !matches!(&commit(store, erase.clone()).await.done[..], [Done::Erased(receipt)] if receipt.finished) {}
+    let erase = Change::Erase { target: EraseTarget::Person("ann".to_owned()) };
+    while !matches!(&commit(store, erase.clone()).await.results[..], [ChangeResult::Erased(receipt)] if receipt.finished)
+    {
+    }
     let left = store.attached(shared.into()).await.expect("readable");
     assert_eq!((left.states.len(), left.inputs.len()), (200, 200));
     assert!(left.states.iter().all(|state| state.value == Some(json("\"bob\""))));

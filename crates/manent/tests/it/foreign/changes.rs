@@ -30,7 +30,7 @@ async fn a_new_name_changes_one_place() {
 async fn a_removed_message_is_marked_as_the_program_does() {
     let remove = async |database: &Database, ids: &[ConversationId]| {
         let first = database.last(ids[0], 9).await.expect("readable").messages[0].id;
-        database.remove(ids[0], Stretch { first, last: first }).await.expect("removed");
+        database.remove(ids[0], MessageRange { first, last: first }).await.expect("removed");
     };
     check_change(
         remove,
@@ -47,7 +47,7 @@ async fn an_edited_message_keeps_its_record() {
     let edit = async |database: &Database, ids: &[ConversationId]| {
         let first = database.last(ids[0], 9).await.expect("readable").messages[0].id;
         let with = MessageDraft::user("您好");
-        database.edit(ids[0], first, with, Tail::Keep).await.expect("edited");
+        database.edit(ids[0], first, with, FollowUps::Keep).await.expect("edited");
     };
     let files = sessions(SESSIONS);
     on_each_engine(async |database| {

@@ -105,7 +105,7 @@ async fn what_nobody_can_read_is_kept_once_however_often_an_import_is_given_up()
 
 fn on(faults: &Faults, path: &Path) -> Database {
     let options = SqliteOptions { vfs: Some(faults.name().to_owned()), ..SqliteOptions::new(path) };
-    Database::over(Arc::new(SqliteStore::open(options).expect("opens")))
+    Database::from_store(Arc::new(SqliteStore::open(options).expect("opens")))
 }
 
 /// A disk that fails at some write stays so until it is mended; every answer before it was true.

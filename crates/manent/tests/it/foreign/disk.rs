@@ -32,7 +32,7 @@ async fn an_import_on_a_full_disk_is_finished_when_there_is_room() {
     let Some(disk) = SmallDisk::mount(8) else { return not_run("disk full during an import (needs root)") };
     // The WAL must not be grown ahead: this disk is smaller.
     let options = SqliteOptions { grow_wal: false, ..SqliteOptions::new(disk.path().join("test.db")) };
-    let database = Database::over(Arc::new(SqliteStore::open(options).expect("opens")));
+    let database = Database::from_store(Arc::new(SqliteStore::open(options).expect("opens")));
     let (files, filler) = (large(), disk.path().join("filler"));
     disk.fill(&filler).expect("filled");
     let format = formats::format("veloca").expect("veloca");

@@ -105,7 +105,7 @@ async fn personalab_edit_keeps_its_turn_and_tools_use_up_none() {
     let ids = database.store().conversation_ids(None, 9).await.expect("readable");
     let page = database.page(ids[0], None, Direction::Forward, 9).await.expect("readable");
     let draft = MessageDraft::user("went");
-    database.edit(ids[0], page.messages[0].id, draft, Tail::Keep).await.expect("edited");
+    database.edit(ids[0], page.messages[0].id, draft, FollowUps::Keep).await.expect("edited");
     let result = Part::ToolResult { call: "c".to_owned(), content: Json::of(&1), extra: Extra::new() };
     database.append(ids[0], MessageDraft::new("user", &[result])).await.expect("said");
     say(&database, ids[0], &["next"]).await;

@@ -92,7 +92,10 @@ async fn tables_message_appended_after_a_cut_edit_gets_a_row_of_its_own() {
     let ids = database.store().conversation_ids(None, 9).await.expect("readable");
     let page = database.page(ids[0], None, Direction::Forward, 9).await.expect("readable");
     let role = page.messages[1].content.role.clone();
-    database.edit(ids[0], page.messages[2].id, MessageDraft::user("three anew"), Tail::Cut).await.expect("edited");
+    database
+        .edit(ids[0], page.messages[2].id, MessageDraft::user("three anew"), FollowUps::Detach)
+        .await
+        .expect("edited");
     database.append(ids[0], MessageDraft::new(role, &[model::Part::text("answer")])).await.expect("said");
     say(&database, ids[0], &["more"]).await;
     let written = written(&database, "conversation-tables").await;

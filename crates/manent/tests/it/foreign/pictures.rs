@@ -123,7 +123,7 @@ async fn a_message_that_was_changed_here_keeps_its_picture() {
     let mut draft = MessageDraft::user("");
     draft.content.body = Body::of(&parts);
     draft.content.metadata = first.content.metadata.clone();
-    database.edit(id, first.id, draft, Tail::Keep).await.expect("edited");
+    database.edit(id, first.id, draft, FollowUps::Keep).await.expect("edited");
     let found = written(&database, "kode").await;
     let name = "agt-1/runtime/messages.json";
     let expected = String::from_utf8(files[name].clone()).expect("text").replacen("这是什么？", "这只猫叫什么？", 1);

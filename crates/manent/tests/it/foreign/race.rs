@@ -56,8 +56,8 @@ async fn two_imports_at_once_bring_projects_events_and_values_once() {
 #[tokio::test]
 async fn an_import_that_was_given_up_lets_the_next_one_begin() {
     on_each_engine(async |database| {
-        let turn = database.store().import_turn().await.expect("a turn");
-        let waits = tokio::time::timeout(std::time::Duration::from_millis(50), database.store().import_turn());
+        let turn = database.store().acquire_import_lock().await.expect("a turn");
+        let waits = tokio::time::timeout(std::time::Duration::from_millis(50), database.store().acquire_import_lock());
         assert!(waits.await.is_err(), "it is not the other's turn");
         drop(turn);
         import(&database, &sessions(SESSIONS)).await;

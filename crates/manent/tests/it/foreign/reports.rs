@@ -6,7 +6,7 @@ use manent::import::{Counts, ImportedConversation, Repaired, Skipped};
 use std::fmt::Write as _;
 
 /// A report in as few lines as tell everything; `read = mapped + aside + reported`.
-fn told(report: &ImportedReport) -> String {
+fn told(report: &FileImportReport) -> String {
     let mut told = String::new();
     for root in &report.roots {
         writeln!(told, "  {} {}", root.format, root.generation).expect("text");

@@ -2,26 +2,26 @@
 
 use super::*;
 use manent::formats::json::Bytes;
-use manent::formats::tree::Entry;
+use manent::formats::source_fs::Entry;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A file that somebody writes while it is read: from one opening on it is another.
 struct Moving {
-    before: Memory,
-    after: Memory,
+    before: MemoryTree,
+    after: MemoryTree,
     /// So many openings are left until it changes.
     left: AtomicUsize,
 }
 
 impl Moving {
     fn of(before: &Files, after: &Files, openings: usize) -> Box<Self> {
-        let memory = |files: &Files| Memory::new("files", files.clone());
+        let memory = |files: &Files| MemoryTree::new("files", files.clone());
         Box::new(Self { before: memory(before), after: memory(after), left: AtomicUsize::new(openings) })
     }
 }
 
-impl Tree for Moving {
+impl SourceTree for Moving {
     fn label(&self) -> &str {
         self.before.label()
     }
@@ -65,9 +65,9 @@ async fn a_file_that_changes_while_it_is_read_is_taken_in_whole_the_next_time() 
 }
 
 /// A folder with a file that nobody may read.
-struct Locked(Memory, &'static str);
+struct Locked(MemoryTree, &'static str);
 
-impl Tree for Locked {
+impl SourceTree for Locked {
     fn label(&self) -> &str {
         self.0.label()
     }
@@ -87,7 +87,7 @@ impl Tree for Locked {
 #[tokio::test]
 async fn a_file_that_may_not_be_read_is_named_and_nothing_is_taken_in() {
     let (database, name) = (open(), "veloca-storage.json");
-    let tree = Box::new(Locked(Memory::new("files", sessions(SESSIONS)), name));
+    let tree = Box::new(Locked(MemoryTree::new("files", sessions(SESSIONS)), name));
     let format = formats::format("veloca").expect("veloca");
     let refused = database.import_tree(tree, format, ImportMode::Store, |_| {}).await;
     let Err(Error::Unreadable { source }) = refused else { panic!("{refused:?}") };

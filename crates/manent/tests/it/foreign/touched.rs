@@ -8,11 +8,11 @@ async fn touch(database: &Database) {
     let id = database.store().conversation_ids(None, 1).await.expect("readable")[0];
     database.rename(id, "新名字").await.expect("renamed");
     let first = database.page(id, None, Direction::Forward, 1).await.expect("readable").messages[0].id;
-    database.remove(id, Stretch { first, last: first }).await.expect("removed");
+    database.remove(id, MessageRange { first, last: first }).await.expect("removed");
     let at = "2030-01-02T03:04:05.678Z".parse().expect("a time");
     let said = MessageDraft::user("还在吗?")
         .with_id(MessageId::from_bytes([7; 16]))
-        .at(Time { at, known: model::Known::Exact });
+        .at(Time { at, source: model::TimeSource::Exact });
     database.append(id, said).await.expect("said");
 }
 

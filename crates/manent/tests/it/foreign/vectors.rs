@@ -96,7 +96,7 @@ async fn two_folders_do_not_mix_their_vectors() {
     let database = open();
     let (one, other) =
         (story(&[("chroma.sqlite3", b"one"), ("1/a.bin", b"1")]), story(&[("chroma.sqlite3", b"other")]));
-    let named = |label: &str, files: &Files, instance: &str| -> Box<dyn Tree + Send> {
+    let named = |label: &str, files: &Files, instance: &str| -> Box<dyn SourceTree + Send> {
         let renamed = files.iter().map(|(name, bytes)| {
             let bytes = match name.ends_with(".jsonl") {
                 true => STORY.replace("inst_001", instance).replace("2025", label).into_bytes(),
@@ -104,7 +104,7 @@ async fn two_folders_do_not_mix_their_vectors() {
             };
             (name.replace("data/", "").replace("inst_001", instance), bytes)
         });
-        Box::new(Memory::new(label, renamed.collect()))
+        Box::new(MemoryTree::new(label, renamed.collect()))
     };
     let format = formats::format("personalab").expect("known");
     let mut ids = Vec::new();
@@ -128,7 +128,7 @@ async fn child_with_large_vectors() {
     let format = formats::format("personalab").expect("known");
     let database = Database::open(folder.join("test.db")).expect("opens");
     for _ in 0..2 {
-        let tree = formats::tree::at(&folder.join("in")).expect("a folder");
+        let tree = formats::source_fs::at(&folder.join("in")).expect("a folder");
         let report = database.import_tree(tree, format, ImportMode::Store, |_| {}).await.expect("imported");
         assert_eq!((report.skipped(), report.records["chroma_db"].mapped), (0, 1));
     }

@@ -2,8 +2,8 @@
 
 use super::{Opened, by, draft, person, talk};
 use manent::model::{KeyDraft, KeyScope, TenantStatus};
-use manent::store::{Change, JournalQuery, MemoriesQuery, Scope};
-use manent::{ConversationDraft, Json, MemoryDraft, MessageDraft, Place, Refusal, Tenants};
+use manent::store::{Change, JournalQuery, MemoriesQuery, UndoScope};
+use manent::{ConversationDraft, Json, Location, MemoryDraft, MessageDraft, Refusal, Tenants};
 use std::path::Path;
 use std::time::Duration;
 
@@ -55,14 +55,14 @@ async fn an_erased_tenant_leaves_a_receipt_and_nothing_else(opened: Opened) {
     talk(&database, "ada-canary", &[], &["word-canary 天气", "two"]).await;
     let plan = manent::BackupPlan::daily(tenants.backups_of(acme).expect("a folder"));
     database.backup_if_due(&plan).await.expect("taken").expect("due");
-    let pass = tenants.admit(&word.reveal()).expect("good");
+    let pass = tenants.authenticate(&word.reveal()).expect("good");
     tenants.backup_system_if_due(&plan).await.expect("taken").expect("due");
     let erasure = tenants.erase_tenant(acme, by()).await.expect("erased");
     let counts = (erasure.conversations, erasure.messages, erasure.users, erasure.keys, erasure.backups);
     assert_eq!(counts, (1, 2, 1, 1, 2));
     assert!(erasure.audit >= 1 && (erasure.files > 0 || erasure.rows > 0), "{erasure:?}");
     tokio::time::timeout(Duration::from_secs(60), pass.ended()).await.expect("whoever is in is sent out");
-    assert_eq!(tenants.admit(&word.reveal()).map(drop), Err(Refusal::Unknown));
+    assert_eq!(tenants.authenticate(&word.reveal()).map(drop), Err(Refusal::Unknown));
     assert!(database.list(manent::ListQuery::default()).await.is_err(), "an old handle still reads");
     assert_eq!(tenants.receipt(acme).await.expect("read"), Some(erasure));
     assert!(tenants.erase_tenant(acme, by()).await.is_err(), "it is gone already");
@@ -201,7 +201,7 @@ async fn a_backup_under_way_does_not_outlive_an_erasure(opened: Opened) {
         assert_eq!(stands_in_files(&plan.folder, &canary), None, "round {round}");
     }
     let newest = std::fs::read_dir(&plan.folder).expect("the folder").next().expect("one stays").expect("read").path();
-    let restored = Place::File(opened.folder.path().join("restored.db"));
+    let restored = Location::File(opened.folder.path().join("restored.db"));
     manent::Database::restore_backup(&newest, &restored).await.expect("it is whole");
     tenants.erase_tenant(acme, by()).await.expect("erased");
     assert!(!plan.folder.exists(), "backups stay");
@@ -214,7 +214,7 @@ async fn a_tenant_that_is_half_erased_keeps_nobody_waiting(opened: Opened) {
     tenants.put_user(acme, "ada", "Ada", by()).await.expect("known");
     let system = opened.system();
     let (from, to) = (&[TenantStatus::Active], TenantStatus::Erasing);
-    system.set_tenant_status(acme, from, to, manent::Micros(2), None).await.expect("begun");
+    system.set_tenant_status(acme, from, to, manent::Timestamp(2), None).await.expect("begun");
     system.close().await.expect("closed");
     // Another process, which has not opened its store before.
     let other = Tenants::open(&opened.place, Some(opened.folder.path().join("backups"))).expect("there");
@@ -298,7 +298,7 @@ async fn whoever_is_erased_writes_nothing_meanwhile(opened: Opened) {
         let mut writers = tokio::task::JoinSet::new();
         let begun = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
         for (n, tenants) in [tenants, &other, tenants, &other].into_iter().enumerate() {
-            let pass = tenants.admit(&word.reveal()).expect("a good key");
+            let pass = tenants.authenticate(&word.reveal()).expect("a good key");
             let (database, user, begun) = (tenants.granted(&pass).await.expect("there"), user.clone(), begun.clone());
             writers.spawn(async move {
                 for written in 0.. {
@@ -332,7 +332,7 @@ async fn whoever_is_erased_writes_nothing_meanwhile(opened: Opened) {
     opened.tenants.put_user(acme, "canary-0", "Ada", by()).await.expect("known");
     let hers = KeyDraft { user: Some("canary-0".to_owned()), ..draft(&[KeyScope::Manage]) };
     let (_, word) = opened.tenants.create_key(acme, hers, by()).await.expect("made");
-    let pass = opened.tenants.admit(&word.reveal()).expect("a good key");
+    let pass = opened.tenants.authenticate(&word.reveal()).expect("a good key");
     let database = opened.tenants.granted(&pass).await.expect("there");
     database.create(ConversationDraft::default()).await.expect("it may write");
     drop(database);
@@ -357,20 +357,20 @@ async fn an_erased_user_leaves_what_others_wrote(opened: Opened) {
     let for_ada = KeyDraft { user: Some("ada-canary".to_owned()), ..draft(&[KeyScope::Manage]) };
     let (_, word) = tenants.create_key(acme, for_ada, by()).await.expect("made");
     // What she does with a key of her own, without saying who she is.
-    let pass = tenants.admit(&word.reveal()).expect("a good key");
+    let pass = tenants.authenticate(&word.reveal()).expect("a good key");
     let hers = tenants.granted(&pass).await.expect("there");
     hers.append(shared, MessageDraft::user("keyed-canary")).await.expect("kept");
     hers.put_blob(b"blob-canary that nothing shows").await.expect("kept");
     let undone = ConversationDraft { title: "undone-canary".to_owned(), ..ConversationDraft::default() };
     let undone = hers.create(undone).await.expect("made").id;
     hers.append(undone, MessageDraft::assistant("withdrawn-canary")).await.expect("kept");
-    hers.undo(Scope::Conversation(undone)).await.expect("taken back");
+    hers.undo(UndoScope::Conversation(undone)).await.expect("taken back");
     let of_hers = JournalQuery { conversation: Some(undone), ..JournalQuery::default() };
     let created = hers.journal(of_hers).await.expect("readable").entries[0].first;
     hers.change(Change::Undo { position: created }).await.expect("taken back");
     hers.set_state(shared, "state-canary", None, Some(Json::of(&"set-canary"))).await.expect("set");
     hers.put_input(shared, Json::of(&"input-canary")).await.expect("put");
-    let his = database.acting_as(person("bob"));
+    let his = database.with_actor(person("bob"));
     let remembered = |id, text: &str| MemoryDraft {
         id,
         collection: "facts".to_owned(),
@@ -385,7 +385,7 @@ async fn an_erased_user_leaves_what_others_wrote(opened: Opened) {
     let erasure = tenants.erase_user(acme, "ada-canary", by()).await.expect("erased");
     let counts = (erasure.conversations, erasure.messages, erasure.users, erasure.keys, erasure.backups);
     assert_eq!(counts, (2, 4, 1, 1, 2));
-    assert_eq!(tenants.admit(&word.reveal()).map(drop), Err(Refusal::Unknown));
+    assert_eq!(tenants.authenticate(&word.reveal()).map(drop), Err(Refusal::Unknown));
     assert!(database.conversation(alone).await.is_err(), "her own conversation is still there");
     let left = database.conversation(shared).await.expect("his is still there");
     assert!(left.members.is_empty());
@@ -397,7 +397,7 @@ async fn an_erased_user_leaves_what_others_wrote(opened: Opened) {
         database.verify().await.expect("read").is_sound()
             && tenants.verify_audit().await.expect("read").problems.is_empty()
     );
-    assert!(database.undo(Scope::Everything).await.is_err() || database.conversation(alone).await.is_err());
+    assert!(database.undo(UndoScope::Everything).await.is_err() || database.conversation(alone).await.is_err());
     assert_eq!(manent_backups(&plan.folder), 1, "one backup stands for those that went");
     assert_eq!(manent_backups(&opened.folder.path().join("backups/system")), 1);
     let canaries = [
@@ -444,16 +444,16 @@ async fn one_that_cannot_be_finished_keeps_no_other_waiting(opened: Opened) {
 
 async fn what_a_crash_left_half_done_is_finished(opened: Opened) {
     let system = opened.system();
-    let line = |action: &str, id| manent::store::system::AuditDraft::new(action, Some(id), by());
+    let line = |action: &str, id| manent::store::system::NewAuditRecord::new(action, Some(id), by());
     let made = opened.tenants.home().new_id(manent::model::TenantId::new);
     system
-        .create_tenant(made, "begun".to_owned(), manent::Micros(1), line("tenant.create", made))
+        .create_tenant(made, "begun".to_owned(), manent::Timestamp(1), line("tenant.create", made))
         .await
         .expect("begun");
     let erased = opened.tenants.create_tenant("going", by()).await.expect("made").id;
     talk(&opened.tenants.database(erased).await.expect("there"), "ada", &[], &["gone"]).await;
     let to = TenantStatus::Erasing;
-    system.set_tenant_status(erased, &[TenantStatus::Active], to, manent::Micros(2), None).await.expect("begun");
+    system.set_tenant_status(erased, &[TenantStatus::Active], to, manent::Timestamp(2), None).await.expect("begun");
     system.close().await.expect("closed");
     let opened = opened.again().await;
     assert_eq!(opened.tenants.tenant("begun").await.expect("there").status, TenantStatus::Active);

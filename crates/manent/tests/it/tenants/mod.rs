@@ -1,9 +1,9 @@
 //! Many owners on one server: made, suspended, and who may come in.
 
-use manent::model::{AuditActor, DEFAULT_TENANT, KeyDraft, KeyScope, KeyWord, TenantStatus};
+use manent::model::{ApiKeySecret, AuditActor, DEFAULT_TENANT, KeyDraft, KeyScope, TenantStatus};
 use manent::store::StoreError;
-use manent::store::system::{AuditQuery, By, SystemPlace, SystemStore};
-use manent::{Author, ConversationDraft, Error, MessageDraft, Place, Refusal, Tenants};
+use manent::store::system::{AuditQuery, AuditSubject, SystemLocation, SystemStore};
+use manent::{Author, ConversationDraft, Error, Location, MessageDraft, Refusal, Tenants};
 use manent_testing::scratch::Scratch;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -11,13 +11,13 @@ use tempfile::TempDir;
 /// Tenants of their own, in a folder or on a server of their own.
 struct Opened {
     tenants: Tenants,
-    place: Place,
+    place: Location,
     folder: TempDir,
     _scratch: Option<Scratch>,
 }
 
 impl Opened {
-    async fn at(place: Place, folder: TempDir, scratch: Option<Scratch>) -> Self {
+    async fn at(place: Location, folder: TempDir, scratch: Option<Scratch>) -> Self {
         let tenants = Tenants::open(&place, Some(folder.path().join("backups"))).expect("an empty place");
         tenants.begin().await.expect("nothing is half done");
         Self { tenants, place, folder, _scratch: scratch }
@@ -25,13 +25,13 @@ impl Opened {
 
     async fn sqlite() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        Self::at(Place::File(folder.path().join("manent.db")), folder, None).await
+        Self::at(Location::File(folder.path().join("manent.db")), folder, None).await
     }
 
     async fn postgres() -> Option<Self> {
         let scratch = Scratch::make()?;
         let folder = tempfile::tempdir().expect("a temporary folder");
-        Some(Self::at(Place::of(&scratch.url), folder, Some(scratch)).await)
+        Some(Self::at(Location::of(&scratch.url), folder, Some(scratch)).await)
     }
 
     /// Opens them anew, as the next start does.
@@ -42,10 +42,10 @@ impl Opened {
 
     fn system(&self) -> SystemStore {
         let place = match &self.place {
-            Place::File(path) => SystemPlace::File(path.with_file_name("manent.db-tenants").join("system.db")),
-            Place::Server(options) => SystemPlace::Server(options.clone()),
+            Location::File(path) => SystemLocation::File(path.with_file_name("manent.db-tenants").join("system.db")),
+            Location::Server(options) => SystemLocation::Server(options.clone()),
         };
-        SystemStore::open(place, manent::Micros(0)).expect("it is there")
+        SystemStore::open(place, manent::Timestamp(0)).expect("it is there")
     }
 }
 
@@ -88,8 +88,8 @@ on_both! {
     a_server_comes_back_from_its_backups,
 }
 
-fn by() -> By {
-    By::actor(AuditActor::Operator)
+fn by() -> AuditSubject {
+    AuditSubject::actor(AuditActor::Operator)
 }
 
 fn draft(scopes: &[KeyScope]) -> KeyDraft {
@@ -179,31 +179,31 @@ async fn a_key_lets_its_holder_in_until_it_ends(opened: Opened) {
     tenants.put_user(acme, "ada", "Ada", by()).await.expect("known");
     let limited = KeyDraft { user: Some("ada".to_owned()), ..draft(&[KeyScope::Read]) };
     let (key, word) = tenants.create_key(acme, limited, by()).await.expect("made");
-    let pass = tenants.admit(&word.reveal()).expect("a good key");
-    assert_eq!((pass.key.id, pass.key.tenant, pass.key.realm().user), (key.id, acme, Some("ada".to_owned())));
-    let wrong = KeyWord::new(key.id, [1; 32]).reveal();
-    let unknown = KeyWord::new(manent::model::KeyId::new(1, [1; 10]), [1; 32]).reveal();
+    let pass = tenants.authenticate(&word.reveal()).expect("a good key");
+    assert_eq!((pass.key.id, pass.key.tenant, pass.key.access_scope().user), (key.id, acme, Some("ada".to_owned())));
+    let wrong = ApiKeySecret::new(key.id, [1; 32]).reveal();
+    let unknown = ApiKeySecret::new(manent::model::KeyId::new(1, [1; 10]), [1; 32]).reveal();
     for refused in [&wrong, &unknown, "", "manent_", "x", &word.reveal()[1..]] {
-        assert_eq!(tenants.admit(refused).map(drop), Err(Refusal::Unknown), "{refused}");
+        assert_eq!(tenants.authenticate(refused).map(drop), Err(Refusal::Unknown), "{refused}");
     }
-    let soon = manent::Micros(
+    let soon = manent::Timestamp(
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("now").as_micros() as i64 + 300_000,
     );
     let short = KeyDraft { expires_at: Some(soon), ..draft(&[KeyScope::Read]) };
     let (_, short) = tenants.create_key(acme, short, by()).await.expect("made");
     let expired = async {
-        while tenants.admit(&short.reveal()).is_ok() {
+        while tenants.authenticate(&short.reveal()).is_ok() {
             tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(Duration::from_secs(20), expired).await.expect("it expires");
-    assert_eq!(tenants.admit(&short.reveal()).map(drop), Err(Refusal::Expired));
+    assert_eq!(tenants.authenticate(&short.reveal()).map(drop), Err(Refusal::Expired));
     assert!(tenants.keys(acme, None, 10).await.expect("read")[0].used_at.is_some());
     tenants.revoke_key(acme, key.id, by()).await.expect("there");
-    assert_eq!(tenants.admit(&word.reveal()).map(drop), Err(Refusal::Revoked));
-    assert_eq!(tenants.admit_again(key.id).map(drop), Err(Refusal::Revoked));
+    assert_eq!(tenants.authenticate(&word.reveal()).map(drop), Err(Refusal::Revoked));
+    assert_eq!(tenants.authenticate_session(key.id).map(drop), Err(Refusal::Revoked));
     let opened = opened.again().await;
-    assert_eq!(opened.tenants.admit(&word.reveal()).map(drop), Err(Refusal::Revoked));
+    assert_eq!(opened.tenants.authenticate(&word.reveal()).map(drop), Err(Refusal::Revoked));
     let lines =
         opened.tenants.audit_page(AuditQuery { tenant: Some(acme), before: None, limit: 10 }).await.expect("read");
     let actions: Vec<&str> = lines.entries.iter().map(|line| line.action.as_str()).collect();
@@ -215,13 +215,13 @@ async fn a_pass_ends_with_its_key_and_with_its_tenant(opened: Opened) {
     let tenants = &opened.tenants;
     let acme = tenants.create_tenant("acme", by()).await.expect("made").id;
     let (key, word) = tenants.create_key(acme, draft(&[KeyScope::Read]), by()).await.expect("made");
-    let pass = tenants.admit(&word.reveal()).expect("good");
+    let pass = tenants.authenticate(&word.reveal()).expect("good");
     assert!(tokio::time::timeout(Duration::ZERO, pass.clone().ended()).await.is_err(), "it ended by itself");
     tenants.suspend(acme, by()).await.expect("active");
     tokio::time::timeout(Duration::from_secs(20), pass.ended()).await.expect("it ends with the tenant");
-    assert_eq!(tenants.admit(&word.reveal()).map(drop), Err(Refusal::Suspended));
+    assert_eq!(tenants.authenticate(&word.reveal()).map(drop), Err(Refusal::Suspended));
     tenants.resume(acme, by()).await.expect("suspended");
-    let pass = tenants.admit(&word.reveal()).expect("good again");
+    let pass = tenants.authenticate(&word.reveal()).expect("good again");
     assert!(tokio::time::timeout(Duration::ZERO, pass.clone().ended()).await.is_err(), "it ended by itself");
     tenants.revoke_key(acme, key.id, by()).await.expect("there");
     tokio::time::timeout(Duration::from_secs(20), pass.ended()).await.expect("it ends with the key");
@@ -237,7 +237,7 @@ async fn a_key_that_makes_no_sense_is_not_made(opened: Opened) {
         (draft(&[]), "invalid"),
         (KeyDraft { name: " ".to_owned(), ..read() }, "invalid"),
         (KeyDraft { rate: Some(0), ..read() }, "invalid"),
-        (KeyDraft { expires_at: Some(manent::Micros(1)), ..read() }, "invalid"),
+        (KeyDraft { expires_at: Some(manent::Timestamp(1)), ..read() }, "invalid"),
         (KeyDraft { user: Some("nobody".to_owned()), ..read() }, "not_found"),
         (KeyDraft { projects: Some([project].into()), ..read() }, "not_found"),
         (KeyDraft { projects: Some([].into()), ..read() }, "invalid"),
@@ -256,17 +256,17 @@ async fn a_key_that_makes_no_sense_is_not_made(opened: Opened) {
 async fn another_process_ends_a_key(opened: Opened) {
     let tenants = opened.tenants.clone();
     let (key, word) = tenants.create_key(DEFAULT_TENANT, draft(&[KeyScope::Read]), by()).await.expect("made");
-    let pass = tenants.admit(&word.reveal()).expect("good");
+    let pass = tenants.authenticate(&word.reveal()).expect("good");
     let following = tokio::spawn({
         let tenants = tenants.clone();
         async move { tenants.follow().await }
     });
     let other = Tenants::open(&opened.place, None).expect("several may");
     other.begin().await.expect("nothing is half done");
-    assert!(other.admit(&word.reveal()).is_ok(), "another process knows the key");
+    assert!(other.authenticate(&word.reveal()).is_ok(), "another process knows the key");
     other.revoke_key(DEFAULT_TENANT, key.id, by()).await.expect("there");
     tokio::time::timeout(Duration::from_secs(20), pass.ended()).await.expect("the pass ends");
-    assert_eq!(tenants.admit(&word.reveal()).map(drop), Err(Refusal::Revoked));
+    assert_eq!(tenants.authenticate(&word.reveal()).map(drop), Err(Refusal::Revoked));
     following.abort();
     other.close().await.expect("closed");
     opened.tenants.close().await.expect("closed");
@@ -286,7 +286,7 @@ async fn more_tenants_than_may_be_open_take_turns(opened: Opened) {
             assert_eq!(kept, round + 1, "each has its own, also after it was closed");
         }
     }
-    if matches!(opened.place, Place::Server(_)) {
+    if matches!(opened.place, Location::Server(_)) {
         assert!(tenants.open_stores().len() <= 9, "{} are open", tenants.open_stores().len());
     }
     opened.tenants.close().await.expect("closed");
@@ -325,7 +325,7 @@ async fn a_server_comes_back_from_its_backups(opened: Opened) {
             assert!(matches!(lost, Err(Error::File { .. })), "a lost file was made anew");
         }
         tenants.restore_tenant(acme, &store, by()).await.expect("it is not there");
-        let pass = tenants.admit(&word.reveal()).expect("the key is known again");
+        let pass = tenants.authenticate(&word.reveal()).expect("the key is known again");
         let page = tenants.granted(&pass).await.expect("there").last(said, 9).await.expect("read");
         assert_eq!(page.messages.len(), 1);
         tenants.erase_tenant(acme, by()).await.expect("erased");

@@ -24,7 +24,7 @@ fn pieces(bytes: &[u8], length: usize) -> Vec<Change> {
 
 async fn put(store: &dyn Store, bytes: &[u8]) {
     for piece in pieces(bytes, 4) {
-        assert_eq!(commit(store, piece).await.done, [Done::Plain], "what was added to it is not told");
+        assert_eq!(commit(store, piece).await.results, [ChangeResult::Applied], "what was added to it is not told");
     }
 }
 
@@ -58,7 +58,7 @@ pub async fn a_blob_is_seen_by_those_who_reach_what_shows_it(whole: &Whole) {
     assert_eq!(of(&granted(whole, projects(&[world.own_project]))).await, (false, false, false));
     assert_eq!(of(&granted(whole, projects(&[world.other_project]))).await, (true, true, false));
     assert_eq!(ann.blobs().await.expect("readable"), []);
-    assert_eq!(granted(whole, Realm::default()).blobs().await.expect("readable").len(), 3);
+    assert_eq!(granted(whole, AccessScope::default()).blobs().await.expect("readable").len(), 3);
     // A former member no longer sees it.
     set_members(&**whole, world.shared, &["ann"]).await;
     assert_eq!(of(&cleo).await, (false, false, false));
@@ -77,14 +77,14 @@ pub async fn a_hash_alone_shows_nothing(whole: &Whole) {
     // In a message, in a new branch, in the middle, at the end of a stream, and beside what is said.
     let marked = |bytes: &[u8]| {
         let mut message = message("user", "marked");
-        let text = mark::Mark { form: b'a', sha256: digest(bytes) }.text();
+        let text = blob_placeholder::BlobPlaceholder { form: b'a', sha256: digest(bytes) }.text();
         message.content.metadata = Some(Json::of(&text));
         message
     };
     let ways = |bytes: &[u8]| {
         let body = showing(bytes).content.body;
         let finish = Finish { status: MessageStatus::Complete, body: Some(body), tokens: None, usage: None };
-        let (branch, at) = (id(BranchId::new), SpliceAt::After(None));
+        let (branch, at) = (id(BranchId::new), SplicePosition::After(None));
         vec![
             append(own, vec![showing(bytes)]),
             append(own, vec![marked(bytes)]),
@@ -95,7 +95,7 @@ pub async fn a_hash_alone_shows_nothing(whole: &Whole) {
                 base: None,
                 own: vec![showing(bytes)],
                 pieces: Vec::new(),
-                why: Why::Fork,
+                why: BranchReason::Fork,
                 origins: Vec::new(),
             },
             Change::FinishMessage { message: world.own.stream, finish },
@@ -146,7 +146,7 @@ pub async fn whoever_brings_a_blob_has_all_of_its_bytes(whole: &Whole) {
     // It is this key's: another one of the same person has not brought it, though now she shows it herself.
     let another = b"brought by one key".as_slice();
     put(&ann, another).await;
-    let second = GrantedStore::new(whole.clone(), grant("another", user("ann")));
+    let second = AuthorizedStore::new(whole.clone(), grant("another", user("ann")));
     assert!(seen(&ann, another).await && !seen(&second, another).await);
     commit(&ann, append(world.own.conversation, vec![showing(another)])).await;
     assert!(seen(&second, another).await);
@@ -155,7 +155,7 @@ pub async fn whoever_brings_a_blob_has_all_of_its_bytes(whole: &Whole) {
     let changes = pieces(together, 7);
     let many = changes.len();
     let transaction = Transaction { changes, ..Transaction::of(at(1), append(world.own.conversation, Vec::new())) };
-    assert_eq!(ann.commit(transaction).await.expect("allowed").done.len(), many);
+    assert_eq!(ann.commit(transaction).await.expect("allowed").results.len(), many);
     assert!(seen(&ann, together).await);
     sound(&**whole).await;
 }
@@ -173,10 +173,10 @@ pub async fn who_brought_a_blob_is_forgotten_with_it(whole: &Whole) {
         whole.scratch(query).await.expect("readable").len()
     };
     assert_eq!(brought().await, 1);
-    commit(&ann, Change::Erase { target: Erase::Message(message) }).await;
+    commit(&ann, Change::Erase { target: EraseTarget::Message(message) }).await;
     assert_eq!(brought().await, 0);
     // Another user uploads the same bytes: the copy is his.
     put(&granted(whole, user("bob")), bytes).await;
-    let other = GrantedStore::new(whole.clone(), grant("other", user("ann")));
+    let other = AuthorizedStore::new(whole.clone(), grant("other", user("ann")));
     assert!(!seen(&other, bytes).await);
 }

@@ -5,12 +5,12 @@ use super::*;
 /// A change of the caller that references one object of another user.
 type Naming = fn(&Things, &Things) -> Change;
 
-fn after(conversation: ConversationId, at: At) -> Change {
+fn after(conversation: ConversationId, at: MessageAt) -> Change {
     Change::AppendMessages {
         conversation,
         at,
         head: HeadMove::Follow,
-        why: Why::Fork,
+        why: BranchReason::Fork,
         messages: vec![message("user", "more")],
         origins: Vec::new(),
     }
@@ -22,18 +22,26 @@ fn replying(conversation: ConversationId, to: MessageId) -> Vec<NewMessage> {
     vec![reply]
 }
 
-fn open(own: &Things, base: Option<BranchBase>, pieces: Vec<Stretch>, messages: Vec<NewMessage>) -> Change {
+fn open(own: &Things, base: Option<BranchBase>, pieces: Vec<MessageRange>, messages: Vec<NewMessage>) -> Change {
     let (conversation, branch) = (own.conversation, id(BranchId::new));
-    Change::OpenBranch { conversation, branch, base, own: messages, pieces, why: Why::Fork, origins: Vec::new() }
+    Change::OpenBranch {
+        conversation,
+        branch,
+        base,
+        own: messages,
+        pieces,
+        why: BranchReason::Fork,
+        origins: Vec::new(),
+    }
 }
 
-fn fold(own: &Things, after: MessageId, covers: Stretch, parent: Option<FoldId>) -> Change {
+fn fold(own: &Things, after: MessageId, covers: MessageRange, parent: Option<FoldId>) -> Change {
     let (id, kind, summary) = (id(FoldId::new), FoldKind::Drop, None);
     let fold = NewFold { id, after, kind, covers: vec![covers], summary, parent, made_by: None };
     Change::AddFold { conversation: own.conversation, fold }
 }
 
-fn call(conversation: ConversationId, after: Option<MessageId>, sent: Vec<Stretch>) -> Change {
+fn call(conversation: ConversationId, after: Option<MessageId>, sent: Vec<MessageRange>) -> Change {
     let call = Call {
         id: id(CallId::new),
         after,
@@ -81,8 +89,8 @@ fn edit(id: ConversationId, patch: ConversationPatch) -> Change {
     Change::EditConversation { id, patch }
 }
 
-fn stretch(things: &Things) -> Stretch {
-    Stretch { first: things.first, last: things.second }
+fn stretch(things: &Things) -> MessageRange {
+    MessageRange { first: things.first, last: things.second }
 }
 
 /// Every place where a change names something.
@@ -102,12 +110,12 @@ const NAMING: &[(&str, Naming)] = &[
     }),
     ("append", |_, named| append(named.conversation, vec![message("user", "more")])),
     ("append after", |own, named| {
-        after(own.conversation, At::After { message: Some(named.first), branch: id(BranchId::new) })
+        after(own.conversation, MessageAt::After { message: Some(named.first), branch: id(BranchId::new) })
     }),
     ("append instead", |own, named| {
-        after(own.conversation, At::InsteadOf { message: named.first, branch: id(BranchId::new) })
+        after(own.conversation, MessageAt::InsteadOf { message: named.first, branch: id(BranchId::new) })
     }),
-    ("append to a branch", |own, named| after(own.conversation, At::Branch { branch: named.branch })),
+    ("append to a branch", |own, named| after(own.conversation, MessageAt::Branch { branch: named.branch })),
     ("reply", |own, named| append(own.conversation, replying(own.conversation, named.first))),
     ("chunk", |_, named| Change::AppendChunk { message: named.stream, delta: "more".to_owned() }),
     ("finish", |_, named| {
@@ -124,23 +132,29 @@ const NAMING: &[(&str, Naming)] = &[
     }),
     ("open with a piece", |own, named| open(own, None, vec![stretch(named)], Vec::new())),
     ("open with a reply", |own, named| open(own, None, Vec::new(), replying(own.conversation, named.first))),
-    ("splice", |_, named| splice(named.conversation, SpliceAt::After(None), &["more"])),
-    ("splice after", |own, named| splice(own.conversation, SpliceAt::After(Some(named.first)), &["more"])),
+    ("splice", |_, named| splice(named.conversation, SplicePosition::After(None), &["more"])),
+    ("splice after", |own, named| splice(own.conversation, SplicePosition::After(Some(named.first)), &["more"])),
     ("splice instead", |own, named| splice(own.conversation, instead_of(named.first, named.second), &["more"])),
     ("splice a reply", |own, named| {
         let (conversation, branch) = (own.conversation, id(BranchId::new));
         let messages = replying(conversation, named.first);
-        Change::Splice { conversation, branch, at: SpliceAt::After(None), messages, origins: Vec::new() }
+        Change::Splice { conversation, branch, at: SplicePosition::After(None), messages, origins: Vec::new() }
     }),
-    ("clear", |_, named| Change::MoveHead { conversation: named.conversation, to: HeadTo::Empty(id(BranchId::new)) }),
+    ("clear", |_, named| Change::MoveHead {
+        conversation: named.conversation,
+        to: HeadTarget::Empty(id(BranchId::new)),
+    }),
     ("head to", |own, named| head_to(own.conversation, named.first)),
-    ("head to an end", |own, named| Change::MoveHead { conversation: own.conversation, to: HeadTo::End(named.branch) }),
+    ("head to an end", |own, named| Change::MoveHead {
+        conversation: own.conversation,
+        to: HeadTarget::End(named.branch),
+    }),
     ("head on a branch", |own, named| {
-        let to = HeadTo::On { branch: named.branch, message: None };
+        let to = HeadTarget::On { branch: named.branch, message: None };
         Change::MoveHead { conversation: own.conversation, to }
     }),
     ("head on a branch at", |own, named| {
-        let to = HeadTo::On { branch: own.branch, message: Some(named.first) };
+        let to = HeadTarget::On { branch: own.branch, message: Some(named.first) };
         Change::MoveHead { conversation: own.conversation, to }
     }),
     ("note", |_, named| Change::AddNote {
@@ -210,9 +224,9 @@ const NAMING: &[(&str, Naming)] = &[
         Change::RemoveScratch { kind, id, actor }
     }),
     ("undo", |_, named| Change::Undo { position: named.position }),
-    ("step", |_, named| Change::Step { scope: Scope::Conversation(named.conversation), step: Step::Undo }),
-    ("message erased", |_, named| Change::Erase { target: Erase::Message(named.first) }),
-    ("conversation erased", |_, named| Change::Erase { target: Erase::Conversation(named.conversation) }),
+    ("step", |_, named| Change::Step { scope: UndoScope::Conversation(named.conversation), step: UndoDirection::Undo }),
+    ("message erased", |_, named| Change::Erase { target: EraseTarget::Message(named.first) }),
+    ("conversation erased", |_, named| Change::Erase { target: EraseTarget::Conversation(named.conversation) }),
 ];
 
 /// Every place where an expectation names something.
@@ -230,16 +244,16 @@ pub async fn what_a_user_names_outside_answers_as_what_never_was(whole: &Whole) 
 }
 
 pub async fn what_a_project_key_names_outside_answers_as_what_never_was(whole: &Whole) {
-    named_outside(whole, |project| Realm { projects: projects(&[project]).projects, user: None }).await;
+    named_outside(whole, |project| AccessScope { projects: projects(&[project]).projects, user: None }).await;
 }
 
-async fn named_outside(whole: &Whole, realm: fn(ProjectId) -> Realm) {
+async fn named_outside(whole: &Whole, realm: fn(ProjectId) -> AccessScope) {
     let (own_project, other_project) = (project(whole, "own").await, project(whole, "other").await);
     let store = granted(whole, realm(own_project));
     let other = Things::of(whole, "bob", other_project).await;
     let never = Things::unknown();
     let mut own = Things::of(whole, "ann", own_project).await;
-    let before = *whole.position().borrow();
+    let before = *whole.watch_position().borrow();
     for (what, naming) in NAMING {
         let outside = other.refusal(what, try_commit(&store, naming(&own, &other)).await);
         let unknown = never.refusal(what, try_commit(&store, naming(&own, &never)).await);
@@ -257,7 +271,7 @@ async fn named_outside(whole: &Whole, realm: fn(ProjectId) -> Realm) {
         assert_eq!(outside, never.refusal(what, expecting(&never).await), "{what}");
         assert!(outside.starts_with("not_found"), "{what}: {outside}");
     }
-    assert_eq!(*whole.position().borrow(), before, "nothing came of any of it");
+    assert_eq!(*whole.watch_position().borrow(), before, "nothing came of any of it");
     for (what, naming) in NAMING {
         own = Things::of(whole, "ann", own_project).await;
         let outcome = try_commit(&store, naming(&own, &own)).await;
@@ -298,7 +312,7 @@ pub async fn what_a_transaction_makes_may_be_named_behind_it(whole: &Whole) {
         (message("user", "said"), id(NoteId::new), id(FoldId::new), id(InputId::new), id(MemoryId::new));
     let message = said.id;
     let draft = ConversationDraft { forked_from: Some(world.own.conversation), ..ConversationDraft::default() };
-    let covers = vec![Stretch { first: message, last: message }];
+    let covers = vec![MessageRange { first: message, last: message }];
     let (summary, parent, made_by) = (None, None, None);
     let new_fold = NewFold { id: fold, after: message, kind: FoldKind::Drop, covers, summary, parent, made_by };
     let remembered = Memory {
@@ -319,10 +333,10 @@ pub async fn what_a_transaction_makes_may_be_named_behind_it(whole: &Whole) {
             base: Some(BranchBase { parent: world.own.branch, fork: Some(world.own.second) }),
             own: Vec::new(),
             pieces: Vec::new(),
-            why: Why::Fork,
+            why: BranchReason::Fork,
             origins: Vec::new(),
         },
-        Change::MoveHead { conversation, to: HeadTo::End(branch) },
+        Change::MoveHead { conversation, to: HeadTarget::End(branch) },
         append(conversation, vec![said]),
         Change::AddNote { id: note, message, kind: "k".to_owned(), value: json("1") },
         Change::RemoveNote { id: note },

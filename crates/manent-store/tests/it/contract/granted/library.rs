@@ -27,13 +27,13 @@ pub async fn memories_are_those_of_conversations_and_projects_within(whole: &Who
         commit(&**whole, Change::PutMemory { memory }).await;
     }
     let (own, other) = (world.own.memory, world.other.memory);
-    let expected: [(Realm, Vec<MemoryId>); 7] = [
+    let expected: [(AccessScope, Vec<MemoryId>); 7] = [
         (user("ann"), vec![own, ids[3]]),
         (user("bob"), vec![other, ids[3]]),
         (user("nobody"), vec![]),
         (projects(&[own_project]), vec![own, ids[0]]),
         (projects(&[other_project]), vec![other, ids[1], ids[3]]),
-        (Realm { projects: projects(&[own_project]).projects, ..user("bob") }, vec![ids[0]]),
+        (AccessScope { projects: projects(&[own_project]).projects, ..user("bob") }, vec![ids[0]]),
         (projects(&[]), vec![]),
     ];
     for (realm, expected) in expected {
@@ -81,7 +81,7 @@ pub async fn documents_and_projects_are_those_that_are_listed(whole: &Whole) {
         (user("ann"), named(&[])),
         (projects(&[world.own_project]), named(&[&own, "moved in"])),
         (projects(&[world.other_project]), named(&[&other, "moved out"])),
-        (Realm { projects: projects(&[world.own_project]).projects, ..user("bob") }, named(&[&own, "moved in"])),
+        (AccessScope { projects: projects(&[world.own_project]).projects, ..user("bob") }, named(&[&own, "moved in"])),
         (projects(&[]), named(&[])),
     ];
     for (realm, expected) in cases {
@@ -110,8 +110,8 @@ pub async fn documents_and_projects_are_those_that_are_listed(whole: &Whole) {
         (user("cleo"), vec![world.other_project]),
         (user("nobody"), vec![]),
         (projects(&[third]), vec![third]),
-        (Realm { projects: projects(&[third]).projects, ..user("ann") }, vec![third]),
-        (Realm::default(), all.to_vec()),
+        (AccessScope { projects: projects(&[third]).projects, ..user("ann") }, vec![third]),
+        (AccessScope::default(), all.to_vec()),
     ];
     for (realm, expected) in cases {
         let store = granted(whole, realm.clone());
@@ -144,7 +144,7 @@ pub async fn scratch_is_ones_own(whole: &Whole) {
     ] {
         commit(&**whole, put(kind, id, actor)).await;
     }
-    let read = async |realm: Realm, query: ScratchQuery| {
+    let read = async |realm: AccessScope, query: ScratchQuery| {
         let found = granted(whole, realm).scratch(query).await.expect("readable");
         found.into_iter().map(|one| (one.kind, one.id, one.actor)).collect::<Vec<_>>()
     };
@@ -157,7 +157,7 @@ pub async fn scratch_is_ones_own(whole: &Whole) {
         read(projects(&[world.own_project]), ScratchQuery::default()).await,
         [row("draft", &own, ""), row("draft", &own, "ann"), row("draft", &own, "bob")]
     );
-    let both = Realm { projects: projects(&[world.other_project]).projects, ..user("ann") };
+    let both = AccessScope { projects: projects(&[world.other_project]).projects, ..user("ann") };
     assert_eq!(read(both, ScratchQuery::default()).await, [row("current", "page", "ann")]);
     // Scratch that ann stores without an actor is hers, and a read without an actor finds it.
     let ann = granted(whole, user("ann"));
@@ -181,7 +181,7 @@ pub async fn scratch_is_ones_own(whole: &Whole) {
     assert_eq!(outside.replace(&other, &never), unknown);
     refused(&ann, put("upload", "00".to_owned(), ""), "forbidden").await;
     // An unrestricted key without `read` could otherwise make data readable for another key.
-    let unlimited = granted(whole, Realm::default());
+    let unlimited = granted(whole, AccessScope::default());
     refused(&unlimited, put("upload", "00".to_owned(), "key"), "forbidden").await;
     let projected = granted(whole, projects(&[world.own_project]));
     commit(&projected, put("read", own, "anybody")).await;
@@ -209,9 +209,9 @@ pub async fn what_concerns_everything_takes_a_key_for_everything(whole: &Whole) 
         MessageOrigin { message: imported.id, source: file, ordinal: 0, external: named.clone(), raw: None };
     let appended = Change::AppendMessages {
         conversation: world.own.conversation,
-        at: At::Head { branch: id(BranchId::new) },
+        at: MessageAt::Head { branch: id(BranchId::new) },
         head: HeadMove::Follow,
-        why: Why::Import,
+        why: BranchReason::Import,
         messages: vec![imported.clone()],
         origins: vec![came_from],
     };
@@ -220,9 +220,9 @@ pub async fn what_concerns_everything_takes_a_key_for_everything(whole: &Whole) 
         Change::PutOrigin { origin },
         Change::Quarantine { quarantined },
         appended,
-        Change::Step { scope: Scope::Everything, step: Step::Undo },
-        Change::Step { scope: Scope::Beside, step: Step::Undo },
-        Change::Erase { target: Erase::Author("ann".to_owned()) },
+        Change::Step { scope: UndoScope::Everything, step: UndoDirection::Undo },
+        Change::Step { scope: UndoScope::Workspace, step: UndoDirection::Undo },
+        Change::Erase { target: EraseTarget::Person("ann".to_owned()) },
     ];
     let ann = granted(whole, user("ann"));
     for change in &changes {
@@ -251,30 +251,30 @@ pub async fn what_concerns_everything_takes_a_key_for_everything(whole: &Whole) 
         assert_eq!(code(limited.verify().await.map(drop)), "forbidden");
         assert_eq!(code(limited.doctor().await.map(drop)), "forbidden");
         assert_eq!(code(limited.reindex().await), "forbidden");
-        assert_eq!(code(limited.import_turn().await.map(drop)), "forbidden");
+        assert_eq!(code(limited.acquire_import_lock().await.map(drop)), "forbidden");
         assert_eq!(code(limited.close().await), "forbidden");
-        for scope in [Scope::Everything, Scope::Beside] {
-            assert_eq!(code(limited.undo_target(scope, Step::Undo).await.map(drop)), "forbidden");
+        for scope in [UndoScope::Everything, UndoScope::Workspace] {
+            assert_eq!(code(limited.undo_target(scope, UndoDirection::Undo).await.map(drop)), "forbidden");
         }
     }
     // A view of the store is only read.
-    let view = whole.clone().within(user("ann"));
+    let view = whole.clone().restricted_to(user("ann"));
     refused(&*view, append(world.own.conversation, vec![message("user", "written")]), "forbidden").await;
     for refused in [
         view.verify().await.map(drop),
         view.doctor().await.map(drop),
         view.backup(&folder.path().join("copy")).await.map(drop),
-        view.import_turn().await.map(drop),
+        view.acquire_import_lock().await.map(drop),
         view.reindex().await,
         view.close().await,
     ] {
         assert_eq!(code(refused), "forbidden");
     }
     // A view of a view holds what both hold.
-    let both = view.within(projects(&[world.other_project]));
+    let both = view.restricted_to(projects(&[world.other_project]));
     assert_eq!(both.conversation_ids(None, 10).await.expect("readable"), [world.shared]);
-    let everything = granted(whole, Realm::default());
+    let everything = granted(whole, AccessScope::default());
     everything.verify().await.expect("a key for everything");
-    everything.undo_target(Scope::Everything, Step::Undo).await.expect("a key for everything");
-    assert_eq!(*ann.position().borrow(), *whole.position().borrow());
+    everything.undo_target(UndoScope::Everything, UndoDirection::Undo).await.expect("a key for everything");
+    assert_eq!(*ann.watch_position().borrow(), *whole.watch_position().borrow());
 }

@@ -28,7 +28,7 @@ pub async fn a_membership_counts_from_the_moment_it_is_given_to_that_it_is_taken
     let edited = last.iter().rev().find(|entry| entry.kind == JournalKind::ConversationEdited).expect("an edit").first;
     refused(&bob, Change::Undo { position: edited }, "cannot_undo").await;
     set_members(&**whole, conversation, &["bob"]).await;
-    undo(&**whole, Scope::Conversation(conversation)).await;
+    undo(&**whole, UndoScope::Conversation(conversation)).await;
     assert_eq!(of().await, (true, false), "what was taken back is as it was");
     sound(&**whole).await;
 }
@@ -38,7 +38,7 @@ pub async fn what_was_taken_back_is_reached_again_when_it_comes_again(whole: &Wh
     uncreate(&**whole, conversation).await;
     assert!(!reaches(whole, "ann", conversation).await && !reaches(whole, "bob", conversation).await);
     sound(&**whole).await;
-    redo(&**whole, Scope::Conversation(conversation)).await;
+    redo(&**whole, UndoScope::Conversation(conversation)).await;
     assert!(reaches(whole, "ann", conversation).await && reaches(whole, "bob", conversation).await);
     sound(&**whole).await;
 }
@@ -47,8 +47,8 @@ pub async fn an_erased_person_reaches_nothing_and_leaves_no_name(whole: &Whole) 
     let made = talk(whole, "ann", &["bob"], None).await;
     let part = talk(whole, "bob", &["ann", "cleo"], None).await;
     loop {
-        let erased = commit(&**whole, Change::Erase { target: Erase::Author("ann".to_owned()) }).await;
-        if matches!(erased.done.as_slice(), [Done::Erased(receipt)] if receipt.finished) {
+        let erased = commit(&**whole, Change::Erase { target: EraseTarget::Person("ann".to_owned()) }).await;
+        if matches!(erased.results.as_slice(), [ChangeResult::Erased(receipt)] if receipt.finished) {
             break;
         }
     }
@@ -72,19 +72,19 @@ pub async fn what_is_destroyed_is_reached_by_nobody(whole: &Whole) {
         base: Some(BranchBase { parent, fork: Some(messages[0]) }),
         own: Vec::new(),
         pieces: Vec::new(),
-        why: Why::Fork,
+        why: BranchReason::Fork,
         origins: Vec::new(),
     };
     commit(&**whole, open).await;
     patch(&**whole, purged, ConversationPatch { status: Some(ConversationStatus::Trashed), ..Default::default() })
         .await;
     commit(&**whole, Change::Purge { conversation: purged }).await;
-    commit(&**whole, Change::Erase { target: Erase::Conversation(erased) }).await;
+    commit(&**whole, Change::Erase { target: EraseTarget::Conversation(erased) }).await;
     let ann = granted(whole, user("ann"));
     for conversation in [purged, erased] {
         assert!(!reaches(whole, "ann", conversation).await && !reaches(whole, "bob", conversation).await);
         refused(&ann, Change::Purge { conversation }, "not_found").await;
-        refused(&ann, Change::Erase { target: Erase::Conversation(conversation) }, "not_found").await;
+        refused(&ann, Change::Erase { target: EraseTarget::Conversation(conversation) }, "not_found").await;
     }
     let found = ann.messages(MessagesQuery::Ids(messages)).await.expect("readable");
     assert_eq!(found, [], "what a fork has kept is not handed out as a message of its own");
@@ -101,7 +101,7 @@ pub async fn a_large_conversation_of_ones_own_is_destroyed_in_one_go(whole: &Who
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         say(&ann, conversation, &texts).await;
         let change = match is_erased {
-            true => Change::Erase { target: Erase::Conversation(conversation) },
+            true => Change::Erase { target: EraseTarget::Conversation(conversation) },
             false => {
                 refused(&ann, Change::Purge { conversation }, "not_trashed").await;
                 let status = Some(ConversationStatus::Trashed);
@@ -110,9 +110,9 @@ pub async fn a_large_conversation_of_ones_own_is_destroyed_in_one_go(whole: &Who
             }
         };
         let committed = commit(&ann, change).await;
-        match committed.done.as_slice() {
-            [Done::Purged(true)] if !is_erased => {}
-            [Done::Erased(receipt)] if is_erased => {
+        match committed.results.as_slice() {
+            [ChangeResult::Purged(true)] if !is_erased => {}
+            [ChangeResult::Erased(receipt)] if is_erased => {
                 assert_eq!((receipt.finished, receipt.messages, receipt.conversations), (true, 1_200, 1));
             }
             done => panic!("{done:?}"),

@@ -42,12 +42,12 @@ async fn crowd(whole: &Whole) -> Vec<Conversation> {
     all
 }
 
-fn realms_of(all: &[Conversation]) -> Vec<Realm> {
+fn realms_of(all: &[Conversation]) -> Vec<AccessScope> {
     let of = |place: usize| all[place].project.expect("a project");
-    let mut realms = vec![Realm::default(), projects(&[of(0)]), projects(&[of(0), of(2)]), projects(&[])];
+    let mut realms = vec![AccessScope::default(), projects(&[of(0)]), projects(&[of(0), of(2)]), projects(&[])];
     for name in ["ann", "bob", "cleo", "nobody"] {
         realms.push(user(name));
-        realms.push(Realm { projects: projects(&[of(2)]).projects, ..user(name) });
+        realms.push(AccessScope { projects: projects(&[of(2)]).projects, ..user(name) });
     }
     realms
 }
@@ -73,7 +73,7 @@ pub async fn a_list_is_the_part_of_the_whole_list_that_is_within(whole: &Whole) 
                         expected.retain(holds);
                         assert_eq!(listed(&store, query.clone()).await, expected, "{realm:?} {query:?}");
                         let count = store.count_conversations(query).await.expect("countable");
-                        assert_eq!(count, Count { n: expected.len() as u32, more: false });
+                        assert_eq!(count, BoundedCount { n: expected.len() as u32, more: false });
                     }
                 }
             }
@@ -91,9 +91,9 @@ pub async fn a_list_by_member_follows_who_takes_part(whole: &Whole) {
     assert_eq!((of("ann").await, of("bob").await, of("cleo").await), (0, 1, 0));
     set_members(&**whole, conversation, &["cleo", "ann"]).await;
     assert_eq!((of("ann").await, of("bob").await, of("cleo").await), (1, 0, 1));
-    undo(&**whole, Scope::Conversation(conversation)).await;
+    undo(&**whole, UndoScope::Conversation(conversation)).await;
     assert_eq!((of("ann").await, of("bob").await, of("cleo").await), (0, 1, 0));
-    redo(&**whole, Scope::Conversation(conversation)).await;
+    redo(&**whole, UndoScope::Conversation(conversation)).await;
     assert_eq!((of("ann").await, of("bob").await, of("cleo").await), (1, 0, 1));
     sound(&**whole).await;
 }
@@ -159,7 +159,7 @@ pub async fn the_journal_holds_rows_of_conversations_within(whole: &Whole) {
             assert!(page.entries.len() == 3 || !page.more, "{realm:?}: a page is full, or the last");
             assert!(!page.entries.is_empty() || found.is_empty(), "{realm:?}: where there is more, there is something");
             found.extend(page.entries);
-            query.after = page.reached;
+            query.after = page.scanned_to;
             if !page.more {
                 break;
             }

@@ -8,15 +8,15 @@ fn create(draft: ConversationDraft) -> Change {
 
 async fn made(store: &dyn Store, draft: ConversationDraft) -> Result<Conversation> {
     let committed = try_commit(store, create(draft)).await?;
-    match committed.done.as_slice() {
-        [Done::Conversation(id)] => Ok(shown(store, *id).await),
+    match committed.results.as_slice() {
+        [ChangeResult::Conversation(id)] => Ok(shown(store, *id).await),
         done => panic!("{done:?}"),
     }
 }
 
 pub async fn what_a_user_makes_is_that_users(whole: &Whole) {
     let actor = Some(Author { id: "ann".to_owned(), name: "Ann A.".to_owned() });
-    let ann = GrantedStore::new(whole.clone(), Grant { actor: actor.clone(), ..grant("key", user("ann")) });
+    let ann = AuthorizedStore::new(whole.clone(), Permissions { actor: actor.clone(), ..grant("key", user("ann")) });
     let plain = made(&ann, ConversationDraft::default()).await.expect("allowed");
     assert_eq!(plain.creator, actor);
     let named = ConversationDraft { creator: Some(author("ann")), ..ConversationDraft::default() };
@@ -46,7 +46,7 @@ pub async fn what_a_project_key_makes_lies_in_its_project(whole: &Whole) {
         made(&one, in_project(project)).await.expect_err("refused").to_string().replace(&project.to_string(), "P")
     };
     assert_eq!((refusal(other).await, refusal(unknown).await), ("no project P".to_owned(), "no project P".to_owned()));
-    let both = granted(whole, Realm { projects: projects(&[own]).projects, ..user("ann") });
+    let both = granted(whole, AccessScope { projects: projects(&[own]).projects, ..user("ann") });
     let made_by_both = made(&both, ConversationDraft::default()).await.expect("allowed");
     let creator = made_by_both.creator.map(|creator| creator.id);
     assert_eq!((creator.as_deref(), made_by_both.project), (Some("ann"), Some(own)));
@@ -93,7 +93,7 @@ pub async fn a_name_that_is_taken_outside_is_a_conflict_and_tells_no_more(whole:
         };
         let outcome = try_commit(&ann, change).await;
         match id_ == world.shared {
-            true => assert_eq!(outcome.expect("a retry").done, [Done::Conversation(world.shared)]),
+            true => assert_eq!(outcome.expect("a retry").results, [ChangeResult::Conversation(world.shared)]),
             false => refused_as(outcome, "exists"),
         }
     }
@@ -196,9 +196,9 @@ pub async fn a_memory_lies_where_its_key_reaches(whole: &Whole) {
 /// The same key of two grants is two keys: neither is answered what the other asked for, nor refused because of it.
 pub async fn two_keys_never_answer_each_others_requests(whole: &Whole) {
     let world = World::new(whole).await;
-    for (realm, name, other) in [(user("ann"), "one", "two"), (Realm::default(), "three", "four")] {
-        let one = GrantedStore::new(whole.clone(), grant(name, realm.clone()));
-        let two = GrantedStore::new(whole.clone(), grant(other, realm.clone()));
+    for (realm, name, other) in [(user("ann"), "one", "two"), (AccessScope::default(), "three", "four")] {
+        let one = AuthorizedStore::new(whole.clone(), grant(name, realm.clone()));
+        let two = AuthorizedStore::new(whole.clone(), grant(other, realm.clone()));
         let request = |text: &str| {
             let change =
                 Change::PutInput { conversation: world.own.conversation, id: id(InputId::new), body: Json::of(&text) };
@@ -206,13 +206,13 @@ pub async fn two_keys_never_answer_each_others_requests(whole: &Whole) {
         };
         let asked = request("one");
         let first = one.commit(asked.clone()).await.expect("new");
-        assert_eq!(one.request_at(b"same".to_vec()).await.expect("readable"), Some(at(7)));
-        assert_eq!(two.request_at(b"same".to_vec()).await.expect("readable"), None);
-        assert_eq!(whole.request_at(b"same".to_vec()).await.expect("readable"), None);
+        assert_eq!(one.idempotent_request_time(b"same".to_vec()).await.expect("readable"), Some(at(7)));
+        assert_eq!(two.idempotent_request_time(b"same".to_vec()).await.expect("readable"), None);
+        assert_eq!(whole.idempotent_request_time(b"same".to_vec()).await.expect("readable"), None);
         let second = two.commit(request("two")).await.expect("another key, another request");
         assert_ne!(first.position, second.position);
         let again = one.commit(asked).await.expect("the same request");
-        assert_eq!((again.position, again.repeated), (first.position, true));
+        assert_eq!((again.position, again.is_replay), (first.position, true));
         refused_as(one.commit(request("other")).await, "key_conflict");
         for wrong in [Vec::new(), vec![0; 256]] {
             let bad = Transaction { key: Some(wrong.clone()), ..request("x") };
@@ -221,7 +221,7 @@ pub async fn two_keys_never_answer_each_others_requests(whole: &Whole) {
         one.commit(Transaction { key: Some(vec![0; 255]), ..request("long") }).await.expect("as long as may be");
         // The id and the key do not run into one another.
         let [longer, shorter] = [("ids", "ame"), ("id", "same")].map(|(end, key)| {
-            let store = GrantedStore::new(whole.clone(), grant(&[name, end].concat(), realm.clone()));
+            let store = AuthorizedStore::new(whole.clone(), grant(&[name, end].concat(), realm.clone()));
             (store, Transaction { key: Some(key.as_bytes().to_vec()), ..request(key) })
         });
         longer.0.commit(longer.1).await.expect("new");
@@ -249,12 +249,12 @@ pub async fn document_name_used_outside_answers_as_a_free_one(whole: &Whole) {
         let mut answers = Vec::new();
         let mut tell = |answer: String| answers.push(answer.replace(name, "NAME"));
         for body in ["1", "2"] {
-            tell(format!("{:?}", try_commit(&own, put(name, body)).await.map(|committed| committed.done)));
+            tell(format!("{:?}", try_commit(&own, put(name, body)).await.map(|committed| committed.results)));
         }
         for version in [2, 1] {
             let expect = vec![Expect::Document { kind: kind(), id: name.to_owned(), version }];
             let outcome = own.commit(Transaction { expect, ..Transaction::of(at(1), put(name, "3")) }).await;
-            tell(format!("{:?}", outcome.map(|committed| committed.done)));
+            tell(format!("{:?}", outcome.map(|committed| committed.results)));
         }
         for query in [newest(name), versions(name)] {
             tell(format!("{:?}", own.documents(query).await));

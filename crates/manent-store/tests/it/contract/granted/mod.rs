@@ -24,22 +24,22 @@ pub fn author(id: &str) -> Author {
     Author { id: id.to_owned(), name: id.to_uppercase() }
 }
 
-pub fn user(id: &str) -> Realm {
-    Realm { user: Some(id.to_owned()), projects: None }
+pub fn user(id: &str) -> AccessScope {
+    AccessScope { user: Some(id.to_owned()), projects: None }
 }
 
-pub fn projects(ids: &[ProjectId]) -> Realm {
-    Realm { user: None, projects: Some(ids.iter().copied().collect()) }
+pub fn projects(ids: &[ProjectId]) -> AccessScope {
+    AccessScope { user: None, projects: Some(ids.iter().copied().collect()) }
 }
 
 /// A grant that may do everything within a realm.
-pub fn grant(id: &str, realm: Realm) -> Grant {
-    Grant { id: id.to_owned(), scopes: [KeyScope::Admin].into_iter().collect(), realm, actor: None }
+pub fn grant(id: &str, realm: AccessScope) -> Permissions {
+    Permissions { id: id.to_owned(), scopes: [KeyScope::Admin].into_iter().collect(), realm, actor: None }
 }
 
 /// The store as a grant has it.
-pub fn granted(whole: &Whole, realm: Realm) -> GrantedStore {
-    GrantedStore::new(whole.clone(), grant("key", realm))
+pub fn granted(whole: &Whole, realm: AccessScope) -> AuthorizedStore {
+    AuthorizedStore::new(whole.clone(), grant("key", realm))
 }
 
 pub async fn project(whole: &Whole, name: &str) -> ProjectId {
@@ -148,7 +148,7 @@ impl Things {
             id: fold,
             after: third,
             kind: FoldKind::Summary,
-            covers: vec![Stretch { first, last: second }],
+            covers: vec![MessageRange { first, last: second }],
             summary: Some("the summed word".to_owned()),
             parent: None,
             made_by: None,
@@ -252,9 +252,9 @@ impl World {
     }
 
     /// Every realm of the tests, with the conversations that it holds.
-    pub fn realms(&self) -> Vec<(Realm, Vec<ConversationId>)> {
+    pub fn realms(&self) -> Vec<(AccessScope, Vec<ConversationId>)> {
         let (own, other, shared) = (self.own.conversation, self.other.conversation, self.shared);
-        let both = |name: &str, project| Realm { projects: projects(&[project]).projects, ..user(name) };
+        let both = |name: &str, project| AccessScope { projects: projects(&[project]).projects, ..user(name) };
         vec![
             (user("ann"), vec![own, shared]),
             (user("bob"), vec![other, shared]),
@@ -267,7 +267,7 @@ impl World {
             (projects(&[id(ProjectId::new)]), vec![]),
             (both("ann", self.other_project), vec![shared]),
             (both("bob", self.own_project), vec![]),
-            (Realm::default(), vec![own, other, shared, self.loose]),
+            (AccessScope::default(), vec![own, other, shared, self.loose]),
         ]
     }
 

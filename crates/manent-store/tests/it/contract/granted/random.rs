@@ -2,7 +2,7 @@
 
 use super::*;
 use fastrand::Rng;
-use manent_model::search::{Clock, Query};
+use manent_text::{Clock, Query};
 use std::collections::BTreeSet;
 
 const PEOPLE: [&str; 5] = ["", "ann", "bob", "Ünal\u{1}\0", "ann "];
@@ -44,13 +44,13 @@ impl Mix {
             0..3 => edit(ConversationPatch { members: Some(self.people()), ..Default::default() }),
             3..5 => edit(ConversationPatch { project: Some(self.project()), ..Default::default() }),
             5 => edit(ConversationPatch { status: Some(ConversationStatus::Archived), ..Default::default() }),
-            6 => Change::Step { scope: Scope::Conversation(conversation), step: Step::Undo },
-            7 => Change::Step { scope: Scope::Conversation(conversation), step: Step::Redo },
-            8 => Change::Step { scope: Scope::Everything, step: Step::Undo },
-            9 if self.rng.u8(..4) == 0 => Change::Erase { target: Erase::Conversation(conversation) },
+            6 => Change::Step { scope: UndoScope::Conversation(conversation), step: UndoDirection::Undo },
+            7 => Change::Step { scope: UndoScope::Conversation(conversation), step: UndoDirection::Redo },
+            8 => Change::Step { scope: UndoScope::Everything, step: UndoDirection::Undo },
+            9 if self.rng.u8(..4) == 0 => Change::Erase { target: EraseTarget::Conversation(conversation) },
             10 if self.rng.u8(..6) == 0 => {
                 let person = PEOPLE[1 + self.rng.usize(..PEOPLE.len() - 1)];
-                Change::Erase { target: Erase::Author(person.to_owned()) }
+                Change::Erase { target: EraseTarget::Person(person.to_owned()) }
             }
             _ => append(conversation, vec![message("user", "a word")]),
         };
@@ -67,7 +67,7 @@ impl Mix {
         all
     }
 
-    fn realm(&mut self) -> Realm {
+    fn realm(&mut self) -> AccessScope {
         let user = self.rng.bool().then(|| PEOPLE[self.rng.usize(..PEOPLE.len())].to_owned());
         let projects = (user.is_none() || self.rng.bool()).then(|| {
             let mut some = BTreeSet::new();
@@ -78,7 +78,7 @@ impl Mix {
             }
             some
         });
-        Realm { user, projects }
+        AccessScope { user, projects }
     }
 }
 
@@ -107,7 +107,7 @@ pub async fn every_list_of_a_grant_is_the_filter_of_the_whole_list(whole: &Whole
     sound(&**whole).await;
 }
 
-async fn compare(whole: &Whole, all: &[Conversation], realm: &Realm) {
+async fn compare(whole: &Whole, all: &[Conversation], realm: &AccessScope) {
     let store = granted(whole, realm.clone());
     let within: Vec<&Conversation> = all.iter().filter(|one| realm.holds(one)).collect();
     let ids: Vec<ConversationId> = within.iter().map(|one| one.id).collect();
@@ -140,7 +140,7 @@ async fn compare(whole: &Whole, all: &[Conversation], realm: &Realm) {
     assert_eq!(rows, expected, "{realm:?}");
     let clock = Clock { now: at(0), offset_seconds: 0 };
     let search = Search { limit: 100, ..Search::new(Query::parse("word", clock).expect("a query"), at(0)) };
-    let hits = |found: Found| found.hits.into_iter().map(|hit| hit.message).collect::<Vec<_>>();
+    let hits = |found: SearchPage| found.hits.into_iter().map(|hit| hit.message).collect::<Vec<_>>();
     let mut expected = whole.search(search.clone()).await.expect("searchable");
     assert_eq!(expected.next, None, "a page holds them all");
     expected.hits.retain(|hit| ids.contains(&hit.conversation));

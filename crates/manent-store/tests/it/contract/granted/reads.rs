@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn window(conversation: ConversationId) -> WindowQuery {
-    WindowQuery { conversation, branch: None, from: None, direction: Direction::Backward, limit: 10 }
+fn window(conversation: ConversationId) -> MessagePageQuery {
+    MessagePageQuery { conversation, branch: None, from: None, direction: Direction::Backward, limit: 10 }
 }
 
 fn events(conversation: ConversationId) -> EventsQuery {
@@ -19,14 +19,14 @@ async fn asked(store: &dyn Store, conversation: ConversationId) -> Vec<String> {
     vec![
         said(store.conversation(ConversationRef::Id(conversation)).await),
         said(store.branches(conversation).await),
-        said(store.window(window(conversation)).await),
-        said(store.window(WindowQuery { direction: Direction::Forward, ..window(conversation) }).await),
+        said(store.message_page(window(conversation)).await),
+        said(store.message_page(MessagePageQuery { direction: Direction::Forward, ..window(conversation) }).await),
         said(store.attached(conversation.into()).await),
         said(store.state(conversation, "plot".to_owned(), None).await),
         said(store.events(events(conversation)).await),
         said(store.stats(StatsQuery::conversation(conversation)).await),
         said(store.journal(journal).await),
-        said(store.undo_target(Scope::Conversation(conversation), Step::Undo).await),
+        said(store.undo_target(UndoScope::Conversation(conversation), UndoDirection::Undo).await),
         said(store.conversation_ids(Some(conversation), 10).await.map(|_| ())),
     ]
 }
@@ -66,7 +66,7 @@ pub async fn a_conversation_is_named_from_outside_only_within(whole: &Whole) {
 pub async fn messages_outside_are_left_out_or_unknown(whole: &Whole) {
     let world = World::new(whole).await;
     let store = granted(whole, user("ann"));
-    let ids = |found: Vec<Placed>| found.into_iter().map(|placed| placed.message.id).collect::<Vec<_>>();
+    let ids = |found: Vec<LocatedMessage>| found.into_iter().map(|placed| placed.message.id).collect::<Vec<_>>();
     let all = MessagesQuery::Ids(vec![world.other.first, world.own.second, id(MessageId::new), world.own.first]);
     assert_eq!(ids(store.messages(all).await.expect("readable")), [world.own.second, world.own.first]);
     let never = Things::unknown();
@@ -129,17 +129,17 @@ pub async fn a_path_is_whole_for_those_who_reach_it(whole: &Whole) {
     let base = Some(BranchBase { parent: world.other.branch, fork: Some(world.other.second) });
     let own = vec![message("user", "mine behind his")];
     let (pieces, origins) = (Vec::new(), Vec::new());
-    let open = Change::OpenBranch { conversation: fork, branch, base, own, pieces, why: Why::Fork, origins };
+    let open = Change::OpenBranch { conversation: fork, branch, base, own, pieces, why: BranchReason::Fork, origins };
     commit(&**whole, open).await;
-    commit(&**whole, Change::MoveHead { conversation: fork, to: HeadTo::End(branch) }).await;
+    commit(&**whole, Change::MoveHead { conversation: fork, to: HeadTarget::End(branch) }).await;
     let store = granted(whole, user("ann"));
     assert_eq!(texts(&store, fork).await, ["the first word", "the second word", "mine behind his"]);
     // What the path shows can be gone on from, in this conversation alone.
     let after = |message| Change::AppendMessages {
         conversation: fork,
-        at: At::After { message: Some(message), branch: id(BranchId::new) },
+        at: MessageAt::After { message: Some(message), branch: id(BranchId::new) },
         head: HeadMove::Follow,
-        why: Why::Fork,
+        why: BranchReason::Fork,
         messages: vec![message_after()],
         origins: Vec::new(),
     };
@@ -180,9 +180,9 @@ pub async fn a_page_of_messages_is_full_of_those_within(whole: &Whole) {
         let origins = (0..).zip(&messages).map(origin).collect();
         let change = Change::AppendMessages {
             conversation,
-            at: At::Head { branch: id(BranchId::new) },
+            at: MessageAt::Head { branch: id(BranchId::new) },
             head: HeadMove::Follow,
-            why: Why::Import,
+            why: BranchReason::Import,
             messages,
             origins,
         };

@@ -114,11 +114,11 @@ fn changes() -> Vec<(KeyScope, Change)> {
                 base: None,
                 own: Vec::new(),
                 pieces: Vec::new(),
-                why: Why::Fork,
+                why: BranchReason::Fork,
                 origins: Vec::new(),
             },
         ),
-        (Manage, splice(conversation, SpliceAt::After(None), &["x"])),
+        (Manage, splice(conversation, SplicePosition::After(None), &["x"])),
         (Manage, head_to(conversation, first)),
         (Manage, Change::RemoveNote { id: note }),
         (Manage, Change::RemoveBookmark { conversation, name: text() }),
@@ -133,20 +133,22 @@ fn changes() -> Vec<(KeyScope, Change)> {
         (Manage, Change::EditProject { id: project, patch: ProjectPatch::default() }),
         (Manage, Change::RemoveProject { id: project }),
         (Manage, Change::Undo { position: 1 }),
-        (Manage, Change::Step { scope: Scope::Conversation(conversation), step: Step::Undo }),
+        (Manage, Change::Step { scope: UndoScope::Conversation(conversation), step: UndoDirection::Undo }),
         (Admin, Change::Purge { conversation }),
-        (Admin, Change::Erase { target: Erase::Conversation(conversation) }),
+        (Admin, Change::Erase { target: EraseTarget::Conversation(conversation) }),
     ]
 }
 
 pub async fn every_change_takes_its_scope(whole: &Whole) {
-    for realm in [Realm::default(), user("ann")] {
+    for realm in [AccessScope::default(), user("ann")] {
         for given in [Read, Append, Manage, Admin] {
             let scopes: KeyScopes = [given].into_iter().collect();
-            let store =
-                GrantedStore::new(whole.clone(), Grant { scopes: scopes.clone(), ..grant("key", realm.clone()) });
+            let store = AuthorizedStore::new(
+                whole.clone(),
+                Permissions { scopes: scopes.clone(), ..grant("key", realm.clone()) },
+            );
             for (takes, change) in changes() {
-                assert_eq!(change.scope(), takes, "{change:?}");
+                assert_eq!(change.required_scope(), takes, "{change:?}");
                 let outcome = try_commit(&store, change.clone()).await;
                 let missing = format!("insufficient permissions: the scope {} is required", takes.word());
                 let is_refused = outcome.as_ref().is_err_and(|error| error.to_string() == missing);
@@ -156,7 +158,7 @@ pub async fn every_change_takes_its_scope(whole: &Whole) {
             let draft = ConversationDraft { external_id: Some("together".to_owned()), ..Default::default() };
             let (conversation, branch) = (id(ConversationId::new), id(BranchId::new));
             let make = Change::CreateConversation { id: conversation, branch, draft, importing: false };
-            let clear = Change::MoveHead { conversation, to: HeadTo::Empty(id(BranchId::new)) };
+            let clear = Change::MoveHead { conversation, to: HeadTarget::Empty(id(BranchId::new)) };
             let both =
                 Transaction { changes: vec![make, clear], ..Transaction::of(at(1), append(conversation, vec![])) };
             if matches!(given, Read | Append) {
@@ -173,7 +175,7 @@ pub async fn an_append_that_forks_is_an_append(whole: &Whole) {
     let world = World::new(whole).await;
     commit(&**whole, head_to(world.own.conversation, world.own.first)).await;
     let scopes: KeyScopes = [Append].into_iter().collect();
-    let store = GrantedStore::new(whole.clone(), Grant { scopes, ..grant("key", user("ann")) });
+    let store = AuthorizedStore::new(whole.clone(), Permissions { scopes, ..grant("key", user("ann")) });
     say(&store, world.own.conversation, &["another way"]).await;
     assert_eq!(texts(&**whole, world.own.conversation).await, ["the first word", "another way"]);
 }
@@ -182,15 +184,16 @@ pub async fn changes_are_recorded_as_those_of_the_key(whole: &Whole) {
     let world = World::new(whole).await;
     let actor = Some(Author { id: "robot".to_owned(), name: "R".to_owned() });
     let last = async || journal(&**whole, 0, 1_000).await.pop().expect("a row").actor;
-    for realm in [Realm::default(), user("ann")] {
-        let store = GrantedStore::new(whole.clone(), Grant { actor: actor.clone(), ..grant("key", realm.clone()) });
+    for realm in [AccessScope::default(), user("ann")] {
+        let store =
+            AuthorizedStore::new(whole.clone(), Permissions { actor: actor.clone(), ..grant("key", realm.clone()) });
         for claimed in [None, Some(author("bob"))] {
             let change = append(world.own.conversation, vec![message("user", "x")]);
             let transaction = Transaction { actor: claimed, ..Transaction::of(at(1), change) };
             store.commit(transaction).await.expect("allowed");
             assert_eq!(last().await, actor);
         }
-        let plain = GrantedStore::new(whole.clone(), grant("key", realm));
+        let plain = AuthorizedStore::new(whole.clone(), grant("key", realm));
         let change = append(world.own.conversation, vec![message("user", "x")]);
         plain
             .commit(Transaction { actor: Some(author("bob")), ..Transaction::of(at(1), change) })

@@ -1,18 +1,18 @@
 //! Search: what is found, counted and shown beside it is within.
 
 use super::*;
-use manent_model::search::{Clock, Query};
+use manent_text::{Clock, Query};
 
 fn search(text: &str) -> Search {
     let clock = Clock { now: at(0), offset_seconds: 0 };
     Search::new(Query::parse(text, clock).expect("a query"), at(0))
 }
 
-async fn found(store: &dyn Store, search: Search) -> Found {
+async fn found(store: &dyn Store, search: Search) -> SearchPage {
     store.search(search).await.expect("searchable")
 }
 
-fn conversations(found: &Found) -> Vec<ConversationId> {
+fn conversations(found: &SearchPage) -> Vec<ConversationId> {
     let mut all: Vec<ConversationId> = found.hits.iter().map(|hit| hit.conversation).collect();
     all.sort_unstable();
     all.dedup();
@@ -29,15 +29,15 @@ pub async fn a_search_tells_nothing_of_others(whole: &Whole) {
             let store = granted(whole, realm.clone());
             within.sort_unstable();
             for order in [SearchOrder::Newest, SearchOrder::Relevance] {
-                let everything = Search { order, limit: 100, counting: Counting::All, ..search("word") };
+                let everything = Search { order, limit: 100, count: CountMode::Exact, ..search("word") };
                 let hits = found(&store, everything.clone()).await;
                 assert_eq!(conversations(&hits), within, "{realm:?} {order:?}");
-                assert_eq!(hits.total, Count { n: hits.hits.len() as u32, more: false }, "{realm:?}");
+                assert_eq!(hits.total, BoundedCount { n: hits.hits.len() as u32, more: false }, "{realm:?}");
                 let grouped = found(&store, Search { grouping: Grouping::Conversations, ..everything.clone() }).await;
                 assert_eq!(grouped.hits.len(), within.len(), "{realm:?}");
                 for hit in &grouped.hits {
                     let of_one = hits.hits.iter().filter(|other| other.conversation == hit.conversation).count();
-                    assert_eq!(hit.in_conversation, Some(Count { n: of_one as u32, more: false }));
+                    assert_eq!(hit.in_conversation, Some(BoundedCount { n: of_one as u32, more: false }));
                 }
                 // Pages of one go as far.
                 let (mut page, mut paged) = (Search { limit: 1, ..everything }, 0);
@@ -52,7 +52,7 @@ pub async fn a_search_tells_nothing_of_others(whole: &Whole) {
                 assert_eq!(paged, hits.hits.len(), "{realm:?} {order:?}");
             }
             for conversation in world.conversations() {
-                let inside = store.search(Search { within: Some(conversation), ..search("word") }).await;
+                let inside = store.search(Search { conversations: Some(conversation), ..search("word") }).await;
                 match within.contains(&conversation) {
                     true => assert_eq!(conversations(&inside.expect("within")), [conversation]),
                     false => {
@@ -75,11 +75,11 @@ pub async fn a_search_finds_what_a_path_within_holds(whole: &Whole) {
         base: Some(BranchBase { parent: world.other.branch, fork: Some(world.other.first) }),
         own: Vec::new(),
         pieces: Vec::new(),
-        why: Why::Fork,
+        why: BranchReason::Fork,
         origins: Vec::new(),
     };
     commit(&**whole, open).await;
-    commit(&**whole, Change::MoveHead { conversation: fork, to: HeadTo::End(branch) }).await;
+    commit(&**whole, Change::MoveHead { conversation: fork, to: HeadTarget::End(branch) }).await;
     for is_indexed in [false, true] {
         if is_indexed {
             indexed(&**whole).await;

@@ -46,14 +46,14 @@ pub async fn naming_a_branch_does_not_make_it_ones_own(whole: &Whole) {
         base: Some(BranchBase { parent: branch, fork }),
         own: Vec::new(),
         pieces: Vec::new(),
-        why: Why::Fork,
+        why: BranchReason::Fork,
         origins: Vec::new(),
     };
-    let at_place = |at: At, messages: Vec<NewMessage>| Change::AppendMessages {
+    let at_place = |at: MessageAt, messages: Vec<NewMessage>| Change::AppendMessages {
         conversation: own,
         at,
         head: HeadMove::Stay,
-        why: Why::Fork,
+        why: BranchReason::Fork,
         messages,
         origins: Vec::new(),
     };
@@ -62,21 +62,27 @@ pub async fn naming_a_branch_does_not_make_it_ones_own(whole: &Whole) {
     commit(&ann, append(own, said.clone())).await;
     let draft = ConversationDraft { external_id: Some(format!("external {own}")), ..ConversationDraft::default() };
     let openings = [
-        at_place(At::Head { branch }, vec![message("user", "new")]),
-        at_place(At::After { message: Some(world.own.first), branch }, said.clone()),
-        at_place(At::InsteadOf { message: world.own.first, branch }, said.clone()),
+        at_place(MessageAt::Head { branch }, vec![message("user", "new")]),
+        at_place(MessageAt::After { message: Some(world.own.first), branch }, said.clone()),
+        at_place(MessageAt::InsteadOf { message: world.own.first, branch }, said.clone()),
         Change::OpenBranch {
             conversation: own,
             branch,
             base: None,
             own: said.clone(),
             pieces: Vec::new(),
-            why: Why::Fork,
+            why: BranchReason::Fork,
             origins: Vec::new(),
         },
-        Change::Splice { conversation: own, branch, at: SpliceAt::After(None), messages: said, origins: Vec::new() },
+        Change::Splice {
+            conversation: own,
+            branch,
+            at: SplicePosition::After(None),
+            messages: said,
+            origins: Vec::new(),
+        },
         Change::CreateConversation { id: own, branch, draft, importing: false },
-        Change::MoveHead { conversation: own, to: HeadTo::Empty(branch) },
+        Change::MoveHead { conversation: own, to: HeadTarget::Empty(branch) },
     ];
     for opening in openings {
         for fork in [None, Some(world.other.first)] {
@@ -140,12 +146,12 @@ pub async fn a_commit_is_taken_back_only_by_those_who_reach_all_of_it(whole: &Wh
     let ann = granted(whole, user("ann"));
     let together = both(edit(world.own.conversation), edit(world.other.conversation));
     let committed = whole.commit(together).await.expect("allowed");
-    let step = |step| Change::Step { scope: Scope::Conversation(world.own.conversation), step };
+    let step = |step| Change::Step { scope: UndoScope::Conversation(world.own.conversation), step };
     refused(&ann, Change::Undo { position: committed.first }, "cannot_undo").await;
-    refused(&ann, step(Step::Undo), "cannot_undo").await;
+    refused(&ann, step(UndoDirection::Undo), "cannot_undo").await;
     assert_eq!(shown(&**whole, world.other.conversation).await.title, "taken over");
     commit(&**whole, Change::Undo { position: committed.first }).await;
-    refused(&ann, step(Step::Redo), "cannot_undo").await;
+    refused(&ann, step(UndoDirection::Redo), "cannot_undo").await;
     // With what belongs to no conversation it is the same.
     let memory = Memory {
         id: id(MemoryId::new),
@@ -159,27 +165,27 @@ pub async fn a_commit_is_taken_back_only_by_those_who_reach_all_of_it(whole: &Wh
     };
     let beside = both(edit(world.own.conversation), Change::PutMemory { memory });
     ann.commit(beside).await.expect("allowed");
-    refused(&ann, step(Step::Undo), "cannot_undo").await;
+    refused(&ann, step(UndoDirection::Undo), "cannot_undo").await;
 }
 
 pub async fn one_takes_back_and_does_again_what_is_ones_own(whole: &Whole) {
     let world = World::new(whole).await;
     let ann = granted(whole, user("ann"));
     let conversation = talk(whole, "ann", &[], None).await;
-    let step = |step| Change::Step { scope: Scope::Conversation(conversation), step };
+    let step = |step| Change::Step { scope: UndoScope::Conversation(conversation), step };
     let edited = commit(&ann, edit(conversation)).await;
     commit(&ann, Change::Undo { position: edited.first }).await;
     assert_eq!(shown(&ann, conversation).await.title, "of ann");
     // The conversation itself is taken back only by its position, and comes again.
-    refused(&ann, step(Step::Undo), "nothing_to_undo").await;
+    refused(&ann, step(UndoDirection::Undo), "nothing_to_undo").await;
     uncreate(&ann, conversation).await;
     assert_eq!(ann.conversation(ConversationRef::Id(conversation)).await.expect("readable"), None);
-    refused(&ann, step(Step::Undo), "nothing_to_undo").await;
-    let scope = Scope::Conversation(conversation);
-    assert!(ann.undo_target(scope, Step::Redo).await.expect("it was hers").is_some());
-    refused(&granted(whole, user("bob")), step(Step::Redo), "not_found").await;
-    commit(&ann, step(Step::Redo)).await;
-    commit(&ann, step(Step::Redo)).await;
+    refused(&ann, step(UndoDirection::Undo), "nothing_to_undo").await;
+    let scope = UndoScope::Conversation(conversation);
+    assert!(ann.undo_target(scope, UndoDirection::Redo).await.expect("it was hers").is_some());
+    refused(&granted(whole, user("bob")), step(UndoDirection::Redo), "not_found").await;
+    commit(&ann, step(UndoDirection::Redo)).await;
+    commit(&ann, step(UndoDirection::Redo)).await;
     assert_eq!(shown(&ann, conversation).await.title, "taken over");
     refused(&ann, Change::Undo { position: world.other.position }, "cannot_undo").await;
     refused(&ann, Change::Undo { position: 1_000_000_000 }, "cannot_undo").await;
@@ -198,11 +204,11 @@ pub async fn state_that_is_set_after_a_fork_does_not_cross_it(whole: &Whole) {
         base: Some(BranchBase { parent, fork: Some(ids[1]) }),
         own: Vec::new(),
         pieces: Vec::new(),
-        why: Why::Fork,
+        why: BranchReason::Fork,
         origins: Vec::new(),
     };
     commit(&**whole, open).await;
-    commit(&**whole, Change::MoveHead { conversation: fork, to: HeadTo::End(branch) }).await;
+    commit(&**whole, Change::MoveHead { conversation: fork, to: HeadTarget::End(branch) }).await;
     let set = async |conversation, name: &str, after, value: &str| {
         let (name, value) = (name.to_owned(), Some(json(value)));
         commit(&**whole, Change::SetState { conversation, name, after, value }).await;

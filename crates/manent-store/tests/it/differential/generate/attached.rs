@@ -36,7 +36,7 @@ impl Generator {
         Change::SetState { conversation, name: self.chance.word(), after, value }
     }
 
-    fn stretches(&mut self, model: &Model, conversation: ConversationId) -> Vec<Stretch> {
+    fn stretches(&mut self, model: &Model, conversation: ConversationId) -> Vec<MessageRange> {
         (0..self.chance.number(..3)).map(|_| self.stretch(model, conversation)).collect()
     }
 

@@ -38,8 +38,8 @@ impl Generator {
             true => "r".repeat(70_000),
             false => self.chance.of(["user", "assistant", "bot", "tool", "", "角色"]).to_owned(),
         };
-        let known = self.chance.of([Known::Exact, Known::Exact, Known::File, Known::Unknown]);
-        let time = Time { at: self.chance.time(), known };
+        let known = self.chance.of([TimeSource::Exact, TimeSource::Exact, TimeSource::File, TimeSource::Unknown]);
+        let time = Time { at: self.chance.time(), source: known };
         let mut content = Content::new(role, time, self.body());
         let chance = &mut self.chance;
         content.author = if chance.once_in(3) { Some(chance.author()) } else { None };
@@ -48,7 +48,7 @@ impl Generator {
             2 => chance.of([MessageStatus::Failed, MessageStatus::Incomplete]),
             _ => MessageStatus::Complete,
         };
-        content.seen = Seen { by_reader: !chance.once_in(10), by_model: !chance.once_in(10) };
+        content.seen = Visibility { by_reader: !chance.once_in(10), by_model: !chance.once_in(10) };
         content.turn = chance.maybe(|chance| chance.of([0, 1, u32::MAX]));
         content.model = chance.maybe(|chance| chance.of(["model", "模型", ""]).to_owned());
         content.tokens = chance.maybe(|chance| chance.number(..50) as u32);
@@ -81,16 +81,17 @@ impl Generator {
         let conversation = self.conversation(model);
         let branch = self.new_branch(model, conversation);
         let at = match self.chance.number(..20) {
-            0..2 => At::After { message: self.maybe_message_of(model, conversation), branch },
-            2..4 => At::InsteadOf { message: self.message_of(model, conversation), branch },
-            4..7 => At::Branch { branch: self.branch_of(model, conversation) },
-            _ => At::Head { branch },
+            0..2 => MessageAt::After { message: self.maybe_message_of(model, conversation), branch },
+            2..4 => MessageAt::InsteadOf { message: self.message_of(model, conversation), branch },
+            4..7 => MessageAt::Branch { branch: self.branch_of(model, conversation) },
+            _ => MessageAt::Head { branch },
         };
         let least = usize::from(!self.chance.once_in(60));
         let messages = self.new_messages(model, conversation, least);
         let origins = self.origins(model, &messages);
         let head = if self.chance.once_in(6) { HeadMove::Stay } else { HeadMove::Follow };
-        let why = self.chance.of([Why::Fork, Why::Retry, Why::Withdrawn, Why::Import]);
+        let why =
+            self.chance.of([BranchReason::Fork, BranchReason::Retry, BranchReason::Withdrawal, BranchReason::Import]);
         Change::AppendMessages { conversation, at, head, why, messages, origins }
     }
 
@@ -135,7 +136,7 @@ impl Generator {
         Change::FinishMessage { message, finish }
     }
 
-    pub(super) fn stretch(&mut self, model: &Model, conversation: ConversationId) -> Stretch {
+    pub(super) fn stretch(&mut self, model: &Model, conversation: ConversationId) -> MessageRange {
         let first = self.message_of(model, conversation);
         let path = model.data.any_thread(conversation).map(|thread| model.data.path(thread.head)).unwrap_or_default();
         let place = path.iter().position(|id| *id == first);
@@ -143,7 +144,7 @@ impl Generator {
             Some(place) if !self.chance.once_in(10) => path[(place + self.chance.number(..4)).min(path.len() - 1)],
             _ => self.message_of(model, conversation),
         };
-        Stretch { first, last }
+        MessageRange { first, last }
     }
 
     pub(super) fn open_branch(&mut self, model: &Model) -> Change {
@@ -159,21 +160,21 @@ impl Generator {
             BranchBase { parent, fork }
         });
         let own = if self.chance.once_in(2) { self.new_messages(model, conversation, 0) } else { Vec::new() };
-        let mut pieces: Vec<Stretch> = (0..self.chance.number(..3)).map(|_| self.piece(model, from)).collect();
+        let mut pieces: Vec<MessageRange> = (0..self.chance.number(..3)).map(|_| self.piece(model, from)).collect();
         if let (Some(first), Some(last), false) = (own.first(), own.last(), pieces.is_empty()) {
             // Own messages are inside the pieces, unless the importer left them out.
             if !self.chance.once_in(5) {
                 let place = self.chance.number(..=pieces.len());
-                pieces.insert(place, Stretch { first: first.id, last: last.id });
+                pieces.insert(place, MessageRange { first: first.id, last: last.id });
             }
         }
         let branch = self.new_branch(model, conversation);
-        let (why, origins) = (self.chance.of([Why::Fork, Why::Import]), self.origins(model, &own));
+        let (why, origins) = (self.chance.of([BranchReason::Fork, BranchReason::Import]), self.origins(model, &own));
         Change::OpenBranch { conversation, branch, base, own, pieces, why, origins }
     }
 
     /// A run of one branch, mostly.
-    fn piece(&mut self, model: &Model, conversation: ConversationId) -> Stretch {
+    fn piece(&mut self, model: &Model, conversation: ConversationId) -> MessageRange {
         let branch = self.branch_of(model, conversation);
         let own = model.data.branch(branch).map(|(_, branch)| branch.own.clone()).unwrap_or_default();
         match own.is_empty() || self.chance.once_in(8) {
@@ -181,7 +182,7 @@ impl Generator {
             false => {
                 let first = self.chance.number(..own.len());
                 let last = self.chance.number(first..own.len());
-                Stretch { first: own[first], last: own[last] }
+                MessageRange { first: own[first], last: own[last] }
             }
         }
     }
@@ -189,8 +190,8 @@ impl Generator {
     pub(super) fn splice(&mut self, model: &Model) -> Change {
         let conversation = self.conversation(model);
         let at = match self.chance.once_in(2) {
-            true => SpliceAt::After(self.maybe_message_of(model, conversation)),
-            false => SpliceAt::Replace(self.stretch(model, conversation)),
+            true => SplicePosition::After(self.maybe_message_of(model, conversation)),
+            false => SplicePosition::Replace(self.stretch(model, conversation)),
         };
         let messages = self.new_messages(model, conversation, 0);
         let origins = self.origins(model, &messages);
@@ -200,8 +201,8 @@ impl Generator {
     pub(super) fn move_head(&mut self, model: &Model) -> Change {
         let conversation = self.conversation(model);
         let to = match self.chance.number(..12) {
-            0 => HeadTo::Empty(self.new_branch(model, conversation)),
-            1..4 => HeadTo::End(self.branch_of(model, conversation)),
+            0 => HeadTarget::Empty(self.new_branch(model, conversation)),
+            1..4 => HeadTarget::End(self.branch_of(model, conversation)),
             4..7 => {
                 let branch = self.branch_of(model, conversation);
                 let path = model.data.branch(branch).map(|(_, branch)| branch.path()).unwrap_or_default();
@@ -209,9 +210,9 @@ impl Generator {
                     true => self.maybe_message_of(model, conversation),
                     false => self.chance.pick(&path),
                 };
-                HeadTo::On { branch, message }
+                HeadTarget::On { branch, message }
             }
-            _ => HeadTo::Message(self.message_of(model, conversation)),
+            _ => HeadTarget::Message(self.message_of(model, conversation)),
         };
         Change::MoveHead { conversation, to }
     }

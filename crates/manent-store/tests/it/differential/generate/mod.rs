@@ -52,7 +52,7 @@ impl Operation {
             | Change::Splice { conversation, .. }
             | Change::MoveHead { conversation, .. }
             | Change::Purge { conversation } => Some(*conversation),
-            Change::Step { scope: Scope::Conversation(id), .. } => Some(*id),
+            Change::Step { scope: UndoScope::Conversation(id), .. } => Some(*id),
             _ => None,
         })
     }
@@ -115,7 +115,7 @@ impl Generator {
             actor: if self.chance.once_in(3) { Some(self.chance.author()) } else { None },
             expect: (0..expects).map(|_| self.expect(model)).collect(),
             changes,
-            lane: self.chance.of([Lane::Normal, Lane::Low]),
+            priority: self.chance.of([Priority::Normal, Priority::Background]),
         };
         if self.sent.len() == REMEMBERED {
             self.sent.remove(0);
@@ -206,16 +206,16 @@ impl Generator {
             0..9 => {
                 Change::Purge { conversation: self.chance.pick(&trashed).unwrap_or_else(|| self.conversation(model)) }
             }
-            9..12 => Change::Erase { target: Erase::Conversation(self.conversation(model)) },
-            12..17 => Change::Erase { target: Erase::Message(self.message(model)) },
-            _ => Change::Erase { target: Erase::Author(self.chance.author().id) },
+            9..12 => Change::Erase { target: EraseTarget::Conversation(self.conversation(model)) },
+            12..17 => Change::Erase { target: EraseTarget::Message(self.message(model)) },
+            _ => Change::Erase { target: EraseTarget::Person(self.chance.author().id) },
         };
         Transaction::of(self.chance.time(), change)
     }
 
     fn undo(&mut self, model: &Model) -> Change {
         let scope = self.scope(model);
-        let step = self.chance.of([Step::Undo, Step::Undo, Step::Redo]);
+        let step = self.chance.of([UndoDirection::Undo, UndoDirection::Undo, UndoDirection::Redo]);
         if self.chance.once_in(2) {
             return Change::Step { scope, step };
         }
@@ -227,11 +227,11 @@ impl Generator {
         }
     }
 
-    fn scope(&mut self, model: &Model) -> Scope {
+    fn scope(&mut self, model: &Model) -> UndoScope {
         match self.chance.number(..8) {
-            0 => Scope::Everything,
-            1 => Scope::Beside,
-            _ => Scope::Conversation(self.conversation(model)),
+            0 => UndoScope::Everything,
+            1 => UndoScope::Workspace,
+            _ => UndoScope::Conversation(self.conversation(model)),
         }
     }
 

@@ -58,7 +58,9 @@ impl Generator {
                 let conversation = self.chance.once_in(2).then_some(conversation);
                 Question::Journal(JournalQuery { after, conversation, limit: self.chance.limit() })
             }
-            57..59 => Question::UndoTarget(self.scope(model), self.chance.of([Step::Undo, Step::Redo])),
+            57..59 => {
+                Question::UndoTarget(self.scope(model), self.chance.of([UndoDirection::Undo, UndoDirection::Redo]))
+            }
             _ => {
                 let query = match self.chance.number(..6) {
                     0 => StatsQuery::default(),
@@ -93,7 +95,7 @@ impl Generator {
         let branch = self.chance.once_in(4).then(|| self.branch_of(model, conversation));
         let from = (!self.chance.once_in(3)).then(|| self.message_of(model, conversation));
         let direction = self.chance.of([Direction::Forward, Direction::Backward]);
-        Question::Window(WindowQuery { conversation, branch, from, direction, limit: self.chance.limit() })
+        Question::Window(MessagePageQuery { conversation, branch, from, direction, limit: self.chance.limit() })
     }
 
     fn messages_query(&mut self, model: &Model, conversation: ConversationId) -> Question {

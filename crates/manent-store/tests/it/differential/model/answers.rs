@@ -210,7 +210,7 @@ impl Data {
 
     fn journal_page(&self, query: &JournalQuery) -> Result<JournalPage> {
         let scope = match query.conversation {
-            Some(id) => self.scope(&Scope::Conversation(id))?,
+            Some(id) => self.scope(&UndoScope::Conversation(id))?,
             None => ScopeOf::Everything,
         };
         let limit = query.limit.clamp(1, PAGE_MAX) as usize;
@@ -223,7 +223,7 @@ impl Data {
             _ if scope == ScopeOf::Everything => query.after,
             _ => query.after.max(self.next() - 1),
         };
-        Ok(JournalPage { entries: page.iter().map(|row| self.entry(row)).collect(), reached, more })
+        Ok(JournalPage { entries: page.iter().map(|row| self.entry(row)).collect(), scanned_to: reached, more })
     }
 
     /// Returns the commit that changed something first, where undos and redos follow each other.

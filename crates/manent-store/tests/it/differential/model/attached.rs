@@ -26,7 +26,7 @@ impl<T: Clone> Fastened<T> {
 pub struct Marked {
     pub place: Place,
     pub metadata: Option<Json>,
-    pub at: Micros,
+    pub at: Timestamp,
 }
 
 const OFF_PATH: &str = "a stretch lies on the path before the place it belongs to";
@@ -39,7 +39,13 @@ impl Tx<'_> {
         (Fastened { number, withdrawn: false, value, covers, writer }, Old::Flag { number, withdrawn: true })
     }
 
-    pub(super) fn add_note(&mut self, id: NoteId, message: MessageId, kind: String, value: Json) -> Result<Done> {
+    pub(super) fn add_note(
+        &mut self,
+        id: NoteId,
+        message: MessageId,
+        kind: String,
+        value: Json,
+    ) -> Result<ChangeResult> {
         let serial = self.owned(message)?.0.serial;
         if self.data.threads.iter().flat_map(|thread| &thread.notes).any(|note| note.value.id == id) {
             return Err(exists("note", id));
@@ -49,10 +55,10 @@ impl Tx<'_> {
         self.data.thread_mut(serial).notes.push(note);
         self.journal(Some(serial), JournalKind::NoteAdded, vec![old]);
         self.about([message]);
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 
-    pub(super) fn remove_note(&mut self, id: NoteId) -> Result<Done> {
+    pub(super) fn remove_note(&mut self, id: NoteId) -> Result<ChangeResult> {
         let found = self.data.threads.iter().filter(|thread| thread.is_seen()).find_map(|thread| {
             let note = thread.notes.iter().find(|note| note.value.id == id && !note.withdrawn)?;
             Some((thread.serial, note.number, note.value.message))
@@ -61,10 +67,10 @@ impl Tx<'_> {
         self.data.flag(number, true);
         self.journal(Some(serial), JournalKind::NoteRemoved, vec![Old::Flag { number, withdrawn: false }]);
         self.about([message]);
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 
-    fn mark(&mut self, serial: Serial, kind: JournalKind, name: &str, mark: Option<Marked>) -> Result<Done> {
+    fn mark(&mut self, serial: Serial, kind: JournalKind, name: &str, mark: Option<Marked>) -> Result<ChangeResult> {
         let set = mark.as_ref().map(|mark| mark.place.at);
         let marks = &mut self.data.thread_mut(serial).bookmarks;
         let earlier = match mark {
@@ -75,7 +81,7 @@ impl Tx<'_> {
         let old = Old::Bookmark { thread: serial, name: name.to_owned(), mark: earlier };
         self.journal(Some(serial), kind, vec![old]);
         self.about(set.unwrap_or(removed));
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 
     pub(super) fn set_bookmark(
@@ -84,14 +90,14 @@ impl Tx<'_> {
         name: &str,
         head: Option<MessageId>,
         metadata: Option<Json>,
-    ) -> Result<Done> {
+    ) -> Result<ChangeResult> {
         let thread = self.data.seen(conversation)?;
         let place = self.place_for(thread, head)?;
         let (serial, at) = (thread.serial, self.at);
         self.mark(serial, JournalKind::BookmarkSet, name, Some(Marked { place, metadata, at }))
     }
 
-    pub(super) fn remove_bookmark(&mut self, conversation: ConversationId, name: &str) -> Result<Done> {
+    pub(super) fn remove_bookmark(&mut self, conversation: ConversationId, name: &str) -> Result<ChangeResult> {
         let thread = self.data.seen(conversation)?;
         let serial = thread.serial;
         if !thread.bookmarks.contains_key(name) {
@@ -113,7 +119,7 @@ impl Tx<'_> {
         name: String,
         after: Option<MessageId>,
         value: Option<Json>,
-    ) -> Result<Done> {
+    ) -> Result<ChangeResult> {
         let thread = self.data.seen(conversation)?;
         let serial = thread.serial;
         self.place_for(thread, after)?;
@@ -122,11 +128,11 @@ impl Tx<'_> {
         self.data.thread_mut(serial).states.push(state);
         self.journal(Some(serial), JournalKind::StateSet, vec![old]);
         self.about(after);
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 
     /// Returns the messages of stretches; all must lie on the path that ends at a place.
-    fn covered(&self, place: Place, stretches: &[Stretch]) -> Result<Vec<MessageId>> {
+    fn covered(&self, place: Place, stretches: &[MessageRange]) -> Result<Vec<MessageId>> {
         let path = self.data.path(place);
         let mut covered = Vec::new();
         for stretch in stretches {
@@ -138,7 +144,7 @@ impl Tx<'_> {
         Ok(covered)
     }
 
-    pub(super) fn add_fold(&mut self, conversation: ConversationId, fold: NewFold) -> Result<Done> {
+    pub(super) fn add_fold(&mut self, conversation: ConversationId, fold: NewFold) -> Result<ChangeResult> {
         let thread = self.data.seen(conversation)?;
         let serial = thread.serial;
         let place = self.place_for(thread, Some(fold.after))?;
@@ -153,10 +159,10 @@ impl Tx<'_> {
         self.data.thread_mut(serial).folds.push(fold);
         self.journal(Some(serial), JournalKind::FoldAdded, vec![old]);
         self.about([after]);
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 
-    pub(super) fn set_fold_active(&mut self, id: FoldId, active: bool) -> Result<Done> {
+    pub(super) fn set_fold_active(&mut self, id: FoldId, active: bool) -> Result<ChangeResult> {
         let found = self.data.threads.iter().filter(|thread| thread.is_seen()).find_map(|thread| {
             let fold = thread.folds.iter().find(|fold| fold.value.id == id && !fold.withdrawn)?;
             Some((thread.serial, fold.number, fold.value.after))
@@ -166,10 +172,10 @@ impl Tx<'_> {
         let old = Old::FoldActive { number, active: earlier.expect("it was found") };
         self.journal(Some(serial), JournalKind::FoldSwitched, vec![old]);
         self.about([after]);
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 
-    pub(super) fn record_call(&mut self, conversation: ConversationId, call: Call) -> Result<Done> {
+    pub(super) fn record_call(&mut self, conversation: ConversationId, call: Call) -> Result<ChangeResult> {
         let thread = self.data.seen(conversation)?;
         let serial = thread.serial;
         let place = self.place_for(thread, call.after)?;
@@ -182,7 +188,7 @@ impl Tx<'_> {
         self.data.thread_mut(serial).calls.push(call);
         self.journal(Some(serial), JournalKind::CallRecorded, vec![old]);
         self.about(after);
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 }
 

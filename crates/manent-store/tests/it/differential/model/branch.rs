@@ -7,8 +7,8 @@ pub struct Opened<'a> {
     pub id: BranchId,
     pub base: Option<&'a BranchBase>,
     pub own: &'a [NewMessage],
-    pub pieces: &'a [Stretch],
-    pub why: Why,
+    pub pieces: &'a [MessageRange],
+    pub why: BranchReason,
     pub origins: &'a [MessageOrigin],
 }
 
@@ -19,7 +19,7 @@ pub struct Branch {
     pub id: BranchId,
     pub parent: Option<BranchId>,
     pub fork: Option<MessageId>,
-    pub why: Why,
+    pub why: BranchReason,
     /// What it takes from its parent, in the runs in which that was written.
     pub base: Vec<Vec<MessageId>>,
     /// What it takes by reference behind that.
@@ -86,7 +86,7 @@ impl Data {
     }
 
     /// Returns the messages from one to another of a path; none if they do not lie on it in this order.
-    pub fn stretch(&self, path: &[MessageId], stretch: &Stretch) -> Result<Option<Vec<MessageId>>> {
+    pub fn stretch(&self, path: &[MessageId], stretch: &MessageRange) -> Result<Option<Vec<MessageId>>> {
         self.message(stretch.first)?;
         self.message(stretch.last)?;
         let place = |id| path.iter().position(|other| *other == id);
@@ -109,7 +109,7 @@ impl Tx<'_> {
     }
 
     /// Opens a branch that leaves a path behind a message and takes nothing else.
-    pub(super) fn insert_fork(&mut self, serial: Serial, id: BranchId, from: Place, why: Why) -> Result<()> {
+    pub(super) fn insert_fork(&mut self, serial: Serial, id: BranchId, from: Place, why: BranchReason) -> Result<()> {
         let branch = Branch {
             number: 0,
             id,
@@ -124,10 +124,10 @@ impl Tx<'_> {
         self.insert_branch(serial, branch)
     }
 
-    pub(super) fn open_branch(&mut self, conversation: ConversationId, opened: &Opened<'_>) -> Result<Done> {
+    pub(super) fn open_branch(&mut self, conversation: ConversationId, opened: &Opened<'_>) -> Result<ChangeResult> {
         let Opened { id, base, own, pieces, why, origins } = *opened;
         let serial = self.data.seen(conversation)?.serial;
-        let done = Done::Messages(own.last().map(|message| message.id));
+        let done = ChangeResult::Messages(own.last().map(|message| message.id));
         if !own.is_empty() && self.already_there(serial, own)? {
             return Ok(done);
         }
@@ -179,7 +179,7 @@ impl Tx<'_> {
     }
 
     /// Returns the own messages of one branch between two of them.
-    fn run_of(&self, piece: &Stretch) -> Result<Vec<MessageId>> {
+    fn run_of(&self, piece: &MessageRange) -> Result<Vec<MessageId>> {
         let (_, first) = self.data.message(piece.first)?;
         let (_, last) = self.data.message(piece.last)?;
         if first.branch != last.branch || first.slot > last.slot {
@@ -200,13 +200,13 @@ impl Tx<'_> {
         &mut self,
         conversation: ConversationId,
         id: BranchId,
-        at: &SpliceAt,
+        at: &SplicePosition,
         messages: &[NewMessage],
         origins: &[MessageOrigin],
-    ) -> Result<Done> {
+    ) -> Result<ChangeResult> {
         let thread = self.data.seen(conversation)?;
         let (serial, head, old) = (thread.serial, thread.head, thread.old_head());
-        let done = Done::Messages(messages.last().map(|message| message.id));
+        let done = ChangeResult::Messages(messages.last().map(|message| message.id));
         if !messages.is_empty() && self.already_there(serial, messages)? {
             return Ok(done);
         }
@@ -216,7 +216,7 @@ impl Tx<'_> {
         let inserted: Vec<MessageId> = messages.iter().map(|message| message.id).collect();
         let tail = cut_front(self.data.runs(head), end);
         let pieces: Vec<Vec<MessageId>> = [inserted].into_iter().chain(tail).filter(|run| !run.is_empty()).collect();
-        self.insert_fork(serial, id, Place { branch: head.branch, at: fork }, Why::Edit)?;
+        self.insert_fork(serial, id, Place { branch: head.branch, at: fork }, BranchReason::Edit)?;
         self.insert_messages(serial, id, messages, origins)?;
         let thread = self.data.thread_mut(serial);
         let branch = thread.branch_mut(id);
@@ -232,18 +232,18 @@ impl Tx<'_> {
     }
 
     /// Returns the length of the shown path before the cut, and where the kept tail begins.
-    fn cut(&self, head: Place, at: &SpliceAt) -> Result<(usize, usize)> {
+    fn cut(&self, head: Place, at: &SplicePosition) -> Result<(usize, usize)> {
         let path = self.data.path(head);
         let place = |id: MessageId| path.iter().position(|other| *other == id);
         let off_path = || StoreError::Invalid("the splice does not lie on the path".to_owned());
         match at {
-            SpliceAt::After(None) => Ok((0, 0)),
-            SpliceAt::After(Some(message)) => {
+            SplicePosition::After(None) => Ok((0, 0)),
+            SplicePosition::After(Some(message)) => {
                 self.data.message(*message)?;
                 let after = place(*message).ok_or_else(off_path)? + 1;
                 Ok((after, after))
             }
-            SpliceAt::Replace(stretch) => {
+            SplicePosition::Replace(stretch) => {
                 let taken = self.data.stretch(&path, stretch)?.ok_or_else(off_path)?;
                 let start = place(stretch.first).ok_or_else(off_path)?;
                 Ok((start, start + taken.len()))
@@ -251,14 +251,14 @@ impl Tx<'_> {
         }
     }
 
-    pub(super) fn move_head(&mut self, conversation: ConversationId, to: &HeadTo) -> Result<Done> {
+    pub(super) fn move_head(&mut self, conversation: ConversationId, to: &HeadTarget) -> Result<ChangeResult> {
         let thread = self.data.seen(conversation)?;
         let (serial, was, old) = (thread.serial, thread.head, thread.old_head());
         let own = |id: BranchId| thread.branch(id).ok_or_else(|| not_found("branch", id));
         let head = match to {
-            HeadTo::Message(message) => self.data.place_at(thread, *message)?,
-            HeadTo::End(branch) => Place { branch: *branch, at: own(*branch)?.path().last().copied() },
-            HeadTo::On { branch, message } => {
+            HeadTarget::Message(message) => self.data.place_at(thread, *message)?,
+            HeadTarget::End(branch) => Place { branch: *branch, at: own(*branch)?.path().last().copied() },
+            HeadTarget::On { branch, message } => {
                 let path = own(*branch)?.path();
                 if let Some(message) = message {
                     self.data.message(*message)?;
@@ -268,9 +268,9 @@ impl Tx<'_> {
                 }
                 Place { branch: *branch, at: *message }
             }
-            HeadTo::Empty(id) => {
+            HeadTarget::Empty(id) => {
                 let from = Place { branch: thread.head.branch, at: None };
-                self.insert_fork(serial, *id, from, Why::Clear)?;
+                self.insert_fork(serial, *id, from, BranchReason::Clear)?;
                 Place { branch: *id, at: None }
             }
         };
@@ -279,7 +279,7 @@ impl Tx<'_> {
         let olds = if moved { vec![old] } else { Vec::new() };
         self.journal(Some(serial), JournalKind::HeadMoved, olds);
         self.about(head.at);
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 }
 

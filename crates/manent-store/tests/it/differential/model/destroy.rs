@@ -24,13 +24,13 @@ impl Model {
         tx.data.meet(transaction.actor.as_ref());
         match &transaction.changes[..] {
             [Change::Purge { conversation }] => tx.purge(*conversation)?,
-            [Change::Erase { target: Erase::Conversation(conversation) }] => {
+            [Change::Erase { target: EraseTarget::Conversation(conversation) }] => {
                 let thread = tx.data.any_thread(*conversation);
                 let serial = thread.ok_or_else(|| not_found("conversation", conversation))?.serial;
                 tx.destroy_thread(serial, Depth::Erase);
             }
-            [Change::Erase { target: Erase::Message(message) }] => tx.erase_message(*message)?,
-            [Change::Erase { target: Erase::Author(author) }] => tx.erase_author(author)?,
+            [Change::Erase { target: EraseTarget::Message(message) }] => tx.erase_message(*message)?,
+            [Change::Erase { target: EraseTarget::Person(author) }] => tx.erase_author(author)?,
             changes => unreachable!("{changes:?} destroy nothing"),
         }
         tx.finish();

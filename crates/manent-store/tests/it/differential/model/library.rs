@@ -58,7 +58,7 @@ impl Tx<'_> {
         id: String,
         project: Option<ProjectId>,
         body: Option<Json>,
-    ) -> Result<Done> {
+    ) -> Result<ChangeResult> {
         if let Some(project) = project {
             self.data.library.seen_project(project)?;
         }
@@ -69,10 +69,10 @@ impl Tx<'_> {
         let (document, old) = self.fasten(Document { kind, id, project, version, body, at: self.at }, Vec::new());
         self.data.library_mut().documents.push(document);
         self.journal(None, JournalKind::DocumentPut, vec![old]);
-        Ok(Done::Version(version))
+        Ok(ChangeResult::Version(version))
     }
 
-    pub(super) fn put_memory(&mut self, memory: Memory) -> Result<Done> {
+    pub(super) fn put_memory(&mut self, memory: Memory) -> Result<ChangeResult> {
         if let Some(project) = memory.project {
             self.data.library.seen_project(project)?;
         }
@@ -100,26 +100,26 @@ impl Tx<'_> {
             }
         };
         self.journal(None, JournalKind::MemoryPut, olds);
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 
-    pub(super) fn remove_memory(&mut self, id: MemoryId) -> Result<Done> {
+    pub(super) fn remove_memory(&mut self, id: MemoryId) -> Result<ChangeResult> {
         let found = self.data.library.memories.iter().find(|memory| memory.value.id == id && !memory.withdrawn);
         let number = found.ok_or_else(|| not_found("memory", id))?.number;
         self.data.flag(number, true);
         self.journal(None, JournalKind::MemoryRemoved, vec![Old::Flag { number, withdrawn: false }]);
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 
-    pub(super) fn put_scratch(&mut self, scratch: Scratch) -> Result<Done> {
+    pub(super) fn put_scratch(&mut self, scratch: Scratch) -> Result<ChangeResult> {
         let name = (scratch.kind.clone(), scratch.id.clone(), scratch.actor.clone());
         self.data.library_mut().scratch.insert(name, scratch);
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 
-    pub(super) fn remove_scratch(&mut self, kind: String, id: String, actor: String) -> Result<Done> {
+    pub(super) fn remove_scratch(&mut self, kind: String, id: String, actor: String) -> Result<ChangeResult> {
         self.data.library_mut().scratch.remove(&(kind, id, actor));
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 
     pub(super) fn put_blob_piece(
@@ -129,7 +129,7 @@ impl Tx<'_> {
         n: i64,
         last: bool,
         bytes: Vec<u8>,
-    ) -> Result<Done> {
+    ) -> Result<ChangeResult> {
         if bytes.len() > PIECE_MAX {
             return Err(StoreError::TooLarge { what: "a piece of a blob", limit: "1 MiB" });
         }
@@ -141,7 +141,7 @@ impl Tx<'_> {
         });
         let blob = &mut blobs[place];
         if blob.complete {
-            return Ok(Done::Plain);
+            return Ok(ChangeResult::Applied);
         }
         blob.pieces.insert(n, bytes);
         if last {
@@ -154,7 +154,7 @@ impl Tx<'_> {
             (blob.complete, blob.size) = (true, size);
             self.journal(None, JournalKind::BlobPut, Vec::new());
         }
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 
     /// Remembers which blobs a message shows, of those that are there.
@@ -167,17 +167,17 @@ impl Tx<'_> {
         }
     }
 
-    pub(super) fn put_source(&mut self, source: Source) -> Result<Done> {
+    pub(super) fn put_source(&mut self, source: Source) -> Result<ChangeResult> {
         if self.data.library.source(source.id).is_ok() {
             return Err(exists("source", source.id));
         }
         let (source, old) = self.fasten(source, Vec::new());
         self.data.library_mut().sources.push(source);
         self.journal(None, JournalKind::SourcePut, vec![old]);
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 
-    pub(super) fn put_origin(&mut self, origin: Origin) -> Result<Done> {
+    pub(super) fn put_origin(&mut self, origin: Origin) -> Result<ChangeResult> {
         self.data.library.source(origin.source)?;
         let mut origins = self.data.library.origins.iter();
         if origins.any(|other| other.value.object == origin.object && other.value.source == origin.source) {
@@ -186,15 +186,15 @@ impl Tx<'_> {
         let (origin, old) = self.fasten(origin, Vec::new());
         self.data.library_mut().origins.push(origin);
         self.journal(None, JournalKind::OriginPut, vec![old]);
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 
-    pub(super) fn quarantine(&mut self, quarantined: Quarantined) -> Result<Done> {
+    pub(super) fn quarantine(&mut self, quarantined: Quarantined) -> Result<ChangeResult> {
         self.data.library.source(quarantined.source)?;
         let (quarantined, old) = self.fasten(quarantined, Vec::new());
         self.data.library_mut().quarantined.push(quarantined);
         self.journal(None, JournalKind::Quarantined, vec![old]);
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 }
 

@@ -31,7 +31,7 @@ impl Data {
             version: thread.version,
             head: thread.head.at,
             messages: sums.visible,
-            words: sums.words,
+            words: sums.interned,
             tokens: sums.tokens,
         }
     }
@@ -99,8 +99,8 @@ impl Data {
         Ok(ConversationPage { conversations: page.iter().map(|thread| self.shown(thread)).collect(), next })
     }
 
-    pub fn count(&self, query: &ListQuery) -> Result<Count> {
-        Ok(Count { n: self.listed(query)?.len() as u32, more: false })
+    pub fn count(&self, query: &ListQuery) -> Result<BoundedCount> {
+        Ok(BoundedCount { n: self.listed(query)?.len() as u32, more: false })
     }
 
     pub fn ids(&self, after: Option<ConversationId>, limit: u32) -> Result<Vec<ConversationId>> {
@@ -156,7 +156,7 @@ impl Data {
                 let (_, kept) = self.message(id)?;
                 // What was erased is counted as it was.
                 if let Some(counted) = Counted::of(&kept.shown().content) {
-                    let counted = Counted { words: kept.sums.words, tokens: kept.sums.tokens, ..counted };
+                    let counted = Counted { words: kept.sums.interned, tokens: kept.sums.tokens, ..counted };
                     match is_wanted(counted.day) {
                         true => counter.add(&mut stats, &counted),
                         false => counter.add(&mut Stats::default(), &counted),
@@ -174,7 +174,7 @@ fn cursor_of(thread: &Thread) -> ListCursor {
     ListCursor { pinned: thread.about.pinned, active_at: thread.about.active_at, id: thread.id }
 }
 
-fn cursor_key(cursor: &ListCursor) -> (bool, Micros, ConversationId) {
+fn cursor_key(cursor: &ListCursor) -> (bool, Timestamp, ConversationId) {
     (cursor.pinned, cursor.active_at, cursor.id)
 }
 

@@ -68,32 +68,34 @@ impl Tx<'_> {
     pub(super) fn append(
         &mut self,
         conversation: ConversationId,
-        at: &At,
+        at: &MessageAt,
         head: HeadMove,
-        why: Why,
+        why: BranchReason,
         messages: &[NewMessage],
         origins: &[MessageOrigin],
-    ) -> Result<Done> {
+    ) -> Result<ChangeResult> {
         let Some(last) = messages.last() else { return invalid("an append has at least one message") };
         let thread = self.data.seen(conversation)?;
         let (serial, old) = (thread.serial, thread.old_head());
         if self.already_there(serial, messages)? {
-            return Ok(Done::Messages(Some(last.id)));
+            return Ok(ChangeResult::Messages(Some(last.id)));
         }
         let shown = thread.head;
         let fork = match at {
-            At::Head { branch } => {
+            MessageAt::Head { branch } => {
                 let end = thread.branch(shown.branch).and_then(|branch| branch.path().last().copied());
                 (shown.at != end).then_some((*branch, shown))
             }
-            At::After { message: None, branch } => Some((*branch, Place { branch: shown.branch, at: None })),
-            At::After { message: Some(message), branch } => Some((*branch, self.data.place_at(thread, *message)?)),
-            At::InsteadOf { message, branch } => {
+            MessageAt::After { message: None, branch } => Some((*branch, Place { branch: shown.branch, at: None })),
+            MessageAt::After { message: Some(message), branch } => {
+                Some((*branch, self.data.place_at(thread, *message)?))
+            }
+            MessageAt::InsteadOf { message, branch } => {
                 let place = self.data.place_at(thread, *message)?;
                 let path = self.data.path(place);
                 Some((*branch, Place { at: path.iter().nth_back(1).copied(), ..place }))
             }
-            At::Branch { branch } => {
+            MessageAt::Branch { branch } => {
                 thread.branch(*branch).ok_or_else(|| not_found("branch", branch))?;
                 None
             }
@@ -103,7 +105,7 @@ impl Tx<'_> {
                 self.insert_fork(serial, id, from, why)?;
                 id
             }
-            (None, At::Branch { branch }) => *branch,
+            (None, MessageAt::Branch { branch }) => *branch,
             (None, _) => shown.branch,
         };
         self.insert_messages(serial, branch, messages, origins)?;
@@ -117,7 +119,7 @@ impl Tx<'_> {
         }
         self.journal_many(Some(serial), JournalKind::MessagesAppended, messages.len(), olds);
         self.about(messages.iter().map(|message| message.id));
-        Ok(Done::Messages(Some(last.id)))
+        Ok(ChangeResult::Messages(Some(last.id)))
     }
 
     /// Puts messages at the end of the own messages of a branch.
@@ -164,7 +166,7 @@ impl Tx<'_> {
         }
     }
 
-    pub(super) fn append_chunk(&mut self, message: MessageId, delta: String) -> Result<Done> {
+    pub(super) fn append_chunk(&mut self, message: MessageId, delta: String) -> Result<ChangeResult> {
         let (thread, kept) = self.owned(message)?;
         let serial = thread.serial;
         if kept.content.status != MessageStatus::Streaming {
@@ -173,10 +175,10 @@ impl Tx<'_> {
         self.data.thread_mut(serial).message_mut(message).chunks.push(delta);
         self.journal(Some(serial), JournalKind::ChunkAppended, Vec::new());
         self.about([message]);
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 
-    pub(super) fn finish_message(&mut self, message: MessageId, finish: &Finish) -> Result<Done> {
+    pub(super) fn finish_message(&mut self, message: MessageId, finish: &Finish) -> Result<ChangeResult> {
         if finish.status == MessageStatus::Streaming {
             return invalid("a message is finished as complete, incomplete or failed");
         }
@@ -185,7 +187,7 @@ impl Tx<'_> {
         if kept.content.status != MessageStatus::Streaming {
             let same_body = finish.body.as_ref().is_none_or(|body| kept.content.body == *body);
             let same = same_body && kept.content.status == finish.status;
-            return if same { Ok(Done::Plain) } else { Err(Conflict::NotStreaming.into()) };
+            return if same { Ok(ChangeResult::Applied) } else { Err(Conflict::NotStreaming.into()) };
         }
         let body = finish.body.clone().unwrap_or_else(|| kept.body());
         self.use_blobs(message, &body);
@@ -203,7 +205,7 @@ impl Tx<'_> {
         }
         self.journal(Some(serial), JournalKind::MessageFinished, Vec::new());
         self.about([message]);
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 
     /// Returns the conversations whose shown branch is behind a message: their counts are recomputed.

@@ -9,16 +9,16 @@ impl Data {
             id: branch.id,
             parent: branch.parent,
             fork: branch.fork,
-            own_in_pieces: branch.own_in_pieces as i64,
-            pieces: branch.pieces.iter().map(|run| Stretch { first: run[0], last: run[run.len() - 1] }).collect(),
-            own: branch.own.len() as i64,
+            is_spliced: branch.own_in_pieces as i64,
+            ranges: branch.pieces.iter().map(|run| MessageRange { first: run[0], last: run[run.len() - 1] }).collect(),
+            own_range: branch.own.len() as i64,
             is_head: thread.head.branch == branch.id,
-            why: branch.why,
+            reason: branch.why,
         };
         Ok(thread.branches.iter().map(info).collect())
     }
 
-    pub fn window(&self, query: &WindowQuery) -> Result<Window> {
+    pub fn window(&self, query: &MessagePageQuery) -> Result<MessagePage> {
         let thread = self.seen(query.conversation)?;
         let owner = query.from.map(|from| self.message(from)).transpose()?;
         let path = match query.branch {
@@ -49,10 +49,10 @@ impl Data {
             }
         };
         let messages = ids.iter().map(|id| Ok(self.message(*id)?.1.shown())).collect::<Result<_>>()?;
-        Ok(Window { messages, more })
+        Ok(MessagePage { messages, more })
     }
 
-    pub fn messages(&self, query: &MessagesQuery) -> Result<Vec<Placed>> {
+    pub fn messages(&self, query: &MessagesQuery) -> Result<Vec<LocatedMessage>> {
         let ids: Vec<MessageId> = match query {
             MessagesQuery::Ids(ids) => ids.iter().copied().filter(|id| self.message(*id).is_ok()).collect(),
             MessagesQuery::Branch { branch, after, limit } => {
@@ -80,7 +80,7 @@ impl Data {
     }
 
     /// What a test writes fits on one page.
-    pub fn related(&self, query: &RelatedQuery) -> Result<PlacedPage> {
+    pub fn related(&self, query: &RelatedQuery) -> Result<LocatedMessagePage> {
         let mut ids = match query.related {
             Related::Siblings => self.siblings(query.message)?,
             Related::Thread => self.answering(query.message)?,
@@ -90,14 +90,14 @@ impl Data {
             ids.drain(..=place.ok_or_else(|| not_found("message", after))?);
         }
         let messages = ids.into_iter().filter_map(|id| self.placed(id)).collect();
-        Ok(PlacedPage { messages, more: false })
+        Ok(LocatedMessagePage { messages, more: false })
     }
 
     /// Returns a message with its owner; nothing if the owner cannot be seen.
-    fn placed(&self, id: MessageId) -> Option<Placed> {
+    fn placed(&self, id: MessageId) -> Option<LocatedMessage> {
         let (thread, kept) = self.message(id).ok().filter(|(thread, _)| thread.is_seen())?;
         let on_path = self.path(thread.head).contains(&id);
-        Some(Placed { conversation: thread.id, branch: kept.branch, on_path, message: kept.shown() })
+        Some(LocatedMessage { conversation: thread.id, branch: kept.branch, on_path, message: kept.shown() })
     }
 
     /// The alternatives of a message are what follows the same predecessor: the next own message of the predecessor's

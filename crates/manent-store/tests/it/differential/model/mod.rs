@@ -36,7 +36,7 @@ pub struct Row {
     pub position: Position,
     pub count: i64,
     pub first: Position,
-    pub at: Micros,
+    pub at: Timestamp,
     pub kind: JournalKind,
     /// The conversation it is about; none for what belongs to no conversation.
     pub thread: Option<Serial>,
@@ -81,7 +81,7 @@ impl Model {
         let asked = serde_json::to_string(transaction).expect("a transaction is JSON");
         if let Some((earlier, answer)) = transaction.key.as_ref().and_then(|key| self.requests.get(key)) {
             return match *earlier == asked {
-                true => Ok(Committed { repeated: true, ..answer.clone() }),
+                true => Ok(Committed { is_replay: true, ..answer.clone() }),
                 false => Err(Conflict::Key.into()),
             };
         }
@@ -95,7 +95,7 @@ impl Model {
     }
 
     /// Returns the time of the transaction that used a key first.
-    pub fn request_at(&self, key: &[u8]) -> Option<Micros> {
+    pub fn request_at(&self, key: &[u8]) -> Option<Timestamp> {
         self.requests.get(key).map(|(_, answer)| answer.at)
     }
 }
@@ -220,7 +220,7 @@ impl Data {
 /// A transaction at work.
 pub struct Tx<'a> {
     pub data: &'a mut Data,
-    pub at: Micros,
+    pub at: Timestamp,
     pub actor: Option<Author>,
     first: Position,
     /// Conversations that get a new version when the transaction ends.
@@ -240,7 +240,8 @@ impl<'a> Tx<'a> {
             transaction.expect.iter().try_for_each(|expect| self.check(expect))?;
         }
         self.data.meet(transaction.actor.as_ref());
-        let done = transaction.changes.iter().map(|change| self.apply(change)).collect::<Result<Vec<Done>>>()?;
+        let done =
+            transaction.changes.iter().map(|change| self.apply(change)).collect::<Result<Vec<ChangeResult>>>()?;
         self.finish();
         let (next, at) = (self.data.next(), self.at);
         if next == self.first
@@ -249,9 +250,9 @@ impl<'a> Tx<'a> {
             let row = self.data.journal.iter().rfind(|row| row.position <= arrival).expect("it arrived with a row");
             let of_commit = self.data.journal.iter().filter(|other| other.first == row.first);
             let position = of_commit.map(|row| row.position + row.count - 1).max().expect("the row itself");
-            return Ok(Committed { first: row.first, position, at, done, repeated: true });
+            return Ok(Committed { first: row.first, position, at, results: done, is_replay: true });
         }
-        Ok(Committed { first: self.first, position: next - 1, at, done, repeated: false })
+        Ok(Committed { first: self.first, position: next - 1, at, results: done, is_replay: false })
     }
 
     /// Gives every conversation that was changed one new version.
@@ -313,7 +314,7 @@ impl<'a> Tx<'a> {
         Arc::make_mut(row).messages = messages.into_iter().collect();
     }
 
-    fn apply(&mut self, change: &Change) -> Result<Done> {
+    fn apply(&mut self, change: &Change) -> Result<ChangeResult> {
         match change.clone() {
             Change::CreateConversation { id, branch, draft, importing } => self.create(id, branch, draft, importing),
             Change::EditConversation { id, patch } => self.edit(id, &patch),

@@ -33,20 +33,20 @@ impl Library {
 }
 
 impl Tx<'_> {
-    pub(super) fn create_project(&mut self, project: Project) -> Result<Done> {
+    pub(super) fn create_project(&mut self, project: Project) -> Result<ChangeResult> {
         match self.data.library.projects.iter().find(|plan| plan.project.id == project.id) {
             Some(plan) if plan.withdrawn => return Err(exists("project", project.id)),
-            Some(_) => return Ok(Done::Plain),
+            Some(_) => return Ok(ChangeResult::Applied),
             None => {}
         }
         let number = self.data.number();
         let project = Project { version: 1, ..project };
         self.data.library_mut().projects.push(Plan { number, withdrawn: false, project });
         self.journal(None, JournalKind::ProjectCreated, vec![Old::Flag { number, withdrawn: true }]);
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 
-    pub(super) fn edit_project(&mut self, id: ProjectId, patch: &ProjectPatch) -> Result<Done> {
+    pub(super) fn edit_project(&mut self, id: ProjectId, patch: &ProjectPatch) -> Result<ChangeResult> {
         let plan = self.data.library.seen_project(id)?;
         let (number, earlier) = (plan.number, plan.project.clone());
         let project = self.data.library_mut().project_mut(number);
@@ -68,13 +68,13 @@ impl Tx<'_> {
         project.version += 1;
         let olds = vec![Old::Project { number, project: Box::new(earlier) }];
         self.journal(None, JournalKind::ProjectEdited, olds);
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 
-    pub(super) fn remove_project(&mut self, id: ProjectId) -> Result<Done> {
+    pub(super) fn remove_project(&mut self, id: ProjectId) -> Result<ChangeResult> {
         let number = self.data.library.seen_project(id)?.number;
         self.data.flag(number, true);
         self.journal(None, JournalKind::ProjectRemoved, vec![Old::Flag { number, withdrawn: false }]);
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 }

@@ -26,7 +26,7 @@ pub struct Trailed {
 pub struct Held {
     pub owner: Option<String>,
     pub token: i64,
-    pub until: Micros,
+    pub until: Timestamp,
 }
 
 impl Thread {
@@ -66,7 +66,7 @@ impl Tx<'_> {
         call: ToolCall,
         steps: Vec<ToolStep>,
         instead_of: Option<ToolPart>,
-    ) -> Result<Done> {
+    ) -> Result<ChangeResult> {
         let ToolCall { message, part, call_id, name, state, record } = call;
         let thread = self.owned(message)?.0;
         let serial = thread.serial;
@@ -86,7 +86,7 @@ impl Tx<'_> {
         }
         self.journal(Some(serial), JournalKind::ToolCallPut, olds);
         self.about([message]);
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 
     pub(super) fn move_tool_call(
@@ -96,7 +96,7 @@ impl Tx<'_> {
         to: ToolState,
         record: Option<Json>,
         note: String,
-    ) -> Result<Done> {
+    ) -> Result<ChangeResult> {
         let thread = self.owned(message)?.0;
         let serial = thread.serial;
         let found = thread.tools.get(&(message, part)).cloned();
@@ -111,10 +111,14 @@ impl Tx<'_> {
         let olds = vec![Old::Tool { thread: serial, message, part, tool: Some(earlier) }, step];
         self.journal(Some(serial), JournalKind::ToolCallMoved, olds);
         self.about([message]);
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 
-    pub(super) fn append_events(&mut self, conversation: ConversationId, events: Vec<NewEvent>) -> Result<Done> {
+    pub(super) fn append_events(
+        &mut self,
+        conversation: ConversationId,
+        events: Vec<NewEvent>,
+    ) -> Result<ChangeResult> {
         let serial = self.data.seen(conversation)?.serial;
         if events.is_empty() {
             return invalid("an append has at least one event");
@@ -129,10 +133,10 @@ impl Tx<'_> {
             olds.push(old);
         }
         self.journal(Some(serial), JournalKind::EventsAppended, olds);
-        Ok(Done::Events(self.data.thread(serial).last_event))
+        Ok(ChangeResult::Events(self.data.thread(serial).last_event))
     }
 
-    pub(super) fn put_input(&mut self, conversation: ConversationId, id: InputId, body: Json) -> Result<Done> {
+    pub(super) fn put_input(&mut self, conversation: ConversationId, id: InputId, body: Json) -> Result<ChangeResult> {
         let serial = self.data.seen(conversation)?.serial;
         if self.data.threads.iter().flat_map(|thread| &thread.inputs).any(|input| input.value.id == id) {
             return Err(exists("input", id));
@@ -140,10 +144,10 @@ impl Tx<'_> {
         let (input, old) = self.fasten(Input { id, at: self.at, body, taken: false }, Vec::new());
         self.data.thread_mut(serial).inputs.push(input);
         self.journal(Some(serial), JournalKind::InputPut, vec![old]);
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 
-    pub(super) fn take_inputs(&mut self, conversation: ConversationId, ids: &[InputId]) -> Result<Done> {
+    pub(super) fn take_inputs(&mut self, conversation: ConversationId, ids: &[InputId]) -> Result<ChangeResult> {
         let thread = self.data.seen(conversation)?;
         let serial = thread.serial;
         let mut olds = Vec::new();
@@ -159,17 +163,22 @@ impl Tx<'_> {
             input.value.taken |= ids.contains(&input.value.id);
         }
         self.journal(Some(serial), JournalKind::InputsTaken, olds);
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 
-    fn put_lease(&mut self, serial: Serial, lease: Held) -> Result<Done> {
+    fn put_lease(&mut self, serial: Serial, lease: Held) -> Result<ChangeResult> {
         let token = lease.token;
         self.data.thread_mut(serial).lease = Some(lease);
         self.journal(Some(serial), JournalKind::LeaseChanged, Vec::new());
-        Ok(Done::Lease(token))
+        Ok(ChangeResult::Lease(token))
     }
 
-    pub(super) fn take_lease(&mut self, conversation: ConversationId, owner: String, until: Micros) -> Result<Done> {
+    pub(super) fn take_lease(
+        &mut self,
+        conversation: ConversationId,
+        owner: String,
+        until: Timestamp,
+    ) -> Result<ChangeResult> {
         if owner.is_empty() {
             return invalid("the owner of a lease has a name");
         }
@@ -185,16 +194,21 @@ impl Tx<'_> {
         self.put_lease(serial, Held { owner: Some(owner), token, until })
     }
 
-    pub(super) fn renew_lease(&mut self, conversation: ConversationId, token: i64, until: Micros) -> Result<Done> {
+    pub(super) fn renew_lease(
+        &mut self,
+        conversation: ConversationId,
+        token: i64,
+        until: Timestamp,
+    ) -> Result<ChangeResult> {
         let thread = self.data.seen(conversation)?;
         let (serial, owner) = (thread.serial, thread.held_lease(token)?);
         self.put_lease(serial, Held { owner: Some(owner), token, until })
     }
 
-    pub(super) fn release_lease(&mut self, conversation: ConversationId, token: i64) -> Result<Done> {
+    pub(super) fn release_lease(&mut self, conversation: ConversationId, token: i64) -> Result<ChangeResult> {
         let thread = self.data.seen(conversation)?;
         let serial = thread.serial;
         thread.held_lease(token)?;
-        self.put_lease(serial, Held { owner: None, token, until: Micros(i64::MIN) })
+        self.put_lease(serial, Held { owner: None, token, until: Timestamp(i64::MIN) })
     }
 }

@@ -19,9 +19,9 @@ pub struct About {
     pub life: Life,
     pub title: String,
     pub pinned: bool,
-    pub created_at: Micros,
-    pub active_at: Micros,
-    pub trashed_at: Option<Micros>,
+    pub created_at: Timestamp,
+    pub active_at: Timestamp,
+    pub trashed_at: Option<Timestamp>,
     pub members: Vec<Author>,
     pub metadata: Option<Json>,
     /// By number.
@@ -85,9 +85,9 @@ impl Tx<'_> {
         branch: BranchId,
         draft: ConversationDraft,
         importing: bool,
-    ) -> Result<Done> {
+    ) -> Result<ChangeResult> {
         if let Some(existing) = self.existing(id, &draft)? {
-            return Ok(Done::Conversation(existing));
+            return Ok(ChangeResult::Conversation(existing));
         }
         if let Some(project) = draft.project {
             self.data.library.seen_project(project)?;
@@ -139,7 +139,7 @@ impl Tx<'_> {
             id: branch,
             parent: None,
             fork: None,
-            why: Why::Start,
+            why: BranchReason::Start,
             base: Vec::new(),
             pieces: Vec::new(),
             own: Vec::new(),
@@ -148,7 +148,7 @@ impl Tx<'_> {
         self.insert_branch(serial, first)?;
         let olds = vec![Old::Thread { thread: serial, withdrawn: true }];
         self.journal(Some(serial), JournalKind::ConversationCreated, olds);
-        Ok(Done::Conversation(id))
+        Ok(ChangeResult::Conversation(id))
     }
 
     /// The same id or the same external id again is a retry; both at once must name the same conversation.
@@ -174,7 +174,7 @@ impl Tx<'_> {
         })
     }
 
-    pub(super) fn edit(&mut self, id: ConversationId, patch: &ConversationPatch) -> Result<Done> {
+    pub(super) fn edit(&mut self, id: ConversationId, patch: &ConversationPatch) -> Result<ChangeResult> {
         let thread = self.data.seen(id)?;
         let (serial, before) = (thread.serial, thread.about.clone());
         if let Some(Some(project)) = patch.project {
@@ -217,6 +217,6 @@ impl Tx<'_> {
         };
         self.data.thread_mut(serial).about = about;
         self.journal(Some(serial), JournalKind::ConversationEdited, olds);
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 }

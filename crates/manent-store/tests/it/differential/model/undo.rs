@@ -8,7 +8,7 @@ use super::*;
 /// What was there before a change.
 #[derive(Debug, Clone)]
 pub enum Old {
-    Head { thread: Serial, head: Place, active_at: Micros },
+    Head { thread: Serial, head: Place, active_at: Timestamp },
     Thread { thread: Serial, withdrawn: bool },
     About { thread: Serial, about: Box<About> },
     Flag { number: u64, withdrawn: bool },
@@ -63,7 +63,7 @@ impl Data {
     ///
     /// Walks back from the newest. An undo cancels the commit that it names, and a redo the undo that it names. The
     /// first commit that is left and has something to put back is the target.
-    pub fn target(&self, scope: ScopeOf, step: Step) -> Option<Position> {
+    pub fn target(&self, scope: ScopeOf, step: UndoDirection) -> Option<Position> {
         let mut cancelled = BTreeSet::new();
         let rows: Vec<&Row> = self.journal.iter().map(|row| &**row).filter(|row| scope.holds(row)).collect();
         for commit in rows.chunk_by(|one, next| one.first == next.first).rev() {
@@ -78,12 +78,12 @@ impl Data {
             let last = commit[commit.len() - 1];
             let has_olds = commit.iter().any(|row| !row.olds.is_empty());
             match (last.kind, step) {
-                (JournalKind::Undone, Step::Undo) | (JournalKind::Redone, Step::Redo) => {
+                (JournalKind::Undone, UndoDirection::Undo) | (JournalKind::Redone, UndoDirection::Redo) => {
                     cancelled.extend(last.undoes);
                 }
-                (JournalKind::Undone, Step::Redo) => return Some(first),
-                (_, Step::Undo) if has_olds => return Some(first),
-                (_, Step::Redo) if has_olds => return None,
+                (JournalKind::Undone, UndoDirection::Redo) => return Some(first),
+                (_, UndoDirection::Undo) if has_olds => return Some(first),
+                (_, UndoDirection::Redo) if has_olds => return None,
                 _ => {}
             }
         }
@@ -91,18 +91,18 @@ impl Data {
     }
 
     /// Finds what a caller may undo or redo: inside a conversation never the commit that made it.
-    pub fn target_for_caller(&self, scope: ScopeOf, step: Step) -> Option<Position> {
+    pub fn target_for_caller(&self, scope: ScopeOf, step: UndoDirection) -> Option<Position> {
         let found = self.target(scope, step)?;
         let makes = |row: &&Arc<Row>| row.first == found && row.kind == JournalKind::ConversationCreated;
         let is_made = || self.journal.iter().filter(makes).any(|row| scope == ScopeOf::Rows(row.thread));
-        (step == Step::Redo || !is_made()).then_some(found)
+        (step == UndoDirection::Redo || !is_made()).then_some(found)
     }
 
-    pub fn scope(&self, scope: &Scope) -> Result<ScopeOf> {
+    pub fn scope(&self, scope: &UndoScope) -> Result<ScopeOf> {
         Ok(match scope {
-            Scope::Everything => ScopeOf::Everything,
-            Scope::Beside => ScopeOf::Rows(None),
-            Scope::Conversation(id) => {
+            UndoScope::Everything => ScopeOf::Everything,
+            UndoScope::Workspace => ScopeOf::Rows(None),
+            UndoScope::Conversation(id) => {
                 let thread = self.any_thread(*id).ok_or_else(|| not_found("conversation", id))?;
                 ScopeOf::Rows(Some(thread.serial))
             }
@@ -186,22 +186,22 @@ impl ScopeOf {
 }
 
 impl Tx<'_> {
-    pub(super) fn step(&mut self, scope: &Scope, step: Step) -> Result<Done> {
+    pub(super) fn step(&mut self, scope: &UndoScope, step: UndoDirection) -> Result<ChangeResult> {
         let target = self.data.target_for_caller(self.data.scope(scope)?, step);
         let nothing = match step {
-            Step::Undo => Conflict::NothingToUndo,
-            Step::Redo => Conflict::NothingToRedo,
+            UndoDirection::Undo => Conflict::NothingToUndo,
+            UndoDirection::Redo => Conflict::NothingToRedo,
         };
         self.undo(target.ok_or(nothing)?)
     }
 
-    pub(super) fn undo(&mut self, position: Position) -> Result<Done> {
+    pub(super) fn undo(&mut self, position: Position) -> Result<ChangeResult> {
         let of_commit = self.data.journal.iter().filter(|row| row.first == position);
         let rows: Vec<Arc<Row>> = of_commit.cloned().collect();
         let is_undo = rows.iter().any(|row| row.kind == JournalKind::Undone);
         let (step, kind) = match is_undo {
-            true => (Step::Redo, JournalKind::Redone),
-            false => (Step::Undo, JournalKind::Undone),
+            true => (UndoDirection::Redo, JournalKind::Redone),
+            false => (UndoDirection::Undo, JournalKind::Undone),
         };
         // What belongs to no conversation comes first, then the conversations in the order they were made.
         let scopes: BTreeSet<Option<Serial>> = rows.iter().map(|row| row.thread).collect();
@@ -217,6 +217,6 @@ impl Tx<'_> {
             let row = self.data.journal.last_mut().expect("it was just written");
             Arc::make_mut(row).undoes = Some(position);
         }
-        Ok(Done::Plain)
+        Ok(ChangeResult::Applied)
     }
 }

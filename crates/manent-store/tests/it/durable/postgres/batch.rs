@@ -73,7 +73,7 @@ async fn what_a_commit_has_no_time_for_comes_next_and_in_its_order() {
     // How much one commit has time for depends on the machine.
     let mut commits = 1;
     for appends in [48, 96, 192, 384] {
-        let (position, before) = (*store.position().borrow(), texts(&*store, talk).await.len());
+        let (position, before) = (*store.watch_position().borrow(), texts(&*store, talk).await.len());
         let saying = |number: usize| {
             let messages = (0..MESSAGES).map(|_| message("user", &number.to_string())).collect();
             Transaction::of(at(1), append(talk, messages))

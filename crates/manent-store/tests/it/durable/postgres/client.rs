@@ -121,7 +121,7 @@ impl Client {
         self.ledger().messages.insert(name, Known::Stored);
         if again {
             let second = self.insist(transaction).await;
-            assert!(second.repeated, "{second:?}");
+            assert!(second.is_replay, "{second:?}");
             assert_eq!(second.position, first.position);
         }
     }
@@ -132,7 +132,7 @@ impl Client {
         let (new, branch) = (id(ConversationId::new), id(BranchId::new));
         let change = Change::CreateConversation { id: new, branch, draft, importing: false };
         let committed = self.insist(Transaction::of(at(1), change)).await;
-        assert_eq!(committed.done, [Done::Conversation(new)]);
+        assert_eq!(committed.results, [ChangeResult::Conversation(new)]);
         self.ledger().conversations.insert(name, Known::Stored);
         new
     }

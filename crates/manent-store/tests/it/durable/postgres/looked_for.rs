@@ -58,7 +58,7 @@ async fn a_commit_that_the_server_never_came_to_is_made_again() {
     behind.lose(process, 2).await;
     other.batch_execute("rollback").await.expect("let go");
     let committed = lost.await.expect("no panic").expect("it was not there, so it is stored now");
-    assert!(!committed.repeated, "{committed:?}");
+    assert!(!committed.is_replay, "{committed:?}");
     assert_eq!(texts(&*behind.store, behind.talk).await, ["one", "two", "three", "lost"]);
     sound(&*behind.store).await;
 }

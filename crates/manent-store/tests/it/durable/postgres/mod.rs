@@ -54,7 +54,8 @@ fn server(settings: &[&str]) -> Option<Server> {
 /// Opens the store of a tenant, as one server of many would.
 fn open(url: String, tenant: i64, patience: Duration) -> Arc<PostgresStore> {
     // What goes over the wire is what a test sends.
-    let options = PostgresOptions { tenant, readers: 1, patience, index: false, ..PostgresOptions::new(url) };
+    let options =
+        PostgresOptions { tenant, readers: 1, statement_timeout: patience, index: false, ..PostgresOptions::new(url) };
     Arc::new(PostgresStore::open(options).expect("the store opens"))
 }
 

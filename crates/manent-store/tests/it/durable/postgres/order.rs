@@ -103,7 +103,7 @@ impl Tail {
 
 async fn follow(store: Arc<dyn Store>, ended: Arc<AtomicBool>) -> (Position, usize) {
     let (mut reached, mut commits) = (0, 0);
-    let watch = store.position();
+    let watch = store.watch_position();
     loop {
         let (last, known) = (ended.load(Ordering::Relaxed), *watch.borrow());
         let page = store.journal(JournalQuery { after: reached, conversation: None, limit: PAGE_MAX }).await;

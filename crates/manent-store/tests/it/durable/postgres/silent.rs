@@ -85,7 +85,7 @@ async fn a_commit_whose_reply_never_comes_is_answered_as_unknown() {
     let written = written.expect_err("nobody can know that it is stored");
     assert_eq!(written.code(), "outcome_unknown", "it is stored: {written:?}");
     proxy.release();
-    assert!(insist(&*store, said).await.repeated);
+    assert!(insist(&*store, said).await.is_replay);
     assert_eq!(texts(&*store, talk).await, ["one"]);
     sound(&*store).await;
 }

@@ -5,10 +5,10 @@
 use super::{open, owner, server};
 use crate::durable::erase::everywhere;
 use crate::kit::*;
-use manent_model::search::{Clock, Query};
 use manent_model::*;
 use manent_store::postgres::{PostgresOptions, PostgresStore};
 use manent_store::*;
+use manent_text::{Clock, Query};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio_postgres::error::SqlState;

@@ -9,7 +9,11 @@ use std::process::Command;
 use std::time::Duration;
 
 fn try_open(url: &str) -> Result<PostgresStore, StoreError> {
-    PostgresStore::open(PostgresOptions { readers: 1, patience: Duration::from_secs(5), ..PostgresOptions::new(url) })
+    PostgresStore::open(PostgresOptions {
+        readers: 1,
+        statement_timeout: Duration::from_secs(5),
+        ..PostgresOptions::new(url)
+    })
 }
 
 fn refused(url: &str) -> String {

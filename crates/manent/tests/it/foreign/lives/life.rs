@@ -131,7 +131,7 @@ impl Life {
 
     /// Adds a message, the records of tool calls as the program saves them, and some events.
     fn say(&mut self, message: &str, calls: &[String], open: &[String]) {
-        self.messages.push(Style::COMPACT.lay(message, 0));
+        self.messages.push(Style::COMPACT.format(message, 0));
         let said = self.messages.last().expect("pushed").clone();
         for record in open.iter().filter(|record| said.contains(&format!("\"tool_use\",\"id\":\"{}\"", id_of(record))))
         {
@@ -155,7 +155,7 @@ impl Life {
     }
 
     fn write(&mut self) {
-        let list = |records: &[String]| Style::PRETTY.lay(&format!("[{}]", records.join(",")), 0).into_bytes();
+        let list = |records: &[String]| Style::PRETTY.format(&format!("[{}]", records.join(",")), 0).into_bytes();
         self.files.insert(format!("{}/runtime/messages.json", self.agent), list(&self.messages));
         if !self.calls.is_empty() {
             self.files.insert(format!("{}/runtime/tool-calls.json", self.agent), list(&self.calls));
@@ -180,7 +180,7 @@ impl Life {
         );
         for (folder, value) in [("windows", window), ("compressions", record)] {
             let name = format!("{}/history/{folder}/{ms}.json", self.agent);
-            self.files.insert(name, Style::PRETTY.lay(&value, 0).into_bytes());
+            self.files.insert(name, Style::PRETTY.format(&value, 0).into_bytes());
         }
         let kept = self.messages.split_off(self.messages.len() - keep);
         self.messages = vec![summary];

@@ -27,7 +27,7 @@ pub async fn shown(files: &Files) -> Shown {
 }
 
 /// Asserts that a store shows the same as a first import.
-pub async fn assert_shows_the_same(name: &str, alone: &Shown, database: &Database, report: &ImportedReport) {
+pub async fn assert_shows_the_same(name: &str, alone: &Shown, database: &Database, report: &FileImportReport) {
     let grown = of(database).await;
     let lines = |shown: &Shown| Files::from([("shown".to_owned(), shown.text.clone().into_bytes())]);
     assert_eq!(difference(&lines(alone), &lines(&grown)), "", "{name}: {:#?}", report.conversations);
@@ -73,7 +73,7 @@ async fn conversation(database: &Database, id: ConversationId) -> String {
     let place = |id: MessageId| path.iter().position(|known| *known == id);
     let mut out = format!("{} {:?} messages {}\n", one.title, one.status, one.messages);
     for message in &page.messages {
-        let body = Style::COMPACT.lay(message.content.body.text(), 0);
+        let body = Style::COMPACT.format(message.content.body.text(), 0);
         writeln!(out, "  {} {body}", message.content.role).expect("text");
     }
     let attached = store.attached(id.into()).await.expect("readable");
@@ -89,7 +89,7 @@ async fn conversation(database: &Database, id: ConversationId) -> String {
             continue;
         }
         let steps: Vec<_> = trail.steps.iter().map(|step| (step.state, step.at, step.note.clone())).collect();
-        let record = Style::COMPACT.lay(call.record.text(), 0);
+        let record = Style::COMPACT.format(call.record.text(), 0);
         lines.push(format!("  call {} of {asked_by:?} {:?} {steps:?} {record}", call.call_id, call.state));
     }
     for bookmark in &attached.bookmarks {

@@ -1,0 +1,77 @@
+//! About this program: `config`, `token`, `completion`, `man`.
+
+use crate::home::Home;
+use crate::output::{BOLD, Cell, Output, Table, print};
+use anyhow::{Context, Result};
+use clap::Args;
+use clap_complete::Shell;
+use std::path::PathBuf;
+
+/// Show the effective configuration and its sources.
+#[derive(Args)]
+pub struct Config {}
+
+impl Config {
+    pub fn run(self, home: &Home, screen: &Output) -> Result<()> {
+        let settings = [
+            ("store", home.store.to_string(), home.store_from),
+            ("home", home.folder.display().to_string(), home.folder_from),
+            ("token", home.folder.join("token").display().to_string(), "home"),
+            ("backups", home.backups().display().to_string(), "home"),
+            ("version", env!("CARGO_PKG_VERSION").to_owned(), "program"),
+        ];
+        if screen.json {
+            let values =
+                settings.iter().map(|(name, value, from)| (*name, serde_json::json!({ "value": value, "from": from })));
+            return screen.json(&values.collect::<std::collections::BTreeMap<_, _>>());
+        }
+        let mut table = Table::new(&["SETTING", "VALUE", "FROM"], 1);
+        for (name, value, from) in settings {
+            table.row(vec![Cell::styled(name, BOLD), Cell::new(value), Cell::new(from)]);
+        }
+        screen.table(&table)
+    }
+}
+
+/// Print the server token; create it if there is none.
+#[derive(Args)]
+pub struct Token {}
+
+impl Token {
+    pub fn run(self, home: &Home) -> Result<()> {
+        let token =
+            manent_server::token(&home.folder).with_context(|| format!("the token in {}", home.folder.display()))?;
+        print(&format!("{}\n", token.reveal()))
+    }
+}
+
+/// Print a completion script for your shell.
+#[derive(Args)]
+pub struct Completion {
+    /// Your shell.
+    shell: Shell,
+}
+
+impl Completion {
+    pub fn run(self) -> Result<()> {
+        let mut text = Vec::new();
+        clap_complete::generate(self.shell, &mut super::help::command(), "manent", &mut text);
+        print(&String::from_utf8(text).context("a script is text")?)
+    }
+}
+
+/// Write man pages into a folder.
+#[derive(Args)]
+pub struct Man {
+    /// The folder.
+    folder: PathBuf,
+}
+
+impl Man {
+    pub fn run(self, screen: &Output) -> Result<()> {
+        std::fs::create_dir_all(&self.folder).with_context(|| format!("making {}", self.folder.display()))?;
+        clap_mangen::generate_to(super::help::command(), &self.folder).context("writing man pages")?;
+        screen.done(&format!("wrote man pages to {}", self.folder.display()));
+        Ok(())
+    }
+}

@@ -1,0 +1,269 @@
+//! Import and export endpoints for the file formats of other programs.
+
+use super::jsonl::selection;
+use crate::app::App;
+use crate::extract::{Caller, Query};
+use crate::io_bridge;
+use crate::operation::{Operation, group};
+use crate::problem::{ApiResult, Problem};
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use manent::export::{DownloadBundle, ExportPlan, Lost};
+use manent::formats::redact::Secrets;
+use manent::formats::source_fs::{self, SourceTree};
+use manent::formats::{self, FORMATS, Format};
+use manent::import::FileImportReport;
+use manent::model::KeyScope;
+use manent::{ConversationId, DamagedRecord, ImportMode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::io::Read;
+use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+const BYTES: &str = "application/octet-stream";
+/// Response header: the content that the target format cannot represent, as JSON.
+const LOSSES: HeaderName = HeaderName::from_static("manent-losses");
+
+pub(super) fn operations() -> Vec<Operation> {
+    let operations = vec![
+        Operation::new(Method::GET, "/formats", "listFormats", list)
+            .summary("Lists the formats that can be imported and exported.")
+            .response::<Vec<FormatView>>(200),
+        Operation::new(Method::POST, "/import/files", "importFiles", import).access(KeyScope::Manage).audited("import")
+            .summary(
+                "Imports files of another program: a file, or a zip of several. With `Accept: text/event-stream` the response is a stream of `progress` events, then a `report` or a `problem`.",
+            )
+            .streams("`progress` with the number of records, then `report` or `problem`; each as JSON in `data`.")
+            .library("import_everything")
+            .query::<ImportParameters>()
+            .body_bytes(BYTES)
+            .response::<FileImportReport>(200)
+            .no_timeout(),
+        Operation::new(Method::GET, "/export/files", "exportFiles", export).audited("export")
+            .summary(
+                "Exports conversations in the format of another program: a file, or a zip of several. The header `Manent-Losses` lists what the format cannot represent.",
+            )
+            .library("export_tree")
+            .query::<ExportParameters>()
+            .response_bytes(BYTES)
+            .no_timeout(),
+    ];
+    group("Files", operations)
+}
+
+/// A supported file format of another program.
+#[derive(Debug, Serialize, JsonSchema)]
+struct FormatView {
+    /// Its name.
+    name: &'static str,
+    /// Short description.
+    about: &'static str,
+    /// Its generations, oldest first.
+    generations: &'static [&'static str],
+}
+
+async fn list() -> axum::Json<Vec<FormatView>> {
+    let view = |format: &Format| FormatView { name: format.name, about: format.about, generations: format.generations };
+    axum::Json(FORMATS.iter().map(view).collect())
+}
+
+/// Looks up a format by its name.
+fn named(name: &str) -> ApiResult<&'static Format> {
+    let known = || FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
+    formats::format(name).ok_or_else(|| Problem::invalid(format!("unknown format {name:?}; supported: {}", known())))
+}
+
+/// Query parameters of an import.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ImportParameters {
+    /// File name; shown in reports, and used by formats that are recognised by name.
+    #[schemars(length(max = 200))]
+    name: Option<String>,
+    /// Format; needed if it cannot be detected from the content.
+    #[serde(rename = "as")]
+    #[schemars(length(max = 64))]
+    format: Option<String>,
+    /// Report what would be imported without writing it.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+async fn import(
+    State(app): State<App>,
+    Caller(asker): Caller,
+    Query(asked): Query<ImportParameters>,
+    headers: HeaderMap,
+    request: Request,
+) -> ApiResult<Response> {
+    asker.credential.reaches_everything()?;
+    let format = asked.format.as_deref().map(named).transpose()?;
+    let (database, who, place) = (asker.database, asker.credential, app.transfer(asker.tenant)?);
+    let name = asked.name.filter(|name| !name.is_empty()).unwrap_or_else(|| "upload".to_owned());
+    let (feed, reader) = io_bridge::into(request.into_body(), app.limits.import_bytes);
+    let opening = tokio::task::spawn_blocking(move || opened(name, reader));
+    let fed = feed.await;
+    let opened = opening.await.map_err(|_| Problem::internal())?;
+    fed?;
+    let tree = opened?;
+    let mode = if asked.dry_run { ImportMode::DryRun } else { ImportMode::Store };
+    let (teller, heard) = unbounded_channel();
+    let told = teller.clone();
+    // The import continues after the client disconnects, because a half-imported file is of no use; it stops if the
+    // key is revoked.
+    let work = tokio::spawn(async move {
+        let _place = place;
+        let importing =
+            database.import_everything(tree, format, mode, |records| drop(told.send(ProgressEvent::Progress(records))));
+        tokio::select! {
+            report = importing => report.map_err(Problem::from),
+            () = who.ended() => Err(crate::guard::key_ended()),
+        }
+    });
+    if super::wants_events(&headers) {
+        tokio::spawn(async move {
+            let last = match work.await {
+                Ok(Ok(report)) => ProgressEvent::Report(Box::new(report)),
+                Ok(Err(problem)) => ProgressEvent::Problem(problem),
+                Err(_) => ProgressEvent::Problem(Problem::internal()),
+            };
+            drop(teller.send(last));
+        });
+        let keep_alive = KeepAlive::new().interval(Duration::from_secs(15));
+        return Ok(Sse::new(events(heard)).keep_alive(keep_alive).into_response());
+    }
+    drop((teller, heard));
+    Ok(axum::Json(work.await.map_err(|_| Problem::internal())??).into_response())
+}
+
+/// Problem for a temporary file that could not be written.
+fn without_temporary(source: std::io::Error) -> Problem {
+    manent::Error::File { doing: "keeping", path: "a temporary file".to_owned(), source }.into()
+}
+
+/// Spools an upload to a temporary file and opens it as a file tree.
+fn opened(name: String, mut reader: impl Read) -> ApiResult<Box<dyn SourceTree + Send>> {
+    let spooled = tempfile::tempfile().and_then(|mut file| std::io::copy(&mut reader, &mut file).map(|_| file));
+    let file = spooled.map_err(without_temporary)?;
+    let tree = source_fs::of(&name, vec![(name.clone(), file)]);
+    tree.map_err(|source| Problem::from(manent::Error::Unreadable { source }))
+}
+
+/// Messages from the import task to the response.
+enum ProgressEvent {
+    Progress(u64),
+    Report(Box<FileImportReport>),
+    Problem(Problem),
+}
+
+#[derive(Serialize)]
+struct ImportProgress {
+    records: u64,
+}
+
+fn events(heard: UnboundedReceiver<ProgressEvent>) -> impl stream::Stream<Item = Result<Event, Infallible>> {
+    stream::unfold(heard, |mut heard| async move {
+        let mut told = heard.recv().await?;
+        // A slow reader gets only the newest progress number.
+        while let (ProgressEvent::Progress(_), Ok(newer)) = (&told, heard.try_recv()) {
+            told = newer;
+        }
+        let event = match &told {
+            ProgressEvent::Progress(records) => {
+                Event::default().event("progress").json_data(ImportProgress { records: *records })
+            }
+            ProgressEvent::Report(report) => Event::default().event("report").json_data(report),
+            ProgressEvent::Problem(problem) => Event::default().event("problem").json_data(problem),
+        };
+        Some((Ok(event.ok()?), heard))
+    })
+}
+
+/// Query parameters of an export.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ExportParameters {
+    /// Target format.
+    #[schemars(length(max = 64))]
+    format: String,
+    /// Generation of the format; defaults to the one the conversations were imported from, then to the format's
+    /// default.
+    #[schemars(length(max = 64))]
+    generation: Option<String>,
+    /// Only this conversation.
+    conversation: Option<ConversationId>,
+    /// Only conversations matching this search.
+    #[schemars(length(max = 1000))]
+    query: Option<String>,
+    /// Redact text that looks like an API key or a password.
+    #[serde(default)]
+    redact: bool,
+}
+
+async fn export(
+    State(app): State<App>,
+    Caller(asker): Caller,
+    Query(asked): Query<ExportParameters>,
+) -> ApiResult<Response> {
+    let format = named(&asked.format)?;
+    let (database, place) = (asker.database, app.transfer(asker.tenant)?);
+    let selection = selection(&database, asked.conversation, asked.query).await?;
+    let secrets = if asked.redact { Secrets::Remove } else { Secrets::Keep };
+    let plan = ExportPlan { selection, format, generation: asked.generation, secrets };
+    let mut exported = database.export_tree(&plan, DownloadBundle::new().map_err(without_temporary)?).await?;
+    if !exported.damaged.is_empty() {
+        tracing::warn!(damaged = exported.damaged.len(), "an export left out damaged records");
+        exported.losses.push(damage(&exported.damaged));
+    }
+    let zip = format!("{}.zip", format.name);
+    let finished = tokio::task::spawn_blocking(move || exported.out.finish(&zip)).await;
+    let (name, mut file) = finished.map_err(|_| Problem::internal())?.map_err(without_temporary)?;
+    let (mut out, stream) = io_bridge::out();
+    tokio::task::spawn_blocking(move || {
+        let _place = place;
+        let broken = out.breaker();
+        if std::io::copy(&mut file, &mut out).is_err() {
+            broken.send();
+        }
+    });
+    let mut response = Body::from_stream(stream).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(BYTES));
+    headers.insert(header::CONTENT_DISPOSITION, attachment(&name));
+    if let Ok(losses) = HeaderValue::from_str(&serde_json::to_string(&exported.losses).unwrap_or_default()) {
+        headers.insert(LOSSES, losses);
+    }
+    Ok(response)
+}
+
+/// Lists records skipped because of damage among the content that was lost in the export.
+fn damage(damaged: &[DamagedRecord]) -> Lost {
+    let conversations: HashSet<_> = damaged.iter().filter_map(|record| record.conversation).collect();
+    let (count, conversations) = (damaged.len() as u64, conversations.len() as u64);
+    Lost { what: "damaged records".to_owned(), count, conversations }
+}
+
+/// Builds a `Content-Disposition` value; non-ASCII letters are encoded as in RFC 5987.
+fn attachment(name: &str) -> HeaderValue {
+    let plain: String = name.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
+    let full: String = name
+        .bytes()
+        .map(|byte| match is_plain(char::from(byte)) {
+            true => char::from(byte).to_string(),
+            false => format!("%{byte:02X}"),
+        })
+        .collect();
+    let value = format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{full}");
+    HeaderValue::from_str(&value).unwrap_or(HeaderValue::from_static("attachment"))
+}
+
+fn is_plain(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_')
+}

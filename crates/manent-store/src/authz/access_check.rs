@@ -1,0 +1,87 @@
+//! Access checks of a transaction: what its changes name, and the conditions that a limited caller must meet.
+//!
+//! They are evaluated inside the transaction, all of them, in order, before anything else: so a membership that was
+//! removed a moment ago counts, and an object outside the scope is refused with the error of an unknown one.
+
+use crate::query::UndoDirection;
+use crate::transaction::Position;
+use manent_model::{AccessScope, BranchId, ConversationId, FoldId, MemoryId, MessageId, NoteId, ProjectId};
+
+/// The claims of a transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccessChecks {
+    /// The access scope that they must be in.
+    pub realm: AccessScope,
+    /// The uploader of blobs, as [`Grant::id`](crate::Grant::id) names it.
+    pub grant: String,
+    /// In the order in which they are named.
+    pub checks: Vec<AccessCheck>,
+}
+
+/// One thing that a change names.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum AccessCheck {
+    /// A conversation that is there.
+    Conversation(ConversationId),
+    /// A conversation that is there, or was withdrawn and may be restored.
+    Known(ConversationId),
+    /// A conversation that is to be made: if its id or its external id is taken, then by one within.
+    NewConversation {
+        /// Its id.
+        id: ConversationId,
+        /// The id that its creator's system gives it.
+        external: Option<String>,
+    },
+    /// A message of a conversation within.
+    Message {
+        /// The message.
+        id: MessageId,
+        /// Where else it may stand: a path may hold messages that another conversation owns.
+        on: PathOf,
+    },
+    /// A branch of a conversation within.
+    Branch(BranchId),
+    /// A branch that may be opened: if its id is taken, then within.
+    NewBranch(BranchId),
+    /// A note.
+    Note(NoteId),
+    /// A fold.
+    Fold(FoldId),
+    /// A memory.
+    Memory(MemoryId),
+    /// A memory that is made or replaced: if its id is taken, then by one within.
+    NewMemory(MemoryId),
+    /// A project that can be seen.
+    Project(ProjectId),
+    /// A document that is made or changed. If its name is used outside, it is stored under another.
+    Document {
+        /// Its kind.
+        kind: String,
+        /// Its id.
+        id: String,
+        /// The project that it is put into.
+        project: Option<ProjectId>,
+    },
+    /// A blob that a message within shows, or that the same key has brought.
+    Blob([u8; 32]),
+    /// A commit of which every row is about a conversation within.
+    Commit(Position),
+    /// The last change of a conversation, of which every row is about a conversation within.
+    Step {
+        /// The conversation.
+        conversation: ConversationId,
+        /// Back or forth.
+        step: UndoDirection,
+    },
+}
+
+/// Where a message may stand, besides in a conversation within.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PathOf {
+    /// Nowhere else.
+    Owner,
+    /// On the shown path of this conversation, which is claimed as well.
+    Path(ConversationId),
+    /// On the path of this branch, which is claimed as well.
+    Branch(BranchId),
+}

@@ -1,0 +1,93 @@
+//! Connection budget: limits the number of connections that the stores of a crew have open at a time.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How long a caller waits for a permit before it checks again for idle connections.
+const WAIT_MAX: Duration = Duration::from_millis(5);
+
+pub(super) struct ConnectionBudget {
+    max: usize,
+    open: Mutex<usize>,
+    freed: Condvar,
+}
+
+/// Stands for one open connection of a store. It is dropped after the connection, never before.
+pub(super) struct ConnectionPermit {
+    budget: Arc<ConnectionBudget>,
+    since: Arc<AtomicUsize>,
+    counts: Accounting,
+}
+
+/// Whether a connection takes room from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Accounting {
+    Counted,
+    /// There is room set aside for it.
+    Uncounted,
+}
+
+impl ConnectionBudget {
+    pub(super) fn new(max: usize) -> Self {
+        Self { max, open: Mutex::new(0), freed: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many are open now.
+    pub(super) fn open(&self) -> usize {
+        *self.lock()
+    }
+
+    /// Takes room for a connection of a store, if there is any.
+    pub(super) fn try_acquire(self: &Arc<Self>, held: &Arc<AtomicUsize>) -> Option<ConnectionPermit> {
+        let mut open = self.lock();
+        if *open >= self.max {
+            return None;
+        }
+        *open += 1;
+        Some(self.permit(held, Accounting::Counted))
+    }
+
+    /// Stands for a connection that has its own room and is closed by the thread that opened it.
+    pub(super) fn uncounted_permit(self: &Arc<Self>, held: &Arc<AtomicUsize>) -> ConnectionPermit {
+        let _open = self.lock();
+        self.permit(held, Accounting::Uncounted)
+    }
+
+    fn permit(self: &Arc<Self>, held: &Arc<AtomicUsize>, counts: Accounting) -> ConnectionPermit {
+        held.fetch_add(1, Ordering::Relaxed);
+        ConnectionPermit { budget: self.clone(), since: held.clone(), counts }
+    }
+
+    /// Waits a moment for a connection to be closed.
+    pub(super) fn acquire(&self) {
+        let open = self.lock();
+        if *open >= self.max {
+            drop(self.freed.wait_timeout(open, WAIT_MAX));
+        }
+    }
+
+    /// Waits until a store has none open.
+    pub(super) fn wait_until_idle(&self, held: &AtomicUsize) {
+        let mut open = self.lock();
+        while held.load(Ordering::Relaxed) > 0 {
+            open = self.freed.wait(open).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Drop for ConnectionPermit {
+    fn drop(&mut self) {
+        let mut open = self.budget.lock();
+        self.since.fetch_sub(1, Ordering::Relaxed);
+        if self.counts == Accounting::Counted {
+            *open -= 1;
+        }
+        drop(open);
+        self.budget.freed.notify_all();
+    }
+}
