@@ -154,7 +154,7 @@ impl Database {
                     total.finished = step.finished;
                     total.messages += step.messages;
                     total.conversations += step.conversations;
-                    total.attached += step.attached;
+                    total.annotations += step.annotations;
                     total.blobs += step.blobs;
                     total.scratch += step.scratch;
                     total.journal += step.journal;

@@ -37,7 +37,7 @@ mod database;
 mod conversation;
 mod message;
 mod stream;
-mod attached;
+mod annotations;
 mod run;
 mod undo;
 mod resolve;
@@ -55,7 +55,7 @@ pub mod import;
 pub mod export;
 mod tenants;
 
-pub use attached::FoldDraft;
+pub use annotations::FoldDraft;
 pub use backup::BackupPlan;
 pub use blob::BlobReader;
 pub use database::Database;
@@ -76,12 +76,12 @@ pub use manent_model::{
 };
 pub use manent_store as store;
 pub use manent_store::{
-    Attached, AttachedCursor, AttachedQuery, BackupReport, BoundedCount, BranchInfo, Change, Committed, Conflict,
-    ContextMessage, ConversationPage, CountMode, Coverage, CursorProblem, DamagedRecord, Direction, DoctorReport,
-    EraseTarget, EventsQuery, Expect, Finish, Grouping, Hit, Include, IndexStatus, JournalEntry, JournalKind,
-    JournalPage, JournalQuery, ListCursor, ListOrder, ListQuery, LocatedMessage, MemoriesQuery, MessagePage,
-    OriginsQuery, Position, Receipt, SearchCursor, SearchOrder, SearchPage, StatsQuery, StoreError, ToolCallTrail,
-    Transaction, UndoScope, VerifyReport,
+    Annotations, AnnotationsCursor, AnnotationsQuery, BackupReport, BoundedCount, BranchInfo, Change, Committed,
+    Conflict, ContextMessage, ConversationPage, CountMode, Coverage, CursorProblem, DamagedRecord, Direction,
+    DoctorReport, EraseTarget, EventsQuery, Expect, Finish, Grouping, Hit, Include, IndexStatus, JournalEntry,
+    JournalKind, JournalPage, JournalQuery, ListCursor, ListOrder, ListQuery, LocatedMessage, MemoriesQuery,
+    MessagePage, OriginsQuery, Position, Receipt, SearchCursor, SearchOrder, SearchPage, StatsQuery, StoreError,
+    ToolCallTrail, Transaction, UndoScope, VerifyReport,
 };
 pub use manent_text as text;
 pub use message::FollowUps;

@@ -69,11 +69,11 @@ pub fn show(screen: &Output, report: &FileImportReport, explains: bool) -> Resul
     let mut table = Table::new(&columns, 1);
     for one in &report.conversations {
         let id = one.id.map_or_else(|| one.external.clone(), |id| id.to_string());
-        let counts = [one.added, one.updated, one.unchanged, one.attached].map(|count| count.to_string());
-        let [added, updated, unchanged, attached] = counts;
+        let counts = [one.added, one.updated, one.unchanged, one.annotations].map(|count| count.to_string());
+        let [added, updated, unchanged, annotations] = counts;
         let is_new = if one.is_new { "new" } else { "" }.to_owned();
         let (repaired, skipped) = (one.repaired.len().to_string(), one.skipped.len().to_string());
-        table.row(cells([id, one.title.clone(), is_new, added, updated, unchanged, attached, repaired, skipped]));
+        table.row(cells([id, one.title.clone(), is_new, added, updated, unchanged, annotations, repaired, skipped]));
     }
     screen.table(&table)?;
     if explains {

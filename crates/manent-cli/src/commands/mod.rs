@@ -2,7 +2,7 @@
 
 pub mod meta;
 pub mod append;
-pub mod attached;
+pub mod annotations;
 pub mod audit;
 pub mod conversation;
 pub mod formats;
@@ -76,17 +76,17 @@ pub enum Command {
     /// Hide messages from the model; readers still see them.
     Hide(branches::RangeArgs),
     Unhide(branches::Unhide),
-    Fold(attached::Fold),
-    Draft(attached::Draft),
+    Fold(annotations::Fold),
+    Draft(annotations::Draft),
     /// Add or remove ratings, labels and comments on messages.
     #[command(subcommand)]
-    Note(attached::Note),
+    Note(annotations::Note),
     /// Set or remove named positions in a conversation.
     #[command(subcommand)]
-    Bookmark(attached::Bookmark),
+    Bookmark(annotations::Bookmark),
     /// Get or set values that belong to a position on a branch.
     #[command(subcommand)]
-    State(attached::State),
+    State(annotations::State),
     /// Tool calls, events, inputs, leases and model calls of agent runs.
     #[command(subcommand)]
     Run(RunCommand),
@@ -120,17 +120,17 @@ pub enum Command {
 pub enum RunCommand {
     /// Tool calls and their states.
     #[command(subcommand)]
-    Tool(attached::Tool),
+    Tool(annotations::Tool),
     /// Event log.
     #[command(subcommand)]
-    Event(attached::Event),
+    Event(annotations::Event),
     /// Input queue.
     #[command(subcommand)]
-    Input(attached::Input),
+    Input(annotations::Input),
     /// Leases on agent runs.
     #[command(subcommand)]
-    Lease(attached::Lease),
-    Call(attached::Call),
+    Lease(annotations::Lease),
+    Call(annotations::Call),
 }
 
 impl RunCommand {

@@ -40,7 +40,7 @@ pub struct Show {
     extract: bool,
     /// Print notes, bookmarks, state, folds, calls and inputs as JSON.
     #[arg(long)]
-    attached: bool,
+    annotations: bool,
 }
 
 /// Number of messages shown before the requested one, so that it stays on the screen.
@@ -58,7 +58,7 @@ impl Show {
             branch: None,
             all: false,
             extract: false,
-            attached: false,
+            annotations: false,
         }
     }
 
@@ -72,8 +72,8 @@ impl Show {
             (None, Some(placed)) => placed.conversation,
             (None, None) => desk.conversation("@last").await?,
         };
-        if self.attached {
-            return desk.screen.json(&desk.database.attached(id).await?);
+        if self.annotations {
+            return desk.screen.json(&desk.database.annotations(id).await?);
         }
         let conversation = desk.database.conversation(id).await?;
         let window = match &around {

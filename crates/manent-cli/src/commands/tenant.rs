@@ -144,7 +144,7 @@ pub fn show_receipt(screen: &Output, erasure: &Erasure) -> Result<()> {
     let counts = [
         ("conversations", erasure.conversations),
         ("messages", erasure.messages),
-        ("attached", erasure.attached),
+        ("annotations", erasure.annotations),
         ("users", erasure.users),
         ("keys", erasure.keys),
         ("audit", erasure.audit),

@@ -209,7 +209,7 @@ fn tell(story: &mut Story) {
     story.run(&["run", "lease", "renew", &chat, "1"]);
     story.run(&["run", "lease", "release", &chat, "1"]);
     story.run(&["run", "call", &chat, "--model", "m-1", "--tokens-in", "3"]);
-    story.run(&["show", &chat, "--attached"]);
+    story.run(&["show", &chat, "--annotations"]);
     story.fed(&["append", &chat, "--stream", "--role", "assistant"], "Once upon");
     story.run(&["append", &chat, "lost", "--failed"]);
     story.fed(
@@ -298,7 +298,7 @@ fn the_commands_are_documented() {
 
 /// What commands reach by another name.
 const BY_ANOTHER_NAME: [(&str, &str); 26] = [
-    ("attached_page", "`manent show --attached` reads all pages"),
+    ("attached_page", "`manent show --annotations` reads all pages"),
     ("related", "`manent siblings` and `manent thread` read all pages"),
     ("set_project", "`manent set --project`"),
     ("set_members", "`manent set --member`"),

@@ -4,7 +4,7 @@ mod conversations;
 mod messages;
 mod branches;
 mod streams;
-mod attached;
+mod annotations;
 mod runs;
 mod projects;
 mod library;
@@ -36,7 +36,7 @@ pub fn operations() -> Vec<Operation> {
         messages::operations(),
         branches::operations(),
         streams::operations(),
-        attached::operations(),
+        annotations::operations(),
         runs::operations(),
         projects::operations(),
         library::operations(),

@@ -282,7 +282,7 @@ pub async fn tell(story: &mut Story) {
     story.call("renewLease", &[&chat], "", json!({ "token": 1, "until": until })).await;
     story.call("releaseLease", &[&chat], "token=1", none.clone()).await;
     story.call("recordCall", &[&chat], "", json!({ "after": answer, "outcome": "answered", "tokens_in": 3 })).await;
-    story.call("getAttached", &[&chat], "", none.clone()).await;
+    story.call("getAnnotations", &[&chat], "", none.clone()).await;
 
     let project = story.call("createProject", &[], "", json!({ "name": "Home", "instructions": "Be kind." })).await;
     let project = id(&project, "/id");

@@ -3,8 +3,8 @@
 //! They are evaluated inside the transaction, all of them, in order, before anything else: so a membership that was
 //! removed a moment ago counts, and an object outside the scope is refused with the error of an unknown one.
 
-use crate::query::UndoDirection;
-use crate::transaction::Position;
+use crate::api::query::UndoDirection;
+use crate::api::transaction::Position;
 use manent_model::{AccessScope, BranchId, ConversationId, FoldId, MemoryId, MessageId, NoteId, ProjectId};
 
 /// The claims of a transaction.

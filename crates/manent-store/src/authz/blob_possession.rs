@@ -1,8 +1,8 @@
 //! Proof of possession of blobs: an uploader has sent all bytes of a blob. Knowing its SHA-256 is not enough to see it.
 
+use crate::api::error::{Result, StoreError};
+use crate::api::transaction::{Change, Transaction};
 use crate::engine::read::library::UPLOAD;
-use crate::error::{Result, StoreError};
-use crate::transaction::{Change, Transaction};
 use manent_model::{Json, Scratch, hex};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;

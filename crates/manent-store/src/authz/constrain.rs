@@ -2,10 +2,10 @@
 //! may never do.
 
 use super::Permissions;
-use crate::engine::filtered_store::WHOLE;
-use crate::error::{Result, StoreError};
-use crate::query::UndoScope;
-use crate::transaction::{Change, EraseTarget, Expect, MessageOrigin, Transaction};
+use crate::api::error::{Result, StoreError};
+use crate::api::query::UndoScope;
+use crate::api::transaction::{Change, EraseTarget, Expect, MessageOrigin, Transaction};
+use crate::authz::filtered_store::WHOLE;
 use manent_model::{Author, ConversationDraft, ConversationId, ConversationPatch, Memory, NewMessage, ProjectId};
 
 /// The permission that an error names for acting as another user.

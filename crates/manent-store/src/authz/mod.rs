@@ -9,11 +9,14 @@ mod references;
 mod constrain;
 mod blob_possession;
 mod store;
+pub(crate) mod authorize;
+pub(crate) mod filtered_store;
+pub(crate) mod access_filter;
 
 pub use access_check::{AccessCheck, AccessChecks, PathOf};
 
-use crate::error::{Result, StoreError};
-use crate::store::Store;
+use crate::api::error::{Result, StoreError};
+use crate::api::store::Store;
 use blob_possession::PendingUploads;
 use manent_model::{AccessScope, Author, KeyScopes};
 use sha2::{Digest as _, Sha256};

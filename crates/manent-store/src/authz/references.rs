@@ -5,11 +5,11 @@
 //! as well. They are checked all the same, so that no rule depends on which those are.
 
 use super::access_check::{AccessCheck, PathOf};
-use crate::engine::prepare::{blobs_of, blobs_of_message};
-use crate::query::UndoScope;
-use crate::transaction::{
+use crate::api::query::UndoScope;
+use crate::api::transaction::{
     BranchBase, Change, EraseTarget, Expect, Finish, HeadTarget, MessageAt, NewFold, SplicePosition, Transaction,
 };
+use crate::engine::commit::prepare::{blobs_of, blobs_of_message};
 use manent_model::{
     AccessScope, BranchId, Call, Content, ConversationDraft, ConversationId, ConversationPatch, FoldId, Memory,
     MemoryId, MessageId, MessageRange, NewMessage, NoteId, ProjectId, Scratch, ToolCall,

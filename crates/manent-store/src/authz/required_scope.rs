@@ -1,6 +1,6 @@
 //! Required scope of each kind of change.
 
-use crate::transaction::Change;
+use crate::api::transaction::Change;
 use manent_model::KeyScope;
 
 impl Change {

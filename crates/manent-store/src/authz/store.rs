@@ -2,17 +2,17 @@
 
 use super::access_check::AccessChecks;
 use super::{AuthorizedStore, Permissions, constrain, references, required_scope};
-use crate::damage::DamageLog;
-use crate::engine::filtered_store::require_unrestricted;
-use crate::engine::read::library::UPLOAD;
-use crate::error::{Result, StoreError};
-use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
-use crate::query::*;
-use crate::search::{IndexStatus, Search, SearchPage};
-use crate::store::{ImportLock, Store};
-use crate::transaction::{
+use crate::api::damage::DamageLog;
+use crate::api::error::{Result, StoreError};
+use crate::api::maintenance::{BackupReport, DoctorReport, VerifyReport};
+use crate::api::query::*;
+use crate::api::search::{IndexStatus, Search, SearchPage};
+use crate::api::store::{ImportLock, Store};
+use crate::api::transaction::{
     Change, ChangeResult, Committed, EraseTarget, Expect, MessageOrigin, Position, Receipt, Transaction,
 };
+use crate::authz::filtered_store::require_unrestricted;
+use crate::engine::read::library::UPLOAD;
 use manent_model::{
     AccessScope, Conversation, ConversationId, Json, MessageId, Origin, Project, ProjectId, Quarantined, Scratch,
     Source, SourceId, Stats, Timestamp, hex,
@@ -89,12 +89,12 @@ impl AuthorizedStore {
 }
 
 fn add(total: &mut Receipt, step: &Receipt) {
-    let Receipt { at, finished, messages, conversations, attached, blobs, scratch, journal } = step;
+    let Receipt { at, finished, messages, conversations, annotations, blobs, scratch, journal } = step;
     total.at = *at;
     total.finished = *finished;
     total.messages += messages;
     total.conversations += conversations;
-    total.attached += attached;
+    total.annotations += annotations;
     total.blobs += blobs;
     total.scratch += scratch;
     total.journal += journal;
@@ -177,8 +177,8 @@ impl Store for AuthorizedStore {
         self.visible.related(query).await
     }
 
-    async fn attached(&self, query: AttachedQuery) -> Result<Attached> {
-        self.visible.attached(query).await
+    async fn annotations(&self, query: AnnotationsQuery) -> Result<Annotations> {
+        self.visible.annotations(query).await
     }
 
     async fn state(&self, conversation: ConversationId, name: String, at: Option<MessageId>) -> Result<Option<Json>> {

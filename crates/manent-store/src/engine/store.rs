@@ -1,21 +1,21 @@
 //! The store of both engines: commits go to its queue, reads to its read executor.
 
-use super::access_filter::{require_known, require_visible};
-use super::commit_queue::{CommitQueue, Job};
-use super::filtered_store::{FilteredStore, require_unrestricted};
-use super::prepare::prepare;
 use super::read::{self, Reading};
 use super::search::indexing::IndexingMonitor;
 use super::search::{SEARCHING, execute};
 use super::statistics::{self, COUNTING};
-use super::tx_error::TxResult;
-use crate::damage::DamageLog;
-use crate::error::{Result, StoreError};
-use crate::maintenance::{BackupReport, DoctorReport, VerifyReport};
-use crate::query::*;
-use crate::search::{IndexStatus, Search, SearchPage};
-use crate::store::{ImportLock, Store};
-use crate::transaction::{Committed, MessageOrigin, Position, Transaction};
+use crate::api::damage::DamageLog;
+use crate::api::error::{Result, StoreError};
+use crate::api::maintenance::{BackupReport, DoctorReport, VerifyReport};
+use crate::api::query::*;
+use crate::api::search::{IndexStatus, Search, SearchPage};
+use crate::api::store::{ImportLock, Store};
+use crate::api::transaction::{Committed, MessageOrigin, Position, Transaction};
+use crate::authz::access_filter::{require_known, require_visible};
+use crate::authz::filtered_store::{FilteredStore, require_unrestricted};
+use crate::engine::commit::commit_queue::{CommitQueue, Job};
+use crate::engine::commit::prepare::prepare;
+use crate::engine::sql::tx_error::TxResult;
 use manent_model::{
     AccessScope, Conversation, ConversationId, ConversationStatus, DigestKey, Json, MessageId, Origin, Project,
     ProjectId, Quarantined, Scratch, Source, SourceId, Stats, Timestamp,
@@ -166,13 +166,13 @@ impl<E: Engine> Store for E {
         self.read("reading messages", move |reading| read::related::related(reading, &realm, &query)).await
     }
 
-    async fn attached(&self, query: AttachedQuery) -> Result<Attached> {
+    async fn annotations(&self, query: AnnotationsQuery) -> Result<Annotations> {
         let realm = self.realm().clone();
-        let attached = move |reading: &mut Reading<'_>| {
+        let annotations = move |reading: &mut Reading<'_>| {
             require_visible(reading.connection, &realm, query.conversation)?;
-            read::annotations::attached(reading, &query)
+            read::annotations::annotations(reading, &query)
         };
-        self.read("reading what is attached", attached).await
+        self.read("reading what is attached", annotations).await
     }
 
     async fn state(&self, conversation: ConversationId, name: String, at: Option<MessageId>) -> Result<Option<Json>> {

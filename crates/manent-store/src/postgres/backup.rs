@@ -7,13 +7,13 @@ use super::client::Client;
 use super::migrate::{self, connect};
 use super::options::PostgresOptions;
 use super::sql_rewrite::{INDEX_TABLES, TABLES};
-use crate::engine::connection::{
+use crate::api::error::{Result, StoreError};
+use crate::api::maintenance::BackupReport;
+use crate::engine::sql::connection::{
     DbResult, Row, begin_reading, end_reading, execute, for_each_row, query_all, query_one,
 };
-use crate::engine::value::OwnedSqlValue;
+use crate::engine::sql::value::OwnedSqlValue;
 use crate::engine::verify::{IndexLocation, verify};
-use crate::error::{Result, StoreError};
-use crate::maintenance::BackupReport;
 use crate::sqlite;
 use std::path::Path;
 

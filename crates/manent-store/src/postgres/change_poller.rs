@@ -4,8 +4,8 @@ use super::Shared;
 use super::client::Client;
 use super::migrate::connect;
 use super::options::PostgresOptions;
-use crate::engine::connection::{DbResult, query_one};
-use crate::transaction::Position;
+use crate::api::transaction::Position;
+use crate::engine::sql::connection::{DbResult, query_one};
 use std::sync::PoisonError;
 use std::time::Duration;
 

@@ -3,9 +3,9 @@
 use super::migrate::{connect, tables_in_order};
 use super::options::PostgresOptions;
 use super::sql_rewrite::INDEX_TABLES;
-use crate::deletion_report::DeletionReport;
-use crate::engine::connection::DbResult;
-use crate::error::Result;
+use crate::api::deletion_report::DeletionReport;
+use crate::api::error::Result;
+use crate::engine::sql::connection::DbResult;
 
 /// The numbers that a tenant gave; a writer takes the lock of one of them, and without them nothing is indexed.
 const COUNTER: &str = "counter";

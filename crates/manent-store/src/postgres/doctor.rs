@@ -3,9 +3,9 @@
 use super::client::Client;
 use super::migrate::{NEWEST, connect};
 use super::options::PostgresOptions;
-use crate::engine::connection::{DbResult, begin_reading, end_reading, query_all, query_optional};
-use crate::error::Result;
-use crate::maintenance::DoctorReport;
+use crate::api::error::Result;
+use crate::api::maintenance::DoctorReport;
+use crate::engine::sql::connection::{DbResult, begin_reading, end_reading, query_all, query_optional};
 use manent_model::ConversationId;
 
 /// Settings that decide whether acknowledged writes are on disk.

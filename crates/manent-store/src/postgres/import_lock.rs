@@ -2,8 +2,8 @@
 
 use super::options::PostgresOptions;
 use super::{Client, reconnect};
-use crate::error::{Result, StoreError};
-use crate::store::ImportLock;
+use crate::api::error::{Result, StoreError};
+use crate::api::store::ImportLock;
 use std::sync::mpsc;
 use std::time::Instant;
 use tokio::sync::oneshot;

@@ -6,15 +6,15 @@ use super::Shared;
 use super::client::Client;
 use super::migrate::connect;
 use super::options::PostgresOptions;
-use crate::engine::connection::{DbResult, execute, query_optional};
+use crate::api::error::Result;
+use crate::engine::commit::row_cache::RowCache;
 use crate::engine::read::Reading;
-use crate::engine::row_cache::RowCache;
 use crate::engine::search::feed::{self, CURSOR, FeedCursor};
 use crate::engine::search::indexing::IndexRound;
 use crate::engine::search::{Doc, DocKey, DocKind, docs};
+use crate::engine::sql::connection::{DbResult, execute, query_optional};
+use crate::engine::sql::tx_error::TxResult;
 use crate::engine::statistics;
-use crate::engine::tx_error::TxResult;
-use crate::error::Result;
 use manent_model::DigestKey;
 
 /// Maximum bytes of tokens in one row; PostgreSQL's own limit is below one MiB.

@@ -3,12 +3,12 @@
 use super::client::Client;
 use super::options::PostgresOptions;
 use super::sql_rewrite::TABLES;
+use crate::api::error::{Result, StoreError};
+use crate::api::transaction::Position;
 use crate::engine::apply::stream;
-use crate::engine::connection::{DbResult, EngineError, execute, query_one, query_optional};
-use crate::engine::execute::now;
-use crate::engine::{backfill_authors, participants, tx};
-use crate::error::{Result, StoreError};
-use crate::transaction::Position;
+use crate::engine::commit::execute::now;
+use crate::engine::commit::{backfill_authors, participants, tx};
+use crate::engine::sql::connection::{DbResult, EngineError, execute, query_one, query_optional};
 use manent_model::DigestKey;
 use tokio_postgres::error::SqlState;
 

@@ -1,7 +1,7 @@
 //! Connection options: the address of the server, and the tenant.
 
 use super::tls::{self, RootStore};
-use crate::error::{Result, StoreError};
+use crate::api::error::{Result, StoreError};
 use std::time::Duration;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};

@@ -3,11 +3,11 @@
 use super::client::Client;
 use super::options::PostgresOptions;
 use super::{RETRY_DELAY, is_lost, reconnect};
+use crate::api::error::Result;
+use crate::engine::commit::row_cache::RowCache;
 use crate::engine::read::Reading;
-use crate::engine::read_queue::Reader;
-use crate::engine::row_cache::RowCache;
-use crate::engine::tx_error::{TxError, TxResult};
-use crate::error::Result;
+use crate::engine::sql::tx_error::{TxError, TxResult};
+use crate::runtime::read_queue::Reader;
 use manent_model::DigestKey;
 use std::time::Instant;
 

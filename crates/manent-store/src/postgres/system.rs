@@ -4,8 +4,8 @@ use super::client::Client;
 use super::migrate::{reach, statements};
 use super::options::PostgresOptions;
 use super::{is_lost, migrate};
-use crate::engine::connection::{Connection, DbResult, EngineError};
-use crate::error::{Result, StoreError};
+use crate::api::error::{Result, StoreError};
+use crate::engine::sql::connection::{Connection, DbResult, EngineError};
 use tokio_postgres::error::SqlState;
 
 const MIGRATIONS: [&str; 1] = [include_str!("system/0001_system.sql")];

@@ -4,7 +4,7 @@
 //! verifying the server. `verify-full`, or a certificate file in `sslrootcert`, verifies it; without such a file the
 //! certificates of the system are trusted.
 
-use crate::error::{Result, StoreError};
+use crate::api::error::{Result, StoreError};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;

@@ -3,7 +3,7 @@
 //! PostgreSQL texts cannot contain NUL. NUL is escaped as two characters, and so is the escape character itself, in a
 //! way that keeps the order of texts; both are so rare that no real text changes.
 
-use crate::engine::value::{FromSql as FromColumn, SqlValue};
+use crate::engine::sql::value::{FromSql as FromColumn, SqlValue};
 use bytes::{BufMut, BytesMut};
 use std::borrow::Cow;
 use std::error::Error as StdError;

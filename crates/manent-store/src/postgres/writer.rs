@@ -12,19 +12,19 @@ use super::client::{Client, CommitFailure, SentCommit};
 use super::migrate::WRITER_ROLE;
 use super::options::PostgresOptions;
 use super::{RETRY_DELAY, Shared, UNAVAILABLE, is_lost, reconnect};
-use crate::engine::commit_queue::{Job, NextWork};
-use crate::engine::connection::{DbResult, EngineError, execute, query_all, query_one};
-use crate::engine::execute::{
+use crate::api::error::{Result, StoreError};
+use crate::api::transaction::{Committed, Position};
+use crate::engine::commit::commit_queue::{Job, NextWork};
+use crate::engine::commit::execute::{
     appends_only, execute_transaction, find_replay, forget_requests, validates_before_writing,
 };
-use crate::engine::prefetch_plan;
-use crate::engine::prepare::Prepared;
-use crate::engine::reply_dispatcher::{Reply, ReplyDispatcher};
-use crate::engine::row_cache::RowCache;
-use crate::engine::tx::Tx;
-use crate::engine::tx_error::{TxError, TxResult};
-use crate::error::{Result, StoreError};
-use crate::transaction::{Committed, Position};
+use crate::engine::commit::prefetch_plan;
+use crate::engine::commit::prepare::Prepared;
+use crate::engine::commit::reply_dispatcher::{Reply, ReplyDispatcher};
+use crate::engine::commit::row_cache::RowCache;
+use crate::engine::commit::tx::Tx;
+use crate::engine::sql::connection::{DbResult, EngineError, execute, query_all, query_one};
+use crate::engine::sql::tx_error::{TxError, TxResult};
 use manent_model::Digest;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -2,9 +2,9 @@
 
 use super::connection::{SqliteOptions, failed, make_private, open_first, open_reader, sync_folder};
 use super::migrate::NEWEST;
+use crate::api::error::{Result, StoreError};
+use crate::api::maintenance::BackupReport;
 use crate::engine::verify::{IndexLocation, verify};
-use crate::error::{Result, StoreError};
-use crate::maintenance::BackupReport;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 

@@ -4,8 +4,8 @@ use super::connection::failed;
 use super::file_fingerprint::FileFingerprint;
 use super::index::{Identity, identity};
 use super::open_store::{OpenStore, last_position};
-use crate::engine::scheduler::Reschedule;
 use crate::engine::search::indexing::DEBOUNCE;
+use crate::runtime::scheduler::Reschedule;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
 //! Opening of connections, and the settings that durability depends on.
 
 use super::migrate;
-use crate::engine::connection::EngineError;
-use crate::error::{Result, StoreError};
+use crate::api::error::{Result, StoreError};
+use crate::engine::sql::connection::EngineError;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::cell::Cell;

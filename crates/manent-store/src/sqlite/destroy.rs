@@ -1,9 +1,9 @@
 //! Deletion of a store: removes the file, and all files beside it under its name.
 
 use super::connection::{SqliteOptions, open_reader, sync_folder};
-use crate::deletion_report::DeletionReport;
-use crate::engine::connection::query_one;
-use crate::error::{Result, StoreError};
+use crate::api::deletion_report::DeletionReport;
+use crate::api::error::{Result, StoreError};
+use crate::engine::sql::connection::query_one;
 use std::io::ErrorKind;
 use std::path::Path;
 

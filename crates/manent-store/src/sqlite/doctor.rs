@@ -2,9 +2,9 @@
 
 use super::connection::{SqliteOptions, failed, open_reader, user_version};
 use super::reserve::SUFFIX;
-use crate::engine::connection::{DbResult, query_all, query_optional};
-use crate::error::Result;
-use crate::maintenance::DoctorReport;
+use crate::api::error::Result;
+use crate::api::maintenance::DoctorReport;
+use crate::engine::sql::connection::{DbResult, query_all, query_optional};
 use manent_model::ConversationId;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -2,8 +2,8 @@
 //!
 //! The store's own file is not locked: closing it would release the locks that SQLite holds on it.
 
-use crate::error::{Result, StoreError};
-use crate::store::ImportLock;
+use crate::api::error::{Result, StoreError};
+use crate::api::store::ImportLock;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ use super::connection::failed;
 use super::open_store::OpenStore;
 use super::reader_pool::OnReturn;
 use super::wal;
-use crate::engine::scheduler::Reschedule;
+use crate::runtime::scheduler::Reschedule;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -1,10 +1,10 @@
 //! Schema migrations: numbered, named, applied once and atomically, and never edited after they have landed.
 
 use super::connection::{APPLICATION_ID, SqliteOptions, failed, make_private, sync_folder, user_version};
+use crate::api::error::{Result, StoreError};
 use crate::engine::apply::stream;
-use crate::engine::connection::DbResult;
-use crate::engine::{backfill_authors, execute, participants, tx};
-use crate::error::{Result, StoreError};
+use crate::engine::commit::{backfill_authors, execute, participants, tx};
+use crate::engine::sql::connection::DbResult;
 use manent_model::DigestKey;
 use rusqlite::{Connection, TransactionBehavior};
 

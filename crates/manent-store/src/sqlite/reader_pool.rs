@@ -2,9 +2,10 @@
 //! connection is closed.
 
 use super::reader::SqliteReader;
-use crate::engine::read_queue::{self, Job, TOO_MANY, WAITING_MAX};
-use crate::engine::scheduler::Waker;
-use crate::error::{Result, StoreError};
+use crate::api::error::{Result, StoreError};
+use crate::runtime::read_queue;
+use crate::runtime::read_queue::{Job, TOO_MANY, WAITING_MAX};
+use crate::runtime::scheduler::Waker;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;

@@ -8,9 +8,9 @@ use super::connection::{CACHE_KIB, SqliteOptions};
 use super::connection_budget::{ConnectionBudget, ConnectionPermit};
 use super::open_store::OpenStore;
 use super::{change_detector, indexer, maintenance, writer};
-use crate::engine::reply_dispatcher::ReplyDispatcher;
-use crate::engine::scheduler::{FairScheduler, Reschedule};
-use crate::error::{Result, StoreError};
+use crate::api::error::{Result, StoreError};
+use crate::engine::commit::reply_dispatcher::ReplyDispatcher;
+use crate::runtime::scheduler::{FairScheduler, Reschedule};
 use rusqlite::Connection;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -246,8 +246,8 @@ impl RuntimeInner {
 mod tests {
     use super::super::SqliteStore;
     use super::*;
+    use crate::engine::sql::tx_error::TxResult;
     use crate::engine::store::Engine;
-    use crate::engine::tx_error::TxResult;
 
     #[test]
     fn a_panic_in_the_work_for_one_store_leaves_the_thread_to_the_others() {

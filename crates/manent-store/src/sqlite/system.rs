@@ -5,7 +5,7 @@ use super::connection::{
     PAGE_BYTES, SqliteOptions, check_library, failed, make_private, open, set_up, sync_folder, user_version,
 };
 use super::wal;
-use crate::error::{Result, StoreError};
+use crate::api::error::{Result, StoreError};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 
 use super::connection::{PAGE_BYTES, SqliteOptions, failed};
 use super::open_store::OpenStore;
-use crate::error::{Result, StoreError};
+use crate::api::error::{Result, StoreError};
 use rusqlite::Connection;
 use std::io::{Seek, SeekFrom, Write};
 use std::time::{Duration, Instant};

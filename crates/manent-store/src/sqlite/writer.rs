@@ -7,20 +7,20 @@ use super::connection_budget::ConnectionPermit;
 use super::index::{Index, discard};
 use super::open_store::OpenStore;
 use super::wal;
-use crate::engine::commit_queue::{Job, NextWork};
-use crate::engine::connection::{DbResult, EngineError, execute, query_optional};
-use crate::engine::execute::{
+use crate::api::error::{Result, StoreError};
+use crate::api::transaction::{Committed, Position, Priority};
+use crate::engine::commit::commit_queue::{Job, NextWork};
+use crate::engine::commit::execute::{
     execute_transaction, find_replay, forget_requests, is_deletion, is_exclusive, validates_before_writing,
 };
-use crate::engine::prepare::Prepared;
-use crate::engine::reply_dispatcher::{Reply, ReplyDispatcher};
-use crate::engine::row_cache::RowCache;
-use crate::engine::scheduler::Reschedule;
+use crate::engine::commit::prepare::Prepared;
+use crate::engine::commit::reply_dispatcher::{Reply, ReplyDispatcher};
+use crate::engine::commit::row_cache::RowCache;
+use crate::engine::commit::tx::{PendingIndexDeletes, Tx};
 use crate::engine::search::UNINDEXED_MAX;
-use crate::engine::tx::{PendingIndexDeletes, Tx};
-use crate::engine::tx_error::{TxError, TxResult};
-use crate::error::{Result, StoreError};
-use crate::transaction::{Committed, Position, Priority};
+use crate::engine::sql::connection::{DbResult, EngineError, execute, query_optional};
+use crate::engine::sql::tx_error::{TxError, TxResult};
+use crate::runtime::scheduler::Reschedule;
 use rusqlite::{Connection, ErrorCode};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};

@@ -2,11 +2,11 @@
 
 use super::worker::SystemConnection;
 use super::{NewAuditRecord, SystemLocation, SystemStore};
-use crate::engine::connection::{begin_reading, end_reading};
+use crate::api::error::{Result, StoreError};
+use crate::engine::sql::connection::{begin_reading, end_reading};
+use crate::engine::sql::tx_error::{TxError, TxResult};
 use crate::engine::store::run_blocking;
 use crate::engine::system;
-use crate::engine::tx_error::{TxError, TxResult};
-use crate::error::{Result, StoreError};
 use crate::sqlite;
 use manent_model::Timestamp;
 use std::path::Path;
@@ -43,7 +43,7 @@ fn fill(place: &SystemLocation, file: &rusqlite::Connection) -> Result<()> {
 
 fn restore(
     copy: &Path,
-    connection: crate::engine::connection::Connection<'_>,
+    connection: crate::engine::sql::connection::Connection<'_>,
     at: Timestamp,
     line: &NewAuditRecord,
 ) -> TxResult<()> {

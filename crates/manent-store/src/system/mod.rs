@@ -9,13 +9,13 @@ mod worker;
 
 pub use audit::{AuditPage, AuditProblem, AuditQuery, AuditReport, AuditSubject, NewAuditRecord};
 
-use crate::engine::connection::{Connection, begin_reading, end_reading};
+use crate::api::error::Result;
+use crate::api::query::PAGE_MAX;
+use crate::engine::sql::connection::{Connection, begin_reading, end_reading};
 use crate::engine::store::run_blocking;
 use crate::engine::system;
 use crate::engine::system::tenant::set_status;
-use crate::error::Result;
 use crate::postgres::PostgresOptions;
-use crate::query::PAGE_MAX;
 use manent_model::{Key, KeyDigest, KeyId, Tenant, TenantId, TenantStatus, Timestamp, User};
 use std::path::PathBuf;
 use tokio::sync::watch;

@@ -1,10 +1,10 @@
 //! Worker thread of the system store: one connection, one request at a time, because requests are few.
 
 use super::SystemLocation;
-use crate::engine::connection::{Connection, DbResult, EngineError, begin_reading, end_reading};
+use crate::api::error::{Result, StoreError};
+use crate::engine::sql::connection::{Connection, DbResult, EngineError, begin_reading, end_reading};
+use crate::engine::sql::tx_error::{TxError, TxResult};
 use crate::engine::system;
-use crate::engine::tx_error::{TxError, TxResult};
-use crate::error::{Result, StoreError};
 use crate::{postgres, sqlite};
 use manent_model::Timestamp;
 use std::panic::{AssertUnwindSafe, catch_unwind};

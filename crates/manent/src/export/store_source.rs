@@ -261,10 +261,10 @@ impl<'a> StoreSource<'a> {
         let store = &self.database.store;
         let found = store.conversation(ConversationRef::Id(*id)).await?;
         let conversation = found.ok_or_else(|| crate::error::Error::not_found("conversation", id))?;
-        let attached = self.database.attached(*id).await;
-        let attached = or_damaged(self.damage, Some(*id), attached)?.unwrap_or_default();
-        let mut folds = Vec::with_capacity(attached.folds.len());
-        for fold in attached.folds {
+        let annotations = self.database.annotations(*id).await;
+        let annotations = or_damaged(self.damage, Some(*id), annotations)?.unwrap_or_default();
+        let mut folds = Vec::with_capacity(annotations.folds.len());
+        for fold in annotations.folds {
             let record = self.record(OriginObject::Fold(fold.id)).await?;
             folds.push((fold, record));
         }
@@ -279,9 +279,9 @@ impl<'a> StoreSource<'a> {
             forked_from: self.external(conversation.forked_from).await?,
             conversation,
             folds,
-            states: attached.states,
-            tool_calls: attached.tool_calls.into_iter().map(|trail| (trail.call, trail.steps)).collect(),
-            bookmarks: attached.bookmarks,
+            states: annotations.states,
+            tool_calls: annotations.tool_calls.into_iter().map(|trail| (trail.call, trail.steps)).collect(),
+            bookmarks: annotations.bookmarks,
             other_branches,
         })
     }

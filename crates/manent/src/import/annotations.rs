@@ -6,7 +6,7 @@ use super::importer::Importer;
 use crate::error::Result;
 use crate::ulid::now;
 use manent_formats::{BookmarkItem, Item, StateItem};
-use manent_store::{Attached, Change, EventsQuery, NewEvent, PAGE_MAX};
+use manent_store::{Annotations, Change, EventsQuery, NewEvent, PAGE_MAX};
 use std::collections::{HashMap, VecDeque};
 
 const GROUP: usize = 500;
@@ -16,11 +16,11 @@ impl ConversationImport {
     /// Stores attached records that are not stored yet.
     pub(super) async fn attach(&mut self, importer: &mut Importer<'_>) -> Result<()> {
         let here = match self.stored.is_some() {
-            true => importer.database.attached(self.id).await?,
-            false => Attached::default(),
+            true => importer.database.annotations(self.id).await?,
+            false => Annotations::default(),
         };
-        let mut calls = KnownCalls::of(&here, &self.attached, |index| self.spot(index));
-        let items = std::mem::take(&mut self.attached);
+        let mut calls = KnownCalls::of(&here, &self.annotations, |index| self.spot(index));
+        let items = std::mem::take(&mut self.annotations);
         self.leave_superseded_bookmarks(importer, &items, &here).await?;
         for (place, item) in items.into_iter().enumerate() {
             match item {
@@ -47,7 +47,7 @@ impl ConversationImport {
     ) -> Result<()> {
         match importer.commit(at, changes).await? {
             None => {
-                self.report.attached += 1;
+                self.report.annotations += 1;
                 importer.mapped(record);
             }
             Some(error) => self.skip(importer, record, error.to_string()),
@@ -68,7 +68,7 @@ impl ConversationImport {
         self.put(importer, now(), vec![change], item.record).await
     }
 
-    async fn bookmark(&mut self, importer: &mut Importer<'_>, item: BookmarkItem, here: &Attached) -> Result<()> {
+    async fn bookmark(&mut self, importer: &mut Importer<'_>, item: BookmarkItem, here: &Annotations) -> Result<()> {
         let head = item.head.and_then(|head| self.spot(head));
         let same = |known: &&manent_model::Bookmark| {
             known.name == item.name && known.metadata == item.metadata && known.head == head
@@ -129,7 +129,7 @@ impl ConversationImport {
             let change = Change::AppendEvents { conversation: self.id, events };
             match importer.commit(now(), vec![change]).await? {
                 None => {
-                    self.report.attached += count;
+                    self.report.annotations += count;
                     importer.counts(record).mapped += count;
                 }
                 Some(error) => {

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::ulid::now;
 use manent_formats::{Item, MessageIndex, SEALED_NOTE, ToolCallItem};
 use manent_model::{MessageId, ToolCall, ToolState, ToolStep};
-use manent_store::{Attached, Change, ToolCallTrail, ToolPart};
+use manent_store::{Annotations, Change, ToolCallTrail, ToolPart};
 use std::collections::HashSet;
 
 /// Part numbers from here on are assigned to records that no part of a message requested.
@@ -27,7 +27,7 @@ pub(super) struct KnownCalls {
 }
 
 impl KnownCalls {
-    pub(super) fn of(here: &Attached, items: &[Item], spot: impl Fn(MessageIndex) -> Option<MessageId>) -> Self {
+    pub(super) fn of(here: &Annotations, items: &[Item], spot: impl Fn(MessageIndex) -> Option<MessageId>) -> Self {
         let named = items.iter().filter_map(|item| match item {
             Item::ToolCall(item) => Some((spot(item.part.0)?, item.part.1)),
             _ => None,

@@ -46,7 +46,7 @@ pub(super) struct ConversationImport {
     base: Option<Option<MessageLocation>>,
     /// Messages that are compared when the conversation ends.
     pub items: Vec<MessageItem>,
-    pub attached: Vec<Item>,
+    pub annotations: Vec<Item>,
     /// The current path once all messages are stored; empty for a new conversation.
     pub shown: HashSet<MessageId>,
     pub events: Vec<EventItem>,
@@ -94,7 +94,7 @@ impl ConversationImport {
             branch: importer.database.new_id(BranchId::new),
             base: None,
             items: Vec::new(),
-            attached: Vec::new(),
+            annotations: Vec::new(),
             shown: HashSet::new(),
             events: Vec::new(),
             last_at: None,
@@ -175,7 +175,7 @@ impl ConversationImport {
         importer: &mut Importer<'_>,
         head: Option<MessageIndex>,
     ) -> Result<Option<Vec<Change>>> {
-        if self.is_made || self.base.is_some() || !self.attached.is_empty() || !self.events.is_empty() {
+        if self.is_made || self.base.is_some() || !self.annotations.is_empty() || !self.events.is_empty() {
             return Ok(None);
         }
         let draft = self.draft(importer).await?;
@@ -225,7 +225,7 @@ impl ConversationImport {
                 Ok(())
             }
             item => {
-                self.attached.push(item);
+                self.annotations.push(item);
                 Ok(())
             }
         }

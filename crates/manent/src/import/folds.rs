@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::ulid::now;
 use manent_formats::{FoldItem, Item};
 use manent_model::{Fold, FoldId, MessageRange, Origin, OriginObject};
-use manent_store::{Attached, Change, NewFold};
+use manent_store::{Annotations, Change, NewFold};
 
 impl ConversationImport {
     pub(super) async fn fold(
@@ -14,7 +14,7 @@ impl ConversationImport {
         importer: &mut Importer<'_>,
         item: FoldItem,
         ordinal: i64,
-        here: &Attached,
+        here: &Annotations,
     ) -> Result<()> {
         let Some(after) = self.spot(item.after) else {
             self.skip(importer, item.record, "the message that it hangs on was skipped".to_owned());
@@ -61,7 +61,7 @@ impl ConversationImport {
         &mut self,
         importer: &mut Importer<'_>,
         items: &[Item],
-        here: &Attached,
+        here: &Annotations,
     ) -> Result<()> {
         let is_bookmark =
             |name: &str| items.iter().any(|item| matches!(item, Item::Bookmark(item) if item.name == name));
@@ -77,8 +77,8 @@ impl ConversationImport {
 
     /// Returns whether the file has a fold that is not stored yet.
     pub(super) async fn has_new_folds(&self, importer: &Importer<'_>) -> Result<bool> {
-        let here = importer.database.attached(self.id).await?;
-        for item in &self.attached {
+        let here = importer.database.annotations(self.id).await?;
+        for item in &self.annotations {
             if let Item::Fold(fold) = item
                 && self
                     .known_fold(importer, fold, &here)
@@ -96,7 +96,7 @@ impl ConversationImport {
         &self,
         importer: &Importer<'_>,
         item: &FoldItem,
-        here: &Attached,
+        here: &Annotations,
     ) -> Result<Option<(Fold, Origin)>> {
         let (Some(known), Some(external)) = (&importer.known, &item.external) else { return Ok(None) };
         for origin in known.named(importer.database, importer.format.name, external).await? {

@@ -100,7 +100,7 @@ pub struct ImportedConversation {
     /// Messages that were stored already.
     pub unchanged: u64,
     /// Events, folds, states, tool calls and bookmarks that were added or changed.
-    pub attached: u64,
+    pub annotations: u64,
     /// Repairs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repaired: Vec<Repaired>,

@@ -8,7 +8,7 @@ use manent_model::{
     BranchId, Conversation, ConversationDraft, ConversationId, ConversationTimes, Document, MessageId, Project,
 };
 use manent_store::{
-    Attached, AttachedQuery, BranchInfo, ConversationRef, DamageLog, DamagedRecord, Direction, DocumentsQuery,
+    Annotations, AnnotationsQuery, BranchInfo, ConversationRef, DamageLog, DamagedRecord, Direction, DocumentsQuery,
     EventsQuery, MemoriesQuery, MessagePageQuery, MessagesQuery, OriginsQuery, PAGE_MAX, ScratchQuery, StoreError,
 };
 use serde::Serialize;
@@ -231,7 +231,7 @@ impl<W: Write + Send> Exporter<W> {
             let message = self.sound_until(id, head.id, shown.head).await?;
             self.line(Kind::Head, Some(id), &HeadRecord { branch: head.id, message })?;
         }
-        let outcome = self.attached(id).await;
+        let outcome = self.annotations(id).await;
         self.or_damaged(Some(id), outcome)
     }
 
@@ -383,11 +383,11 @@ impl<W: Write + Send> Exporter<W> {
         self.line(Kind::Message, Some(id), &record)
     }
 
-    async fn attached(&mut self, id: ConversationId) -> Result<()> {
-        let mut query = AttachedQuery::from(id);
+    async fn annotations(&mut self, id: ConversationId) -> Result<()> {
+        let mut query = AnnotationsQuery::from(id);
         loop {
-            let page = self.database.attached_page(query.clone()).await?;
-            self.attached_lines(id, &page)?;
+            let page = self.database.annotations_page(query.clone()).await?;
+            self.annotations_lines(id, &page)?;
             match page.next {
                 Some(next) => query.after = Some(next),
                 None => return self.events(id).await,
@@ -395,26 +395,26 @@ impl<W: Write + Send> Exporter<W> {
         }
     }
 
-    fn attached_lines(&mut self, id: ConversationId, attached: &Attached) -> Result<()> {
-        for note in &attached.notes {
+    fn annotations_lines(&mut self, id: ConversationId, annotations: &Annotations) -> Result<()> {
+        for note in &annotations.notes {
             self.line(Kind::Note, Some(id), note)?;
         }
-        for bookmark in &attached.bookmarks {
+        for bookmark in &annotations.bookmarks {
             self.line(Kind::Bookmark, Some(id), bookmark)?;
         }
-        for state in &attached.states {
+        for state in &annotations.states {
             self.line(Kind::State, Some(id), state)?;
         }
-        for fold in &attached.folds {
+        for fold in &annotations.folds {
             self.line(Kind::Fold, Some(id), fold)?;
         }
-        for call in &attached.calls {
+        for call in &annotations.calls {
             self.line(Kind::Call, Some(id), call)?;
         }
-        for trail in &attached.tool_calls {
+        for trail in &annotations.tool_calls {
             self.line(Kind::ToolCall, Some(id), trail)?;
         }
-        for input in &attached.inputs {
+        for input in &annotations.inputs {
             self.line(Kind::Input, Some(id), input)?;
         }
         Ok(())

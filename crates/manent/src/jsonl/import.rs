@@ -356,12 +356,12 @@ impl Importer<'_> {
     async fn thing(&mut self, line: &Line) -> Result<()> {
         self.store_messages().await?;
         match line.conversation {
-            Some(conversation) => self.attached(conversation, line).await,
+            Some(conversation) => self.annotations(conversation, line).await,
             None => self.workspace_record(line).await,
         }
     }
 
-    async fn attached(&mut self, conversation: ConversationId, line: &Line) -> Result<()> {
+    async fn annotations(&mut self, conversation: ConversationId, line: &Line) -> Result<()> {
         match line.kind {
             Kind::Note => {
                 let Some(Note { id, message, kind, actor, value, at }) = self.read(line) else { return Ok(()) };

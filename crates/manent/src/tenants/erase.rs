@@ -28,7 +28,7 @@ pub struct Erasure {
     /// Erased messages.
     pub messages: i64,
     /// Erased attached data: notes, states, memories, drafts, blobs, old values, index entries.
-    pub attached: i64,
+    pub annotations: i64,
     /// Erased users.
     pub users: i64,
     /// Erased keys.
@@ -211,7 +211,7 @@ impl Erasure {
     fn add(&mut self, receipt: &Receipt) {
         self.conversations += receipt.conversations;
         self.messages += receipt.messages;
-        self.attached += receipt.attached + receipt.scratch + receipt.blobs + receipt.journal;
+        self.annotations += receipt.annotations + receipt.scratch + receipt.blobs + receipt.journal;
     }
 }
 

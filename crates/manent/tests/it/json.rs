@@ -58,9 +58,9 @@ async fn what_is_handed_out_has_a_schema() {
     survives(&database.branches(chat).await.expect("read")[0]);
     written(&database.last(chat, 3).await.expect("read"));
     written(&database.message(shown.head.expect("a head")).await.expect("read"));
-    let attached = database.attached(chat).await.expect("read");
-    survives(&attached);
-    survives(&attached.tool_calls[0]);
+    let annotations = database.annotations(chat).await.expect("read");
+    survives(&annotations);
+    survives(&annotations.tool_calls[0]);
     survives(&database.journal(JournalQuery::default()).await.expect("read"));
     survives(&database.stats(StatsQuery::default()).await.expect("counted"));
     survives(&database.verify().await.expect("checked"));

@@ -239,7 +239,7 @@ async fn attach(database: &Database, chat: ConversationId, first: MessageId, med
         Change::PutDocument { kind: "character".to_owned(), id: "b".to_owned(), project: None, body: None },
     ];
     for change in changes {
-        database.change(change).await.expect("attached");
+        database.change(change).await.expect("annotations");
     }
     database.log(chat, "progress", vec![json(r#"{"type":"done"}"#), json("2")]).await.expect("logged");
     database.log(chat, "monitor", vec![json("3")]).await.expect("logged");

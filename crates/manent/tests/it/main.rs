@@ -2,7 +2,7 @@
 
 mod kit;
 mod operations;
-mod attached;
+mod annotations;
 mod handles;
 mod resolve;
 mod server;

@@ -159,7 +159,7 @@ async fn a_note_gets_an_id_from_the_database() {
     let message = say(&database, chat, &["one"]).await[0];
     let id = database.new_id(manent::model::NoteId::new);
     database.change(Change::AddNote { id, message, kind: "rating".to_owned(), value: json("5") }).await.expect("noted");
-    assert_eq!(database.attached(chat).await.expect("read").notes[0].id, id);
+    assert_eq!(database.annotations(chat).await.expect("read").notes[0].id, id);
 }
 
 #[tokio::test]

@@ -1,15 +1,14 @@
 //! Attachments of conversations: notes, bookmarks, state, folds, model calls.
 
-use super::super::connection::{execute, insert_numbered, query_optional};
-use super::super::disk_codes::{Kind, NameKind, fold_code, outcome_code};
-use super::super::tx::{ConversationRow, JournalDraft, Tx};
-use super::super::tx_error::TxResult;
-use super::super::{body_mac, row_mac};
-use crate::before_image::{BeforeImage, BookmarkImage, SoftDeletable};
-use crate::error::{Conflict, StoreError};
-use crate::transaction::{ChangeResult, NewFold};
-use manent_model::path;
-use manent_model::{Address, Call, ConversationId, FoldId, Head, Json, MessageId, MessageRange, NoteId, Range};
+use crate::api::error::{Conflict, StoreError};
+use crate::api::transaction::{ChangeResult, NewFold};
+use crate::engine::codec::before_image::{BeforeImage, BookmarkImage, SoftDeletable};
+use crate::engine::codec::disk_codes::{Kind, NameKind, fold_code, outcome_code};
+use crate::engine::codec::{body_mac, row_mac};
+use crate::engine::commit::tx::{ConversationRow, JournalDraft, Tx};
+use crate::engine::sql::connection::{execute, insert_numbered, query_optional};
+use crate::engine::sql::tx_error::TxResult;
+use manent_model::{Address, Call, ConversationId, FoldId, Head, Json, MessageId, MessageRange, NoteId, Range, path};
 use serde::{Deserialize, Serialize};
 
 fn withdrawn_at(table: SoftDeletable, key: i64) -> BeforeImage {

@@ -1,14 +1,14 @@
 //! Changes to branches: open, splice, and set the head that chooses between them.
 
-use super::super::connection::{execute, insert_numbered, query_all, query_optional};
-use super::super::disk_codes::{Kind, STATUS_PURGED, why_code};
-use super::super::prepare::MessageSummary;
-use super::super::row_mac;
-use super::super::tx::{JournalDraft, Tx};
-use super::super::tx_error::{TxError, TxResult};
 use super::message::{already_there, insert, move_to};
-use crate::error::{Conflict, StoreError};
-use crate::transaction::{BranchBase, BranchReason, ChangeResult, HeadTarget, MessageOrigin, SplicePosition};
+use crate::api::error::{Conflict, StoreError};
+use crate::api::transaction::{BranchBase, BranchReason, ChangeResult, HeadTarget, MessageOrigin, SplicePosition};
+use crate::engine::codec::disk_codes::{Kind, STATUS_PURGED, why_code};
+use crate::engine::codec::row_mac;
+use crate::engine::commit::prepare::MessageSummary;
+use crate::engine::commit::tx::{JournalDraft, Tx};
+use crate::engine::sql::connection::{execute, insert_numbered, query_all, query_optional};
+use crate::engine::sql::tx_error::{TxError, TxResult};
 use manent_model::path::{self, Cut};
 use manent_model::{
     Address, Base, Branch, BranchId, BranchNo, ConversationId, Head, MessageRange, NewMessage, Piece, Range, Sums,
@@ -41,7 +41,7 @@ pub(crate) fn insert_row(
              before_tokens, why, mac)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
     let taken = "select 1 from branch where id = $1";
-    if super::super::connection::query_optional(tx.connection, taken, [id.as_bytes()], |_| Ok(()))?.is_some() {
+    if crate::engine::sql::connection::query_optional(tx.connection, taken, [id.as_bytes()], |_| Ok(()))?.is_some() {
         return Err(Conflict::Exists { what: "branch", id: id.to_string() }.into());
     }
     let parameters = (
@@ -192,7 +192,7 @@ fn journal_opened(
     no: BranchNo,
     own: usize,
     added: manent_model::Digest,
-    moved: Option<(Head, crate::before_image::BeforeImage)>,
+    moved: Option<(Head, crate::engine::codec::before_image::BeforeImage)>,
 ) -> TxResult<()> {
     let key = moved.as_ref().map(|(head, _)| head.at.0);
     let images: Vec<_> = moved.into_iter().map(|(_, before)| before).collect();

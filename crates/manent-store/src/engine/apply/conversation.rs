@@ -1,15 +1,15 @@
 //! Changes to conversations: create and edit.
 
-use super::super::connection::{execute, insert_numbered, query_all, query_one, query_optional};
-use super::super::disk_codes::{Kind, NameKind, STATUS_PURGED, kind_code, status_code, status_of};
-use super::super::participants;
-use super::super::tx::{ConversationRow, JournalDraft, Tx, listed_at};
-use super::super::tx_error::TxResult;
-use super::super::{body_mac, row_mac};
 use super::branch;
-use crate::before_image::{BeforeImage, ConversationImage, SoftDeletable};
-use crate::error::{Conflict, StoreError};
-use crate::transaction::{BranchReason, ChangeResult};
+use crate::api::error::{Conflict, StoreError};
+use crate::api::transaction::{BranchReason, ChangeResult};
+use crate::engine::codec::before_image::{BeforeImage, ConversationImage, SoftDeletable};
+use crate::engine::codec::disk_codes::{Kind, NameKind, STATUS_PURGED, kind_code, status_code, status_of};
+use crate::engine::codec::{body_mac, row_mac};
+use crate::engine::commit::participants;
+use crate::engine::commit::tx::{ConversationRow, JournalDraft, Tx, listed_at};
+use crate::engine::sql::connection::{execute, insert_numbered, query_all, query_one, query_optional};
+use crate::engine::sql::tx_error::TxResult;
 use manent_model::{
     Address, Author, BranchId, ConversationDraft, ConversationId, ConversationPatch, ConversationStatus, Digest,
     DigestKey, Head, Json, ProjectId, Sums,

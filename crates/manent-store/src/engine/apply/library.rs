@@ -1,14 +1,14 @@
 //! Changes to objects outside conversations: documents, memories, scratch, blobs, sources and origins.
 
-use super::super::connection::{Connection, execute, insert_numbered, query_one, query_optional};
-use super::super::disk_codes::{Kind, NameKind};
-use super::super::tx::{JournalDraft, Tx};
-use super::super::tx_error::TxResult;
-use super::super::{body_mac, row_mac, source_record};
 use super::conversation::project_no;
-use crate::before_image::{BeforeImage, MemoryImage, SoftDeletable};
-use crate::error::{Conflict, StoreError};
-use crate::transaction::ChangeResult;
+use crate::api::error::{Conflict, StoreError};
+use crate::api::transaction::ChangeResult;
+use crate::engine::codec::before_image::{BeforeImage, MemoryImage, SoftDeletable};
+use crate::engine::codec::disk_codes::{Kind, NameKind};
+use crate::engine::codec::{body_mac, row_mac, source_record};
+use crate::engine::commit::tx::{JournalDraft, Tx};
+use crate::engine::sql::connection::{Connection, execute, insert_numbered, query_one, query_optional};
+use crate::engine::sql::tx_error::TxResult;
 use manent_model::{Json, Memory, MemoryId, Origin, OriginObject, ProjectId, Quarantined, Scratch, Source, SourceId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};

@@ -1,17 +1,18 @@
 //! Appends of messages.
 
-use super::super::connection::{execute, execute_batched, query_one, query_optional};
-use super::super::disk_codes::{Flags, Kind, NameKind};
-use super::super::message_header::MessageHeader;
-use super::super::prepare::MessageSummary;
-use super::super::tx::{ConversationRow, JournalDraft, Tx};
-use super::super::tx_error::TxResult;
-use super::super::{row_mac, source_record};
 use super::{branch, stream};
-use crate::error::{Conflict, StoreError};
-use crate::transaction::{BranchReason, ChangeResult, HeadMove, MessageAt, MessageOrigin};
-use manent_model::path;
-use manent_model::{Address, Base, Branch, ConversationId, Digest, Head, MessageId, MessageStatus, NewMessage, Sums};
+use crate::api::error::{Conflict, StoreError};
+use crate::api::transaction::{BranchReason, ChangeResult, HeadMove, MessageAt, MessageOrigin};
+use crate::engine::codec::disk_codes::{Flags, Kind, NameKind};
+use crate::engine::codec::message_header::MessageHeader;
+use crate::engine::codec::{row_mac, source_record};
+use crate::engine::commit::prepare::MessageSummary;
+use crate::engine::commit::tx::{ConversationRow, JournalDraft, Tx};
+use crate::engine::sql::connection::{execute, execute_batched, query_one, query_optional};
+use crate::engine::sql::tx_error::TxResult;
+use manent_model::{
+    Address, Base, Branch, ConversationId, Digest, Head, MessageId, MessageStatus, NewMessage, Sums, path,
+};
 
 pub(crate) struct Append<'a> {
     pub at: &'a MessageAt,

@@ -9,24 +9,19 @@ pub(crate) mod run;
 pub(crate) mod library;
 pub(crate) mod project;
 pub(crate) mod undo;
-pub(crate) mod destroy;
-pub(crate) mod erase_person;
-pub(crate) mod erase_history;
-pub(crate) mod index_delete;
-pub(crate) mod authorize;
 
-use super::prepare::MessageSummary;
-use super::tx::Tx;
-use super::tx_error::TxResult;
-use crate::error::Conflict;
-use crate::transaction::{Change, ChangeResult, Expect, Transaction};
+use crate::api::error::Conflict;
+use crate::api::transaction::{Change, ChangeResult, Expect, Transaction};
+use crate::engine::commit::prepare::MessageSummary;
+use crate::engine::commit::tx::Tx;
+use crate::engine::sql::tx_error::TxResult;
 
 /// Runs the access checks on what a limited caller names. A retry is no exception: content that is stored already could
 /// otherwise name what the caller must not.
 pub(crate) fn check_within(tx: &mut Tx<'_>, transaction: &Transaction) -> TxResult<()> {
     for expect in &transaction.expect {
         if let Expect::Within(claims) = expect {
-            authorize::check(tx, claims)?;
+            crate::authz::authorize::check(tx, claims)?;
         }
     }
     Ok(())
@@ -130,7 +125,7 @@ pub(crate) fn apply(tx: &mut Tx<'_>, change: &Change, facts: &[MessageSummary]) 
         Change::RemoveProject { id } => project::remove(tx, *id),
         Change::Undo { position } => undo::undo(tx, *position),
         Change::Step { scope, step } => undo::apply_step(tx, scope, *step),
-        Change::Purge { conversation } => destroy::purge(tx, *conversation),
-        Change::Erase { target } => destroy::erase(tx, target),
+        Change::Purge { conversation } => crate::engine::erase::destroy::purge(tx, *conversation),
+        Change::Erase { target } => crate::engine::erase::destroy::erase(tx, target),
     }
 }

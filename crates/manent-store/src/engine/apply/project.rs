@@ -1,13 +1,13 @@
 //! Changes to projects.
 
-use super::super::connection::{execute, insert_numbered, query_optional};
-use super::super::disk_codes::Kind;
-use super::super::tx::{JournalDraft, Tx};
-use super::super::tx_error::TxResult;
-use super::super::{body_mac, row_mac};
-use crate::before_image::{BeforeImage, SoftDeletable};
-use crate::error::{Conflict, StoreError};
-use crate::transaction::ChangeResult;
+use crate::api::error::{Conflict, StoreError};
+use crate::api::transaction::ChangeResult;
+use crate::engine::codec::before_image::{BeforeImage, SoftDeletable};
+use crate::engine::codec::disk_codes::Kind;
+use crate::engine::codec::{body_mac, row_mac};
+use crate::engine::commit::tx::{JournalDraft, Tx};
+use crate::engine::sql::connection::{execute, insert_numbered, query_optional};
+use crate::engine::sql::tx_error::TxResult;
 use manent_model::{Json, Project, ProjectId, ProjectPatch};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

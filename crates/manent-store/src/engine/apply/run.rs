@@ -1,13 +1,13 @@
 //! Changes to agent runs: tool calls, events, inputs, leases.
 
-use super::super::connection::{execute, insert_numbered, query_all, query_optional};
-use super::super::disk_codes::{Kind, NameKind, tool_code, tool_of};
-use super::super::tx::{JournalDraft, Tx};
-use super::super::tx_error::TxResult;
-use super::super::{body_mac, row_mac};
-use crate::before_image::{BeforeImage, SoftDeletable, ToolCallImage};
-use crate::error::{Conflict, StoreError};
-use crate::transaction::{ChangeResult, NewEvent, ToolPart};
+use crate::api::error::{Conflict, StoreError};
+use crate::api::transaction::{ChangeResult, NewEvent, ToolPart};
+use crate::engine::codec::before_image::{BeforeImage, SoftDeletable, ToolCallImage};
+use crate::engine::codec::disk_codes::{Kind, NameKind, tool_code, tool_of};
+use crate::engine::codec::{body_mac, row_mac};
+use crate::engine::commit::tx::{JournalDraft, Tx};
+use crate::engine::sql::connection::{execute, insert_numbered, query_all, query_optional};
+use crate::engine::sql::tx_error::TxResult;
 use manent_model::{Address, ConversationId, InputId, Json, MessageId, Timestamp, ToolCall, ToolState, ToolStep};
 
 pub(crate) fn tool_id(address: Address, part: i64) -> [u8; 16] {

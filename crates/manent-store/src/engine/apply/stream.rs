@@ -1,16 +1,17 @@
 //! Changes to streams: messages that grow in chunks, hold a lease that each chunk renews, and end once.
 
-use super::super::connection::{Connection, DbResult, execute, execute_batched, query_all, query_one};
-use super::super::disk_codes::{Flags, Kind};
-use super::super::message_header::MessageHeader;
-use super::super::prepare::blobs_of;
-use super::super::tx::{JournalDraft, Tx};
-use super::super::tx_error::TxResult;
-use super::super::{body_mac, read};
+use super::super::read;
 use super::branch;
 use super::message::{facts_at, move_to, use_blob};
-use crate::error::{Conflict, StoreError};
-use crate::transaction::{ChangeResult, Finish};
+use crate::api::error::{Conflict, StoreError};
+use crate::api::transaction::{ChangeResult, Finish};
+use crate::engine::codec::body_mac;
+use crate::engine::codec::disk_codes::{Flags, Kind};
+use crate::engine::codec::message_header::MessageHeader;
+use crate::engine::commit::prepare::blobs_of;
+use crate::engine::commit::tx::{JournalDraft, Tx};
+use crate::engine::sql::connection::{Connection, DbResult, execute, execute_batched, query_all, query_one};
+use crate::engine::sql::tx_error::TxResult;
 use manent_model::{Address, Body, MessageId, MessageStatus, Part, Sums};
 
 /// The most that a stream holds, as JSON: so that one commit can hold it when it is copied.
@@ -24,7 +25,7 @@ pub(super) fn open(tx: &Tx<'_>, address: Address, first: &Body) -> TxResult<()> 
 }
 
 /// Removes a stream that ended or was destroyed, with its chunks.
-pub(super) fn close(connection: Connection<'_>, address: Address) -> DbResult<()> {
+pub(crate) fn close(connection: Connection<'_>, address: Address) -> DbResult<()> {
     execute(connection, "delete from chunk where key = $1", [address.0])?;
     execute(connection, "delete from stream where key = $1", [address.0])
 }

@@ -1,14 +1,15 @@
 //! Undo: restores before-images from the journal, as a new commit. Redo is the undo of an undo.
 
-use super::super::connection::{Connection, execute, query_all, query_one, query_optional};
-use super::super::disk_codes::Kind;
-use super::super::tx::{JournalDraft, Tx, workspace_chain_end};
-use super::super::tx_error::TxResult;
 use super::{annotations, conversation, library, message, project, run};
-use crate::before_image::{self, BeforeImage, MemoryImage, SoftDeletable};
-use crate::error::{Conflict, StoreError};
-use crate::query::{UndoDirection, UndoScope};
-use crate::transaction::{ChangeResult, Position};
+use crate::api::error::{Conflict, StoreError};
+use crate::api::query::{UndoDirection, UndoScope};
+use crate::api::transaction::{ChangeResult, Position};
+use crate::engine::codec::before_image;
+use crate::engine::codec::before_image::{BeforeImage, MemoryImage, SoftDeletable};
+use crate::engine::codec::disk_codes::Kind;
+use crate::engine::commit::tx::{JournalDraft, Tx, workspace_chain_end};
+use crate::engine::sql::connection::{Connection, execute, query_all, query_one, query_optional};
+use crate::engine::sql::tx_error::TxResult;
 use manent_model::{Address, BranchNo, Head};
 use std::collections::HashSet;
 

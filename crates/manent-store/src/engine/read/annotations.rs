@@ -1,20 +1,20 @@
 //! Reads of attachments of conversations and of the logs of runs.
 
-use super::super::access_filter::{AccessFilter, within};
 use super::super::apply::annotations::{CallBody, FoldBody, note_id};
 use super::super::apply::run::tool_id;
 use super::super::apply::stream::chunk_id;
-use super::super::body_mac;
-use super::super::connection::{DbResult, Row, query_all, query_optional};
-use super::super::disk_codes::{NameKind, fold_of, outcome_of, tool_of};
-use super::super::tx_error::TxResult;
 use super::Reading;
 use super::annotations_page::{Fitting, Page};
 use super::damage::{RecordKind, records};
 use super::message::author;
 use super::path::{head_of, id_at, start_of, state_value};
-use crate::error::StoreError;
-use crate::query::{Attached, AttachedQuery, Events, EventsQuery, PAGE_MAX, ToolCallTrail};
+use crate::api::error::StoreError;
+use crate::api::query::{Annotations, AnnotationsQuery, Events, EventsQuery, PAGE_MAX, ToolCallTrail};
+use crate::authz::access_filter::{AccessFilter, within};
+use crate::engine::codec::body_mac;
+use crate::engine::codec::disk_codes::{NameKind, fold_of, outcome_of, tool_of};
+use crate::engine::sql::connection::{DbResult, Row, query_all, query_optional};
+use crate::engine::sql::tx_error::TxResult;
 use manent_model::{
     AccessScope, Address, Bookmark, Call, CallId, ConversationId, Event, Fold, FoldId, Input, InputId, Json, Lease,
     MessageId, Note, NoteId, State, Timestamp, ToolCall, ToolStep,
@@ -66,10 +66,10 @@ macro_rules! page_of {
     };
 }
 
-pub(crate) fn attached(reading: &mut Reading<'_>, query: &AttachedQuery) -> TxResult<Attached> {
+pub(crate) fn annotations(reading: &mut Reading<'_>, query: &AnnotationsQuery) -> TxResult<Annotations> {
     let (no, _) = head_of(reading.connection, query.conversation)?;
     let (of, mut page) = ((no, query.conversation), Page::of(query));
-    Ok(Attached {
+    Ok(Annotations {
         notes: notes(reading, of, &mut page)?,
         bookmarks: bookmarks(reading, of, &mut page)?,
         states: states(reading, of, &mut page)?,
@@ -351,7 +351,7 @@ fn inputs(reading: &mut Reading<'_>, (no, of): (i64, ConversationId), page: &mut
 
 fn lease(reading: &mut Reading<'_>, no: i64) -> TxResult<Option<Lease>> {
     let sql = "select owner, token, until from lease where conversation_no = $1 and owner <> ''";
-    Ok(super::super::connection::query_optional(reading.connection, sql, [no], |row| {
+    Ok(crate::engine::sql::connection::query_optional(reading.connection, sql, [no], |row| {
         Ok(Lease { owner: row.get(0)?, token: row.get(1)?, until: Timestamp(row.get(2)?) })
     })?)
 }

@@ -1,21 +1,21 @@
 //! Pages of attachments: counts how many records fit by their sizes before any of them is read.
 
-use super::super::connection::{DbResult, Row, query_all};
-use super::super::tx_error::TxResult;
-use super::super::value::Parameters;
 use super::Reading;
-use crate::attached_cursor::AttachedCursor;
-use crate::error::StoreError;
-use crate::query::{AttachedQuery, PAGE_BYTES, PAGE_MAX};
+use crate::api::annotations_cursor::AnnotationsCursor;
+use crate::api::error::StoreError;
+use crate::api::query::{AnnotationsQuery, PAGE_BYTES, PAGE_MAX};
+use crate::engine::sql::connection::{DbResult, Row, query_all};
+use crate::engine::sql::tx_error::TxResult;
+use crate::engine::sql::value::Parameters;
 
 /// A page that is being filled, kind after kind.
 pub(super) struct Page {
-    after: Option<AttachedCursor>,
+    after: Option<AnnotationsCursor>,
     left: usize,
     bytes: usize,
     is_empty: bool,
     /// Where it ends; until then it has room.
-    pub next: Option<AttachedCursor>,
+    pub next: Option<AnnotationsCursor>,
 }
 
 /// Records of one kind that fit on a page: those behind one key, up to another.
@@ -81,7 +81,7 @@ impl Key for Option<String> {
 }
 
 impl Page {
-    pub(super) fn of(query: &AttachedQuery) -> Self {
+    pub(super) fn of(query: &AnnotationsQuery) -> Self {
         let left = query.limit.clamp(1, PAGE_MAX) as usize;
         Self { after: query.after.clone(), left, bytes: 0, is_empty: true, next: None }
     }
@@ -116,7 +116,7 @@ impl Page {
             self.bytes += usize::try_from(bytes).unwrap_or(0);
             if (self.left == 0 || self.bytes > PAGE_BYTES) && !self.is_empty {
                 let key = last.as_ref().unwrap_or(&after).write();
-                self.next = Some(AttachedCursor { kind, key });
+                self.next = Some(AnnotationsCursor { kind, key });
                 break;
             }
             self.left -= 1;

@@ -1,11 +1,11 @@
 //! Reads of blobs by SHA-256, with the check of who may see them.
 
-use super::super::access_filter::{AccessFilter, within};
 use super::super::apply::library::{blob_bytes, blob_piece};
-use super::super::connection::{Connection, next_page_start, query_all, query_optional};
-use super::super::tx_error::TxResult;
 use super::Reading;
-use crate::error::StoreError;
+use crate::api::error::StoreError;
+use crate::authz::access_filter::{AccessFilter, within};
+use crate::engine::sql::connection::{Connection, next_page_start, query_all, query_optional};
+use crate::engine::sql::tx_error::TxResult;
 use manent_model::AccessScope;
 use sha2::{Digest as _, Sha256};
 

@@ -1,16 +1,16 @@
 //! Reads of conversations, checked against their MACs.
 
-use super::super::access_filter::{AccessFilter, within};
 use super::super::apply::conversation::{Body, authenticated_body};
-use super::super::connection::{DbResult, Row, query_all, query_optional};
-use super::super::disk_codes::{STATUS_PURGED, kind_of, status_of};
-use super::super::tx_error::TxResult;
 use super::Reading;
 use super::damage::RecordKind;
 use super::message::author;
 use super::path::id_at;
-use crate::error::StoreError;
-use crate::query::{ConversationRef, PAGE_MAX};
+use crate::api::error::StoreError;
+use crate::api::query::{ConversationRef, PAGE_MAX};
+use crate::authz::access_filter::{AccessFilter, within};
+use crate::engine::codec::disk_codes::{STATUS_PURGED, kind_of, status_of};
+use crate::engine::sql::connection::{DbResult, Row, query_all, query_optional};
+use crate::engine::sql::tx_error::TxResult;
 use manent_model::{AccessScope, Address, BranchNo, Conversation, ConversationId, Head, ProjectId, Timestamp};
 use std::collections::BTreeSet;
 

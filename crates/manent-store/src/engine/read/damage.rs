@@ -1,11 +1,11 @@
 //! Reads that skip damaged records. Set [`Reading::damaged`] for that; otherwise damage ends the read.
 
-use super::super::connection::{Connection, DbResult, EngineError, Row, for_each_row, query_optional};
-use super::super::tx_error::{TxError, TxResult};
-use super::super::value::Parameters;
 use super::Reading;
-use crate::damage::DamagedRecord;
-use crate::error::StoreError;
+use crate::api::damage::DamagedRecord;
+use crate::api::error::StoreError;
+use crate::engine::sql::connection::{Connection, DbResult, EngineError, Row, for_each_row, query_optional};
+use crate::engine::sql::tx_error::{TxError, TxResult};
+use crate::engine::sql::value::Parameters;
 use manent_model::{Address, ConversationId};
 
 /// The name of a damaged record whose own row does not tell its id.

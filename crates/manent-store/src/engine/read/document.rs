@@ -1,14 +1,14 @@
 //! Reads of documents within an access scope.
 
 use super::super::apply::library::document_id;
-use super::super::body_mac;
-use super::super::connection::{DbResult, Row};
-use super::super::document_name::{plain, qualified};
-use super::super::tx_error::TxResult;
 use super::Reading;
 use super::annotations::json_of;
 use super::damage::{RecordKind, records};
-use crate::query::{Documents, DocumentsQuery};
+use crate::api::query::{Documents, DocumentsQuery};
+use crate::engine::codec::body_mac;
+use crate::engine::codec::document_name::{plain, qualified};
+use crate::engine::sql::connection::{DbResult, Row};
+use crate::engine::sql::tx_error::TxResult;
 use manent_model::{AccessScope, Document, ProjectId, Timestamp};
 use std::collections::{HashMap, HashSet};
 

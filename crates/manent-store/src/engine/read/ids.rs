@@ -1,11 +1,11 @@
 //! Lookup of ids by prefix: a range scan of the id index.
 
-use super::super::access_filter::{AccessFilter, within};
-use super::super::connection::query_all;
-use super::super::tx_error::TxResult;
 use super::Reading;
-use crate::error::StoreError;
-use crate::query::{IdKind, PAGE_MAX};
+use crate::api::error::StoreError;
+use crate::api::query::{IdKind, PAGE_MAX};
+use crate::authz::access_filter::{AccessFilter, within};
+use crate::engine::sql::connection::query_all;
+use crate::engine::sql::tx_error::TxResult;
 use manent_model::{AccessScope, ConversationId, MessageId, ProjectId};
 
 pub(crate) fn by_prefix(

@@ -1,15 +1,17 @@
 //! Reads of the journal, for change feeds and undo.
 
-use super::super::access_filter::{AccessFilter, require_known};
 use super::super::apply::undo::target_for_caller;
-use super::super::connection::{Connection, DbResult, Row, for_each_row, list, query_all, query_optional};
-use super::super::disk_codes::Kind;
-use super::super::tx_error::TxResult;
 use super::Reading;
 use super::message::author;
-use crate::error::StoreError;
-use crate::query::{ENTRY_MESSAGES_MAX, JournalEntry, JournalPage, JournalQuery, PAGE_MAX, UndoDirection, UndoScope};
-use crate::transaction::{Committed, Position};
+use crate::api::error::StoreError;
+use crate::api::query::{
+    ENTRY_MESSAGES_MAX, JournalEntry, JournalPage, JournalQuery, PAGE_MAX, UndoDirection, UndoScope,
+};
+use crate::api::transaction::{Committed, Position};
+use crate::authz::access_filter::{AccessFilter, require_known};
+use crate::engine::codec::disk_codes::Kind;
+use crate::engine::sql::connection::{Connection, DbResult, Row, for_each_row, list, query_all, query_optional};
+use crate::engine::sql::tx_error::TxResult;
 use manent_model::{AccessScope, ConversationId, MessageId, Timestamp};
 use std::collections::HashMap;
 

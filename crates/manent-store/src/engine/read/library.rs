@@ -1,21 +1,21 @@
 //! Reads of objects outside conversations: documents, memories, scratch, blobs, sources and origins.
 
-use super::super::access_filter::{AccessFilter, within};
 use super::super::apply::library::{MemoryBody, object_words, scratch_id, source_no};
 use super::super::apply::project::Body as ProjectBody;
-use super::super::connection::{Connection, DbResult, Row, query_optional};
-use super::super::disk_codes::NameKind;
-use super::super::tx::locate;
-use super::super::tx_error::TxResult;
-use super::super::{body_mac, source_record};
 use super::Reading;
 use super::annotations::json_of;
 use super::damage::{RecordKind, owner_of, records};
 pub(crate) use super::document::documents;
 use super::path::id_at;
-use crate::error::StoreError;
-use crate::query::{Memories, MemoriesQuery, OriginsQuery, PAGE_MAX, ScratchQuery};
-use crate::transaction::MessageOrigin;
+use crate::api::error::StoreError;
+use crate::api::query::{Memories, MemoriesQuery, OriginsQuery, PAGE_MAX, ScratchQuery};
+use crate::api::transaction::MessageOrigin;
+use crate::authz::access_filter::{AccessFilter, within};
+use crate::engine::codec::disk_codes::NameKind;
+use crate::engine::codec::{body_mac, source_record};
+use crate::engine::commit::tx::locate;
+use crate::engine::sql::connection::{Connection, DbResult, Row, query_optional};
+use crate::engine::sql::tx_error::TxResult;
 use manent_model::{
     AccessScope, Address, ConversationId, Memory, MemoryId, MessageId, Origin, OriginObject, Project, ProjectId,
     Quarantined, Scratch, Source, SourceId, Timestamp,

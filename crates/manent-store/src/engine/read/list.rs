@@ -1,17 +1,17 @@
 //! Lists of conversations: filters, order, keyset paging, and counts.
 
-use super::super::access_filter::{AccessFilter, project_no};
 use super::super::apply::conversation::Body;
-use super::super::connection::{query_all, query_one};
-use super::super::disk_codes::{NameKind, kind_code, status_code};
-use super::super::tx::listed_at;
-use super::super::tx_error::TxResult;
-use super::super::value::ToSql;
 use super::Reading;
 use super::conversation::{ConversationRow, columns, complete, read_row};
-use crate::error::StoreError;
-use crate::list_cursor::ListCursor;
-use crate::query::{BoundedCount, ConversationPage, ListOrder, ListQuery, PAGE_MAX};
+use crate::api::error::StoreError;
+use crate::api::list_cursor::ListCursor;
+use crate::api::query::{BoundedCount, ConversationPage, ListOrder, ListQuery, PAGE_MAX};
+use crate::authz::access_filter::{AccessFilter, project_no};
+use crate::engine::codec::disk_codes::{NameKind, kind_code, status_code};
+use crate::engine::commit::tx::listed_at;
+use crate::engine::sql::connection::{query_all, query_one};
+use crate::engine::sql::tx_error::TxResult;
+use crate::engine::sql::value::ToSql;
 use manent_model::{AccessScope, ConversationId, ConversationStatus, Json, Timestamp};
 use std::collections::HashMap;
 

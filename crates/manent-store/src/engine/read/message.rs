@@ -1,21 +1,22 @@
 //! Decodes message rows; a message that does not match its digest is refused.
 
-use super::super::row_cache::RowCache;
+use crate::engine::commit::row_cache::RowCache;
 
-use super::super::access_filter::AccessFilter;
-use super::super::connection::{Connection, DbResult, Row, for_each_row, next_page_start, query_all, query_optional};
-use super::super::message_header::MessageHeader;
-use super::super::tx::{MessageLocation, locate};
-use super::super::tx_error::TxResult;
 use super::Reading;
 use super::damage::RecordKind;
 use super::path::id_at;
-use crate::error::StoreError;
-use crate::query::{LocatedMessage, MessagesQuery, PAGE_BYTES, PAGE_MAX};
-use manent_model::path;
+use crate::api::error::StoreError;
+use crate::api::query::{LocatedMessage, MessagesQuery, PAGE_BYTES, PAGE_MAX};
+use crate::authz::access_filter::AccessFilter;
+use crate::engine::codec::message_header::MessageHeader;
+use crate::engine::commit::tx::{MessageLocation, locate};
+use crate::engine::sql::connection::{
+    Connection, DbResult, Row, for_each_row, next_page_start, query_all, query_optional,
+};
+use crate::engine::sql::tx_error::TxResult;
 use manent_model::{
     AccessScope, Address, Author, Body, BranchId, Content, ConversationId, DigestKey, Head, Json, Message, MessageId,
-    MessageStatus, Range, Time, Timestamp,
+    MessageStatus, Range, Time, Timestamp, path,
 };
 use std::collections::HashMap;
 
@@ -389,7 +390,7 @@ pub(super) fn visible_location(
 
 /// Finds messages by their id in another program, as many as a page holds of those within.
 fn is_from_other_conversation(reading: &Reading<'_>, within: &AccessFilter, external: &str) -> TxResult<Vec<Address>> {
-    let hash = super::super::source_record::external_hash(reading.key, external);
+    let hash = crate::engine::codec::source_record::external_hash(reading.key, external);
     let sql = "select key from message where external = $1 and key > $2 order by key limit $3";
     let owner = "select conversation_no from branch where no = $1";
     let (mut found, mut after) = (Vec::new(), 0);

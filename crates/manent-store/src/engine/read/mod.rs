@@ -15,9 +15,9 @@ pub(crate) mod journal;
 pub(crate) mod ids;
 pub(crate) mod damage;
 
-use super::connection::Connection;
-use super::row_cache::RowCache;
-use crate::damage::DamagedRecord;
+use crate::api::damage::DamagedRecord;
+use crate::engine::commit::row_cache::RowCache;
+use crate::engine::sql::connection::Connection;
 use manent_model::DigestKey;
 
 /// The context of a read: connection, caches, keys and the report of damage.

@@ -1,16 +1,16 @@
 //! Pages of paths and branches, and the state along them.
 
-use super::super::access_filter::AccessFilter;
-use super::super::body_mac;
-use super::super::connection::{Connection, for_each_row, query_all, query_one, query_optional};
-use super::super::disk_codes::{NameKind, why_of};
-use super::super::tx::{MessageLocation, locate};
-use super::super::tx_error::TxResult;
 use super::Reading;
 use super::damage::RecordKind;
 use super::message::{ByteLimit, MessageRow, Order, cut_streams, in_ranges_cut, sound_messages};
-use crate::error::StoreError;
-use crate::query::{BranchInfo, Direction, MessagePage, MessagePageQuery, PAGE_MAX};
+use crate::api::error::StoreError;
+use crate::api::query::{BranchInfo, Direction, MessagePage, MessagePageQuery, PAGE_MAX};
+use crate::authz::access_filter::AccessFilter;
+use crate::engine::codec::body_mac;
+use crate::engine::codec::disk_codes::{NameKind, why_of};
+use crate::engine::commit::tx::{MessageLocation, locate};
+use crate::engine::sql::connection::{Connection, for_each_row, query_all, query_one, query_optional};
+use crate::engine::sql::tx_error::TxResult;
 use manent_model::path::{self, Backward};
 use manent_model::{
     AccessScope, Address, BranchId, BranchNo, Branches, ConversationId, Head, Json, MessageId, MessageRange, Range,

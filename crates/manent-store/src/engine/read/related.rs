@@ -1,15 +1,14 @@
 //! Related messages: the siblings of a message, and the reply thread that it is in.
 
-use super::super::access_filter::AccessFilter;
-use super::super::connection::{query_all, query_one, query_optional};
-use super::super::tx::locate;
-use super::super::tx_error::TxResult;
 use super::Reading;
 use super::message::{place, visible_location};
-use crate::error::StoreError;
-use crate::query::{LocatedMessagePage, PAGE_BYTES, PAGE_MAX, Related, RelatedQuery};
-use manent_model::path;
-use manent_model::{AccessScope, Address, Head, MessageId};
+use crate::api::error::StoreError;
+use crate::api::query::{LocatedMessagePage, PAGE_BYTES, PAGE_MAX, Related, RelatedQuery};
+use crate::authz::access_filter::AccessFilter;
+use crate::engine::commit::tx::locate;
+use crate::engine::sql::connection::{query_all, query_one, query_optional};
+use crate::engine::sql::tx_error::TxResult;
+use manent_model::{AccessScope, Address, Head, MessageId, path};
 use std::collections::BTreeSet;
 
 /// Returns a page of the messages that belong together with one, as many as [`PAGE_BYTES`] hold.

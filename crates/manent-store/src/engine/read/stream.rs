@@ -1,12 +1,12 @@
 //! Reads of streams: the text that chunks have added to a message so far, and streams whose writer stopped.
 
 use super::super::apply::stream::chunk_id;
-use super::super::body_mac;
-use super::super::connection::{Connection, list, query_all};
-use super::super::tx_error::TxResult;
 use super::Reading;
-use crate::error::StoreError;
-use crate::query::{OpenStream, PAGE_MAX};
+use crate::api::error::StoreError;
+use crate::api::query::{OpenStream, PAGE_MAX};
+use crate::engine::codec::body_mac;
+use crate::engine::sql::connection::{Connection, list, query_all};
+use crate::engine::sql::tx_error::TxResult;
 use manent_model::{Address, ConversationId, DigestKey, MessageId, Timestamp};
 use std::collections::HashMap;
 

@@ -1,18 +1,18 @@
 //! Index check: compares the index with the store, in both directions.
 
-use super::super::connection::{
-    Connection, begin_reading, end_reading, for_each_row, next_page_start, query_all, query_one, query_optional,
-};
-use super::super::disk_codes::Kind;
 use super::super::read::Reading;
 use super::super::read::message::read_row;
 use super::super::statistics;
-use super::super::tx_error::{TxError, TxResult};
 use super::feed::{self, FeedCursor};
 use super::segment_table::{NUMBERS, SEGMENT_TABLES, columns_of, for_each_slot, number_of, segment_table_of};
 use super::{Doc, DocKey, DocKind, docs, unindexed};
-use crate::error::StoreError;
-use crate::transaction::Position;
+use crate::api::error::StoreError;
+use crate::api::transaction::Position;
+use crate::engine::codec::disk_codes::Kind;
+use crate::engine::sql::connection::{
+    Connection, begin_reading, end_reading, for_each_row, next_page_start, query_all, query_one, query_optional,
+};
+use crate::engine::sql::tx_error::{TxError, TxResult};
 use manent_model::Address;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};

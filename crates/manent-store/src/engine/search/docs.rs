@@ -1,10 +1,10 @@
 //! Index documents: the texts of messages, the names of conversations, the summaries of folds.
 
-use super::super::connection::{DbResult, Row, query_optional};
 use super::super::read::message::{MessageRow, message_of, read_row};
 use super::super::read::{Reading, annotations, conversation};
-use super::super::tx_error::TxResult;
 use super::{Doc, DocKey, DocKind, Entry};
+use crate::engine::sql::connection::{DbResult, Row, query_optional};
+use crate::engine::sql::tx_error::TxResult;
 use manent_model::{Address, Fold, Message, MessageStatus};
 use manent_text::{Field, FieldText, RESERVED};
 

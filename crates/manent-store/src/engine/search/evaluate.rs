@@ -3,11 +3,11 @@
 use super::super::read::Reading;
 use super::super::read::message::{MessageRow, in_ranges, message_of};
 use super::super::read::path::end_of;
-use super::super::tx_error::{TxError, TxResult};
 use super::docs::{self, FoldRow};
 use super::visibility::{ConversationResolver, Location, Owner, Path};
 use super::{DocKind, Entry};
-use crate::search::{CONTEXT_MAX, ContextMessage, Hit, Include, Search, SearchOrder};
+use crate::api::search::{CONTEXT_MAX, ContextMessage, Hit, Include, Search, SearchOrder};
+use crate::engine::sql::tx_error::{TxError, TxResult};
 use manent_model::{Address, ConversationStatus, Message, Time, TimeSource, Timestamp};
 use manent_text::{Field, FieldText, SearchDocument, Snippet};
 use std::rc::Rc;

@@ -1,21 +1,22 @@
 //! Search execution: evaluates candidates from the index and from the unindexed tail until a page is full.
 
-use super::super::access_filter::{AccessFilter, of_projects};
-use super::super::connection::{DbResult, Row, query_all};
 use super::super::read::Reading;
 use super::super::read::path::head_of;
-use super::super::tx_error::TxResult;
 use super::docs::owner_token;
 use super::evaluate::{Candidate, MatchSource, evaluate};
 use super::scan::IndexScan;
 use super::unindexed::{UnindexedTail, read};
 use super::visibility::ConversationResolver;
 use super::{DocKey, Entry};
-use crate::error::StoreError;
-use crate::query::BoundedCount;
-use crate::search::{CountMode, Grouping, HITS_MAX, Hit, RANKED_MAX, Search, SearchCursor, SearchOrder, SearchPage};
-use manent_model::path;
-use manent_model::{AccessScope, Address, BranchNo, ConversationId, Head, Timestamp};
+use crate::api::error::StoreError;
+use crate::api::query::BoundedCount;
+use crate::api::search::{
+    CountMode, Grouping, HITS_MAX, Hit, RANKED_MAX, Search, SearchCursor, SearchOrder, SearchPage,
+};
+use crate::authz::access_filter::{AccessFilter, of_projects};
+use crate::engine::sql::connection::{DbResult, Row, query_all};
+use crate::engine::sql::tx_error::TxResult;
+use manent_model::{AccessScope, Address, BranchNo, ConversationId, Head, Timestamp, path};
 use manent_text::IndexQuery;
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;

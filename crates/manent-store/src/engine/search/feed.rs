@@ -1,16 +1,15 @@
 //! Change feed: the additions and changes in the journal since the index last read it.
 
-use super::super::connection::{query_all, query_optional};
-use super::super::disk_codes::Kind;
-use super::super::message_header::MessageHeader;
 use super::super::read::Reading;
 use super::super::read::message::in_ranges;
 use super::super::statistics::Changes;
-use super::super::tx_error::{TxError, TxResult};
-use super::docs;
-use super::{Doc, DocKey, DocKind, Entry};
-use crate::error::StoreError;
-use crate::transaction::Position;
+use super::{Doc, DocKey, DocKind, Entry, docs};
+use crate::api::error::StoreError;
+use crate::api::transaction::Position;
+use crate::engine::codec::disk_codes::Kind;
+use crate::engine::codec::message_header::MessageHeader;
+use crate::engine::sql::connection::{query_all, query_optional};
+use crate::engine::sql::tx_error::{TxError, TxResult};
 use manent_model::{Address, Digest, Range};
 use manent_text::ANALYZER_VERSION;
 use std::collections::{BTreeSet, HashMap};

@@ -1,9 +1,9 @@
 //! Indexing rounds and their state, for both engines, and the callers that wait for an index.
 
-use crate::engine::scheduler::{Reschedule, Waker};
-use crate::error::{Result, StoreError};
-use crate::search::IndexStatus;
-use crate::transaction::Position;
+use crate::api::error::{Result, StoreError};
+use crate::api::search::IndexStatus;
+use crate::api::transaction::Position;
+use crate::runtime::scheduler::{Reschedule, Waker};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -1,10 +1,10 @@
 //! Index scan: candidate rows of the index in batches, the newest first.
 
-use super::super::connection::{Connection, DbResult, Row, query_all, query_one, query_optional};
 use super::super::read::Reading;
-use super::super::tx_error::TxResult;
 use super::segment_table::{for_each_slot, number_of, place};
 use super::{DocKey, Entry};
+use crate::engine::sql::connection::{Connection, DbResult, Row, query_all, query_one, query_optional};
+use crate::engine::sql::tx_error::TxResult;
 use manent_text::IndexQuery;
 use std::collections::VecDeque;
 

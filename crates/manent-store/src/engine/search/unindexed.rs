@@ -1,14 +1,14 @@
 //! Unindexed tail: changes behind the cursor of the index, pending messages, and open streams, whose text still grows.
 //! They are searched without the index.
 
-use super::super::connection::{Connection, query_all, query_one, query_optional};
-use super::super::message_header::MessageHeader;
 use super::super::read::Reading;
-use super::super::tx_error::TxResult;
 use super::feed::{self, CURSOR, FeedCursor};
 use super::{DocKey, DocKind, Entry, docs};
-use crate::search::Coverage;
-use crate::transaction::Position;
+use crate::api::search::Coverage;
+use crate::api::transaction::Position;
+use crate::engine::codec::message_header::MessageHeader;
+use crate::engine::sql::connection::{Connection, query_all, query_one, query_optional};
+use crate::engine::sql::tx_error::TxResult;
 use manent_model::{Address, Range};
 use std::collections::HashSet;
 use std::time::Instant;
@@ -171,7 +171,7 @@ fn open_streams(reading: &Reading<'_>) -> TxResult<Vec<Entry>> {
 fn unindexed_entries(reading: &Reading<'_>) -> TxResult<Vec<Entry>> {
     let (Connection::Sqlite(_), Some(index)) = (reading.connection, reading.index) else { return Ok(Vec::new()) };
     let sql = "select at, arrival, key from todo order by at desc, arrival desc, key desc limit $1";
-    let read = |row: &super::super::connection::Row<'_>| {
+    let read = |row: &crate::engine::sql::connection::Row<'_>| {
         Ok(Entry { at: row.get(0)?, arrival: row.get(1)?, key: DocKey(row.get(2)?) })
     };
     Ok(query_all(index, sql, [UNINDEXED_MAX as i64], read)?)

@@ -1,13 +1,12 @@
 //! Resolves which conversation shows a message, and where in it.
 
-use super::super::access_filter::{AccessFilter, within};
-use super::super::connection::{query_all, query_optional};
 use super::super::read::Reading;
 use super::super::read::conversation::{self, Searched};
-use super::super::tx_error::TxResult;
-use crate::search::Include;
-use manent_model::path;
-use manent_model::{Address, BranchId, Conversation, ConversationStatus, Head, Range};
+use crate::api::search::Include;
+use crate::authz::access_filter::{AccessFilter, within};
+use crate::engine::sql::connection::{query_all, query_optional};
+use crate::engine::sql::tx_error::TxResult;
+use manent_model::{Address, BranchId, Conversation, ConversationStatus, Head, Range, path};
 use std::collections::HashMap;
 use std::rc::Rc;
 

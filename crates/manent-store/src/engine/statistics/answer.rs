@@ -1,17 +1,17 @@
 //! Answers statistics from the sums, corrected by the changes that the index has not read yet.
 
-use super::super::access_filter::{AccessFilter, project_no, require_visible};
-use super::super::connection::{Connection, query_optional};
-use super::super::disk_codes::NameKind;
 use super::super::read::Reading;
 use super::super::read::path::head_of;
 use super::super::search::feed::{self, CURSOR, FeedCursor};
-use super::super::tx_error::{TxError, TxResult};
 use super::cells::{self, Cells, Scope};
 use super::changes::{Change, Changes};
 use super::path::{self, Until};
-use crate::error::StoreError;
-use crate::query::StatsQuery;
+use crate::api::error::StoreError;
+use crate::api::query::StatsQuery;
+use crate::authz::access_filter::{AccessFilter, project_no, require_visible};
+use crate::engine::codec::disk_codes::NameKind;
+use crate::engine::sql::connection::{Connection, query_optional};
+use crate::engine::sql::tx_error::{TxError, TxResult};
 use manent_model::{AccessScope, ConversationId, Stats};
 
 /// Counts from the sums. Returns none where they cannot answer: there is no index, it is far behind, or the query or

@@ -1,7 +1,7 @@
 //! Tables of the materialized sums: cells by conversation, totals by scope.
 
-use super::super::connection::{Connection, DbResult, Row, execute, query_all, query_optional};
-use super::super::value::ToSql;
+use crate::engine::sql::connection::{Connection, DbResult, Row, execute, query_all, query_optional};
+use crate::engine::sql::value::ToSql;
 use manent_model::stats::Tally;
 use manent_model::{Address, BranchNo, Head, Timestamp};
 use std::collections::BTreeMap;
@@ -154,13 +154,13 @@ pub(super) fn count_active(index: Connection<'_>, scope: Scope, days: &std::ops:
     let sql = "select cast(coalesce(sum(conversations), 0) as bigint)
          from stat_active
          where kind = $1 and no = $2 and day >= $3 and day < $4 and previous < $3";
-    super::super::connection::query_one(index, sql, (kind, no, start, days.end), |row| row.get(0))
+    crate::engine::sql::connection::query_one(index, sql, (kind, no, start, days.end), |row| row.get(0))
 }
 
 /// Counts the conversations of a scope.
 pub(super) fn count_all(index: Connection<'_>, scope: Scope) -> DbResult<i64> {
     let sql = "select count(*) from stat_member where kind = $1 and no = $2";
-    super::super::connection::query_one(index, sql, scope.code(), |row| row.get(0))
+    crate::engine::sql::connection::query_one(index, sql, scope.code(), |row| row.get(0))
 }
 
 pub(super) fn of_conversation(index: Connection<'_>, conversation_no: i64) -> DbResult<Cells> {
@@ -179,7 +179,11 @@ pub(super) fn of_scope(index: Connection<'_>, scope: Scope, days: &std::ops::Ran
     collect(index, sql, (kind, no, days.start, days.end))
 }
 
-fn collect(index: Connection<'_>, sql: &str, parameters: impl super::super::value::Parameters) -> DbResult<Cells> {
+fn collect(
+    index: Connection<'_>,
+    sql: &str,
+    parameters: impl crate::engine::sql::value::Parameters,
+) -> DbResult<Cells> {
     let found = query_all(index, sql, parameters, |row| Ok((key_at(row, 0)?, tally_at(row, 3)?)))?;
     Ok(Cells(found.into_iter().collect()))
 }

@@ -1,11 +1,11 @@
 //! Change detection: which conversations a range of the journal changed, and how.
 
-use super::super::connection::query_all;
-use super::super::disk_codes::Kind;
 use super::super::read::Reading;
-use super::super::tx_error::TxResult;
-use crate::error::StoreError;
-use crate::transaction::Position;
+use crate::api::error::StoreError;
+use crate::api::transaction::Position;
+use crate::engine::codec::disk_codes::Kind;
+use crate::engine::sql::connection::query_all;
+use crate::engine::sql::tx_error::TxResult;
 use std::collections::BTreeMap;
 
 /// How the sums of a conversation may have changed. A later variant includes the earlier ones.

@@ -1,12 +1,12 @@
 //! Check of the sums against the messages that they were computed from.
 
-use super::super::connection::{Connection, for_each_row, query_all};
 use super::super::read::Reading;
-use super::super::tx_error::{TxError, TxResult};
 use super::answer::{cursor, index_of};
 use super::cells::{self, ActiveDays, CellKey, NEVER, key_at, tally_at};
 use super::changes::Changes;
 use super::path::{self, Until};
+use crate::engine::sql::connection::{Connection, for_each_row, query_all};
+use crate::engine::sql::tx_error::{TxError, TxResult};
 use manent_model::stats::Tally;
 use std::collections::BTreeMap;
 

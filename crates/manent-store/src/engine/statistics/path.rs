@@ -1,18 +1,18 @@
 //! Counts the shown path of a conversation, or only its uncounted end.
 
-use super::super::connection::{query_all, query_optional};
-use super::super::disk_codes::status_code;
-use super::super::message_header::MessageHeader;
 use super::super::read::Reading;
 use super::super::read::path::head_of;
-use super::super::tx_error::TxResult;
 use super::cells::{CellKey, Cells, Counted, Scope};
-use crate::error::StoreError;
-use crate::query::StatsQuery;
-use manent_model::path;
+use crate::api::error::StoreError;
+use crate::api::query::StatsQuery;
+use crate::engine::codec::disk_codes::status_code;
+use crate::engine::codec::message_header::MessageHeader;
+use crate::engine::sql::connection::{query_all, query_optional};
+use crate::engine::sql::tx_error::TxResult;
 use manent_model::stats::Counter;
 use manent_model::{
     Address, BranchNo, ConversationId, ConversationStatus, Head, MessageStatus, Range, Stats, TimeSource, Timestamp,
+    path,
 };
 
 /// Where counting ends.

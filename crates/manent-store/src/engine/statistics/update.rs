@@ -1,11 +1,11 @@
 //! Incremental update of the sums: the indexer applies each batch of the journal that it reads.
 
-use super::super::connection::Connection;
 use super::super::read::Reading;
-use super::super::tx_error::{TxError, TxResult};
 use super::cells::{self, ActiveDays, Cells};
 use super::changes::{Change, Changes};
 use super::path::{self, Until};
+use crate::engine::sql::connection::Connection;
+use crate::engine::sql::tx_error::{TxError, TxResult};
 
 /// Brings the sums of changed conversations up to date.
 pub(crate) fn update(index: Connection<'_>, reading: &mut Reading<'_>, mut changes: Changes) -> TxResult<()> {

@@ -1,11 +1,11 @@
 //! Audit log: each line is chained to the previous one by digest; payloads about people can be erased without breaking
 //! the chain.
 
-use super::super::connection::{
+use super::LINES_PAGE;
+use crate::engine::sql::connection::{
     Connection, DbResult, Row, execute, execute_counted, for_each_row, next_page_start, query_all, query_one,
 };
-use super::LINES_PAGE;
-use crate::engine::tx_error::TxResult;
+use crate::engine::sql::tx_error::TxResult;
 use crate::system::{AuditPage, AuditProblem, AuditQuery, AuditReport, NewAuditRecord};
 use manent_model::{AuditActor, AuditEntry, Json, KeyId, TenantId, Timestamp};
 

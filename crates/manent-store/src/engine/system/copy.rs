@@ -1,8 +1,8 @@
 //! Copies the rows of a system store to another one: into a backup and back, between any two engines.
 
-use super::super::connection::{Connection, DbResult, Row, execute, for_each_row, next_page_start, query_one};
-use super::super::value::OwnedSqlValue;
 use super::LINES_PAGE;
+use crate::engine::sql::connection::{Connection, DbResult, Row, execute, for_each_row, next_page_start, query_one};
+use crate::engine::sql::value::OwnedSqlValue;
 
 /// A table with the statements that read and write it.
 struct Table {

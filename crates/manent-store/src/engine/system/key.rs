@@ -1,9 +1,9 @@
 //! API keys of tenants.
 
-use super::super::connection::{Connection, DbResult, Row, execute, query_all, query_optional};
 use super::{audit, count_change, tenant, user};
-use crate::engine::tx_error::TxResult;
-use crate::error::StoreError;
+use crate::api::error::StoreError;
+use crate::engine::sql::connection::{Connection, DbResult, Row, execute, query_all, query_optional};
+use crate::engine::sql::tx_error::TxResult;
 use crate::system::{KeyRow, NewAuditRecord};
 use manent_model::{Key, KeyDigest, KeyId, KeyScope, KeyScopes, ProjectId, TenantId, Timestamp};
 use std::collections::BTreeSet;

@@ -8,7 +8,7 @@ pub(crate) mod user;
 pub(crate) mod key;
 pub(crate) mod copy;
 
-use super::connection::{Connection, DbResult, execute, query_one};
+use crate::engine::sql::connection::{Connection, DbResult, execute, query_one};
 use manent_model::DEFAULT_TENANT;
 
 /// Lines of the audit log that are read at a time, because it grows for ever.

@@ -1,11 +1,11 @@
 //! Tenants: create, find, suspend, erase.
 
-use super::super::connection::{
+use super::{audit, count_change};
+use crate::api::error::{Conflict, StoreError};
+use crate::engine::sql::connection::{
     Connection, DbResult, Row, execute, execute_counted, query_all, query_one, query_optional,
 };
-use super::{audit, count_change};
-use crate::engine::tx_error::TxResult;
-use crate::error::{Conflict, StoreError};
+use crate::engine::sql::tx_error::TxResult;
 use crate::system::{NewAuditRecord, PurgeCounts, TenantRef, TenantRow};
 use manent_model::{Tenant, TenantId, TenantStatus, Timestamp};
 

@@ -1,9 +1,9 @@
 //! Users of a tenant.
 
-use super::super::connection::{Connection, DbResult, Row, execute, execute_counted, query_all, query_optional};
 use super::{audit, count_change, tenant};
-use crate::engine::tx_error::TxResult;
-use crate::error::StoreError;
+use crate::api::error::StoreError;
+use crate::engine::sql::connection::{Connection, DbResult, Row, execute, execute_counted, query_all, query_optional};
+use crate::engine::sql::tx_error::TxResult;
 use crate::system::{NewAuditRecord, PurgeCounts};
 use manent_model::{TenantId, Timestamp, User};
 

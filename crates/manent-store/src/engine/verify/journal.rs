@@ -1,17 +1,17 @@
 //! Verifies the journal: recomputes its chain, and compares its rows with the stored messages and flags.
 
-use super::super::connection::{DbResult, Row, query_all as query, query_one, query_optional};
-use super::super::disk_codes::{Kind, STATUS_PURGED};
-use super::super::message_header::MessageHeader;
-use super::super::prepare::streaming_digest;
 use super::super::read::message::{MessageRow, message_of, read_row};
-use super::super::tx::{LAST_OWN, Link, own_slots, workspace_chain_end};
-use super::super::tx_error::{TxError, TxResult};
 use super::Verifier;
 use super::rows::{ExpectedFlags, WORKSPACE};
-use crate::before_image;
-use crate::maintenance::VerifyProblem;
-use crate::transaction::Position;
+use crate::api::maintenance::VerifyProblem;
+use crate::api::transaction::Position;
+use crate::engine::codec::before_image;
+use crate::engine::codec::disk_codes::{Kind, STATUS_PURGED};
+use crate::engine::codec::message_header::MessageHeader;
+use crate::engine::commit::prepare::streaming_digest;
+use crate::engine::commit::tx::{LAST_OWN, Link, own_slots, workspace_chain_end};
+use crate::engine::sql::connection::{DbResult, Row, query_all as query, query_one, query_optional};
+use crate::engine::sql::tx_error::{TxError, TxResult};
 use manent_model::{Address, ConversationId, Digest, Message, MessageId, MessageStatus, Sums};
 use std::collections::BTreeMap;
 

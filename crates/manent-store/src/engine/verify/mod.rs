@@ -8,23 +8,23 @@ mod journal;
 mod rows;
 
 use super::apply::library::blob_digest;
-use super::connection::{
-    Connection, EngineError, begin_reading, end_reading, next_page_start, query_all as query, query_one, query_optional,
-};
-use super::disk_codes::{Kind, STATUS_PURGED};
-use super::participants;
 use super::read::{Reading, annotations, conversation, library};
-use super::row_cache::RowCache;
 use super::statistics;
 use super::store::EVERYTHING;
-use super::tx::covered_from;
-use super::tx_error::{TxError, TxResult};
-use crate::error::{Result, StoreError};
-use crate::maintenance::{VerifyProblem, VerifyReport};
-use crate::query::{
-    AttachedQuery, ConversationRef, DocumentsQuery, EventsQuery, MemoriesQuery, PAGE_MAX, ScratchQuery,
+use crate::api::error::{Result, StoreError};
+use crate::api::maintenance::{VerifyProblem, VerifyReport};
+use crate::api::query::{
+    AnnotationsQuery, ConversationRef, DocumentsQuery, EventsQuery, MemoriesQuery, PAGE_MAX, ScratchQuery,
 };
-use crate::transaction::Position;
+use crate::api::transaction::Position;
+use crate::engine::codec::disk_codes::{Kind, STATUS_PURGED};
+use crate::engine::commit::participants;
+use crate::engine::commit::row_cache::RowCache;
+use crate::engine::commit::tx::covered_from;
+use crate::engine::sql::connection::{
+    Connection, EngineError, begin_reading, end_reading, next_page_start, query_all as query, query_one, query_optional,
+};
+use crate::engine::sql::tx_error::{TxError, TxResult};
 use manent_model::{ConversationId, Digest, DigestKey, MessageId};
 
 /// More problems than this say nothing new.
@@ -217,10 +217,10 @@ impl Verifier<'_> {
     /// Reads everything that a conversation shows; a broken seal is found by reading.
     fn shown(&mut self, id: ConversationId) -> TxResult<()> {
         self.reading(|reading| conversation::one(reading, &ConversationRef::Id(id)))?;
-        let mut query = Some(AttachedQuery::from(id));
+        let mut query = Some(AnnotationsQuery::from(id));
         while let Some(page) = query {
-            let next = self.reading(|reading| annotations::attached(reading, &page))?.next;
-            query = next.map(|next| AttachedQuery { after: Some(next), ..page });
+            let next = self.reading(|reading| annotations::annotations(reading, &page))?.next;
+            query = next.map(|next| AnnotationsQuery { after: Some(next), ..page });
         }
         self.reading(|reading| crate::engine::read::path::branches(reading, id))?;
         self.path(id)?;

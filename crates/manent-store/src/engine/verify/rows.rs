@@ -1,15 +1,15 @@
 //! Verifies rows other than messages: their MACs, and the presence and flags that the journal records.
 
 use super::super::apply::undo::flag_columns;
-use super::super::connection::{query_all as query, query_optional};
-use super::super::row_mac;
-use super::super::tx::{ConversationRow, listed_at, read_row};
-use super::super::tx_error::TxResult;
-use super::super::value::OwnedSqlValue;
 use super::Verifier;
-use crate::before_image::{self, BeforeImage, SoftDeletable};
-use crate::error::StoreError;
-use crate::maintenance::VerifyProblem;
+use crate::api::error::StoreError;
+use crate::api::maintenance::VerifyProblem;
+use crate::engine::codec::before_image::{BeforeImage, SoftDeletable};
+use crate::engine::codec::{before_image, row_mac};
+use crate::engine::commit::tx::{ConversationRow, listed_at, read_row};
+use crate::engine::sql::connection::{query_all as query, query_optional};
+use crate::engine::sql::tx_error::TxResult;
+use crate::engine::sql::value::OwnedSqlValue;
 use std::collections::BTreeMap;
 
 /// The conversation number of rows outside conversations.

@@ -2,7 +2,7 @@
 
 use super::Client;
 use super::pipeline::{InFlight, await_all};
-use crate::engine::connection::{DbResult, EngineError};
+use crate::engine::sql::connection::{DbResult, EngineError};
 
 /// A pipelined commit, with the statements that were sent before it.
 pub(in crate::postgres) struct SentCommit {

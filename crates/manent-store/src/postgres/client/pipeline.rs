@@ -1,8 +1,8 @@
 //! Pipelined writes: statements whose results are not awaited, and row numbers that are assigned on the client.
 
 use super::{Client, StatementBatch, references};
-use crate::engine::connection::{DbResult, EngineError};
-use crate::engine::value::Parameters;
+use crate::engine::sql::connection::{DbResult, EngineError};
+use crate::engine::sql::value::Parameters;
 use crate::postgres::sql_rewrite;
 use crate::postgres::value::{BoundValue, Parameter, read};
 use std::collections::HashMap;

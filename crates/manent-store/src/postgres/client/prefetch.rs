@@ -1,8 +1,8 @@
 //! Prefetch: queries that are sent together before their rows are needed.
 
 use super::{Client, StatementBatch, references};
-use crate::engine::connection::DbResult;
-use crate::engine::value::Parameters;
+use crate::engine::sql::connection::DbResult;
+use crate::engine::sql::value::Parameters;
 use crate::postgres::sql_rewrite;
 use crate::postgres::value::BoundValue;
 use std::future::Future;

@@ -2,8 +2,8 @@
 //! other collects new documents.
 
 use super::Index;
-use crate::engine::connection::{DbResult, execute, query_all, query_one, query_optional};
 use crate::engine::search::{DocKey, Entry};
+use crate::engine::sql::connection::{DbResult, execute, query_all, query_one, query_optional};
 
 impl Index {
     /// Returns the half that collects new documents.

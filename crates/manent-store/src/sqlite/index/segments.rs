@@ -5,11 +5,11 @@
 //! that are too many, are merged.
 
 use super::Index;
-use crate::engine::connection::{DbResult, EngineError, Row, execute, query_all, query_one, query_optional};
 use crate::engine::search::segment_table::{
     NUMBERS, SEGMENT_TABLES, columns_of, for_each_slot, number_of, place, segment_table_of,
 };
 use crate::engine::search::{Doc, DocKey, Entry};
+use crate::engine::sql::connection::{DbResult, EngineError, Row, execute, query_all, query_one, query_optional};
 use std::collections::HashSet;
 
 /// A row that is older than the newest one by more than this does not go on a run.

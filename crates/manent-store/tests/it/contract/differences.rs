@@ -56,8 +56,8 @@ pub async fn texts_are_ordered_by_their_bytes(store: &dyn Store) {
         commit(store, document).await;
     }
     names.sort_unstable();
-    let attached = store.attached(conversation.into()).await.expect("readable");
-    let marks: Vec<_> = attached.bookmarks.iter().map(|mark| mark.name.as_str()).collect();
+    let annotations = store.annotations(conversation.into()).await.expect("readable");
+    let marks: Vec<_> = annotations.bookmarks.iter().map(|mark| mark.name.as_str()).collect();
     assert_eq!(marks, names);
     let documents = store.documents(DocumentsQuery::Kind("k".to_owned())).await.expect("readable");
     let ids: Vec<_> = documents.iter().map(|document| document.id.as_str()).collect();
@@ -166,6 +166,6 @@ pub async fn each_of_a_crowd_gets_its_own_answer(store: &dyn Store) {
     }
     assert_eq!(stored, 32);
     assert_eq!(path(store, conversation, None).await.len(), 16);
-    assert_eq!(store.attached(conversation.into()).await.expect("readable").bookmarks.len(), 16);
+    assert_eq!(store.annotations(conversation.into()).await.expect("readable").bookmarks.len(), 16);
     sound(store).await;
 }

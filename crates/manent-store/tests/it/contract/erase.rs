@@ -12,7 +12,7 @@ pub async fn erase(store: &dyn Store, target: EraseTarget) -> Receipt {
         let ChangeResult::Erased(receipt) = done else { panic!("an erasure answers with a receipt: {done:?}") };
         sum.messages += receipt.messages;
         sum.conversations += receipt.conversations;
-        sum.attached += receipt.attached;
+        sum.annotations += receipt.annotations;
         sum.scratch += receipt.scratch;
         sum.journal += receipt.journal;
         sum.at = receipt.at;
@@ -49,11 +49,11 @@ pub async fn an_erased_message_leaves_only_its_place(store: &dyn Store) {
     commit(store, Change::AddFold { conversation, fold: kept.clone() }).await;
     commit(store, splice(conversation, instead_of(ids[0], ids[0]), &["A"])).await;
     let receipt = erase(store, EraseTarget::Message(ids[1])).await;
-    assert_eq!((receipt.messages, receipt.conversations, receipt.attached, receipt.at), (1, 0, 2, at(1)));
+    assert_eq!((receipt.messages, receipt.conversations, receipt.annotations, receipt.at), (1, 0, 2, at(1)));
     assert_eq!(texts(store, conversation).await, ["A", "", "c"]);
     let erased = &path(store, conversation, None).await[1];
     assert!(erased.erased && erased.id == ids[1]);
-    let left = store.attached(conversation.into()).await.expect("readable");
+    let left = store.annotations(conversation.into()).await.expect("readable");
     assert_eq!((left.notes.len(), left.notes[0].message), (1, ids[2]));
     assert_eq!(left.folds.iter().map(|fold| fold.id).collect::<Vec<_>>(), [kept.id]);
     let report = sound(store).await;
@@ -120,7 +120,7 @@ pub async fn an_erased_conversation_is_gone_with_what_came_from_it(store: &dyn S
     commit(store, Change::PutScratch { scratch: draft(b) }).await;
     rename(store, a, "never mind").await;
     let receipt = erase(store, EraseTarget::Conversation(a)).await;
-    assert_eq!((receipt.messages, receipt.conversations, receipt.attached, receipt.scratch), (2, 1, 1, 1));
+    assert_eq!((receipt.messages, receipt.conversations, receipt.annotations, receipt.scratch), (2, 1, 1, 1));
     assert_eq!(store.conversation(ConversationRef::Id(a)).await.expect("readable"), None);
     assert_eq!(texts(store, b).await, ["", "x"], "the content goes on every path");
     let memories = store.memories(MemoriesQuery { limit: 9, ..Default::default() }).await.expect("readable");
@@ -155,13 +155,13 @@ pub async fn everything_an_author_wrote_is_erased(store: &dyn Store) {
     let transaction = Transaction { actor: Some(author("ann", "Ann")), ..Transaction::of(at(1), note) };
     store.commit(transaction).await.expect("it may");
     let receipt = erase(store, EraseTarget::Person("ann".to_owned())).await;
-    assert_eq!((receipt.messages, receipt.attached), (702, 2), "a note and a membership");
+    assert_eq!((receipt.messages, receipt.annotations), (702, 2), "a note and a membership");
     let left: Vec<String> = texts(store, conversation).await.into_iter().filter(|text| !text.is_empty()).collect();
     assert_eq!(left, ["b"]);
     let now = shown(store, conversation).await;
     assert_eq!(now.members, std::slice::from_ref(&bob));
     assert!(now.creator.is_none_or(|creator| creator.id != "ann" && creator.name.is_empty()));
-    assert_eq!(store.attached(conversation.into()).await.expect("readable").notes, []);
+    assert_eq!(store.annotations(conversation.into()).await.expect("readable").notes, []);
     let creator = Some("ann".to_owned());
     let list = store.conversations(ListQuery { creator, limit: 9, ..Default::default() }).await.expect("readable");
     assert_eq!(list.conversations, []);
@@ -179,7 +179,7 @@ pub async fn an_erased_stream_is_over(store: &dyn Store) {
     commit(store, append(conversation, vec![message])).await;
     commit(store, Change::AppendChunk { message: message_id, delta: "secret".to_owned() }).await;
     erase(store, EraseTarget::Message(message_id)).await;
-    assert_eq!(store.attached(conversation.into()).await.expect("readable").streams, []);
+    assert_eq!(store.annotations(conversation.into()).await.expect("readable").streams, []);
     refused(store, Change::AppendChunk { message: message_id, delta: "more".to_owned() }, "not_streaming").await;
     let finish = Finish {
         status: MessageStatus::Complete,
@@ -258,18 +258,18 @@ pub async fn whoever_wrote_nothing_is_erased_as_well(store: &dyn Store) {
         commit(store, Change::CreateConversation { id, branch, draft, importing: false }).await;
     }
     let receipt = erase(store, EraseTarget::Person("a".to_owned())).await;
-    assert_eq!((receipt.finished, receipt.attached), (true, 5));
+    assert_eq!((receipt.finished, receipt.annotations), (true, 5));
     let page = store.conversations(ListQuery { limit: 500, ..Default::default() }).await.expect("readable");
     assert!(page.conversations.iter().all(|found| found.members.iter().all(|member| member.id != "a")));
     refused(store, Change::Erase { target: EraseTarget::Person("a".to_owned()) }, "not_found").await;
     // One step is not enough for her, and nothing but her memberships is known of her.
-    assert_eq!(erase(store, EraseTarget::Person("eva".to_owned())).await.attached, 515);
+    assert_eq!(erase(store, EraseTarget::Person("eva".to_owned())).await.annotations, 515);
     // One person was a member once, and one left only a draft.
     let many = conversation(store, "many").await;
     patch(store, many, members(vec![author("once")])).await;
     patch(store, many, members(Vec::new())).await;
     let receipt = erase(store, EraseTarget::Person("once".to_owned())).await;
-    assert_eq!((receipt.attached, receipt.journal), (0, 1));
+    assert_eq!((receipt.annotations, receipt.journal), (0, 1));
     let (kind, actor) = ("draft".to_owned(), "drafts".to_owned());
     let scratch = Scratch { kind, id: many.to_string(), actor, body: json("\"typed\""), at: at(1) };
     commit(store, Change::PutScratch { scratch }).await;
@@ -312,7 +312,7 @@ pub async fn an_erasure_reaches_what_forks_made_of_a_message(store: &dyn Store) 
     };
     commit(store, state("s", ids[1])).await;
     erase(store, EraseTarget::Message(ids[1])).await;
-    let left = store.attached(child.into()).await.expect("readable");
+    let left = store.annotations(child.into()).await.expect("readable");
     assert_eq!((left.folds.len(), left.states.len()), (0, 0));
     // What comes next may get the numbers of what went; undo must not take the one for the other.
     commit(store, state("t", ids[0])).await;

@@ -400,8 +400,8 @@ pub async fn null_is_something_and_comes_back(store: &dyn Store) {
         at: at(0),
     };
     commit(store, Change::RecordCall { conversation, call }).await;
-    let attached = store.attached(conversation.into()).await.expect("readable");
-    assert_eq!((&attached.folds[0].made_by, &attached.calls[0].manifest), (&null, &null));
+    let annotations = store.annotations(conversation.into()).await.expect("readable");
+    assert_eq!((&annotations.folds[0].made_by, &annotations.calls[0].manifest), (&null, &null));
 }
 
 pub async fn the_origin_of_a_stream_outlives_its_first_body(store: &dyn Store) {

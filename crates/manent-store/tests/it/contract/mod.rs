@@ -4,7 +4,7 @@ mod conversations;
 mod messages;
 mod streams;
 mod branches;
-mod attached;
+mod annotations;
 mod runs;
 mod library;
 mod projects;
@@ -102,16 +102,16 @@ contract! {
     branches::a_path_holds_a_message_once,
     branches::a_branch_is_read_only_from_its_own_messages,
     branches::a_branch_reaches_its_own_messages,
-    attached::a_note_is_added_and_taken_back,
-    attached::a_bookmark_is_set_moved_and_forgotten,
-    attached::state_follows_the_branch,
-    attached::state_follows_a_fork_into_another_conversation,
-    attached::a_fold_covers_messages_of_its_path,
-    attached::a_call_is_recorded_as_it_was,
-    attached::nothing_is_attached_to_what_was_taken_back,
-    attached::what_is_attached_stays_with_what_was_taken_back,
-    attached::attached_page_is_cut_by_bytes_and_goes_on_behind_the_cut,
-    attached::attached_page_holds_as_many_records_as_asked_for,
+    annotations::a_note_is_added_and_taken_back,
+    annotations::a_bookmark_is_set_moved_and_forgotten,
+    annotations::state_follows_the_branch,
+    annotations::state_follows_a_fork_into_another_conversation,
+    annotations::a_fold_covers_messages_of_its_path,
+    annotations::a_call_is_recorded_as_it_was,
+    annotations::nothing_is_attached_to_what_was_taken_back,
+    annotations::what_is_attached_stays_with_what_was_taken_back,
+    annotations::attached_page_is_cut_by_bytes_and_goes_on_behind_the_cut,
+    annotations::attached_page_holds_as_many_records_as_asked_for,
     runs::a_tool_call_moves_only_as_it_may,
     runs::a_tool_call_keeps_its_record_and_its_trail,
     runs::events_are_read_after_a_cursor_by_channel,

@@ -51,8 +51,8 @@ pub async fn what_a_person_set_asked_and_explained_goes(store: &dyn Store) {
     let note = "ann agrees".to_owned();
     does(store, "ann", Change::MoveToolCall { message, part: 0, to: ToolState::Approved, record: None, note }).await;
     let receipt = erase(store, EraseTarget::Person("ann".to_owned())).await;
-    assert_eq!(receipt.attached, 4, "two states, an input and a word");
-    let left = store.attached(shared.into()).await.expect("readable");
+    assert_eq!(receipt.annotations, 4, "two states, an input and a word");
+    let left = store.annotations(shared.into()).await.expect("readable");
     let states: Vec<(&str, &str)> =
         left.states.iter().map(|state| (state.name.as_str(), state.value.as_ref().expect("set").text())).collect();
     assert_eq!(states, [("mood", "\"bob's\"")]);
@@ -81,7 +81,7 @@ pub async fn what_a_person_remembered_goes(store: &dyn Store) {
     does(store, "ann", put(removed, "ann's")).await;
     commit(store, Change::RemoveMemory { id: removed }).await;
     let receipt = erase(store, EraseTarget::Person("ann".to_owned())).await;
-    assert_eq!(receipt.attached, 3, "hers, the one over his, and the removed one");
+    assert_eq!(receipt.annotations, 3, "hers, the one over his, and the removed one");
     let query = MemoriesQuery { limit: 10, ..MemoriesQuery::default() };
     let mut left: Vec<String> =
         store.memories(query).await.expect("readable").into_iter().map(|memory| memory.text).collect();

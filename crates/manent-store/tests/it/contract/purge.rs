@@ -49,7 +49,7 @@ async fn gone(store: &dyn Store, conversation: ConversationId, message: MessageI
     let statuses = vec![ConversationStatus::Active, ConversationStatus::Archived, ConversationStatus::Trashed];
     let list = store.conversations(ListQuery { statuses, limit: 1_000, ..Default::default() }).await.expect("readable");
     assert!(list.conversations.iter().all(|listed| listed.id != conversation));
-    assert_eq!(store.attached(conversation.into()).await.expect_err("gone").code(), "not_found");
+    assert_eq!(store.annotations(conversation.into()).await.expect_err("gone").code(), "not_found");
     assert_eq!(store.messages(MessagesQuery::Ids(vec![message])).await.expect("readable"), []);
     let query = MessagePageQuery { conversation, branch: None, from: None, direction: Direction::Forward, limit: 9 };
     assert_eq!(store.message_page(query).await.expect_err("gone").code(), "not_found");

@@ -31,7 +31,7 @@ pub async fn a_tool_call_moves_only_as_it_may(store: &dyn Store) {
             part += 1;
         }
     }
-    let trails = store.attached(conversation.into()).await.expect("readable").tool_calls;
+    let trails = store.annotations(conversation.into()).await.expect("readable").tool_calls;
     assert_eq!(trails.len(), 64);
     for (place, trail) in trails.iter().enumerate() {
         let (from, to) = (ToolState::ALL[place / 8], ToolState::ALL[place % 8]);
@@ -62,7 +62,7 @@ pub async fn a_tool_call_keeps_its_record_and_its_trail(store: &dyn Store) {
         Change::MoveToolCall { message, part: 2, to: ToolState::Completed, record: Some(record.clone()), note };
     let transaction = Transaction { actor: Some(actor.clone()), ..Transaction::of(at(9), change) };
     store.commit(transaction).await.expect("it may");
-    let trail = store.attached(conversation.into()).await.expect("readable").tool_calls.remove(0);
+    let trail = store.annotations(conversation.into()).await.expect("readable").tool_calls.remove(0);
     assert_eq!(trail.call, ToolCall { state: ToolState::Completed, record, ..first });
     let step = ToolStep { state: ToolState::Completed, at: at(9), actor: Some(actor), note: "fine\0".to_owned() };
     assert_eq!((trail.steps.len(), &trail.steps[1]), (2, &step));
@@ -120,7 +120,7 @@ pub async fn an_input_is_taken_once(store: &dyn Store) {
     refused(store, take(&[ids[1], id(InputId::new)]), "not_found").await;
     let other = crate::kit::conversation(store, "b").await;
     refused(store, Change::TakeInputs { conversation: other, ids: vec![ids[1]] }, "not_found").await;
-    let inputs = store.attached(conversation.into()).await.expect("readable").inputs;
+    let inputs = store.annotations(conversation.into()).await.expect("readable").inputs;
     assert_eq!(inputs.iter().map(|input| input.taken).collect::<Vec<_>>(), [true, false, false]);
     assert_eq!(inputs.iter().map(|input| input.id).collect::<Vec<_>>(), ids);
     assert_eq!(inputs[2].body, json("{\"say\" : 1}"));
@@ -134,7 +134,7 @@ pub async fn a_lease_fences_off_the_owner_before(store: &dyn Store) {
     let renew = |token: i64, until: i64| Change::RenewLease { conversation, token, until: at(until) };
     let release = |token: i64| Change::ReleaseLease { conversation, token };
     let when = async |seconds: i64, change: Change| store.commit(Transaction::of(at(seconds), change)).await;
-    let lease = async || store.attached(conversation.into()).await.expect("readable").lease;
+    let lease = async || store.annotations(conversation.into()).await.expect("readable").lease;
     assert_eq!(when(0, take("ann", 10)).await.expect("free").results, [ChangeResult::Lease(1)]);
     refused_as(when(5, take("bob", 20)).await, "lease_held");
     when(5, renew(1, 15)).await.expect("held");
@@ -187,7 +187,7 @@ pub async fn a_trail_that_another_program_kept_is_taken_as_it_was(store: &dyn St
     ];
     let call = call(message, 0, ToolState::Denied);
     commit(store, Change::PutToolTrail { call: call.clone(), steps: steps.clone(), instead_of: None }).await;
-    let trails = store.attached(conversation.into()).await.expect("readable").tool_calls;
+    let trails = store.annotations(conversation.into()).await.expect("readable").tool_calls;
     assert_eq!(trails, [ToolCallTrail { call: call.clone(), steps: steps.clone() }]);
     refused(store, Change::PutToolTrail { call: call.clone(), steps: steps.clone(), instead_of: None }, "exists").await;
     let other = ToolCall { state: ToolState::Completed, part: 3, ..call.clone() };
@@ -201,7 +201,7 @@ pub async fn a_trail_that_another_program_kept_is_taken_as_it_was(store: &dyn St
         },
     )
     .await;
-    let trails = store.attached(conversation.into()).await.expect("readable").tool_calls;
+    let trails = store.annotations(conversation.into()).await.expect("readable").tool_calls;
     assert_eq!(
         trails,
         [ToolCallTrail { call: other, steps: longer }],
@@ -210,14 +210,14 @@ pub async fn a_trail_that_another_program_kept_is_taken_as_it_was(store: &dyn St
     let position =
         store.undo_target(UndoScope::Conversation(conversation), UndoDirection::Undo).await.expect("readable");
     commit(store, Change::Undo { position: position.expect("something to undo") }).await;
-    let trails = store.attached(conversation.into()).await.expect("readable").tool_calls;
+    let trails = store.annotations(conversation.into()).await.expect("readable").tool_calls;
     assert_eq!(trails, [ToolCallTrail { call: call.clone(), steps: steps.clone() }], "and comes back");
     let unknown = ToolCall { message: id(MessageId::new), ..call };
     refused(store, Change::PutToolTrail { call: unknown, steps, instead_of: None }, "not_found").await;
     let position =
         store.undo_target(UndoScope::Conversation(conversation), UndoDirection::Undo).await.expect("readable");
     commit(store, Change::Undo { position: position.expect("something to undo") }).await;
-    assert!(store.attached(conversation.into()).await.expect("readable").tool_calls.is_empty());
+    assert!(store.annotations(conversation.into()).await.expect("readable").tool_calls.is_empty());
     sound(store).await;
 }
 

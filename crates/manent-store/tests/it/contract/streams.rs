@@ -26,7 +26,7 @@ pub async fn a_stream_grows_in_chunks_and_ends_once(store: &dyn Store) {
     for delta in ["Once ", "", "upon\0 ", "a 🙂"] {
         commit(store, Change::AppendChunk { message: id_of, delta: delta.to_owned() }).await;
     }
-    let streams = store.attached(conversation.into()).await.expect("readable").streams;
+    let streams = store.annotations(conversation.into()).await.expect("readable").streams;
     assert_eq!(streams, [(id_of, "Once upon\0 a 🙂".to_owned())]);
     refused(store, finish(id_of, MessageStatus::Streaming, "x"), "invalid").await;
     sound(store).await;
@@ -40,7 +40,7 @@ pub async fn a_stream_grows_in_chunks_and_ends_once(store: &dyn Store) {
     refused(store, Change::AppendChunk { message: id_of, delta: "late".to_owned() }, "not_streaming").await;
     refused(store, Change::AppendChunk { message: id(MessageId::new), delta: "x".to_owned() }, "not_found").await;
     refused(store, finish(id(MessageId::new), MessageStatus::Complete, "x"), "not_found").await;
-    assert_eq!(store.attached(conversation.into()).await.expect("readable").streams, []);
+    assert_eq!(store.annotations(conversation.into()).await.expect("readable").streams, []);
     let told = &path(store, conversation, None).await[1];
     assert_eq!(told.content.body.words(), "once upon a time");
     assert_eq!((told.content.status, told.content.tokens), (MessageStatus::Complete, Some(9)));

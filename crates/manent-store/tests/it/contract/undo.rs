@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 struct Snapshot {
     conversations: Vec<Conversation>,
     paths: Vec<Vec<Message>>,
-    attached: Vec<Attached>,
+    annotations: Vec<Annotations>,
     events: Vec<Events>,
     states: Vec<Option<Json>>,
     stats: Stats,
@@ -27,12 +27,12 @@ async fn snapshot(store: &dyn Store, source: SourceId) -> Snapshot {
     let statuses = vec![Active, Archived, Trashed, Importing];
     let list = ListQuery { statuses, limit: 1_000, ..Default::default() };
     let mut conversations = store.conversations(list).await.expect("readable").conversations;
-    let (mut paths, mut attached, mut events, mut states) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut paths, mut annotations, mut events, mut states) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for shown in &mut conversations {
         shown.version = 0;
         paths.push(path(store, shown.id, None).await);
         counts_hold(store, shown.id).await;
-        attached.push(store.attached(shown.id.into()).await.expect("readable"));
+        annotations.push(store.annotations(shown.id.into()).await.expect("readable"));
         let query = EventsQuery { conversation: shown.id, channels: Vec::new(), after: 0, limit: 1_000 };
         events.push(store.events(query).await.expect("readable"));
         states.push(store.state(shown.id, "s".to_owned(), None).await.expect("readable"));
@@ -42,7 +42,7 @@ async fn snapshot(store: &dyn Store, source: SourceId) -> Snapshot {
     Snapshot {
         conversations,
         paths,
-        attached,
+        annotations,
         events,
         states,
         stats: store.stats(StatsQuery::default()).await.expect("readable"),

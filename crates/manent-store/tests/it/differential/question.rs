@@ -19,7 +19,7 @@ pub enum Question {
     Window(MessagePageQuery),
     Messages(MessagesQuery),
     Related(RelatedQuery),
-    Attached(ConversationId),
+    Annotations(ConversationId),
     State { conversation: ConversationId, name: String, at: Option<MessageId> },
     LastChanged,
     OpenToolCalls(u32),
@@ -53,7 +53,7 @@ pub enum Answer {
     Branches(Vec<BranchInfo>),
     Window(MessagePage),
     Messages(Vec<LocatedMessage>),
-    Attached(Attached),
+    Annotations(Annotations),
     State(Option<Json>),
     ToolCalls(Vec<(ConversationId, ToolCallTrail)>),
     Events(Events),
@@ -108,7 +108,7 @@ impl Question {
             Self::Window(query) => store.message_page(query).await.map(Answer::Window),
             Self::Messages(query) => store.messages(query).await.map(Answer::Messages),
             Self::Related(query) => store.related(query).await.map(|page| Answer::Messages(page.messages)),
-            Self::Attached(conversation) => store.attached(conversation.into()).await.map(Answer::Attached),
+            Self::Annotations(conversation) => store.annotations(conversation.into()).await.map(Answer::Annotations),
             Self::State { conversation, name, at } => store.state(conversation, name, at).await.map(Answer::State),
             Self::LastChanged => store.last_changed().await.map(|last| Answer::Ids(last.into_iter().collect())),
             Self::OpenToolCalls(limit) => store.open_tool_calls(limit).await.map(Answer::ToolCalls),
@@ -133,7 +133,7 @@ impl Question {
     /// Returns the conversation that it is about, if it is about one.
     pub fn conversation(&self) -> Option<ConversationId> {
         match self {
-            Self::Conversation(ConversationRef::Id(id)) | Self::Branches(id) | Self::Attached(id) => Some(*id),
+            Self::Conversation(ConversationRef::Id(id)) | Self::Branches(id) | Self::Annotations(id) => Some(*id),
             Self::State { conversation, .. } => Some(*conversation),
             Self::Window(query) => Some(query.conversation),
             Self::Events(query) => Some(query.conversation),
@@ -181,7 +181,7 @@ impl Answer {
             Self::List(page) => page.conversations.iter_mut().for_each(plain_conversation),
             Self::Window(window) => window.messages.iter_mut().for_each(plain_message),
             Self::Messages(messages) => messages.iter_mut().for_each(|placed| plain_message(&mut placed.message)),
-            Self::Attached(attached) => attached.tool_calls.iter_mut().for_each(plain_trail),
+            Self::Annotations(annotations) => annotations.tool_calls.iter_mut().for_each(plain_trail),
             Self::ToolCalls(calls) => calls.iter_mut().for_each(|(_, trail)| plain_trail(trail)),
             Self::Journal(page) => page.entries.iter_mut().for_each(|entry| plain_author(&mut entry.actor)),
             Self::Memories(memories) => {

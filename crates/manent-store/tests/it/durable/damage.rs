@@ -56,14 +56,14 @@ async fn counted(store: &dyn Store) -> Result<BTreeMap<&'static str, usize>> {
         let window =
             store.message_page(MessagePageQuery { conversation: id, branch, from, direction, limit: PAGE_MAX }).await?;
         add("shown", window.messages.len());
-        let attached = store.attached(id.into()).await?;
-        add("note", attached.notes.len());
-        add("bookmark", attached.bookmarks.len());
-        add("state", attached.states.len());
-        add("fold", attached.folds.len());
-        add("call", attached.calls.len());
-        add("tool call", attached.tool_calls.len());
-        add("input", attached.inputs.len());
+        let annotations = store.annotations(id.into()).await?;
+        add("note", annotations.notes.len());
+        add("bookmark", annotations.bookmarks.len());
+        add("state", annotations.states.len());
+        add("fold", annotations.folds.len());
+        add("call", annotations.calls.len());
+        add("tool call", annotations.tool_calls.len());
+        add("input", annotations.inputs.len());
         let query = EventsQuery { conversation: id, channels: Vec::new(), after: 0, limit: PAGE_MAX };
         add("event", store.events(query).await?.len());
     }

@@ -162,16 +162,16 @@ async fn read(store: &SqliteStore, known: &Known) -> Shown {
             store.message_page(MessagePageQuery { conversation: *talk, branch, from, direction, limit: 100 }).await;
         let words = |message: &Message| message.content.body.words();
         put(Shows::Text, format!("path of {talk}"), window.map(|window| window.messages.iter().map(words).collect()));
-        let attached = match store.attached((*talk).into()).await {
-            Ok(attached) => attached,
+        let annotations = match store.annotations((*talk).into()).await {
+            Ok(annotations) => annotations,
             Err(error) => {
                 put(Shows::Fact, format!("notes of {talk}"), Err(error));
-                Attached::default()
+                Annotations::default()
             }
         };
         let remark = |note: &Note| format!("{} {} {}", note.kind, note.at.0, note.value.text());
-        put(Shows::Listed, format!("remarks in {talk}"), Ok(attached.notes.iter().map(remark).collect()));
-        let values = attached.states.iter().flat_map(|state| &state.value).map(text_of).collect();
+        put(Shows::Listed, format!("remarks in {talk}"), Ok(annotations.notes.iter().map(remark).collect()));
+        let values = annotations.states.iter().flat_map(|state| &state.value).map(text_of).collect();
         put(Shows::Listed, format!("values in {talk}"), Ok(values));
     }
     let documents = store.documents(DocumentsQuery::All).await;

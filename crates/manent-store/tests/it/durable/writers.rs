@@ -63,7 +63,7 @@ pub(super) async fn only_one_is_left(store: &dyn Store, shared: ConversationId) 
     while !matches!(&commit(store, erase.clone()).await.results[..], [ChangeResult::Erased(receipt)] if receipt.finished)
     {
     }
-    let left = store.attached(shared.into()).await.expect("readable");
+    let left = store.annotations(shared.into()).await.expect("readable");
     assert_eq!((left.states.len(), left.inputs.len()), (200, 200));
     assert!(left.states.iter().all(|state| state.value == Some(json("\"bob\""))));
     assert!(left.inputs.iter().all(|input| input.body == json("\"bob\"")));

@@ -73,7 +73,7 @@ async fn kode_reimport_of_each_state_twice_adds_nothing() {
         let before = export(&database).await;
         let report = import(&database, &state.files).await;
         for one in &report.conversations {
-            assert_eq!((one.added, one.updated, one.attached), (0, 0, 0), "{}: {one:#?}", state.name);
+            assert_eq!((one.added, one.updated, one.annotations), (0, 0, 0), "{}: {one:#?}", state.name);
         }
         assert_eq!(export(&database).await, before, "{}", state.name);
     }

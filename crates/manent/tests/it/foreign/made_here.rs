@@ -13,7 +13,10 @@ async fn again(files: &Files, format: &str) -> (Vec<String>, Files) {
     let database = open();
     import(&database, files).await;
     let report = import(&database, files).await;
-    assert!(report.conversations.iter().all(|one| (one.added, one.updated, one.attached) == (0, 0, 0)), "{report:#?}");
+    assert!(
+        report.conversations.iter().all(|one| (one.added, one.updated, one.annotations) == (0, 0, 0)),
+        "{report:#?}"
+    );
     let ids = database.store().conversation_ids(None, 9).await.expect("readable");
     (texts(&database, ids[0]).await, written(&database, format).await)
 }

@@ -24,8 +24,8 @@ fn told(report: &FileImportReport) -> String {
     }
     beside(&mut told, "  ", &report.repaired, &report.skipped);
     for one in &report.conversations {
-        let ImportedConversation { external, added, attached, .. } = one;
-        writeln!(told, "  {external}: {added} added, {attached} attached").expect("text");
+        let ImportedConversation { external, added, annotations, .. } = one;
+        writeln!(told, "  {external}: {added} added, {annotations} attached").expect("text");
         assert!(one.is_new && one.updated == 0 && one.unchanged == 0, "{one:#?}");
         beside(&mut told, "    ", &one.repaired, &one.skipped);
     }

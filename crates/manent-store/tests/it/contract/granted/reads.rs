@@ -21,7 +21,7 @@ async fn asked(store: &dyn Store, conversation: ConversationId) -> Vec<String> {
         said(store.branches(conversation).await),
         said(store.message_page(window(conversation)).await),
         said(store.message_page(MessagePageQuery { direction: Direction::Forward, ..window(conversation) }).await),
-        said(store.attached(conversation.into()).await),
+        said(store.annotations(conversation.into()).await),
         said(store.state(conversation, "plot".to_owned(), None).await),
         said(store.events(events(conversation)).await),
         said(store.stats(StatsQuery::conversation(conversation)).await),

@@ -133,11 +133,11 @@ pub async fn an_id_that_is_taken_makes_nothing_ones_own(whole: &Whole) {
             },
         ),
     ];
-    let before = whole.attached(other.conversation.into()).await.expect("readable");
+    let before = whole.annotations(other.conversation.into()).await.expect("readable");
     for (first, second) in pairs {
         refused_as(ann.commit(both(first, second)).await, "exists");
     }
-    assert_eq!(whole.attached(other.conversation.into()).await.expect("readable"), before);
+    assert_eq!(whole.annotations(other.conversation.into()).await.expect("readable"), before);
 }
 
 /// One commit may touch several conversations; a key that can see only some of them cannot undo it.

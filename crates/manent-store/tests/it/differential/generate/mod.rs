@@ -6,7 +6,7 @@
 
 mod thread;
 mod message;
-mod attached;
+mod annotations;
 mod library;
 mod question;
 

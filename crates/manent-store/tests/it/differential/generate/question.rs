@@ -21,7 +21,7 @@ impl Generator {
             16..18 => Question::Branches(conversation),
             18..27 => self.window(model, conversation),
             27..33 => self.messages_query(model, conversation),
-            33..36 => Question::Attached(conversation),
+            33..36 => Question::Annotations(conversation),
             36..39 => {
                 let at = self.chance.once_in(2).then(|| self.message_of(model, conversation));
                 Question::State { conversation, name: self.chance.word(), at }

@@ -1,7 +1,7 @@
 //! What each question is answered.
 
 use super::super::question::{Answer, Question, Said, said};
-use super::attached::Fastened;
+use super::annotations::Fastened;
 use super::undo::ScopeOf;
 use super::*;
 
@@ -20,7 +20,7 @@ impl Model {
             Question::Window(query) => data.window(query).map(Answer::Window),
             Question::Messages(query) => data.messages(query).map(Answer::Messages),
             Question::Related(query) => data.related(query).map(|page| Answer::Messages(page.messages)),
-            Question::Attached(conversation) => data.attached(*conversation).map(Answer::Attached),
+            Question::Annotations(conversation) => data.annotations(*conversation).map(Answer::Annotations),
             Question::State { conversation, name, at } => data.state(*conversation, name, *at).map(Answer::State),
             Question::LastChanged => {
                 let seen = |row: &Arc<Row>| {
@@ -65,7 +65,7 @@ impl Model {
 }
 
 impl Data {
-    fn attached(&self, conversation: ConversationId) -> Result<Attached> {
+    fn annotations(&self, conversation: ConversationId) -> Result<Annotations> {
         let thread = self.seen(conversation)?;
         let bookmarks = thread.bookmarks.iter().map(|(name, mark)| Bookmark {
             name: name.clone(),
@@ -78,7 +78,7 @@ impl Data {
             .as_ref()
             .and_then(|held| Some(Lease { owner: held.owner.clone()?, token: held.token, until: held.until }));
         let streaming = thread.in_order().into_iter().filter(|kept| !kept.chunks.is_empty());
-        Ok(Attached {
+        Ok(Annotations {
             next: None,
             notes: Fastened::seen(&thread.notes),
             bookmarks: bookmarks.collect(),

@@ -3,7 +3,7 @@
 //! A store does them in steps. The model does everything in the first one and is told how many there were.
 
 use super::super::question::ERASED;
-use super::attached::Fastened;
+use super::annotations::Fastened;
 use super::*;
 
 /// How thoroughly a conversation goes.

@@ -1,6 +1,6 @@
 //! Objects outside conversations: documents, memories, scratch, blobs, sources and origins.
 
-use super::attached::Fastened;
+use super::annotations::Fastened;
 use super::project::Plan;
 use super::*;
 use sha2::{Digest as _, Sha256};

@@ -6,7 +6,7 @@
 mod branch;
 mod message;
 mod thread;
-mod attached;
+mod annotations;
 mod run;
 mod library;
 mod project;

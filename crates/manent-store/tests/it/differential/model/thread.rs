@@ -1,6 +1,6 @@
 //! Conversations: made, edited. A thread is a conversation with everything in it.
 
-use super::attached::{Fastened, Marked};
+use super::annotations::{Fastened, Marked};
 use super::run::{Held, Tool, Trailed};
 use super::*;
 

@@ -1,6 +1,6 @@
 //! Undo: puts back what was there, as a new commit. Redo is the undo of an undo.
 
-use super::attached::Marked;
+use super::annotations::Marked;
 use super::run::Tool;
 use super::thread::About;
 use super::*;

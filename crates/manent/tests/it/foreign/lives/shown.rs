@@ -50,7 +50,7 @@ async fn of(database: &Database) -> Shown {
     let (mut text, mut messages, mut calls, mut events) = (String::new(), 0, 0, BTreeMap::new());
     for id in database.store().conversation_ids(None, 99).await.expect("readable") {
         text += &conversation(database, id).await;
-        calls += database.store().attached(id.into()).await.expect("readable").tool_calls.len();
+        calls += database.store().annotations(id.into()).await.expect("readable").tool_calls.len();
         for branch in database.store().branches(id).await.expect("readable") {
             let query = MessagesQuery::Branch { branch: branch.id, after: None, limit: PAGE_MAX };
             messages += database.store().messages(query).await.expect("readable").len();
@@ -76,13 +76,13 @@ async fn conversation(database: &Database, id: ConversationId) -> String {
         let body = Style::COMPACT.format(message.content.body.text(), 0);
         writeln!(out, "  {} {body}", message.content.role).expect("text");
     }
-    let attached = store.attached(id.into()).await.expect("readable");
+    let annotations = store.annotations(id.into()).await.expect("readable");
     let mut lines = Vec::new();
-    for fold in attached.folds.iter().filter(|fold| fold.active) {
+    for fold in annotations.folds.iter().filter(|fold| fold.active) {
         let covers: Vec<_> = fold.covers.iter().map(|stretch| (place(stretch.first), place(stretch.last))).collect();
         lines.push(format!("  fold after {:?} covers {covers:?}: {:?}", place(fold.after), fold.summary));
     }
-    for trail in &attached.tool_calls {
+    for trail in &annotations.tool_calls {
         let call = &trail.call;
         let asked_by = Some((place(call.message), call.part)).filter(|_| call.part < 65_536);
         if asked_by.is_some_and(|(place, _)| place.is_none()) {
@@ -92,7 +92,7 @@ async fn conversation(database: &Database, id: ConversationId) -> String {
         let record = Style::COMPACT.format(call.record.text(), 0);
         lines.push(format!("  call {} of {asked_by:?} {:?} {steps:?} {record}", call.call_id, call.state));
     }
-    for bookmark in &attached.bookmarks {
+    for bookmark in &annotations.bookmarks {
         lines.push(format!("  bookmark {} at {:?}", bookmark.name, bookmark.head.and_then(place)));
     }
     for name in ["breakpoint", "todos"] {

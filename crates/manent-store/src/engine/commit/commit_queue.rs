@@ -1,0 +1,175 @@
+//! Commit queue with two priorities; a semaphore that callers hold bounds its bytes.
+
+use crate::api::error::Result;
+use crate::api::transaction::{Committed, Priority};
+use crate::engine::commit::prepare::Prepared;
+use crate::runtime::scheduler::Waker;
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// A queued transaction with the channel for its result.
+pub(crate) struct Job {
+    pub prepared: Prepared,
+    pub reply: oneshot::Sender<Result<Committed>>,
+}
+
+#[derive(Default)]
+struct QueueState {
+    normal: VecDeque<Job>,
+    low: VecDeque<Job>,
+    closed: bool,
+    woken: bool,
+    /// The writer waits for this many transactions; with fewer it need not be woken.
+    group_opened_at: usize,
+}
+
+#[derive(Default)]
+pub(crate) struct CommitQueue {
+    state: Mutex<QueueState>,
+    /// Wakes a writer that waits here.
+    changed: Condvar,
+    /// Calls one that waits elsewhere.
+    waker: Option<Waker>,
+}
+
+/// The next action of the writer.
+pub(crate) enum NextWork {
+    /// These, together.
+    Batch(Vec<Job>),
+    /// Something other than a transaction waits for the writer.
+    Wake,
+    /// Nothing comes any more.
+    Closed,
+}
+
+const BATCH_MAX: usize = 512;
+const BATCH_BYTES: usize = 16 << 20;
+/// Maximum bytes of a batch of low priority while none of normal priority waits; those that arrive meanwhile wait for
+/// it.
+const LOW_BYTES: usize = 1 << 20;
+
+impl CommitQueue {
+    /// Creates a queue whose writer does not block on it but runs when it is woken, and then calls [`Queue::look`].
+    pub(crate) fn with_waker(bell: Waker) -> Self {
+        Self { waker: Some(bell), ..Self::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
+        // A thread that panicked left at most a job half-pushed; the queue itself is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake(&self) {
+        match &self.waker {
+            Some(bell) => bell(),
+            None => self.changed.notify_one(),
+        }
+    }
+
+    /// Returns the job if the queue is closed.
+    pub(crate) fn push(&self, job: Job) -> Option<Job> {
+        let mut lanes = self.lock();
+        if lanes.closed {
+            return Some(job);
+        }
+        match job.prepared.transaction.priority {
+            Priority::Normal => lanes.normal.push_back(job),
+            Priority::Background => lanes.low.push_back(job),
+        }
+        let is_enough = lanes.normal.len() >= lanes.group_opened_at;
+        drop(lanes);
+        if is_enough {
+            self.wake();
+        }
+        None
+    }
+
+    /// Puts jobs back whose turn did not come, in their order.
+    pub(crate) fn put_back(&self, jobs: Vec<Job>) {
+        let mut lanes = self.lock();
+        for job in jobs.into_iter().rev() {
+            match job.prepared.transaction.priority {
+                Priority::Normal => lanes.normal.push_front(job),
+                Priority::Background => lanes.low.push_front(job),
+            }
+        }
+    }
+
+    /// How many wait.
+    pub(crate) fn queued(&self) -> usize {
+        self.lock().normal.len()
+    }
+
+    /// Group-commit delay: waits until this many transactions are queued, but at most for the limit.
+    pub(crate) fn wait_for_group(&self, many: usize, limit: Duration) {
+        let mut lanes = self.lock();
+        lanes.group_opened_at = many;
+        let too_few = |lanes: &mut QueueState| lanes.normal.len() < many && !lanes.closed && !lanes.woken;
+        let waited = self.changed.wait_timeout_while(lanes, limit, too_few);
+        waited.unwrap_or_else(PoisonError::into_inner).0.group_opened_at = 0;
+    }
+
+    pub(crate) fn wake_writer(&self) {
+        self.lock().woken = true;
+        self.wake();
+    }
+
+    /// Closes the queue to new transactions; those that were accepted are still handed out.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.wake();
+    }
+
+    /// Says whether something waits for the writer, be it that nothing comes any more.
+    pub(crate) fn has_work(&self) -> bool {
+        let lanes = self.lock();
+        lanes.closed || lanes.woken || !lanes.normal.is_empty() || !lanes.low.is_empty()
+    }
+
+    /// Waits for work.
+    pub(crate) fn next(&self) -> NextWork {
+        let mut lanes = self.lock();
+        loop {
+            if let Some(next) = lanes.next() {
+                return next;
+            }
+            lanes = self.changed.wait(lanes).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Returns what there is to do, if there is anything.
+    pub(crate) fn look(&self) -> Option<NextWork> {
+        self.lock().next()
+    }
+}
+
+impl QueueState {
+    /// A batch takes all transactions of normal priority and one of low priority, so that these are never starved;
+    /// without any of normal priority, it takes several of low priority.
+    fn next(&mut self) -> Option<NextWork> {
+        if std::mem::take(&mut self.woken) {
+            return Some(NextWork::Wake);
+        }
+        if self.normal.is_empty() && self.low.is_empty() {
+            return self.closed.then_some(NextWork::Closed);
+        }
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        while batch.len() < BATCH_MAX && bytes < BATCH_BYTES {
+            let Some(job) = self.normal.pop_front() else { break };
+            bytes += job.prepared.bytes;
+            batch.push(job);
+        }
+        let low_bytes = if batch.is_empty() { LOW_BYTES } else { 1 };
+        let mut bytes = 0;
+        while bytes < low_bytes
+            && let Some(job) = self.low.pop_front()
+        {
+            bytes += job.prepared.bytes.max(1);
+            batch.push(job);
+        }
+        Some(NextWork::Batch(batch))
+    }
+}
