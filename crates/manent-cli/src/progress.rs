@@ -3,8 +3,9 @@
 use crate::output::Output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use manent::{Database, IndexStatus, Position};
-use std::io::IsTerminal;
-use std::io::{self, Read};
+use std::io::{
+    IsTerminal, Read, {self},
+};
 use std::time::Duration;
 use tokio::time::Instant;
 

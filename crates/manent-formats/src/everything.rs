@@ -1,10 +1,10 @@
 //! Reader of every store in a file tree, of any format and in any folder; lists unrecognised files.
 
+use crate::apps::kode;
+use crate::core::item::{Item, Root, Sink};
+use crate::core::problem::{Place, Problem, ReadError};
+use crate::core::source_fs::{ReadNames, SourceTree, StoreTree};
 use crate::formats::{Format, readable};
-use crate::item::{Item, Root, Sink};
-use crate::kode;
-use crate::problem::{Place, Problem, ReadError};
-use crate::source_fs::{ReadNames, SourceTree, StoreTree};
 use std::collections::BTreeSet;
 
 /// More folders than this are not looked into.

@@ -1,10 +1,11 @@
 //! Registry of formats: one row with all properties of each.
 
-use crate::export::{ExportSource, FileSink, Loss, WriteError};
-use crate::item::Sink;
-use crate::problem::ReadError;
-use crate::source_fs::{SourceTree, Subdirectory};
-use crate::{kode, obsidian, personalab, render, tables, veloca};
+use crate::apps::{kode, obsidian, personalab, tables, veloca};
+use crate::core::export::{ExportSource, FileSink, Loss, WriteError};
+use crate::core::item::Sink;
+use crate::core::problem::ReadError;
+use crate::core::source_fs::{SourceTree, Subdirectory};
+use crate::render;
 
 /// A format that is read and written.
 #[derive(Debug)]

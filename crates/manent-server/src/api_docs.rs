@@ -1,7 +1,9 @@
 //! HTML reference page, rendered from the OpenAPI description, without scripts.
 
 use serde_json::Value;
-use std::fmt::{self, Write};
+use std::fmt::{
+    Write, {self},
+};
 
 /// Style sheet of the page; the content security policy allows only files of this origin.
 pub const STYLE: &str = include_str!("reference.css");

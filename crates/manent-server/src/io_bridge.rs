@@ -5,11 +5,15 @@ use axum::body::Body;
 use axum::http::StatusCode;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
-use std::io::{self, Read, Write};
+use std::io::{
+    Read, Write, {self},
+};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::thread::{
+    Thread, {self},
+};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 

@@ -1,16 +1,17 @@
 //! Server lifecycle: bind, run, background jobs, shutdown.
 
 use crate::app::App;
-use crate::auth::{self, Auth};
+use crate::auth::{
+    Auth, {self},
+};
 use crate::budget::ByteBudget;
 use crate::concurrency::ConcurrencyLimiter;
-use crate::connections;
 use crate::fair_queue::{FairQueue, FairQueueOptions};
 use crate::guard::{Hosts, guard};
 use crate::operation::{Access, BASE, Rule, Rules, description, routes};
 use crate::options::ServeOptions;
 use crate::secret::Secret;
-use crate::{api, api_docs, assets, metrics};
+use crate::{api, api_docs, assets, connections, metrics};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};

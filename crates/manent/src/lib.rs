@@ -5,7 +5,7 @@
 //! # let folder = std::env::temp_dir().join(format!("manent-doc-{}", std::process::id()));
 //! # std::fs::create_dir_all(&folder).expect("a temporary folder");
 //! # let path = folder.join("chats.db");
-//! use manent::{ConversationDraft, Database, MessageDraft, Scope};
+//! use manent::{ConversationDraft, Database, MessageDraft, UndoScope};
 //!
 //! let database = Database::open(&path)?;
 //! let draft = ConversationDraft { title: "天气".into(), ..Default::default() };
@@ -18,8 +18,8 @@
 //! database.regenerate(chat, answer, MessageDraft::assistant("多云，22 度。")).await?;
 //! assert_eq!(database.siblings(answer).await?.len(), 2);
 //!
-//! // Everything can be taken back.
-//! database.undo(Scope::Conversation(chat)).await?;
+//! // Every change can be undone.
+//! database.undo(UndoScope::Conversation(chat)).await?;
 //! let page = database.last(chat, 50).await?;
 //! assert_eq!(page.messages[1].content.body.words(), "晴，25 度。");
 //! # database.close().await?;
@@ -30,41 +30,24 @@
 //! ```
 
 mod error;
-mod ulid;
-mod message_draft;
 mod location;
 mod database;
-mod conversation;
-mod message;
-mod stream;
-mod annotations;
-mod run;
-mod undo;
-mod resolve;
-mod draft;
-mod project;
-mod library;
-mod blob;
-mod journal;
-mod search;
-mod maintenance;
-mod backup;
-mod erase;
-pub mod jsonl;
-pub mod import;
-pub mod export;
+pub mod transfer;
 mod tenants;
 
-pub use annotations::FoldDraft;
-pub use backup::BackupPlan;
-pub use blob::BlobReader;
 pub use database::Database;
-pub use erase::{ErasedContent, Kept, OldBackups};
+pub use database::annotations::FoldDraft;
+pub use database::blob::BlobReader;
+pub use database::erase::{ErasedContent, Kept, OldBackups};
+pub use database::library::MemoryDraft;
+pub use database::message::FollowUps;
+pub use database::message_draft::MessageDraft;
+pub use database::run::CallDraft;
+pub use database::search::SearchQuery;
+pub use database::stream::STREAM_LEASE;
+pub use database::ulid::request_key;
+pub use database::undo::{UndoStep, UndoSteps};
 pub use error::{Error, Result};
-pub use export::{DiskOut, DownloadBundle, ExportPlan, Exported, Lost, Replace, StagedFile};
-pub use import::{FileImportReport, ImportMode};
-pub use jsonl::{ExportSelection, ImportProblem, JsonlImportReport, LinesReport};
-pub use library::MemoryDraft;
 pub use location::Location;
 pub use manent_formats as formats;
 pub use manent_model as model;
@@ -84,11 +67,8 @@ pub use manent_store::{
     ToolCallTrail, Transaction, UndoScope, VerifyReport,
 };
 pub use manent_text as text;
-pub use message::FollowUps;
-pub use message_draft::MessageDraft;
-pub use run::CallDraft;
-pub use search::SearchQuery;
-pub use stream::STREAM_LEASE;
 pub use tenants::{AuthenticatedKey, Erasure, Refusal, Tenants};
-pub use ulid::request_key;
-pub use undo::{UndoStep, UndoSteps};
+pub use transfer::backup::BackupPlan;
+pub use transfer::export::{DiskOut, DownloadBundle, ExportPlan, Exported, Lost, Replace, StagedFile};
+pub use transfer::import::{FileImportReport, ImportMode};
+pub use transfer::jsonl::{ExportSelection, ImportProblem, JsonlImportReport, LinesReport};

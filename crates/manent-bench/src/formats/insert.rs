@@ -1,6 +1,6 @@
 //! Lower bound for row stores: the same rows in one SQLite table with one index, with equal durability.
 
-use ::manent::formats::source_fs::SourceTree;
+use ::manent::formats::core::source_fs::SourceTree;
 use ::manent::formats::{Format, Item, ReadError, Sink};
 use anyhow::Result;
 use rusqlite::{Connection, params};

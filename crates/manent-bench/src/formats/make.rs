@@ -1,8 +1,9 @@
 //! Generator of large files of every format: the same conversations, hand-written for one format and exported for the
 //! others.
 
-use ::manent::export::{DiskOut, ExportPlan, Replace};
-use ::manent::formats::{self, source_fs};
+use ::manent::formats::core::source_fs;
+use ::manent::formats::{self};
+use ::manent::transfer::export::{DiskOut, ExportPlan, Replace};
 use ::manent::{Database, ImportMode};
 use anyhow::{Context, Result};
 use std::fs::File;

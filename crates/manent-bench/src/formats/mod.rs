@@ -5,8 +5,12 @@ mod make;
 mod split;
 
 use crate::facts::Fact;
-use ::manent::formats::source_fs::{self, SourceTree};
-use ::manent::formats::{self, Format, Item, ReadError, Sink};
+use ::manent::formats::core::source_fs::{
+    SourceTree, {self},
+};
+use ::manent::formats::{
+    Format, Item, ReadError, Sink, {self},
+};
 use ::manent::{Database, ImportMode};
 use anyhow::{Context, Result, bail};
 use std::path::Path;
@@ -34,7 +38,7 @@ pub fn of(folder: &Path, bytes: u64) -> Result<Vec<Fact>> {
 }
 
 fn facts_of(format: &str, path: &Path, folder: &Path) -> Result<Vec<Fact>> {
-    let size = formats::source_fs::at(path)?.entries().iter().map(|entry| entry.size).sum::<u64>() as f64 / 1e6;
+    let size = formats::core::source_fs::at(path)?.entries().iter().map(|entry| entry.size).sum::<u64>() as f64 / 1e6;
     let (mut reads, mut imports, mut peak) = (Vec::new(), Vec::new(), 0.0f64);
     for round in 0..ROUNDS {
         let split = alone("split", format, path, folder)?;

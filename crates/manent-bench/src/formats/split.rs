@@ -1,6 +1,6 @@
 //! Lower bound for JSON readers: the file in memory, split into values without reading them.
 
-use ::manent::formats::source_fs::SourceTree;
+use ::manent::formats::core::source_fs::SourceTree;
 use anyhow::Result;
 use serde_json::value::RawValue;
 use std::borrow::Cow;

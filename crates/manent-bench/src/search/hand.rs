@@ -1,7 +1,6 @@
 //! Hand-written baseline: the same queries against FTS5 with the same tokens.
 
-use ::manent::text as search;
-use ::manent::{Body, Part};
+use ::manent::{Body, Part, text as search};
 use anyhow::{Context, Result};
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;

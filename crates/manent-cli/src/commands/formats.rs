@@ -5,11 +5,15 @@ use crate::output::{Cell, Output, Table};
 use crate::progress::Spinner;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use manent::export::{DiskOut, DownloadBundle, ExportPlan, Exported, Lost, Replace};
-use manent::formats::redact::Secrets;
-use manent::formats::source_fs::{self, SourceTree};
-use manent::formats::{self, FORMATS, Format};
-use manent::import::FileImportReport;
+use manent::formats::core::redact::Secrets;
+use manent::formats::core::source_fs::{
+    SourceTree, {self},
+};
+use manent::formats::{
+    FORMATS, Format, {self},
+};
+use manent::transfer::export::{DiskOut, DownloadBundle, ExportPlan, Exported, Lost, Replace};
+use manent::transfer::import::FileImportReport;
 use manent::{Database, ImportMode};
 use std::fs::File;
 use std::io::{Read, Write};

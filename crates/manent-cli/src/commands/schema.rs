@@ -3,7 +3,7 @@
 use crate::output::{Output, print};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use manent::formats::tables;
+use manent::formats::apps::tables;
 
 /// Print the SQL schema of a format.
 #[derive(Args)]

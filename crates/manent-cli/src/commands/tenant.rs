@@ -5,10 +5,10 @@ use crate::output::{BOLD, Cell, DIM, ID, Output, Table, print};
 use crate::progress::Spinner;
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use manent::export::Replace;
 use manent::model::AuditActor;
 use manent::store::PAGE_MAX;
 use manent::store::system::{AuditSubject, NewAuditRecord};
+use manent::transfer::export::Replace;
 use manent::{Erasure, ExportSelection, Tenants};
 use std::path::PathBuf;
 

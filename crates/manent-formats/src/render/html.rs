@@ -1,13 +1,14 @@
 //! Self-contained HTML page: no scripts, no external resources, all content escaped.
 
 use super::layout::{MessageHeading, address, count, each_message, layout};
-use crate::export::*;
-use crate::losses::Losses;
-use crate::time;
+use crate::core::export::*;
+use crate::core::losses::Losses;
+use crate::core::time;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use manent_model::{ConversationId, Part};
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html::push_html};
+use pulldown_cmark::html::push_html;
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use std::io::{BufWriter, Write};
 
 const NAME: &str = "conversations.html";

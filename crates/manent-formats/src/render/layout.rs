@@ -1,8 +1,8 @@
 //! Shared by Markdown and HTML: the shown messages, their headings, and what cannot be represented.
 
-use crate::export::*;
-use crate::losses::Losses;
-use crate::time;
+use crate::core::export::*;
+use crate::core::losses::Losses;
+use crate::core::time;
 use manent_model::{Content, Json, MessageStatus, Part, TimeSource};
 
 /// The heading of a message.

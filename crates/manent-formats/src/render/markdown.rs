@@ -2,10 +2,10 @@
 
 use super::layout::{MessageHeading, address, count, each_message, layout};
 use super::name::file_name;
-use crate::export::*;
-use crate::losses::Losses;
-use crate::names::Names;
-use crate::time;
+use crate::core::export::*;
+use crate::core::losses::Losses;
+use crate::core::names::Names;
+use crate::core::time;
 use manent_model::{ConversationId, Part};
 use std::fmt::Write as _;
 use std::io::{BufWriter, Write};

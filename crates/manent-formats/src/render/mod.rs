@@ -5,9 +5,9 @@ mod markdown;
 mod name;
 mod layout;
 
-use crate::item::Sink;
-use crate::problem::ReadError;
-use crate::source_fs::SourceTree;
+use crate::core::item::Sink;
+use crate::core::problem::ReadError;
+use crate::core::source_fs::SourceTree;
 pub use html::write as write_html;
 pub use markdown::write as write_markdown;
 

@@ -1,6 +1,6 @@
 //! Readable file names that are valid on every system.
 
-use crate::names::Names;
+use crate::core::names::Names;
 
 /// Longer names are cut: some systems count bytes, and a character may have four.
 const LETTERS_MAX: usize = 50;
@@ -55,8 +55,8 @@ mod tests {
         for (title, expected) in cases {
             let name = file_name(&mut names, title, "conv_1", ".md");
             assert_eq!(name, expected);
-            assert!(crate::names::is_safe_piece(&name));
+            assert!(crate::core::names::is_safe_piece(&name));
         }
-        assert!(crate::names::is_safe_piece(&file_name(&mut names, &"龘".repeat(500), "x", ".md")));
+        assert!(crate::core::names::is_safe_piece(&file_name(&mut names, &"龘".repeat(500), "x", ".md")));
     }
 }

@@ -3,8 +3,8 @@
 //! What is long is made while it is read, so the memory that is measured is the reader's. With `make fuzz` the long ones
 //! are as long as they can be; otherwise a bit longer than the memory that is allowed.
 
-use manent_formats::json::Bytes;
-use manent_formats::source_fs::{Entry, SourceTree};
+use manent_formats::core::json::Bytes;
+use manent_formats::core::source_fs::{Entry, SourceTree};
 use manent_formats::{Format, Item, ReadError, Sink, readable};
 use std::io;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! A library in memory, made of what was read: import and export without a store.
 
-use manent_formats::source_fs::{Folder, MemoryTree, SourceTree};
+use manent_formats::core::source_fs::{Folder, MemoryTree, SourceTree};
 use manent_formats::*;
 use manent_model::*;
 pub use manent_testing::foreign::fixtures;
@@ -12,7 +12,7 @@ pub fn folder(path: &std::path::Path) -> Folder {
 
 /// Everything of a tree, by name.
 pub fn files(tree: &dyn SourceTree) -> BTreeMap<String, Vec<u8>> {
-    let read = |entry: &source_fs::Entry| (entry.name.clone(), tree.read(&entry.name, 1 << 30).expect("a file"));
+    let read = |entry: &manent_formats::core::source_fs::Entry| (entry.name.clone(), tree.read(&entry.name, 1 << 30).expect("a file"));
     tree.entries().iter().map(read).collect()
 }
 

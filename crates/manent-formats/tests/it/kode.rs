@@ -14,8 +14,9 @@ mod wal;
 use crate::kit::*;
 use expect_test::{Expect, expect};
 pub use folder::folders;
-use manent_formats::source_fs::SourceTree;
-use manent_formats::{Item, kode};
+use manent_formats::Item;
+use manent_formats::apps::kode;
+use manent_formats::core::source_fs::SourceTree;
 pub use manent_testing::foreign::difference;
 use sample::outline;
 use std::collections::BTreeMap;
@@ -183,7 +184,7 @@ fn assert_answered(files: &BTreeMap<String, String>, stage: &str) {
     let meta: serde_json::Value = serde_json::from_str(&files["agt-executing/meta.json"]).expect("JSON");
     assert_eq!(meta["messageCount"], messages.len(), "{stage}");
     let again = files.iter().map(|(name, text)| (name.clone(), text.clone().into_bytes())).collect();
-    let again = read(&manent_formats::source_fs::MemoryTree::new("again", again));
+    let again = read(&manent_formats::core::source_fs::MemoryTree::new("again", again));
     assert!(!report(&again).contains("unanswered"), "{stage}: {}", report(&again));
 }
 

@@ -3,7 +3,7 @@
 use crate::kit::odd_text;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use manent_formats::media::{SMALLEST, extract, restore};
+use manent_formats::core::media::{SMALLEST, extract, restore};
 use manent_model::Json;
 use manent_model::blob_placeholder::{BlobPlaceholder, PREFIX};
 use std::collections::HashMap;

@@ -2,8 +2,9 @@
 
 use crate::kit::*;
 use crate::{obsidian, personalab};
-use manent_formats::source_fs::{MemoryTree, SourceTree};
-use manent_formats::{FORMATS, Item, ReadError, format, names, sniff};
+use manent_formats::core::names;
+use manent_formats::core::source_fs::{MemoryTree, SourceTree};
+use manent_formats::{FORMATS, Item, ReadError, format, sniff};
 use std::collections::BTreeMap;
 
 fn check(tree: &dyn SourceTree, expected: Option<&str>) {
@@ -14,7 +15,9 @@ fn check(tree: &dyn SourceTree, expected: Option<&str>) {
 
 #[test]
 fn every_tree_is_of_one_format_only() {
-    use obsidian::samples::{self as vaults, LEGACY, SESSION};
+    use obsidian::samples::{
+        LEGACY, SESSION, {self as vaults},
+    };
     use personalab::samples as folders;
     for tree in [vaults::several(), vaults::trash_index(), vaults::odd(), vaults::windows(), vaults::migrated()] {
         check(&tree, Some("obsidian-rag"));

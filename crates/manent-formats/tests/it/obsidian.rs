@@ -8,8 +8,9 @@ mod truncation;
 
 use crate::kit::*;
 use expect_test::{Expect, expect};
-use manent_formats::source_fs::{MemoryTree, SourceTree};
-use manent_formats::{Item, Loss, obsidian};
+use manent_formats::apps::obsidian;
+use manent_formats::core::source_fs::{MemoryTree, SourceTree};
+use manent_formats::{Item, Loss};
 use samples::*;
 use std::collections::BTreeMap;
 

@@ -7,8 +7,9 @@ mod truncation;
 
 use crate::kit::*;
 use expect_test::{Expect, expect};
-use manent_formats::source_fs::SourceTree;
-use manent_formats::{Item, Loss, personalab};
+use manent_formats::apps::personalab;
+use manent_formats::core::source_fs::SourceTree;
+use manent_formats::{Item, Loss};
 use samples::*;
 use std::collections::BTreeMap;
 

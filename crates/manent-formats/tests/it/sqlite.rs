@@ -1,6 +1,6 @@
 //! SQLite files of tests: made by their statements, and told row by row, without anything of ours.
 
-use manent_formats::source_fs::MemoryTree;
+use manent_formats::core::source_fs::MemoryTree;
 pub use manent_testing::foreign::sqlite::{dump, file, open};
 use std::collections::BTreeMap;
 

@@ -13,8 +13,9 @@ pub use changes::path;
 use crate::kit::*;
 use crate::sqlite::{difference, dump, tree};
 use expect_test::{Expect, expect};
-use manent_formats::source_fs::SourceTree;
-use manent_formats::{Item, Loss, tables};
+use manent_formats::apps::tables;
+use manent_formats::core::source_fs::SourceTree;
+use manent_formats::{Item, Loss};
 use samples::*;
 use std::collections::BTreeMap;
 

@@ -7,9 +7,10 @@ mod truncation;
 
 use crate::kit::*;
 use expect_test::{Expect, expect};
-use manent_formats::json::Style;
-use manent_formats::source_fs::{MemoryTree, SourceTree};
-use manent_formats::{Item, Loss, veloca};
+use manent_formats::apps::veloca;
+use manent_formats::core::json::Style;
+use manent_formats::core::source_fs::{MemoryTree, SourceTree};
+use manent_formats::{Item, Loss};
 use manent_model::{Extra, Json, Part};
 use std::collections::BTreeMap;
 

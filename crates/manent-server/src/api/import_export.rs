@@ -12,12 +12,16 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use manent::export::{DownloadBundle, ExportPlan, Lost};
-use manent::formats::redact::Secrets;
-use manent::formats::source_fs::{self, SourceTree};
-use manent::formats::{self, FORMATS, Format};
-use manent::import::FileImportReport;
+use manent::formats::core::redact::Secrets;
+use manent::formats::core::source_fs::{
+    SourceTree, {self},
+};
+use manent::formats::{
+    FORMATS, Format, {self},
+};
 use manent::model::KeyScope;
+use manent::transfer::export::{DownloadBundle, ExportPlan, Lost};
+use manent::transfer::import::FileImportReport;
 use manent::{ConversationId, DamagedRecord, ImportMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

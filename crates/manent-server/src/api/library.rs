@@ -7,11 +7,10 @@ use crate::operation::{Operation, group};
 use crate::problem::ApiResult;
 use axum::extract::State;
 use axum::http::{Method, StatusCode};
-use manent::MemoryDraft;
 use manent::model::{Document, KeyScope, Memory, MemoryId, Origin, ProjectId, Quarantined, Source, SourceId};
 use manent::store::system::NewAuditRecord;
 use manent::store::{Change, Committed, MemoriesQuery, OriginsQuery};
-use manent::{ConversationId, MessageId};
+use manent::{ConversationId, MemoryDraft, MessageId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

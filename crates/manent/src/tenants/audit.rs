@@ -1,8 +1,8 @@
 //! The audit log: actions with actor and time, chained by digests.
 
 use super::Tenants;
+use crate::database::ulid::now;
 use crate::error::Result;
-use crate::ulid::now;
 use manent_store::system::{AuditPage, AuditQuery, AuditReport, NewAuditRecord};
 
 impl Tenants {

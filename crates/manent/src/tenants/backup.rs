@@ -1,11 +1,12 @@
 //! Backup of the system store (tenants, users, keys, audit log), and restoring tenants.
 
 use super::{Tenants, system_place};
-use crate::backup::{self, BackupPlan};
 use crate::database::Database;
+use crate::database::ulid::now;
 use crate::error::{Error, Result};
 use crate::location::Location;
-use crate::ulid::now;
+use crate::transfer::backup;
+use crate::transfer::backup::BackupPlan;
 use manent_model::TenantId;
 use manent_store::sqlite;
 use manent_store::system::{AuditSubject, NewAuditRecord, SystemStore, TenantRow};

@@ -2,8 +2,8 @@
 //! query to the system store: an unknown key and a wrong one are both just not found, so they cannot be told apart.
 
 use super::Tenants;
+use crate::database::ulid::now;
 use crate::error::Result;
-use crate::ulid::now;
 use manent_model::{ApiKeySecret, Author, Key, KeyDigest, KeyId, TenantId, TenantStatus, Timestamp};
 use manent_store::Permissions;
 use manent_store::system::{ChangeSet, KeyRow, TenantRow};

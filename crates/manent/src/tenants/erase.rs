@@ -1,11 +1,11 @@
 //! Erasure of a tenant or a user, managed backups included, with a receipt of what was removed.
 
 use super::{Tenants, files, spawn_detached};
-use crate::backup::renew_backups;
 use crate::database::Database;
+use crate::database::ulid::now;
 use crate::error::{Error, Result};
 use crate::location::Location;
-use crate::ulid::now;
+use crate::transfer::backup::renew_backups;
 use manent_model::{DEFAULT_TENANT, KeyId, Tenant, TenantId, TenantStatus, Timestamp};
 use manent_store::postgres::PostgresStore;
 use manent_store::sqlite::SqliteStore;

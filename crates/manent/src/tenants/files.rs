@@ -16,7 +16,7 @@ const TRIES: usize = 10;
 ///
 /// Its name contains the whole name of the store: two stores in one folder share nothing.
 pub fn folder(store: &Path) -> PathBuf {
-    crate::backup::beside(store, "-tenants")
+    crate::transfer::backup::beside(store, "-tenants")
 }
 
 /// Creates a folder with owner-only permissions, unless it exists.

@@ -2,8 +2,8 @@
 
 use super::Tenants;
 use super::tenant::checked_name;
+use crate::database::ulid::now;
 use crate::error::Result;
-use crate::ulid::now;
 use manent_model::{ApiKeySecret, Key, KeyDraft, KeyId, TenantId};
 use manent_store::StoreError;
 use manent_store::system::{AuditSubject, NewAuditRecord};

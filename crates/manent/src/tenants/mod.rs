@@ -19,9 +19,9 @@ pub use credentials::{AuthenticatedKey, Refusal};
 pub use erase::Erasure;
 
 use crate::database::Database;
+use crate::database::ulid::now;
 use crate::error::{Error, Result};
 use crate::location::Location;
-use crate::ulid::now;
 use credentials::CredentialCache;
 use keyed_mutex::KeyedMutex;
 use manent_model::{DEFAULT_TENANT, TenantId, TenantStatus};

@@ -1,8 +1,8 @@
 //! Tenant operations: create, list, suspend, and recovery of interrupted operations.
 
 use super::{TenantState, Tenants};
+use crate::database::ulid::now;
 use crate::error::{Error, Result};
-use crate::ulid::now;
 use manent_model::{DEFAULT_TENANT, Tenant, TenantId, TenantStatus};
 use manent_store::StoreError;
 use manent_store::system::{AuditSubject, NewAuditRecord, TenantRef, TenantRow};

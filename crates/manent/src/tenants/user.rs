@@ -1,8 +1,8 @@
 //! User operations of a tenant.
 
 use super::Tenants;
+use crate::database::ulid::now;
 use crate::error::{Error, Result};
-use crate::ulid::now;
 use manent_model::{TenantId, User};
 use manent_store::StoreError;
 use manent_store::system::{AuditSubject, NewAuditRecord};

@@ -22,7 +22,7 @@ mod pictures;
 
 use crate::kit::*;
 use expect_test::{Expect, expect};
-use manent::formats::source_fs::{Folder, MemoryTree, SourceTree};
+use manent::formats::core::source_fs::{Folder, MemoryTree, SourceTree};
 use manent::*;
 use manent_testing::foreign::{difference, fixtures};
 use manent_testing::scratch::Scratch;

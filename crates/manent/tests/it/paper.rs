@@ -2,7 +2,7 @@
 
 use crate::kit::*;
 use expect_test::expect;
-use manent::formats::redact::Secrets;
+use manent::formats::core::redact::Secrets;
 use manent::*;
 use std::collections::BTreeMap;
 

@@ -2,8 +2,8 @@
 
 use super::Files;
 use crate::kit::{files, fixtures, folder};
+use manent_formats::core::source_fs::MemoryTree;
 use manent_formats::readable;
-use manent_formats::source_fs::MemoryTree;
 use std::path::{Path, PathBuf};
 
 /// Larger ones only make it slow.
@@ -37,20 +37,20 @@ pub fn of(format: &str) -> Vec<Files> {
 fn samples(format: &str) -> Vec<MemoryTree> {
     use crate::{kode, obsidian, personalab, tables, veloca};
     match format {
-        manent_formats::veloca::NAME => {
+        manent_formats::apps::veloca::NAME => {
             let odd = [veloca::samples::mixed(), veloca::samples::twice()];
             veloca::samples::all().into_iter().chain(odd).collect()
         }
-        manent_formats::obsidian::NAME => {
+        manent_formats::apps::obsidian::NAME => {
             use obsidian::samples::*;
             vec![several(), trash_index(), odd(), windows(), migrated()]
         }
-        manent_formats::personalab::NAME => {
+        manent_formats::apps::personalab::NAME => {
             use personalab::samples::*;
             vec![instances(), odd(), odd_conversations(), documents(), oldest(), broken()]
         }
-        manent_formats::kode::NAME => kode::folders(),
-        manent_formats::tables::NAME => {
+        manent_formats::apps::kode::NAME => kode::folders(),
+        manent_formats::apps::tables::NAME => {
             use tables::samples::*;
             [draft(), odd()].iter().map(|bytes| crate::sqlite::tree("tables.sqlite", bytes)).collect()
         }

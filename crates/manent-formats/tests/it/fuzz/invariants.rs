@@ -2,7 +2,7 @@
 
 use super::Files;
 use crate::kit::{Shelf, assert_accounted, report};
-use manent_formats::source_fs::MemoryTree;
+use manent_formats::core::source_fs::MemoryTree;
 use manent_formats::{ExportSource, ExportedMessage, Follows, Format, Item, MessageIndex, ReadError};
 use manent_model::Part;
 use std::collections::{BTreeMap, HashSet};
@@ -123,7 +123,7 @@ fn is_folded(message: &ExportedMessage, shelf: &Shelf) -> bool {
 }
 
 fn text(message: &ExportedMessage) -> String {
-    let body = manent_formats::json::Style::COMPACT.format(message.content.body.text(), 0);
+    let body = manent_formats::core::json::Style::COMPACT.format(message.content.body.text(), 0);
     format!("{} {body}", message.content.role)
 }
 

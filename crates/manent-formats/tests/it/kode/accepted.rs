@@ -4,8 +4,9 @@ use super::sample::{Files, list, pretty, said, small, tree};
 use crate::kit::*;
 use crate::kode::{read, text};
 use expect_test::expect;
-use manent_formats::json::Style;
-use manent_formats::{ExportSource, Loss, kode, veloca};
+use manent_formats::apps::{kode, veloca};
+use manent_formats::core::json::Style;
+use manent_formats::{ExportSource, Loss};
 use manent_model::{
     Author, Body, Bookmark, Content, Event, Json, Part, State, Time, Timestamp, ToolCall, ToolState, ToolStep,
 };
@@ -197,7 +198,7 @@ fn every_generation_holds_a_conversation_from_elsewhere() {
     for generation in kode::GENERATIONS {
         let mut out = BTreeMap::new();
         kode::write(&mut elsewhere(), &mut out, Some(generation)).expect("writable");
-        let items = read(&manent_formats::source_fs::MemoryTree::new("sample", out));
+        let items = read(&manent_formats::core::source_fs::MemoryTree::new("sample", out));
         let mut shelf = Shelf::of(&items);
         let read = shelf.root.as_ref().map(|root| root.generation.clone());
         // Nothing in these files but the state of a tool call tells the port from the original.

@@ -4,7 +4,8 @@ use super::sample::*;
 use crate::kit::Shelf;
 use crate::kode::{difference, read, text};
 use expect_test::{Expect, expect};
-use manent_formats::{Loss, kode};
+use manent_formats::Loss;
+use manent_formats::apps::kode;
 use manent_model::{Body, Bookmark, Content, Event, Json, Part, State, Time, Timestamp, ToolState, ToolStep};
 use std::collections::BTreeMap;
 

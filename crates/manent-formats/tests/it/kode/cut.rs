@@ -3,8 +3,8 @@
 use crate::kit::*;
 use crate::kode::{read, written};
 use manent_formats::Item;
-use manent_formats::json::{Members, Style};
-use manent_formats::source_fs::MemoryTree;
+use manent_formats::core::json::{Members, Style};
+use manent_formats::core::source_fs::MemoryTree;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
 

@@ -7,8 +7,9 @@ use crate::kode::{outline, read};
 use crate::sqlite::{difference as rows_changed, dump, file, open};
 use expect_test::{Expect, expect};
 use fastrand::Rng;
-use manent_formats::source_fs::MemoryTree;
-use manent_formats::{Item, Loss, ReadError, kode};
+use manent_formats::apps::kode;
+use manent_formats::core::source_fs::MemoryTree;
+use manent_formats::{Item, Loss, ReadError};
 use manent_model::{Body, Content, Part, Time, Timestamp};
 use std::collections::BTreeMap;
 

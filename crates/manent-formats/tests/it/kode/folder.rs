@@ -5,8 +5,8 @@ use super::sample::*;
 use crate::kit::report;
 use crate::kode::{read, written};
 use fastrand::Rng;
-use manent_formats::json::Style;
-use manent_formats::source_fs::MemoryTree;
+use manent_formats::core::json::Style;
+use manent_formats::core::source_fs::MemoryTree;
 use std::collections::BTreeMap;
 
 const TEXTS: [&str; 6] = ["continue", "ok", "你好 🖼", r"a\nb", r"\ud83d half", r#"<context-summary window=\"x\">"#];
@@ -112,7 +112,7 @@ fn any_folder_comes_back_to_the_byte() {
         let mut rng = Rng::with_seed(seed);
         let files = agent(&mut rng);
         let files = disguise(&mut rng, files);
-        if !manent_formats::kode::finds(&tree(&files)) {
+        if !manent_formats::apps::kode::finds(&tree(&files)) {
             continue;
         }
         let items = read(&tree(&files));

@@ -4,7 +4,8 @@ use super::sample::*;
 use crate::kit::Shelf;
 use crate::kode::{read, text, written};
 use expect_test::expect;
-use manent_formats::{Item, kode};
+use manent_formats::Item;
+use manent_formats::apps::kode;
 use std::collections::BTreeMap;
 
 #[test]

@@ -4,7 +4,7 @@ use super::sample::*;
 use crate::kit::Shelf;
 use crate::kode::{difference, read, text, written};
 use expect_test::expect;
-use manent_formats::kode;
+use manent_formats::apps::kode;
 use manent_model::{Body, Content, Part, Time, TimeSource, Timestamp};
 use std::collections::BTreeMap;
 
@@ -179,13 +179,13 @@ fn files_that_are_laid_out_otherwise_come_back_to_the_byte() {
     let mut files = long();
     for (name, text) in &mut files {
         if name.contains("1000.json") || name.contains("late") {
-            *text = manent_formats::json::Style { indent: Some(4), crlf: true }.format(text, 0) + "\n";
+            *text = manent_formats::core::json::Style { indent: Some(4), crlf: true }.format(text, 0) + "\n";
         }
         if name.contains("early") || name.contains("2000") {
             *text = text.replace("\"text\": ", "\"text\" :  ").replace("m1\"", "\\u006d1\"");
         }
         if name.contains("between") {
-            *text = manent_formats::json::Style::COMPACT.format(text, 0);
+            *text = manent_formats::core::json::Style::COMPACT.format(text, 0);
         }
     }
     assert_eq!(written(&read(&tree(&files))), files);

@@ -132,7 +132,7 @@ pub fn agent(rng: &mut Rng) -> Vec<Item> {
 
 /// What a message says; JSON in it is laid out by the file that it stands in.
 fn said(content: &Content) -> String {
-    let compact = |text: &str| manent_formats::json::Style::COMPACT.format(text, 0);
+    let compact = |text: &str| manent_formats::core::json::Style::COMPACT.format(text, 0);
     let metadata = content.metadata.as_ref().map(|metadata| compact(metadata.text()));
     let rest = Content { metadata: None, body: Body::of(&[]), ..content.clone() };
     format!("{} {metadata:?} {rest:?}", compact(content.body.text()))
@@ -167,7 +167,7 @@ pub fn essence(shelf: &mut Shelf) -> Vec<String> {
             .iter()
             .map(|state| {
                 let value = state.value.as_ref().expect("a value").text();
-                format!("{} {}", state.name, manent_formats::json::Style::COMPACT.format(value, 0))
+                format!("{} {}", state.name, manent_formats::core::json::Style::COMPACT.format(value, 0))
             })
             .collect();
         states.sort();
@@ -202,12 +202,12 @@ fn any_agent_that_is_written_and_read_is_the_same() {
             messages.iter_mut().for_each(|message| message.record = None);
         }
         let mut files = BTreeMap::new();
-        kode::write(&mut shelf, &mut files, None).expect("writable");
+        manent_formats::apps::kode::write(&mut shelf, &mut files, None).expect("writable");
         let files = text(files);
         let mut again = Shelf::of(&read(&tree(&files)));
         assert_eq!(essence(&mut again), essence(&mut shelf), "seed {seed}");
         let mut same = BTreeMap::new();
-        let losses = kode::write(&mut again, &mut same, None).expect("writable");
+        let losses = manent_formats::apps::kode::write(&mut again, &mut same, None).expect("writable");
         assert_eq!((text(same), losses), (files, Vec::new()), "seed {seed}");
     }
 }

@@ -4,8 +4,8 @@ use crate::kit::report;
 use crate::kode::{read, written};
 use expect_test::Expect;
 use manent_formats::Item;
-use manent_formats::json::Style;
-use manent_formats::source_fs::MemoryTree;
+use manent_formats::core::json::Style;
+use manent_formats::core::source_fs::MemoryTree;
 use std::collections::BTreeMap;
 
 pub type Files = BTreeMap<String, String>;

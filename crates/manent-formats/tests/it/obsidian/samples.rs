@@ -1,7 +1,7 @@
 //! Vaults of our own making, as the program writes them, and as it does not.
 
 use crate::kit::memory;
-use manent_formats::source_fs::MemoryTree;
+use manent_formats::core::source_fs::MemoryTree;
 
 pub const SESSION: &str = r#"{
   "sessionId": "session_1733423456789",

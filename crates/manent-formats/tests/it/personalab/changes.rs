@@ -467,7 +467,7 @@ fn whatever_is_said_is_read_back_as_it_was() {
         }
         let (written, _) = write(&mut shelf, Some(generation));
         accepts::written_anew(&written, generation);
-        let items = read(&manent_formats::source_fs::MemoryTree::new("written", written));
+        let items = read(&manent_formats::core::source_fs::MemoryTree::new("written", written));
         assert_accounted(&items, &seed);
         assert_eq!(held(&Shelf::of(&items)), held(&shelf), "seed {seed} {generation}");
     }

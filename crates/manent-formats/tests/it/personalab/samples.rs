@@ -1,7 +1,7 @@
 //! Folders of our own making, as the documents say, and as they do not.
 
 use crate::kit::memory;
-use manent_formats::source_fs::MemoryTree;
+use manent_formats::core::source_fs::MemoryTree;
 
 const FIRST: &str = r#"{"type":"metadata","instance_id":"inst_001","session_id":"sess_001","created_at":"2025-10-16T10:00:00Z","continued_from":null}
 {"role":"user","content":"你好","turn":1,"timestamp":"2025-10-16T10:01:00Z"}

@@ -1,7 +1,7 @@
 //! A file that ends anywhere gives every record before its end, and the rest is told.
 
 use super::*;
-use manent_formats::source_fs::MemoryTree;
+use manent_formats::core::source_fs::MemoryTree;
 
 /// Where lines that say something end, found without our reader.
 fn ends(bytes: &[u8]) -> Vec<usize> {

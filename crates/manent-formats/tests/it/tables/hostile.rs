@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::sqlite::file;
-use manent_formats::{ReadError, source_fs::MemoryTree};
+use manent_formats::ReadError;
+use manent_formats::core::source_fs::MemoryTree;
 
 fn try_read(bytes: &[u8]) -> (Result<(), ReadError>, Vec<Item>) {
     let mut items = Vec::new();

@@ -107,7 +107,7 @@ fn a_log_beside_the_file_is_taken_in() {
         let files =
             BTreeMap::from([("chat.sqlite".to_owned(), main.to_vec()), ("chat.sqlite-wal".to_owned(), log.to_vec())]);
         let mut items = Vec::new();
-        tables::read(&manent_formats::source_fs::MemoryTree::new("memory", files), &mut items).map(|()| items)
+        tables::read(&manent_formats::core::source_fs::MemoryTree::new("memory", files), &mut items).map(|()| items)
     };
     let items = messages(&log, &main).expect("readable");
     assert_accounted(&items, &"a log");

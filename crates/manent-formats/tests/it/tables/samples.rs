@@ -1,7 +1,7 @@
 //! Files of our own making, as the design has them, and as nobody has.
 
 use crate::sqlite::file;
-use manent_formats::tables::{Dialect, Projects, statements};
+use manent_formats::apps::tables::{Dialect, Projects, statements};
 
 /// The eight statements of the design.
 pub fn design() -> String {

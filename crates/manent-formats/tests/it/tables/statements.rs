@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::sqlite::{file, open};
-use manent_formats::tables::{Dialect, Projects, statements};
+use manent_formats::apps::tables::{Dialect, Projects, statements};
 
 #[test]
 fn sqlite_runs_the_statements_of_the_design() {

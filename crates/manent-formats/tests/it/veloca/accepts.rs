@@ -47,7 +47,7 @@ pub fn written_anew(files: &Files, generation: &str) {
     let name = if generation == "4" { "otherone-storage.json" } else { "veloca-storage.json" };
     assert_eq!(files.keys().collect::<Vec<_>>(), [name]);
     let text = storage(files);
-    assert_eq!(manent_formats::json::Style::PRETTY.format(text, 0), text, "two spaces for each level");
+    assert_eq!(manent_formats::core::json::Style::PRETTY.format(text, 0), text, "two spaces for each level");
     let root: Ordered = serde_json::from_str(text).expect("JSON");
     let compactions = if matches!(generation, "0" | "1") { "compacted_dialogues" } else { "compacted_entries" };
     let is_nested = matches!(generation, "3" | "4");

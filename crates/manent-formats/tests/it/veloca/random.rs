@@ -2,7 +2,7 @@
 
 use super::*;
 use fastrand::Rng;
-use manent_formats::source_fs::MemoryTree;
+use manent_formats::core::source_fs::MemoryTree;
 use manent_model::*;
 
 /// What the programs of a generation hold.

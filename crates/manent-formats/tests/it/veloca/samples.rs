@@ -1,7 +1,7 @@
 //! Files of our own making: each generation as its programs write it, and as they do not.
 
 use crate::kit::memory;
-use manent_formats::source_fs::MemoryTree;
+use manent_formats::core::source_fs::MemoryTree;
 
 const SEED: &str = r#"{
   "sessions": [
@@ -200,7 +200,7 @@ pub fn rust() -> MemoryTree {
 
 /// On one line, on Windows, with marks, spaces, more members, repeated ids and members, and records of nobody.
 pub fn odd() -> Vec<MemoryTree> {
-    let compact = |text: &str| manent_formats::json::Style::COMPACT.format(text, 0);
+    let compact = |text: &str| manent_formats::core::json::Style::COMPACT.format(text, 0);
     let flat = r#"{"x" : 1.50, "sessions":[ {"session_id":"a","more":[1, 2]} , {"session_id":"a"},{"session_id":"a+2"}, {}],
         "entries": [{"role":"user","content":"1","session_id":"a"},{"role":"user","content":"2","session_id":"b","u":{}},
         {"role":"user","message":"3","session_id":"a","create_at":"yesterday"} ], "compacted_entries":[] , "y":null }"#;

@@ -1,7 +1,7 @@
 //! A file that ends anywhere gives every record before its end, and the rest is told.
 
 use super::*;
-use manent_formats::source_fs::MemoryTree;
+use manent_formats::core::source_fs::MemoryTree;
 
 /// Where the complete records of a file end, found without our reader: objects by the names of their members.
 fn ends(text: &[u8], of: impl Fn(&[&str]) -> bool) -> Vec<usize> {

@@ -29,7 +29,7 @@ async fn child_with_a_large_file() {
     let format = formats::format("veloca").expect("veloca");
     let database = Database::open(folder.join("test.db")).expect("opens");
     for is_new in [true, false] {
-        let tree = formats::source_fs::at(&target).expect("a file");
+        let tree = formats::core::source_fs::at(&target).expect("a file");
         let report = database.import_tree(tree, format, ImportMode::Store, |_| {}).await.expect("imported");
         let one = &report.conversations[0];
         let counted = (one.is_new, one.added, one.unchanged);

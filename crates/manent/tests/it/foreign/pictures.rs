@@ -166,7 +166,7 @@ async fn secrets_are_taken_out_beside_a_picture() {
     let database = open();
     import(&database, &files).await;
     let format = formats::format("kode").expect("known");
-    let plan = ExportPlan { secrets: formats::redact::Secrets::Remove, ..ExportPlan::everything(format) };
+    let plan = ExportPlan { secrets: formats::core::redact::Secrets::Remove, ..ExportPlan::everything(format) };
     let found = database.export_tree(&plan, Files::new()).await.expect("written").out;
     assert!(found[name] == text.replacen("这是什么？", "[redacted]", 1).as_bytes());
 }

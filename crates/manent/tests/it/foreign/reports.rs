@@ -2,7 +2,7 @@
 
 use super::*;
 use expect_test::expect_file;
-use manent::import::{Counts, ImportedConversation, Repaired, Skipped};
+use manent::transfer::import::{Counts, ImportedConversation, Repaired, Skipped};
 use std::fmt::Write as _;
 
 /// A report in as few lines as tell everything; `read = mapped + aside + reported`.

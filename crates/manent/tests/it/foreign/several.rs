@@ -155,7 +155,7 @@ async fn symbolic_links_are_listed_and_not_followed() {
     std::fs::write(folder.path().join("veloca-storage.json"), SESSIONS).expect("written");
     std::os::unix::fs::symlink("/etc/hostname", folder.path().join("link.json")).expect("linked");
     let database = open();
-    let tree = formats::source_fs::at(folder.path()).expect("a folder");
+    let tree = formats::core::source_fs::at(folder.path()).expect("a folder");
     let report = import_everything(&database, tree).await;
     let left: Vec<(&str, &str)> = report.left_out.iter().map(|left| (left.name.as_str(), left.why.as_str())).collect();
     assert_eq!(left, [("link.json", "a symbolic link, which is not followed")]);
@@ -165,7 +165,7 @@ async fn symbolic_links_are_listed_and_not_followed() {
 async fn upload_with_a_path_for_a_name_is_exported_below_the_folder() {
     let mut upload = tempfile::tempfile().expect("a file");
     std::io::Write::write_all(&mut upload, SESSIONS.as_bytes()).expect("written");
-    let tree = formats::source_fs::of("/tmp/x", vec![("/tmp/x".to_owned(), upload)]).expect("a file");
+    let tree = formats::core::source_fs::of("/tmp/x", vec![("/tmp/x".to_owned(), upload)]).expect("a file");
     let database = open();
     import_everything(&database, tree).await;
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,8 +1,8 @@
 //! Files that do not hold still, cannot be opened, or lead back to themselves.
 
 use super::*;
-use manent::formats::json::Bytes;
-use manent::formats::source_fs::Entry;
+use manent::formats::core::json::Bytes;
+use manent::formats::core::source_fs::Entry;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

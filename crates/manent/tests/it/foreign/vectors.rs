@@ -128,7 +128,7 @@ async fn child_with_large_vectors() {
     let format = formats::format("personalab").expect("known");
     let database = Database::open(folder.join("test.db")).expect("opens");
     for _ in 0..2 {
-        let tree = formats::source_fs::at(&folder.join("in")).expect("a folder");
+        let tree = formats::core::source_fs::at(&folder.join("in")).expect("a folder");
         let report = database.import_tree(tree, format, ImportMode::Store, |_| {}).await.expect("imported");
         assert_eq!((report.skipped(), report.records["chroma_db"].mapped), (0, 1));
     }

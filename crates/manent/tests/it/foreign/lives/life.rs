@@ -2,7 +2,7 @@
 //! forks and log rotations as the program makes them.
 
 use super::super::*;
-use manent::formats::json::Style;
+use manent::formats::core::json::Style;
 use serde_json::value::RawValue;
 
 /// The folder after a step.

@@ -2,7 +2,7 @@
 
 use super::super::*;
 use super::life::Break;
-use manent::formats::json::Style;
+use manent::formats::core::json::Style;
 use manent::model::{ConversationId, MessageId};
 use manent::store::{EventsQuery, MessagesQuery, PAGE_MAX};
 use std::fmt::Write;

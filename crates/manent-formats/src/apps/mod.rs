@@ -1,0 +1,7 @@
+//! One module for each program whose files are read and written.
+
+pub mod personalab;
+pub mod obsidian;
+pub mod veloca;
+pub mod tables;
+pub mod kode;

@@ -1,0 +1,174 @@
+//! Conversations, written in other programs' formats.
+//!
+//! A writer runs on a thread of its own and asks for what it writes; what it asks for is read from the store page by page.
+
+mod asking;
+mod disk;
+mod store_source;
+mod bundle;
+mod sequence;
+mod staged;
+
+use crate::database::Database;
+use crate::error::{Error, Result};
+use crate::transfer::jsonl::ExportSelection;
+use asking::Asking;
+pub use bundle::DownloadBundle;
+pub use disk::{DiskOut, Replace};
+use manent_formats::core::media::MediaRestorer;
+use manent_formats::core::redact::{RedactedSource, Secrets};
+use manent_formats::{ExportSource, FileSink, Format, Loss};
+use manent_model::{ConversationId, ConversationStatus};
+use manent_store::{ConversationRef, DamagedRecord, PAGE_MAX};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+pub use staged::StagedFile;
+use std::collections::BTreeMap;
+use store_source::StoreSource;
+
+/// What to write in another program's format, and how.
+#[derive(Debug, Clone)]
+pub struct ExportPlan {
+    /// Which conversations.
+    pub selection: ExportSelection,
+    /// The format.
+    pub format: &'static Format,
+    /// Its generation; none for the one that they came from, else the format's usual one.
+    pub generation: Option<String>,
+    /// Whether keys and passwords are taken out.
+    pub secrets: Secrets,
+}
+
+impl ExportPlan {
+    /// Everything, in a format.
+    pub fn everything(format: &'static Format) -> Self {
+        Self { selection: ExportSelection::Everything, format, generation: None, secrets: Secrets::Keep }
+    }
+}
+
+/// What was written.
+#[derive(Debug)]
+pub struct Exported<O> {
+    /// Where it went.
+    pub out: O,
+    /// How many conversations.
+    pub conversations: usize,
+    /// What the format cannot hold.
+    pub losses: Vec<Lost>,
+    /// How many keys and passwords were taken out.
+    pub redacted: u64,
+    /// Records that could not be read and were left out.
+    pub damaged: Vec<DamagedRecord>,
+}
+
+impl<O> Exported<O> {
+    /// Takes out where it went, for whoever finishes that.
+    pub fn split(self) -> (O, Exported<()>) {
+        let Self { out, conversations, losses, redacted, damaged } = self;
+        (out, Exported { out: (), conversations, losses, redacted, damaged })
+    }
+}
+
+/// Something that a format cannot hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Lost {
+    /// What.
+    pub what: String,
+    /// How many.
+    pub count: u64,
+    /// In how many conversations.
+    pub conversations: u64,
+}
+
+impl Database {
+    /// Writes conversations in a format, and says what it cannot hold.
+    ///
+    /// What came from this format and was not changed is written as it was. Damaged records are left out and named.
+    pub async fn export_tree<O: FileSink + Send + 'static>(&self, plan: &ExportPlan, out: O) -> Result<Exported<O>> {
+        let strict = self.detached();
+        let (plain, damage) = strict.skipping_damaged();
+        let (ids, trashed) = match &plan.selection {
+            ExportSelection::Everything if plan.format.holds_trash => (plain.all_conversations().await?, 0),
+            ExportSelection::Everything => plain.not_trashed().await?,
+            ExportSelection::Conversations(ids) => (ids.clone(), 0),
+        };
+        let mut shelf = StoreSource::of((&plain, &strict, &damage), plan.format.name, &ids).await?;
+        let conversations = shelf.ordinals.len();
+        let (asking, mut asked) = Asking::new(shelf.root.clone(), shelf.ordinals.len());
+        let plan = plan.clone();
+        let thread = std::thread::spawn(move || {
+            let (mut asking, mut out, mut redacted) = (asking, out, 0);
+            let mut safe = SafeNames(&mut out);
+            let mut write = |library: &mut dyn ExportSource| {
+                (plan.format.write)(&mut MediaRestorer::new(library), &mut safe, plan.generation.as_deref())
+            };
+            let losses = match plan.secrets {
+                Secrets::Keep => write(&mut asking)?,
+                Secrets::Remove => {
+                    let mut clean = RedactedSource::new(&mut asking)?;
+                    let losses = write(&mut clean)?;
+                    redacted = clean.count();
+                    losses
+                }
+            };
+            let mut losses = sums(&losses);
+            if trashed > 0 {
+                let what = "conversations in the trash".to_owned();
+                losses.push(Lost { what, count: trashed, conversations: trashed });
+            }
+            Ok(Exported { out, conversations, losses, redacted, damaged: Vec::new() })
+        });
+        while let Some((question, answer)) = asked.recv().await {
+            // A writer that is gone wants no answer.
+            let _ = answer.send(shelf.answer(question).await.map_err(|error| error.into()));
+        }
+        let defect = || manent_formats::WriteError::Internal("the writer panicked".to_owned());
+        let written = thread.join().unwrap_or_else(|_| Err(defect()));
+        let written = written.map_err(|source| Error::Unwritable { source })?;
+        Ok(Exported { damaged: damage.records(), ..written })
+    }
+
+    /// Returns every conversation that is not in the trash, and how many are.
+    async fn not_trashed(&self) -> Result<(Vec<ConversationId>, u64)> {
+        let (mut ids, mut trashed) = (Vec::new(), 0);
+        for id in self.all_conversations().await? {
+            let found = self.store.conversation(ConversationRef::Id(id)).await?;
+            match found.is_some_and(|conversation| conversation.status == ConversationStatus::Trashed) {
+                true => trashed += 1,
+                false => ids.push(id),
+            }
+        }
+        Ok((ids, trashed))
+    }
+
+    /// Returns every conversation, in the order they were made.
+    async fn all_conversations(&self) -> Result<Vec<ConversationId>> {
+        let mut ids: Vec<ConversationId> = Vec::new();
+        loop {
+            let page = self.store.conversation_ids(ids.last().copied(), PAGE_MAX).await?;
+            if page.is_empty() {
+                return Ok(ids);
+            }
+            ids.extend(page);
+        }
+    }
+}
+
+/// Writes files below safe names: what an upload was called once may lead outside.
+struct SafeNames<'a, O>(&'a mut O);
+
+impl<O: FileSink> FileSink for SafeNames<'_, O> {
+    fn create<'a>(&'a mut self, name: &str) -> std::io::Result<Box<dyn std::io::Write + 'a>> {
+        self.0.create(&manent_formats::core::names::safe(name))
+    }
+}
+
+fn sums(losses: &[Loss]) -> Vec<Lost> {
+    let mut sums: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for loss in losses {
+        let (count, conversations) = sums.entry(loss.what).or_default();
+        (*count, *conversations) = (*count + loss.count, *conversations + 1);
+    }
+    let lost = |(what, (count, conversations)): (&str, _)| Lost { what: what.to_owned(), count, conversations };
+    sums.into_iter().map(lost).collect()
+}
