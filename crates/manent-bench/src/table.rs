@@ -3,9 +3,7 @@
 use std::fmt::Write;
 
 use crate::facts::{Fact, Facts};
-use crate::goal::{
-    Against, Figure, Goal, Ratio, {self},
-};
+use crate::goal::{self, Against, Figure, Goal, Ratio};
 use crate::machine::Machine;
 use crate::options::Scale;
 use crate::rounds::{Answer, Measured, Results};

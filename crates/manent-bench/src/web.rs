@@ -13,9 +13,7 @@ use axum::routing::any;
 use tokio::runtime::Runtime;
 
 use crate::corpus::{Corpus, Message, SEED};
-use crate::load::{
-    CONNECTIONS, Request, request, {self},
-};
+use crate::load::{self, CONNECTIONS, Request, request};
 use crate::manent::{draft, fill};
 use crate::measure::{LAST, Measure};
 use crate::python::Python;

@@ -3,9 +3,7 @@
 use crate::output::Output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use manent::{Database, IndexStatus, Position};
-use std::io::{
-    IsTerminal, Read, {self},
-};
+use std::io::{self, IsTerminal, Read};
 use std::time::Duration;
 use tokio::time::Instant;
 

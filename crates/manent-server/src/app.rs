@@ -1,15 +1,16 @@
 //! Shared state of all handlers.
 
 use crate::auth::Auth;
-use crate::budget::ByteBudget;
-use crate::concurrency::{ConcurrencyLimiter, ConcurrencyPermit, TenantShare};
-use crate::fair_queue::FairQueue;
-use crate::idempotency::InFlight;
+use crate::limits::budget::ByteBudget;
+use crate::limits::concurrency::{ConcurrencyLimiter, ConcurrencyPermit, TenantShare};
+use crate::limits::fair_queue::FairQueue;
 use crate::metrics::Metrics;
-use crate::operation::Rules;
+use crate::middleware::audit::AuditRecorder;
+use crate::middleware::idempotency::InFlight;
+use crate::middleware::rate_limit::RateLimits;
 use crate::options::Limits;
 use crate::problem::{ApiResult, Problem};
-use crate::request_limits::RequestLimits;
+use crate::wire::native::operation::Rules;
 use axum::http::StatusCode;
 use manent::model::TenantId;
 use manent::{BackupPlan, Tenants};
@@ -26,8 +27,10 @@ pub struct App {
     pub tenants: Tenants,
     /// Authentication: the server token and the sessions.
     pub auth: Arc<Auth>,
-    /// Request rate limits and the audit log.
-    pub witness: Arc<RequestLimits>,
+    /// Request rate limits.
+    pub rates: Arc<RateLimits>,
+    /// Writer of the audit log.
+    pub audit: Arc<AuditRecorder>,
     /// Limits on sizes, times and rates.
     pub limits: Limits,
     /// Access rules by route.
@@ -45,7 +48,7 @@ pub struct App {
     /// Concurrency limit of requests.
     pub requests: Arc<ConcurrencyLimiter>,
     /// Fair queues of requests.
-    pub lines: Arc<FairQueue>,
+    pub queue: Arc<FairQueue>,
     /// Fair queues of requests with large responses.
     pub large_reads: Arc<FairQueue>,
     /// Byte budget of request and response bodies.

@@ -1,7 +1,7 @@
 //! Metrics in the Prometheus text format: labelled by tenant, never by user content.
 
 use crate::app::App;
-use crate::principal::{Credential, Principal};
+use crate::auth::principal::{Credential, Principal};
 use axum::Extension;
 use axum::extract::State;
 use axum::http::header;

@@ -1,6 +1,6 @@
 //! Server options. The defaults need no configuration.
 
-use crate::rate::Rate;
+use crate::limits::rate::Rate;
 use manent::BackupPlan;
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -76,15 +76,11 @@ impl IntoResponse for Problem {
         if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(self.wait));
         }
-        // The log layer records the code; the detail may quote the request, so it is not logged.
-        response.extensions_mut().insert(Code(self.code));
+        // For the log, and for wires with another error shape.
+        response.extensions_mut().insert(self);
         response
     }
 }
-
-/// The code of a problem, for the log layer.
-#[derive(Debug, Clone)]
-pub(crate) struct Code(pub String);
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {

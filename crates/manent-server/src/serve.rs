@@ -1,22 +1,19 @@
 //! Server lifecycle: bind, run, background jobs, shutdown.
 
 use crate::app::App;
-use crate::auth::{
-    Auth, {self},
-};
-use crate::budget::ByteBudget;
-use crate::concurrency::ConcurrencyLimiter;
-use crate::fair_queue::{FairQueue, FairQueueOptions};
-use crate::guard::{Hosts, guard};
-use crate::operation::{Access, BASE, Rule, Rules, description, routes};
+use crate::auth::secret::Secret;
+use crate::auth::{self, Auth};
+use crate::http::router::METRICS;
+use crate::http::{connections, router};
+use crate::limits::budget::ByteBudget;
+use crate::limits::concurrency::ConcurrencyLimiter;
+use crate::limits::fair_queue::{FairQueue, FairQueueOptions};
+use crate::middleware::host::Hosts;
 use crate::options::ServeOptions;
-use crate::secret::Secret;
-use crate::{api, api_docs, assets, connections, metrics};
-use axum::extract::State;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
-use axum::{Router, middleware};
+use crate::wire::native::operation::{Access, Rule};
+use crate::wire::native::{NATIVE, api_docs, handlers, openapi};
+use crate::wire::{self, Mount};
+use axum::Router;
 use manent::model::TenantId;
 use manent::{BackupPlan, Tenants};
 use std::collections::BTreeSet;
@@ -32,9 +29,6 @@ const BACKUP_CHECK_INTERVAL: Duration = Duration::from_secs(15 * 60);
 
 /// Minimum interval of the job that ends idle streams.
 const STREAM_ROUND_MIN: Duration = Duration::from_millis(50);
-
-/// Path of the metrics endpoint.
-const METRICS: &str = "/metrics";
 
 /// Minimum length of a user-chosen token, and of its distinct characters. The token grants full access, and memorable
 /// ones can be guessed.
@@ -111,14 +105,15 @@ impl Server {
         let token = token.map_or_else(|| auth::token(&options.home), Ok).map_err(unusable)?;
         let bound = TcpListener::bind(listen).await.and_then(|listener| Ok((listener.local_addr()?, listener)));
         let (address, listener) = bound.map_err(|source| StartProblem::Listen { listen, source })?;
-        let operations = api::operations();
+        let mounts = [Mount { wire: &NATIVE, operations: handlers::operations() }];
         let (stop, stopping) = watch::channel(false);
-        let description = description(&operations);
+        let description = openapi::description(&mounts[0].operations);
         for (tenant, error) in tenants.begin().await.map_err(StartProblem::Tenants)? {
             tracing::error!(%tenant, code = error.code(), "a tenant that was being made or erased could not be finished");
         }
         let metrics_rule = Rule {
             id: "metrics",
+            wire: &NATIVE,
             access: Access::TenantAdmin,
             audited: None,
             has_no_timeout: false,
@@ -127,17 +122,18 @@ impl Server {
         };
         let app = App {
             tenants,
-            witness: Arc::default(),
+            rates: Arc::default(),
+            audit: Arc::default(),
             metrics: Arc::default(),
             auth: Arc::new(Auth::open(&options.home, &token, address.port()).map_err(unusable)?),
             limits: options.limits,
-            rules: Arc::new(Rules::of(&operations).and(METRICS, metrics_rule)),
+            rules: Arc::new(wire::rules(&mounts).and(METRICS, metrics_rule)),
             backups: options.backups.map(Arc::new),
             reference: api_docs::page(&description).into(),
             description: description.to_string().into(),
             in_flight: Arc::default(),
             requests: ConcurrencyLimiter::new(options.limits.requests),
-            lines: FairQueue::new(FairQueueOptions::REQUESTS),
+            queue: FairQueue::new(FairQueueOptions::REQUESTS),
             large_reads: FairQueue::new(FairQueueOptions::LARGE_READS),
             budget: ByteBudget::new(options.limits.held_bytes),
             spool: options.home.clone(),
@@ -145,18 +141,8 @@ impl Server {
             tails: ConcurrencyLimiter::new(options.limits.tails),
             stopping,
         };
-        let hosts = Arc::new(Hosts::new(&options.hosts, address.port()));
-        let router = routes(operations)
-            .route(&format!("{BASE}/openapi.json"), get(openapi))
-            .route("/docs/api", get(reference_page))
-            .route("/docs/api.css", get(reference_style))
-            .route("/healthz", get(|| async { "ok\n" }))
-            .route("/readyz", get(ready))
-            .route(METRICS, get(metrics::metrics))
-            .fallback(assets::page)
-            .method_not_allowed_fallback(assets::wrong_method)
-            .layer(middleware::from_fn_with_state((app.clone(), hosts), guard))
-            .with_state(app.clone());
+        let hosts = Hosts::new(&options.hosts, address.port());
+        let router = router::router(mounts, &app, hosts);
         Ok(Self { listener, address, token, app, stop, router })
     }
 
@@ -187,26 +173,6 @@ impl Server {
         streams.abort();
         following.abort();
         self.app.tenants.close().await
-    }
-}
-
-async fn openapi(State(app): State<App>) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], app.description.to_string()).into_response()
-}
-
-async fn reference_page(State(app): State<App>) -> Response {
-    ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], app.reference.to_string()).into_response()
-}
-
-async fn reference_style() -> Response {
-    ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], api_docs::STYLE).into_response()
-}
-
-/// Readiness check: succeeds if the store responds.
-async fn ready(State(app): State<App>) -> Response {
-    match app.tenants.home().store().conversation_ids(None, 1).await {
-        Ok(_) => "ready\n".into_response(),
-        Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "not ready\n").into_response(),
     }
 }
 

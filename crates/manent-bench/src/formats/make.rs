@@ -2,7 +2,7 @@
 //! others.
 
 use ::manent::formats::core::source_fs;
-use ::manent::formats::{self};
+use ::manent::formats;
 use ::manent::transfer::export::{DiskOut, ExportPlan, Replace};
 use ::manent::{Database, ImportMode};
 use anyhow::{Context, Result};

@@ -5,12 +5,8 @@ mod make;
 mod split;
 
 use crate::facts::Fact;
-use ::manent::formats::core::source_fs::{
-    SourceTree, {self},
-};
-use ::manent::formats::{
-    Format, Item, ReadError, Sink, {self},
-};
+use ::manent::formats::core::source_fs::{self, SourceTree};
+use ::manent::formats::{self, Format, Item, ReadError, Sink};
 use ::manent::{Database, ImportMode};
 use anyhow::{Context, Result, bail};
 use std::path::Path;

@@ -6,12 +6,8 @@ use crate::progress::Spinner;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use manent::formats::core::redact::Secrets;
-use manent::formats::core::source_fs::{
-    SourceTree, {self},
-};
-use manent::formats::{
-    FORMATS, Format, {self},
-};
+use manent::formats::core::source_fs::{self, SourceTree};
+use manent::formats::{self, FORMATS, Format};
 use manent::transfer::export::{DiskOut, DownloadBundle, ExportPlan, Exported, Lost, Replace};
 use manent::transfer::import::FileImportReport;
 use manent::{Database, ImportMode};

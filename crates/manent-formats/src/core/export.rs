@@ -5,9 +5,7 @@ use manent_model::{
     ToolStep,
 };
 use sha2::{Digest, Sha256};
-use std::io::{
-    Write, {self},
-};
+use std::io::{self, Write};
 
 /// Where an object came from, as far as a writer needs it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -2,9 +2,7 @@
 
 use crate::core::json::{Bytes, Span};
 use serde::{Deserialize, Serialize};
-use std::io::{
-    Write, {self},
-};
+use std::io::{self, Write};
 
 const WINDOW: usize = 256 << 10;
 

@@ -12,7 +12,9 @@ pub fn folder(path: &std::path::Path) -> Folder {
 
 /// Everything of a tree, by name.
 pub fn files(tree: &dyn SourceTree) -> BTreeMap<String, Vec<u8>> {
-    let read = |entry: &manent_formats::core::source_fs::Entry| (entry.name.clone(), tree.read(&entry.name, 1 << 30).expect("a file"));
+    let read = |entry: &manent_formats::core::source_fs::Entry| {
+        (entry.name.clone(), tree.read(&entry.name, 1 << 30).expect("a file"))
+    };
     tree.entries().iter().map(read).collect()
 }
 

@@ -1,8 +1,6 @@
 //! Zips: the same as the folder that was packed, and no way to do harm.
 
-use manent_formats::core::source_fs::{
-    SourceTree, {self},
-};
+use manent_formats::core::source_fs::{self, SourceTree};
 use manent_formats::{ReadError, recognise, sniff};
 use rawzip::{CompressionMethod, ZipArchiveWriter};
 use std::fs::File;

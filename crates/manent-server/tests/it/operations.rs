@@ -192,7 +192,7 @@ async fn every_operation_answers_as_it_is_on_record() {
     assert!(story.untold().is_empty(), "operations that nobody tries: {:?}", story.untold());
     expect_file!["answers.txt"].assert_eq(&story.text);
     let examples = serde_json::to_string_pretty(&story.examples).expect("JSON") + "\n";
-    expect_file!["../../src/examples.json"].assert_eq(&examples);
+    expect_file!["../../src/wire/native/examples.json"].assert_eq(&examples);
     server.stop().await;
 }
 

@@ -5,9 +5,7 @@ use crate::error::{Error, Result};
 use manent_model::hex;
 use manent_store::{Change, StoreError};
 use sha2::{Digest, Sha256};
-use std::io::{
-    Read, Seek, {self},
-};
+use std::io::{self, Read, Seek};
 
 /// Chunk size of blob transfers.
 const PIECE: usize = 1 << 20;

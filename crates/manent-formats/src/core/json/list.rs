@@ -2,9 +2,7 @@
 
 use crate::core::json::skeleton::{Separators, Skeleton};
 use crate::core::json::style::Style;
-use std::io::{
-    Write, {self},
-};
+use std::io::{self, Write};
 
 /// The inside of a list of a shell.
 pub struct ListOut {

@@ -5,9 +5,7 @@ use crate::core::media::{Form, PLUS, SLASH, SMALLEST};
 use crate::core::problem::ReadError;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use manent_model::blob_placeholder::{
-    BlobPlaceholder, {self},
-};
+use manent_model::blob_placeholder::{self, BlobPlaceholder};
 use manent_model::{Body, Json, Part, hex};
 use memchr::memmem;
 use sha2::{Digest, Sha256};

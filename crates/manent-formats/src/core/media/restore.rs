@@ -4,9 +4,7 @@ use crate::core::export::*;
 use crate::core::media::Form;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use manent_model::blob_placeholder::{
-    BlobPlaceholder, {self},
-};
+use manent_model::blob_placeholder::{self, BlobPlaceholder};
 use manent_model::{Body, Document, Event, Json, MessageId, hex};
 use std::borrow::Cow;
 

@@ -1,9 +1,7 @@
 //! Redaction of JSON lines on export.
 
 use crate::core::redact::redact;
-use std::io::{
-    Write, {self},
-};
+use std::io::{self, Write};
 
 /// How a line begins that holds the bytes of a blob: these are not looked into, and chance makes words in base64.
 const BLOB: &[u8] = br#"{"type":"blob","#;

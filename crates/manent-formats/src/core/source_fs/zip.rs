@@ -11,9 +11,7 @@ use rawzip::time::ZipDateTimeKind;
 use rawzip::{CompressionMethod, FileReader, RECOMMENDED_BUFFER_SIZE, ZipArchive, ZipArchiveEntryWayfinder};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::{
-    Read, Seek, {self},
-};
+use std::io::{self, Read, Seek};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Maximum compression ratio. Text shrinks to about a tenth; a higher ratio than this is an attack.

@@ -6,9 +6,7 @@ use manent_formats::FileSink;
 use manent_formats::core::names::{Names, is_safe};
 use rawzip::{CompressionMethod, ZipArchiveWriter};
 use std::fs::File;
-use std::io::{
-    BufWriter, Read, Seek, Write, {self},
-};
+use std::io::{self, BufWriter, Read, Seek, Write};
 
 /// Files that are written to be taken away. Until then they lie behind each other in a temporary file.
 #[derive(Debug)]

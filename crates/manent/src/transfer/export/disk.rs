@@ -5,9 +5,7 @@ use crate::transfer::export::staged::StagedFile;
 use manent_formats::core::names::is_safe;
 use manent_formats::{FileSink, Format};
 use std::fs::File;
-use std::io::{
-    Write, {self},
-};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// What to do with files that are there.
