@@ -1,8 +1,8 @@
 //! Generator of large files of every format: the same conversations, hand-written for one format and exported for the
 //! others.
 
-use ::manent::formats::core::source_fs;
 use ::manent::formats;
+use ::manent::formats::core::source_fs;
 use ::manent::transfer::export::{DiskOut, ExportPlan, Replace};
 use ::manent::{Database, ImportMode};
 use anyhow::{Context, Result};

@@ -115,14 +115,14 @@ impl SqliteStore {
         self.read("timing", timed).await
     }
 
-    fn into_runtime(&self) -> Option<Arc<StoreRuntime>> {
+    fn detach_runtime(&self) -> Option<Arc<StoreRuntime>> {
         self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
-        let Some(crew) = self.into_runtime() else { return };
+        let Some(crew) = self.detach_runtime() else { return };
         let ended = self.member.close();
         // Waiting here would block the worker thread of the async runtime; the crew continues by itself.
         if tokio::runtime::Handle::try_current().is_err() {
@@ -192,7 +192,7 @@ impl Engine for SqliteStore {
     }
 
     async fn close(&self) -> Result<()> {
-        if let Some(crew) = self.into_runtime() {
+        if let Some(crew) = self.detach_runtime() {
             // The crew answers when nothing is open any more; it continues even if the caller has gone.
             let _ = self.member.close().await;
             drop(crew);
