@@ -194,14 +194,14 @@ impl JsonSchema for Timestamp {
     }
 }
 
-/// A moment together with how it is known.
+/// A point in time and its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Time {
     /// The moment.
     pub at: Timestamp,
-    /// How it is known.
-    #[serde(default, skip_serializing_if = "is_exact")]
+    /// Its source.
+    #[serde(default, alias = "known", skip_serializing_if = "is_exact")]
     pub source: TimeSource,
 }
 
