@@ -297,7 +297,7 @@ fn the_commands_are_documented() {
 }
 
 /// What commands reach by another name.
-const BY_ANOTHER_NAME: [(&str, &str); 26] = [
+const BY_ANOTHER_NAME: &[(&str, &str)] = &[
     ("annotations_page", "`manent show --annotations` reads all pages"),
     ("related", "`manent siblings` and `manent thread` read all pages"),
     ("set_project", "`manent set --project`"),

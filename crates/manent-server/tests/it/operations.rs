@@ -435,7 +435,7 @@ fn the_description_is_on_record() {
 }
 
 /// What cannot be asked of a server that runs on the very store: see the reasons.
-const NOT_BY_HTTP: [(&str, &str); 17] = [
+const NOT_BY_HTTP: &[(&str, &str)] = &[
     ("import_tree", "importFiles reads every store of what is sent"),
     ("begin", "the server does so when it starts"),
     ("abbreviate", "programs use whole ids"),
