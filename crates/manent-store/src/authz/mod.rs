@@ -19,8 +19,9 @@ use crate::api::error::{Result, StoreError};
 use crate::api::store::Store;
 use blob_possession::PendingUploads;
 use manent_model::{AccessScope, Author, KeyScopes};
+use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// The permissions of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]

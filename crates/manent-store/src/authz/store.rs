@@ -18,7 +18,7 @@ use manent_model::{
     Source, SourceId, Stats, Timestamp, hex,
 };
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -31,7 +31,7 @@ impl AuthorizedStore {
         let many = transaction.changes.len();
         constrain::constrain(&self.permissions, &mut transaction)?;
         let come = {
-            let uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
+            let uploads = self.uploads.lock();
             uploads.verify_possession(&self.permissions.id, &mut transaction)?
         };
         let Permissions { id: grant, realm, .. } = self.permissions.clone();
@@ -43,7 +43,7 @@ impl AuthorizedStore {
             }
             _ => self.unrestricted.commit(transaction).await?,
         };
-        self.uploads.lock().unwrap_or_else(PoisonError::into_inner).add(come);
+        self.uploads.lock().add(come);
         // Changes that were added here are not part of the answer.
         committed.results.truncate(many);
         Ok(committed)

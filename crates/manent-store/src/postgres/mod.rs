@@ -39,10 +39,11 @@ use crate::engine::verify::IndexLocation;
 use crate::runtime::position_watch::PositionWatch;
 use crate::runtime::read_queue::{ReadQueue, Reader};
 use manent_model::DigestKey;
+use parking_lot::{Condvar, Mutex};
 use reader::PostgresReader;
 use std::error::Error as _;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, watch};
@@ -151,7 +152,7 @@ impl PostgresStore {
     }
 
     fn ending(&self) -> impl FnOnce() + Send + 'static {
-        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let threads = std::mem::take(&mut *self.threads.lock());
         let shared = self.shared.clone();
         move || {
             shared.queue.close();
@@ -160,7 +161,7 @@ impl PostgresStore {
             if let Some(writer) = threads.next() {
                 let _ = writer.join();
             }
-            *shared.ended.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            *shared.ended.0.lock() = true;
             shared.ended.1.notify_all();
             shared.indexing.close();
             shared.readers.close();

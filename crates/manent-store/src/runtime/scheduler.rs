@@ -1,8 +1,9 @@
 //! Fair scheduler: round-robin over members with work, for a fixed set of threads. The member that has waited longest
 //! runs first and then goes to the end of the queue.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Wakes another scheduler that has work to do.
@@ -129,10 +130,6 @@ impl<T> SchedulerState<T> {
 }
 
 impl<T> FairScheduler<T> {
-    fn lock(&self) -> MutexGuard<'_, SchedulerState<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn wake(&self, state: MutexGuard<'_, SchedulerState<T>>) {
         let somebody_sleeps = state.sleeping > 0;
         drop(state);
@@ -143,15 +140,15 @@ impl<T> FairScheduler<T> {
 
     /// Adds a member, which is not scheduled yet.
     pub(crate) fn join(&self, number: u64, who: Arc<T>) {
-        self.lock().workers.insert(number, Worker { who, status: QueueStatus::Idle });
+        self.state.lock().workers.insert(number, Worker { who, status: QueueStatus::Idle });
     }
 
     /// Removes a member, once no thread runs it any more.
     pub(crate) fn leave(&self, number: u64) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while state.workers.get(&number).is_some_and(|member| matches!(member.status, QueueStatus::Running(_))) {
             state.leaving += 1;
-            state = self.left.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.left.wait(&mut state);
             state.leaving -= 1;
         }
         let Some(member) = state.workers.remove(&number) else { return };
@@ -173,7 +170,7 @@ impl<T> FairScheduler<T> {
 
     /// Asks for a turn that need not come before so long.
     pub(crate) fn wake_after(&self, number: u64, delay: Duration) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let Some(member) = state.workers.get_mut(&number) else { return };
         // A delay beyond the range of `Instant` never expires.
         let at = || Instant::now().checked_add(delay);
@@ -194,7 +191,7 @@ impl<T> FairScheduler<T> {
 
     /// Asks for a turn at once, also for one that was to wait for a moment.
     pub(crate) fn wake_now(&self, number: u64) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let Some(member) = state.workers.get_mut(&number) else { return };
         match &mut member.status {
             QueueStatus::Ready => return,
@@ -215,7 +212,7 @@ impl<T> FairScheduler<T> {
     /// Waits for the next member to run; none when the scheduler is closed and all members have left. The thread passes
     /// the turn that it has finished, and when that member wants another.
     pub(crate) fn next(&self, last: Option<(u64, Reschedule)>) -> Option<(u64, Arc<T>)> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let mut has_news = false;
         if let Some((number, again)) = last {
             state.finish_turn(number, again);
@@ -239,11 +236,11 @@ impl<T> FairScheduler<T> {
                 return None;
             }
             state.sleeping += 1;
-            state = match next_due {
-                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            match next_due {
+                None => self.changed.wait(&mut state),
                 Some(at) => {
                     let wait = at.saturating_duration_since(Instant::now());
-                    self.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0
+                    self.changed.wait_for(&mut state, wait);
                 }
             };
             state.sleeping -= 1;
@@ -252,7 +249,7 @@ impl<T> FairScheduler<T> {
 
     /// Ends a turn, for a thread that has something else to do before it comes for the next.
     pub(crate) fn reschedule(&self, number: u64, again: Reschedule) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.finish_turn(number, again);
         self.run_waker(&state);
         if !state.ready.is_empty() {
@@ -271,7 +268,7 @@ impl<T> FairScheduler<T> {
 
     /// Closes the scheduler: the threads end once all members have left.
     pub(crate) fn close(&self) {
-        self.lock().closed = true;
+        self.state.lock().closed = true;
         self.changed.notify_all();
     }
 }
@@ -357,12 +354,12 @@ mod tests {
         let (number, _) = turns.next(None).expect("it waits");
         std::thread::scope(|scope| {
             let leaving = scope.spawn(|| turns.leave(0));
-            while turns.lock().leaving == 0 {
+            while turns.state.lock().leaving == 0 {
                 std::thread::yield_now();
             }
             assert!(!leaving.is_finished());
             turns.reschedule(number, Reschedule::Now);
         });
-        assert!(turns.lock().workers.is_empty() && turns.lock().ready.is_empty());
+        assert!(turns.state.lock().workers.is_empty() && turns.state.lock().ready.is_empty());
     }
 }

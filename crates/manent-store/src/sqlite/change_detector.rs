@@ -6,7 +6,7 @@ use super::index::{Identity, identity};
 use super::open_store::{OpenStore, last_position};
 use crate::engine::search::indexing::DEBOUNCE;
 use crate::runtime::scheduler::Reschedule;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Poll interval of a store that is in use; followers must see a change within one second.
@@ -38,7 +38,7 @@ impl ChangeDetector {
 
 /// One look at a store; says when it wants another.
 pub(super) fn run(member: &Arc<OpenStore>) -> Reschedule {
-    let mut seen = member.last_change.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut seen = member.last_change.lock();
     // Nothing is created again for a destroyed store.
     if member.options.has_index() && member.options.path.exists() {
         // Another process may have thrown it away, or have died before it was filled again.

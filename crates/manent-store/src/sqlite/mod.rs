@@ -50,8 +50,9 @@ use crate::engine::verify::IndexLocation;
 use crate::runtime::read_queue;
 use manent_model::DigestKey;
 use open_store::OpenStore;
+use parking_lot::Mutex;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, watch};
 
@@ -116,7 +117,7 @@ impl SqliteStore {
     }
 
     fn detach_runtime(&self) -> Option<Arc<StoreRuntime>> {
-        self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.runtime.lock().take()
     }
 }
 

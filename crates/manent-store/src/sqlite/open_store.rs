@@ -15,9 +15,10 @@ use crate::engine::sql::connection::{DbResult, query_optional};
 use crate::runtime::position_watch::PositionWatch;
 use crate::runtime::scheduler::{Reschedule, Waker};
 use manent_model::DigestKey;
+use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Connection;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
 use tokio::sync::oneshot;
 
@@ -89,12 +90,12 @@ impl OpenStore {
 
     /// Locks the writer state; waits while the writer runs.
     pub(super) fn writer(&self) -> MutexGuard<'_, writer::WriterState> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.writer.lock()
     }
 
     /// Locks the indexer state; waits while the indexer runs.
     pub(super) fn index(&self) -> MutexGuard<'_, indexer::IndexerState> {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+        self.index.lock()
     }
 
     /// Tells the tails how far the store has come, and the indexer that there is more.
@@ -171,7 +172,7 @@ impl OpenStore {
         self: &Arc<Self>,
         look: impl FnOnce(&Connection) -> Result<T>,
     ) -> Option<Result<T>> {
-        let writer = try_lock(&self.writer);
+        let writer = self.writer.try_lock();
         match writer.as_ref().and_then(|held| held.connection()) {
             Some(connection) => Some(look(connection)),
             None => {
@@ -195,8 +196,8 @@ impl OpenStore {
         if !self.has_connections() {
             return None;
         }
-        let writer = try_lock(&self.writer).map(|held| held.idle_since());
-        let index = try_lock(&self.index).map(|held| held.idle_since());
+        let writer = self.writer.try_lock().map(|held| held.idle_since());
+        let index = self.index.try_lock().map(|held| held.idle_since());
         let is_busy = writer.is_none() || index.is_none();
         let idle = [writer.flatten(), index.flatten(), self.readers.idle_since()];
         let last = idle.into_iter().flatten().max()?;
@@ -207,9 +208,9 @@ impl OpenStore {
     /// its WAL, which takes a while, so each connection is first removed from its pool.
     pub(super) fn close_idle(&self, before: Instant) {
         self.readers.close_idle(before);
-        let index = try_lock(&self.index).filter(|held| held.idle_since().is_some_and(|since| since < before));
+        let index = self.index.try_lock().filter(|held| held.idle_since().is_some_and(|since| since < before));
         drop(index.and_then(|mut held| held.release()));
-        let writer = try_lock(&self.writer).filter(|held| held.idle_since().is_some_and(|since| since < before));
+        let writer = self.writer.try_lock().filter(|held| held.idle_since().is_some_and(|since| since < before));
         drop(writer.and_then(|mut held| held.release()));
     }
 
@@ -217,7 +218,7 @@ impl OpenStore {
     /// after that.
     pub(super) fn close(&self) -> oneshot::Receiver<()> {
         let (ended, answer) = oneshot::channel();
-        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
+        *self.ended.lock() = Some(ended);
         self.queue.close();
         // It may be waiting for the index.
         self.runtime.writers.wake_now(self.number);
@@ -248,7 +249,7 @@ impl OpenStore {
         crew.leave(number);
         crew.connections.wait_until_idle(&self.connections);
         self.position.close();
-        if let Some(ended) = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(ended) = self.ended.lock().take() {
             // The caller may have gone.
             let _ = ended.send(());
         }
@@ -264,13 +265,4 @@ fn digest_key(connection: &Connection) -> rusqlite::Result<[u8; 32]> {
 pub(super) fn last_position(connection: &Connection) -> DbResult<Position> {
     let sql = "select pos + count - 1 from journal order by pos desc limit 1";
     Ok(query_optional(connection, sql, (), |row| row.get(0))?.unwrap_or(0))
-}
-
-/// Locks a mutex if it is free.
-fn try_lock<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-    match lock.try_lock() {
-        Ok(guard) => Some(guard),
-        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
-    }
 }

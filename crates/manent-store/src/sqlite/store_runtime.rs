@@ -11,11 +11,12 @@ use super::{change_detector, indexer, maintenance, writer};
 use crate::api::error::{Result, StoreError};
 use crate::engine::commit::reply_dispatcher::ReplyDispatcher;
 use crate::runtime::scheduler::{FairScheduler, Reschedule};
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -124,7 +125,7 @@ impl StoreRuntime {
         let shared = self.shared.clone();
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || work(&shared));
         let thread = thread.map_err(|error| StoreError::engine("starting a thread", error))?;
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        self.threads.lock().push(thread);
         Ok(())
     }
 
@@ -149,7 +150,7 @@ impl Drop for StoreRuntime {
         if tokio::runtime::Handle::try_current().is_ok() {
             return;
         }
-        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let threads = std::mem::take(&mut *self.threads.lock());
         for thread in threads {
             let _ = thread.join();
         }
@@ -182,10 +183,6 @@ fn read(crew: &RuntimeInner) {
 }
 
 impl RuntimeInner {
-    fn members(&self) -> MutexGuard<'_, HashMap<u64, Arc<OpenStore>>> {
-        self.stores.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn next_number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
@@ -193,7 +190,7 @@ impl RuntimeInner {
     /// Adds a store to all schedulers.
     pub(super) fn join(&self, member: &Arc<OpenStore>) {
         let number = member.number;
-        self.members().insert(number, member.clone());
+        self.stores.lock().insert(number, member.clone());
         for turns in [&self.writers, &self.readers, &self.maintenance, &self.change_detector] {
             turns.join(number, member.clone());
         }
@@ -207,7 +204,7 @@ impl RuntimeInner {
     }
 
     pub(super) fn leave(&self, number: u64) {
-        self.members().remove(&number);
+        self.stores.lock().remove(&number);
     }
 
     /// Acquires a connection permit for a store. If none is free, idle connections of other stores are closed.
@@ -231,7 +228,7 @@ impl RuntimeInner {
     /// for as long as any connection of that store is. Those of the store that needs the connection come last. Says
     /// whether there were any.
     fn close_longest_idle(&self, needed_by: u64) -> bool {
-        let members = self.members();
+        let members = self.stores.lock();
         let idle = members.values().filter_map(|member| Some((member.idle_since()?, member)));
         let longest = idle.min_by_key(|(since, member)| (member.number == needed_by, *since));
         let Some((_, member)) = longest else { return false };

@@ -7,9 +7,9 @@ use crate::engine::sql::tx_error::{TxError, TxResult};
 use crate::engine::system;
 use crate::{postgres, sqlite};
 use manent_model::Timestamp;
+use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
@@ -111,14 +111,14 @@ impl SystemWorker {
     ) -> Result<T> {
         let (answer, answered) = oneshot::channel();
         let job: Job = Box::new(move |office| drop(answer.send(work(office))));
-        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let jobs = self.jobs.lock().clone();
         jobs.and_then(|jobs| jobs.send(job).ok()).ok_or(StoreError::Closed)?;
         answered.await.map_err(|_| StoreError::OutcomeUnknown)?
     }
 
     pub(super) async fn close(&self) -> Result<()> {
-        drop(self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(self.jobs.lock().take());
+        let thread = self.thread.lock().take();
         crate::engine::store::run_blocking("manent-close", move || {
             thread.map(JoinHandle::join);
             Ok(())

@@ -4,8 +4,8 @@ use crate::api::error::Result;
 use crate::api::transaction::{Committed, Priority};
 use crate::engine::commit::prepare::Prepared;
 use crate::runtime::scheduler::Waker;
+use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -56,21 +56,18 @@ impl CommitQueue {
         Self { waker: Some(bell), ..Self::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, QueueState> {
-        // A thread that panicked left at most a job half-pushed; the queue itself is whole.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn wake(&self) {
         match &self.waker {
             Some(bell) => bell(),
-            None => self.changed.notify_one(),
+            None => {
+                self.changed.notify_one();
+            }
         }
     }
 
     /// Returns the job if the queue is closed.
     pub(crate) fn push(&self, job: Job) -> Option<Job> {
-        let mut lanes = self.lock();
+        let mut lanes = self.state.lock();
         if lanes.closed {
             return Some(job);
         }
@@ -88,7 +85,7 @@ impl CommitQueue {
 
     /// Puts jobs back whose turn did not come, in their order.
     pub(crate) fn put_back(&self, jobs: Vec<Job>) {
-        let mut lanes = self.lock();
+        let mut lanes = self.state.lock();
         for job in jobs.into_iter().rev() {
             match job.prepared.transaction.priority {
                 Priority::Normal => lanes.normal.push_front(job),
@@ -99,49 +96,49 @@ impl CommitQueue {
 
     /// How many wait.
     pub(crate) fn queued(&self) -> usize {
-        self.lock().normal.len()
+        self.state.lock().normal.len()
     }
 
     /// Group-commit delay: waits until this many transactions are queued, but at most for the limit.
     pub(crate) fn wait_for_group(&self, many: usize, limit: Duration) {
-        let mut lanes = self.lock();
+        let mut lanes = self.state.lock();
         lanes.group_opened_at = many;
         let too_few = |lanes: &mut QueueState| lanes.normal.len() < many && !lanes.closed && !lanes.woken;
-        let waited = self.changed.wait_timeout_while(lanes, limit, too_few);
-        waited.unwrap_or_else(PoisonError::into_inner).0.group_opened_at = 0;
+        self.changed.wait_while_for(&mut lanes, too_few, limit);
+        lanes.group_opened_at = 0;
     }
 
     pub(crate) fn wake_writer(&self) {
-        self.lock().woken = true;
+        self.state.lock().woken = true;
         self.wake();
     }
 
     /// Closes the queue to new transactions; those that were accepted are still handed out.
     pub(crate) fn close(&self) {
-        self.lock().closed = true;
+        self.state.lock().closed = true;
         self.wake();
     }
 
     /// Says whether something waits for the writer, be it that nothing comes any more.
     pub(crate) fn has_work(&self) -> bool {
-        let lanes = self.lock();
+        let lanes = self.state.lock();
         lanes.closed || lanes.woken || !lanes.normal.is_empty() || !lanes.low.is_empty()
     }
 
     /// Waits for work.
     pub(crate) fn next(&self) -> NextWork {
-        let mut lanes = self.lock();
+        let mut lanes = self.state.lock();
         loop {
             if let Some(next) = lanes.next() {
                 return next;
             }
-            lanes = self.changed.wait(lanes).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut lanes);
         }
     }
 
     /// Returns what there is to do, if there is anything.
     pub(crate) fn look(&self) -> Option<NextWork> {
-        self.lock().next()
+        self.state.lock().next()
     }
 }
 

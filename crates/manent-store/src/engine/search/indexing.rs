@@ -4,8 +4,8 @@ use crate::api::error::{Result, StoreError};
 use crate::api::search::IndexStatus;
 use crate::api::transaction::Position;
 use crate::runtime::scheduler::{Reschedule, Waker};
+use parking_lot::{Condvar, Mutex};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -63,31 +63,29 @@ impl IndexingMonitor {
         Self { waker: Some(bell), ..Self::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, IndexingState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn close(&self) {
-        self.lock().closed = true;
+        self.state.lock().closed = true;
         self.changed.notify_all();
     }
 
     /// Requests a rebuild of the index.
     pub(crate) fn request_rebuild(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         (state.rebuild_requested, state.has_caught_up) = (true, false);
         state.known = IndexStatus::default();
         self.status.send_replace(state.known);
         drop(state);
         match &self.waker {
             Some(bell) => bell(),
-            None => self.changed.notify_all(),
+            None => {
+                self.changed.notify_all();
+            }
         }
     }
 
     /// Says whether it has caught up since it began.
     pub(crate) fn has_caught_up(&self) -> bool {
-        self.lock().has_caught_up
+        self.state.lock().has_caught_up
     }
 
     /// Returns a watch on how far it has come.
@@ -98,7 +96,7 @@ impl IndexingMonitor {
     /// Says whether writers should be throttled because the index is too far behind. An index with errors throttles no
     /// writer.
     pub(crate) fn is_far_behind(&self, position: Position, ahead_max: Position) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         // Pending documents come from an import, or are old: they are indexed later, and no caller waits for them.
         let behind = position - state.known.position;
         state.has_caught_up && !state.known.is_failing && !state.closed && behind > ahead_max
@@ -106,7 +104,7 @@ impl IndexingMonitor {
 
     /// Runs one round and records its result: says when the next is due. A round that could not begin does not count.
     pub(crate) fn next_round(&self, round: impl FnOnce(bool) -> Result<Option<IndexRound>>) -> Reschedule {
-        let state = self.lock();
+        let state = self.state.lock();
         if state.closed {
             return Reschedule::WhenWoken;
         }
@@ -114,7 +112,7 @@ impl IndexingMonitor {
         drop(state);
         // A damaged row must not end the thread: others wait for it.
         let outcome = catch_unwind(AssertUnwindSafe(|| round(anew))).unwrap_or(Err(StoreError::Closed));
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let again = match outcome {
             // It was kept away; it comes again when others are done.
             Ok(None) => return Reschedule::After(DEBOUNCE),
@@ -153,11 +151,11 @@ impl IndexingMonitor {
                 Reschedule::After(wait) => wait,
                 Reschedule::WhenWoken | Reschedule::Never => DEBOUNCE,
             };
-            let state = self.lock();
+            let mut state = self.state.lock();
             if state.closed {
                 return;
             }
-            drop(self.changed.wait_timeout(state, wait));
+            self.changed.wait_for(&mut state, wait);
         }
     }
 }
