@@ -4,11 +4,11 @@
 //! Some ids are looked up only within the checked conversation when the change is applied, and would be refused there
 //! as well. They are checked all the same, so that no rule depends on which those are.
 
-use super::access_check::{AccessCheck, PathOf};
 use crate::api::query::UndoScope;
 use crate::api::transaction::{
     BranchBase, Change, EraseTarget, Expect, Finish, HeadTarget, MessageAt, NewFold, SplicePosition, Transaction,
 };
+use crate::engine::access::access_check::{AccessCheck, PathOf};
 use crate::engine::commit::prepare::{blobs_of, blobs_of_message};
 use manent_model::{
     AccessScope, BranchId, Call, Content, ConversationDraft, ConversationId, ConversationPatch, FoldId, Memory,
@@ -375,8 +375,6 @@ impl ReferenceCollector<'_> {
             Expect::Document { kind, id, version: _ } => {
                 self.claim(AccessCheck::Document { kind: kind.clone(), id: id.clone(), project: None });
             }
-            // It only ever refuses.
-            Expect::Within(_) => {}
         }
     }
 }

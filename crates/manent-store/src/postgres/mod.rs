@@ -29,12 +29,13 @@ use crate::api::maintenance::{BackupReport, DoctorReport, VerifyReport};
 use crate::api::query::MessagePageQuery;
 use crate::api::store::ImportLock;
 use crate::api::transaction::Position;
+use crate::authz::StoreView;
 use crate::engine::commit::commit_queue::CommitQueue;
+use crate::engine::interface::{Engine, WAITING_BYTES, run_blocking};
 use crate::engine::read::Reading;
 use crate::engine::search::indexing::IndexingMonitor;
 use crate::engine::sql::connection::EngineError;
 use crate::engine::sql::tx_error::TxResult;
-use crate::engine::store::{Engine, WAITING_BYTES, run_blocking};
 use crate::engine::verify::IndexLocation;
 use crate::runtime::position_watch::PositionWatch;
 use crate::runtime::read_queue::{ReadQueue, Reader};
@@ -57,7 +58,10 @@ const UNAVAILABLE: StoreError = StoreError::Busy("the database server cannot be 
 const RETRY_DELAY: Duration = Duration::from_millis(20);
 
 /// A store on a PostgreSQL server, for one tenant.
-pub struct PostgresStore {
+pub type PostgresStore = StoreView<PostgresEngine>;
+
+/// The engine of one tenant on a PostgreSQL server.
+pub struct PostgresEngine {
     shared: Arc<Shared>,
     options: PostgresOptions,
     waiting: Semaphore,
@@ -116,7 +120,8 @@ impl PostgresStore {
             let (shared, options) = (shared.clone(), options.clone());
             spawn("manent-reader", Box::new(move || shared.readers.serve(|| PostgresReader::open(&options))))?;
         }
-        Ok(Self { shared, options, waiting: Semaphore::new(WAITING_BYTES), position, threads: Mutex::new(threads) })
+        let (waiting, threads) = (Semaphore::new(WAITING_BYTES), Mutex::new(threads));
+        Ok(Self::of(PostgresEngine { shared, options, waiting, position, threads }))
     }
 
     /// Restores a backup into a tenant that has no store yet, and verifies the result.
@@ -135,7 +140,7 @@ impl PostgresStore {
     /// only.
     #[doc(hidden)]
     pub async fn time_windows(&self, queries: Vec<MessagePageQuery>) -> Result<Vec<Duration>> {
-        let (options, key) = (self.options.clone(), self.shared.key.clone());
+        let (options, key) = (self.engine().options.clone(), self.engine().shared.key.clone());
         run_blocking("manent-timing", move || {
             let mut reader = PostgresReader::open(&options)?;
             let mut durations = Vec::with_capacity(queries.len());
@@ -150,7 +155,9 @@ impl PostgresStore {
         })
         .await
     }
+}
 
+impl PostgresEngine {
     fn ending(&self) -> impl FnOnce() + Send + 'static {
         let threads = std::mem::take(&mut *self.threads.lock());
         let shared = self.shared.clone();
@@ -173,7 +180,7 @@ impl PostgresStore {
     }
 }
 
-impl Drop for PostgresStore {
+impl Drop for PostgresEngine {
     fn drop(&mut self) {
         let ending = self.ending();
         match tokio::runtime::Handle::try_current() {
@@ -184,7 +191,7 @@ impl Drop for PostgresStore {
     }
 }
 
-impl Engine for PostgresStore {
+impl Engine for PostgresEngine {
     fn key(&self) -> &DigestKey {
         &self.shared.key
     }
@@ -213,7 +220,7 @@ impl Engine for PostgresStore {
         self.options.index.then_some(&self.shared.indexing)
     }
 
-    async fn import_turn(&self) -> Result<ImportLock> {
+    async fn acquire_import_lock(&self) -> Result<ImportLock> {
         import_lock::wait(self.options.clone()).await
     }
 

@@ -40,12 +40,13 @@ use crate::api::maintenance::{BackupReport, DoctorReport, VerifyReport};
 use crate::api::query::MessagePageQuery;
 use crate::api::store::ImportLock;
 use crate::api::transaction::Position;
+use crate::authz::StoreView;
 use crate::engine;
 use crate::engine::commit::commit_queue::CommitQueue;
+use crate::engine::interface::{Engine, WAITING_BYTES, run_blocking};
 use crate::engine::read::Reading;
 use crate::engine::search::indexing::IndexingMonitor;
 use crate::engine::sql::tx_error::TxResult;
-use crate::engine::store::{Engine, WAITING_BYTES, run_blocking};
 use crate::engine::verify::IndexLocation;
 use crate::runtime::read_queue;
 use manent_model::DigestKey;
@@ -62,7 +63,10 @@ pub fn version() -> &'static str {
 }
 
 /// A store in one SQLite file.
-pub struct SqliteStore {
+pub type SqliteStore = StoreView<SqliteEngine>;
+
+/// The engine of one SQLite file.
+pub struct SqliteEngine {
     member: Arc<OpenStore>,
     waiting: Semaphore,
     position: watch::Receiver<Position>,
@@ -91,7 +95,7 @@ impl SqliteStore {
         let member = OpenStore::open(crew.shared(), options, schema)?;
         let position = member.position.subscribe();
         let waiting = Semaphore::new(WAITING_BYTES);
-        Ok(Self { member, waiting, position, runtime: Mutex::new(Some(crew.clone())) })
+        Ok(Self::of(SqliteEngine { member, waiting, position, runtime: Mutex::new(Some(crew.clone())) }))
     }
 
     /// Removes a file and all files beside it under its name. Its store must not be in use.
@@ -113,15 +117,17 @@ impl SqliteStore {
             }
             Ok(durations)
         };
-        self.read("timing", timed).await
+        self.engine().read("timing", timed).await
     }
+}
 
+impl SqliteEngine {
     fn detach_runtime(&self) -> Option<Arc<StoreRuntime>> {
         self.runtime.lock().take()
     }
 }
 
-impl Drop for SqliteStore {
+impl Drop for SqliteEngine {
     fn drop(&mut self) {
         let Some(crew) = self.detach_runtime() else { return };
         let ended = self.member.close();
@@ -133,7 +139,7 @@ impl Drop for SqliteStore {
     }
 }
 
-impl Engine for SqliteStore {
+impl Engine for SqliteEngine {
     fn key(&self) -> &DigestKey {
         &self.member.key
     }
@@ -162,7 +168,7 @@ impl Engine for SqliteStore {
         self.member.options.has_index().then_some(&self.member.indexing)
     }
 
-    async fn import_turn(&self) -> Result<ImportLock> {
+    async fn acquire_import_lock(&self) -> Result<ImportLock> {
         let path = self.member.options.sibling_path("-import");
         run_blocking("manent-turn", move || import_lock::wait(&path)).await
     }

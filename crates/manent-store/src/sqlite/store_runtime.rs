@@ -243,8 +243,8 @@ impl RuntimeInner {
 mod tests {
     use super::super::SqliteStore;
     use super::*;
+    use crate::engine::interface::Engine;
     use crate::engine::sql::tx_error::TxResult;
-    use crate::engine::store::Engine;
 
     #[test]
     fn a_panic_in_the_work_for_one_store_leaves_the_thread_to_the_others() {
@@ -275,10 +275,10 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         runtime.block_on(async {
             for _ in 0..3 {
-                let read = damaged.read("reading", |_| -> TxResult<()> { panic!("it is damaged") });
+                let read = damaged.engine().read("reading", |_| -> TxResult<()> { panic!("it is damaged") });
                 assert!(matches!(read.await, Err(StoreError::Internal(_))));
                 for store in [&sound, &damaged] {
-                    assert_eq!(store.read("reading", |_| Ok(7)).await.expect("read"), 7);
+                    assert_eq!(store.engine().read("reading", |_| Ok(7)).await.expect("read"), 7);
                 }
             }
         });

@@ -3,9 +3,9 @@
 use super::worker::SystemConnection;
 use super::{NewAuditRecord, SystemLocation, SystemStore};
 use crate::api::error::{Result, StoreError};
+use crate::engine::interface::run_blocking;
 use crate::engine::sql::connection::{begin_reading, end_reading};
 use crate::engine::sql::tx_error::{TxError, TxResult};
-use crate::engine::store::run_blocking;
 use crate::engine::system;
 use crate::sqlite;
 use manent_model::Timestamp;

@@ -11,8 +11,8 @@ pub use audit::{AuditPage, AuditProblem, AuditQuery, AuditReport, AuditSubject, 
 
 use crate::api::error::Result;
 use crate::api::query::PAGE_MAX;
+use crate::engine::interface::run_blocking;
 use crate::engine::sql::connection::{Connection, begin_reading, end_reading};
-use crate::engine::store::run_blocking;
 use crate::engine::system;
 use crate::engine::system::tenant::set_status;
 use crate::postgres::PostgresOptions;

@@ -119,7 +119,7 @@ impl SystemWorker {
     pub(super) async fn close(&self) -> Result<()> {
         drop(self.jobs.lock().take());
         let thread = self.thread.lock().take();
-        crate::engine::store::run_blocking("manent-close", move || {
+        crate::engine::interface::run_blocking("manent-close", move || {
             thread.map(JoinHandle::join);
             Ok(())
         })

@@ -61,7 +61,7 @@ impl AuthenticatedKey {
     pub(super) fn grant(&self) -> Permissions {
         let key = &self.key;
         let actor = key.user.as_ref().map(|id| Author { id: id.clone(), name: self.user_name.to_string() });
-        Permissions { id: key.id.to_string(), scopes: key.scopes.clone(), realm: key.access_scope(), actor }
+        Permissions { id: key.id.to_string(), scopes: key.scopes.clone(), access: key.access_scope(), actor }
     }
 
     /// Waits until the key is revoked or deleted, or its tenant is suspended. Not until its expiry, which the caller

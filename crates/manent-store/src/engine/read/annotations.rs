@@ -10,7 +10,7 @@ use super::message::author;
 use super::path::{head_of, id_at, start_of, state_value};
 use crate::api::error::StoreError;
 use crate::api::query::{Annotations, AnnotationsQuery, Events, EventsQuery, PAGE_MAX, ToolCallTrail};
-use crate::authz::access_filter::{AccessFilter, within};
+use crate::engine::access::access_filter::{AccessFilter, within};
 use crate::engine::codec::body_mac;
 use crate::engine::codec::disk_codes::{NameKind, fold_of, outcome_of, tool_of};
 use crate::engine::sql::connection::{DbResult, Row, query_all, query_optional};

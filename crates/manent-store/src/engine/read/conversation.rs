@@ -7,7 +7,7 @@ use super::message::author;
 use super::path::id_at;
 use crate::api::error::StoreError;
 use crate::api::query::{ConversationRef, PAGE_MAX};
-use crate::authz::access_filter::{AccessFilter, within};
+use crate::engine::access::access_filter::{AccessFilter, within};
 use crate::engine::codec::disk_codes::{STATUS_PURGED, kind_of, status_of};
 use crate::engine::sql::connection::{DbResult, Row, query_all, query_optional};
 use crate::engine::sql::tx_error::TxResult;

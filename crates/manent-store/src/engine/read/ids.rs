@@ -3,7 +3,7 @@
 use super::Reading;
 use crate::api::error::StoreError;
 use crate::api::query::{IdKind, PAGE_MAX};
-use crate::authz::access_filter::{AccessFilter, within};
+use crate::engine::access::access_filter::{AccessFilter, within};
 use crate::engine::sql::connection::query_all;
 use crate::engine::sql::tx_error::TxResult;
 use manent_model::{AccessScope, ConversationId, MessageId, ProjectId};

@@ -8,7 +8,7 @@ use crate::api::query::{
     ENTRY_MESSAGES_MAX, JournalEntry, JournalPage, JournalQuery, PAGE_MAX, UndoDirection, UndoScope,
 };
 use crate::api::transaction::{Committed, Position};
-use crate::authz::access_filter::{AccessFilter, require_known};
+use crate::engine::access::access_filter::{AccessFilter, require_known};
 use crate::engine::codec::disk_codes::Kind;
 use crate::engine::sql::connection::{Connection, DbResult, Row, for_each_row, list, query_all, query_optional};
 use crate::engine::sql::tx_error::TxResult;

@@ -10,7 +10,7 @@ use super::path::id_at;
 use crate::api::error::StoreError;
 use crate::api::query::{Memories, MemoriesQuery, OriginsQuery, PAGE_MAX, ScratchQuery};
 use crate::api::transaction::MessageOrigin;
-use crate::authz::access_filter::{AccessFilter, within};
+use crate::engine::access::access_filter::{AccessFilter, within};
 use crate::engine::codec::disk_codes::NameKind;
 use crate::engine::codec::{body_mac, source_record};
 use crate::engine::commit::tx::locate;

@@ -6,7 +6,7 @@ use super::conversation::{ConversationRow, columns, complete, read_row};
 use crate::api::error::StoreError;
 use crate::api::list_cursor::ListCursor;
 use crate::api::query::{BoundedCount, ConversationPage, ListOrder, ListQuery, PAGE_MAX};
-use crate::authz::access_filter::{AccessFilter, project_no};
+use crate::engine::access::access_filter::{AccessFilter, project_no};
 use crate::engine::codec::disk_codes::{NameKind, kind_code, status_code};
 use crate::engine::commit::tx::listed_at;
 use crate::engine::sql::connection::{query_all, query_one};

@@ -7,7 +7,7 @@ use super::damage::RecordKind;
 use super::path::id_at;
 use crate::api::error::StoreError;
 use crate::api::query::{LocatedMessage, MessagesQuery, PAGE_BYTES, PAGE_MAX};
-use crate::authz::access_filter::AccessFilter;
+use crate::engine::access::access_filter::AccessFilter;
 use crate::engine::codec::message_header::MessageHeader;
 use crate::engine::commit::tx::{MessageLocation, locate};
 use crate::engine::sql::connection::{

@@ -5,7 +5,7 @@ use super::damage::RecordKind;
 use super::message::{ByteLimit, MessageRow, Order, cut_streams, in_ranges_cut, sound_messages};
 use crate::api::error::StoreError;
 use crate::api::query::{BranchInfo, Direction, MessagePage, MessagePageQuery, PAGE_MAX};
-use crate::authz::access_filter::AccessFilter;
+use crate::engine::access::access_filter::AccessFilter;
 use crate::engine::codec::body_mac;
 use crate::engine::codec::disk_codes::{NameKind, why_of};
 use crate::engine::commit::tx::{MessageLocation, locate};

@@ -4,7 +4,7 @@ use super::Reading;
 use super::message::{place, visible_location};
 use crate::api::error::StoreError;
 use crate::api::query::{LocatedMessagePage, PAGE_BYTES, PAGE_MAX, Related, RelatedQuery};
-use crate::authz::access_filter::AccessFilter;
+use crate::engine::access::access_filter::AccessFilter;
 use crate::engine::commit::tx::locate;
 use crate::engine::sql::connection::{query_all, query_one, query_optional};
 use crate::engine::sql::tx_error::TxResult;

@@ -13,7 +13,7 @@ use crate::api::query::BoundedCount;
 use crate::api::search::{
     CountMode, Grouping, HITS_MAX, Hit, RANKED_MAX, Search, SearchCursor, SearchOrder, SearchPage,
 };
-use crate::authz::access_filter::{AccessFilter, of_projects};
+use crate::engine::access::access_filter::{AccessFilter, of_projects};
 use crate::engine::sql::connection::{DbResult, Row, query_all};
 use crate::engine::sql::tx_error::TxResult;
 use manent_model::{AccessScope, Address, BranchNo, ConversationId, Head, Timestamp, path};

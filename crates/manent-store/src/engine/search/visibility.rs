@@ -3,7 +3,7 @@
 use super::super::read::Reading;
 use super::super::read::conversation::{self, Searched};
 use crate::api::search::Include;
-use crate::authz::access_filter::{AccessFilter, within};
+use crate::engine::access::access_filter::{AccessFilter, within};
 use crate::engine::sql::connection::{query_all, query_optional};
 use crate::engine::sql::tx_error::TxResult;
 use manent_model::{Address, BranchId, Conversation, ConversationStatus, Head, Range, path};

@@ -8,7 +8,7 @@ use super::changes::{Change, Changes};
 use super::path::{self, Until};
 use crate::api::error::StoreError;
 use crate::api::query::StatsQuery;
-use crate::authz::access_filter::{AccessFilter, project_no, require_visible};
+use crate::engine::access::access_filter::{AccessFilter, project_no, require_visible};
 use crate::engine::codec::disk_codes::NameKind;
 use crate::engine::sql::connection::{Connection, query_optional};
 use crate::engine::sql::tx_error::{TxError, TxResult};

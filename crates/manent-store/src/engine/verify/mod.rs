@@ -7,10 +7,10 @@
 mod journal;
 mod rows;
 
+use super::access::access_filter::EVERYTHING;
 use super::apply::library::blob_digest;
 use super::read::{Reading, annotations, conversation, library};
 use super::statistics;
-use super::store::EVERYTHING;
 use crate::api::error::{Result, StoreError};
 use crate::api::maintenance::{VerifyProblem, VerifyReport};
 use crate::api::query::{

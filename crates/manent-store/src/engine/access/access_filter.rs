@@ -14,7 +14,7 @@ macro_rules! within {
             " and w.conversation_no = c.no) or ",
             $user,
             " is null) and ",
-            $crate::authz::access_filter::of_projects!($projects)
+            $crate::engine::access::access_filter::of_projects!($projects)
         )
     };
 }
@@ -26,6 +26,9 @@ macro_rules! of_projects {
         concat!(" (", $projects, " like '%,' || c.project_no || ',%' or ", $projects, " is null) ")
     };
 }
+
+/// The access scope of unrestricted callers.
+pub(crate) static EVERYTHING: AccessScope = AccessScope { user: None, projects: None };
 
 pub(crate) use of_projects;
 pub(crate) use within;

@@ -7,20 +7,19 @@ use crate::api::query::UndoDirection;
 use crate::api::transaction::Position;
 use manent_model::{AccessScope, BranchId, ConversationId, FoldId, MemoryId, MessageId, NoteId, ProjectId};
 
-/// The claims of a transaction.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AccessChecks {
-    /// The access scope that they must be in.
-    pub realm: AccessScope,
-    /// The uploader of blobs, as [`Grant::id`](crate::Grant::id) names it.
-    pub grant: String,
-    /// In the order in which they are named.
+/// The access checks of a transaction.
+pub(crate) struct AccessChecks {
+    /// The access scope that must contain the objects.
+    pub access: AccessScope,
+    /// The id of the key, as in [`Permissions::id`](crate::Permissions::id).
+    pub key: String,
+    /// In the order in which the transaction names them.
     pub checks: Vec<AccessCheck>,
 }
 
 /// One thing that a change names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum AccessCheck {
+pub(crate) enum AccessCheck {
     /// A conversation that is there.
     Conversation(ConversationId),
     /// A conversation that is there, or was withdrawn and may be restored.
@@ -77,7 +76,7 @@ pub enum AccessCheck {
 
 /// Where a message may stand, besides in a conversation within.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PathOf {
+pub(crate) enum PathOf {
     /// Nowhere else.
     Owner,
     /// On the shown path of this conversation, which is claimed as well.

@@ -3,39 +3,39 @@
 //! An object outside the scope is refused with the error of an unknown id; an object to create is refused with the
 //! error of an id that is taken.
 
+use super::access_check::{AccessCheck, AccessChecks, PathOf};
 use crate::api::error::{Conflict, StoreError};
 use crate::api::transaction::Position;
-use crate::authz::access_filter::{AccessFilter, project_no};
-use crate::authz::{AccessCheck, AccessChecks, PathOf};
+use crate::engine::access::access_filter::{AccessFilter, project_no};
 use crate::engine::apply::undo::{ResolvedScope, target};
 use crate::engine::codec::document_name::{is_qualified, qualified};
 use crate::engine::commit::tx::{Tx, locate};
 use crate::engine::erase::erase_person;
-use crate::engine::read::blob::is_shown_within;
-use crate::engine::read::library::{UPLOAD, memory_within};
+use crate::engine::read::blob::{is_shown_within, is_uploaded_by};
+use crate::engine::read::library::memory_within;
 use crate::engine::sql::connection::{query_all, query_optional};
 use crate::engine::sql::tx_error::TxResult;
 use manent_model::{AccessScope, BranchId, BranchNo, ConversationId, MemoryId, MessageId, ProjectId, hex, path};
 
 /// Refuses the first claim that does not hold.
 pub(crate) fn check(tx: &mut Tx<'_>, claims: &AccessChecks) -> TxResult<()> {
-    if erase_person::is_revoked(tx, &claims.grant)? {
+    if erase_person::is_revoked(tx, &claims.key)? {
         return Err(StoreError::Forbidden { needs: "a key that was not ended" }.into());
     }
-    let within = AccessFilter::of(tx.connection, &claims.realm)?;
+    let within = AccessFilter::of(tx.connection, &claims.access)?;
     for claim in &claims.checks {
         match claim {
             AccessCheck::Document { kind, id, project } => {
-                let stored = document_name(tx, &within, &claims.realm, (kind, id), *project)?;
+                let stored = document_name(tx, &within, &claims.access, (kind, id), *project)?;
                 tx.document_names.push((kind.clone(), id.clone(), stored));
             }
-            claim => is_satisfied(tx, &within, &claims.grant, claim)?,
+            claim => is_satisfied(tx, &within, &claims.key, claim)?,
         }
     }
     Ok(())
 }
 
-fn is_satisfied(tx: &mut Tx<'_>, within: &AccessFilter, grant: &str, claim: &AccessCheck) -> TxResult<()> {
+fn is_satisfied(tx: &mut Tx<'_>, within: &AccessFilter, key: &str, claim: &AccessCheck) -> TxResult<()> {
     let connection = tx.connection;
     let not_found = |what: &'static str, id: String| StoreError::NotFound { what, id };
     match claim {
@@ -77,7 +77,7 @@ fn is_satisfied(tx: &mut Tx<'_>, within: &AccessFilter, grant: &str, claim: &Acc
         // Looked at before: its name may have to be another.
         AccessCheck::Document { .. } => Ok(()),
         AccessCheck::Blob(sha256) => {
-            match is_imported(tx, grant, sha256)? || is_shown_within(connection, within, sha256)? {
+            match is_uploaded_by(connection, key, sha256)? || is_shown_within(connection, within, sha256)? {
                 true => Ok(()),
                 false => Err(not_found("blob", hex::encode(sha256)).into()),
             }
@@ -218,11 +218,6 @@ fn document_name(
         Some(false) => Err(require_free("document", [kind, "/", given].concat())),
         Some(true) | None => Ok(name),
     }
-}
-
-fn is_imported(tx: &Tx<'_>, grant: &str, sha256: &[u8; 32]) -> TxResult<bool> {
-    let sql = "select 1 from scratch where kind = $1 and id = $2 and actor = $3";
-    Ok(query_optional(tx.connection, sql, (UPLOAD, hex::encode(sha256), grant), |_| Ok(()))?.is_some())
 }
 
 /// Objects without a conversation have no owner, so a commit that touched one cannot be undone either.
