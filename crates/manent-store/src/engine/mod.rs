@@ -18,4 +18,3 @@ pub(crate) mod statistics;
 pub(crate) mod verify;
 pub(crate) mod access;
 pub(crate) mod interface;
-pub(crate) mod system;

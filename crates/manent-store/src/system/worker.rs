@@ -1,10 +1,9 @@
 //! Worker thread of the system store: one connection, one request at a time, because requests are few.
 
-use super::SystemLocation;
+use super::{SystemLocation, create_rows, current_change};
 use crate::api::error::{Result, StoreError};
 use crate::engine::sql::connection::{Connection, DbResult, EngineError, begin_reading, end_reading};
 use crate::engine::sql::tx_error::{TxError, TxResult};
-use crate::engine::system;
 use crate::{postgres, sqlite};
 use manent_model::Timestamp;
 use parking_lot::Mutex;
@@ -197,7 +196,7 @@ impl WorkerState {
             SystemLocation::Server(_) => None,
         };
         let mut office = Self { location: place, connection: Some(link), changed, reserve };
-        let begin = |connection: Connection<'_>| Ok(system::begin(connection, now.0)?);
+        let begin = |connection: Connection<'_>| Ok(create_rows(connection, now.0)?);
         office.write("making the system store", Wipe::No, DiskSpace::Ordinary, &begin)?;
         Ok(office)
     }
@@ -218,7 +217,7 @@ impl WorkerState {
     }
 
     fn poll(&mut self) -> Result<()> {
-        let change = self.read("looking for changes", &|connection| Ok(system::changes(connection)?))?;
+        let change = self.read("looking for changes", &|connection| Ok(current_change(connection)?))?;
         self.publish(change);
         Ok(())
     }
@@ -281,7 +280,7 @@ impl WorkerState {
         let (value, change) = self.retry(doing, &|link| {
             link.begin()?;
             // The final read also reports failures of the pipelined writes before it.
-            let done = write(link.connection()).and_then(|value| Ok((value, system::changes(link.connection())?)));
+            let done = write(link.connection()).and_then(|value| Ok((value, current_change(link.connection())?)));
             done.inspect_err(|_| link.roll_back())
         })?;
         // The outcome of a failed commit is unknown; the next request finds out with a new connection.
