@@ -61,7 +61,7 @@ pub(crate) enum AccessCheck {
         /// The project that it is put into.
         project: Option<ProjectId>,
     },
-    /// A blob that a message within shows, or that the same key has brought.
+    /// A blob that a message within shows, or that the same key has uploaded.
     Blob([u8; 32]),
     /// A commit of which every row is about a conversation within.
     Commit(Position),
@@ -79,8 +79,8 @@ pub(crate) enum AccessCheck {
 pub(crate) enum PathOf {
     /// Nowhere else.
     Owner,
-    /// On the shown path of this conversation, which is claimed as well.
+    /// On the shown path of this conversation, which is checked as well.
     Path(ConversationId),
-    /// On the path of this branch, which is claimed as well.
+    /// On the path of this branch, which is checked as well.
     Branch(BranchId),
 }

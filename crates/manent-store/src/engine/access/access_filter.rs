@@ -33,7 +33,7 @@ pub(crate) static EVERYTHING: AccessScope = AccessScope { user: None, projects: 
 pub(crate) use of_projects;
 pub(crate) use within;
 
-/// A realm as statements ask for it.
+/// An access scope as SQL parameters.
 #[derive(Debug, Default)]
 pub(crate) struct AccessFilter {
     /// The external id of the person whose conversations they are.
@@ -43,10 +43,10 @@ pub(crate) struct AccessFilter {
 }
 
 impl AccessFilter {
-    /// Looks up the projects of a realm; those that are gone hold nothing.
-    pub(crate) fn of(connection: Connection<'_>, realm: &AccessScope) -> TxResult<Self> {
-        let user = realm.user.clone();
-        let Some(wanted) = &realm.projects else { return Ok(Self { user, projects: None }) };
+    /// Looks up the projects of an access scope; removed projects contain nothing.
+    pub(crate) fn of(connection: Connection<'_>, access: &AccessScope) -> TxResult<Self> {
+        let user = access.user.clone();
+        let Some(wanted) = &access.projects else { return Ok(Self { user, projects: None }) };
         let mut projects = String::from(",");
         for project in wanted {
             if let Some(no) = project_no(connection, *project)? {
@@ -123,22 +123,22 @@ pub(crate) fn project_no(connection: Connection<'_>, id: ProjectId) -> TxResult<
 }
 
 /// Refuses a conversation that does not lie within, as if there were none.
-pub(crate) fn require_visible(connection: Connection<'_>, realm: &AccessScope, id: ConversationId) -> TxResult<()> {
-    if !realm.is_limited() {
+pub(crate) fn require_visible(connection: Connection<'_>, access: &AccessScope, id: ConversationId) -> TxResult<()> {
+    if !access.is_limited() {
         return Ok(());
     }
-    match AccessFilter::of(connection, realm)?.conversation(connection, id)? {
+    match AccessFilter::of(connection, access)?.conversation(connection, id)? {
         Some(_) => Ok(()),
         None => Err(StoreError::not_found("conversation", id).into()),
     }
 }
 
 /// Refuses a conversation that does not lie within, also where it was withdrawn.
-pub(crate) fn require_known(connection: Connection<'_>, realm: &AccessScope, id: ConversationId) -> TxResult<()> {
-    if !realm.is_limited() {
+pub(crate) fn require_known(connection: Connection<'_>, access: &AccessScope, id: ConversationId) -> TxResult<()> {
+    if !access.is_limited() {
         return Ok(());
     }
-    match AccessFilter::of(connection, realm)?.known(connection, id)? {
+    match AccessFilter::of(connection, access)?.known(connection, id)? {
         Some(_) => Ok(()),
         None => Err(StoreError::not_found("conversation", id).into()),
     }

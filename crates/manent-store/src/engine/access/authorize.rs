@@ -17,28 +17,28 @@ use crate::engine::sql::connection::{query_all, query_optional};
 use crate::engine::sql::tx_error::TxResult;
 use manent_model::{AccessScope, BranchId, BranchNo, ConversationId, MemoryId, MessageId, ProjectId, hex, path};
 
-/// Refuses the first claim that does not hold.
-pub(crate) fn check(tx: &mut Tx<'_>, claims: &AccessChecks) -> TxResult<()> {
-    if erase_person::is_revoked(tx, &claims.key)? {
+/// Runs the access checks of a transaction in their order, and refuses at the first that fails.
+pub(crate) fn check(tx: &mut Tx<'_>, checks: &AccessChecks) -> TxResult<()> {
+    if erase_person::is_revoked(tx, &checks.key)? {
         return Err(StoreError::Forbidden { needs: "a key that was not ended" }.into());
     }
-    let within = AccessFilter::of(tx.connection, &claims.access)?;
-    for claim in &claims.checks {
-        match claim {
+    let within = AccessFilter::of(tx.connection, &checks.access)?;
+    for check in &checks.checks {
+        match check {
             AccessCheck::Document { kind, id, project } => {
-                let stored = document_name(tx, &within, &claims.access, (kind, id), *project)?;
+                let stored = document_name(tx, &within, &checks.access, (kind, id), *project)?;
                 tx.document_names.push((kind.clone(), id.clone(), stored));
             }
-            claim => is_satisfied(tx, &within, &claims.key, claim)?,
+            check => is_satisfied(tx, &within, &checks.key, check)?,
         }
     }
     Ok(())
 }
 
-fn is_satisfied(tx: &mut Tx<'_>, within: &AccessFilter, key: &str, claim: &AccessCheck) -> TxResult<()> {
+fn is_satisfied(tx: &mut Tx<'_>, within: &AccessFilter, key: &str, check: &AccessCheck) -> TxResult<()> {
     let connection = tx.connection;
     let not_found = |what: &'static str, id: String| StoreError::NotFound { what, id };
-    match claim {
+    match check {
         AccessCheck::Conversation(id) => {
             let found = within.conversation(connection, *id)?;
             found.map(drop).ok_or_else(|| not_found("conversation", id.to_string()).into())
@@ -188,7 +188,7 @@ fn free_memory(tx: &Tx<'_>, within: &AccessFilter, id: MemoryId) -> TxResult<()>
 fn document_name(
     tx: &Tx<'_>,
     within: &AccessFilter,
-    realm: &AccessScope,
+    access: &AccessScope,
     (kind, given): (&str, &str),
     project: Option<ProjectId>,
 ) -> TxResult<String> {
@@ -204,7 +204,7 @@ fn document_name(
     if find(given)? != Some(false) {
         return Ok(given.to_owned());
     }
-    let listed = realm.projects.iter().flatten();
+    let listed = access.projects.iter().flatten();
     for project in listed.clone() {
         let name = qualified(given, *project);
         if find(&name)? == Some(true) {

@@ -314,10 +314,10 @@ fn tool_calls(
 
 pub(crate) fn open_tool_calls(
     reading: &mut Reading<'_>,
-    realm: &AccessScope,
+    access: &AccessScope,
     limit: u32,
 ) -> TxResult<Vec<(ConversationId, ToolCallTrail)>> {
-    let within = AccessFilter::of(reading.connection, realm)?;
+    let within = AccessFilter::of(reading.connection, access)?;
     let sql = concat!(
         "select t.key, t.part, t.call_id, t.name, t.state, t.body, c.id
          from tool_call t

@@ -208,11 +208,11 @@ pub(crate) fn searched(reading: &mut Reading<'_>, no: i64) -> TxResult<Option<Se
 
 pub(crate) fn ids(
     reading: &mut Reading<'_>,
-    realm: &AccessScope,
+    access: &AccessScope,
     after: Option<ConversationId>,
     limit: u32,
 ) -> TxResult<Vec<ConversationId>> {
-    let within = AccessFilter::of(reading.connection, realm)?;
+    let within = AccessFilter::of(reading.connection, access)?;
     let after: i64 = match after {
         Some(id) => within.known(reading.connection, id)?.ok_or_else(|| StoreError::not_found("conversation", id))?,
         None => 0,

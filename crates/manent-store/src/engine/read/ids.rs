@@ -10,7 +10,7 @@ use manent_model::{AccessScope, ConversationId, MessageId, ProjectId};
 
 pub(crate) fn by_prefix(
     reading: &mut Reading<'_>,
-    realm: &AccessScope,
+    access: &AccessScope,
     kind: IdKind,
     prefix: &str,
     limit: u32,
@@ -64,7 +64,7 @@ pub(crate) fn by_prefix(
             ends!(ProjectId),
         ),
     };
-    let mut within = AccessFilter::of(reading.connection, realm)?;
+    let mut within = AccessFilter::of(reading.connection, access)?;
     if kind == IdKind::Project && within.projects.is_some() {
         within.user = None;
     }

@@ -285,10 +285,10 @@ pub(crate) fn by_address(
 
 pub(crate) fn messages(
     reading: &mut Reading<'_>,
-    realm: &AccessScope,
+    access: &AccessScope,
     query: &MessagesQuery,
 ) -> TxResult<Vec<LocatedMessage>> {
-    let within = &AccessFilter::of(reading.connection, realm)?;
+    let within = &AccessFilter::of(reading.connection, access)?;
     let addresses: Vec<Address> = match query {
         MessagesQuery::Ids(ids) => {
             let mut found = Vec::new();

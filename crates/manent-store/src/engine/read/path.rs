@@ -298,10 +298,10 @@ pub(crate) fn state(
     id: ConversationId,
     name: &str,
     at: Option<MessageId>,
-    realm: &AccessScope,
+    access: &AccessScope,
 ) -> TxResult<Option<Json>> {
     let (conversation_no, shown) = head_of(reading.connection, id)?;
-    let within = AccessFilter::of(reading.connection, realm)?;
+    let within = AccessFilter::of(reading.connection, access)?;
     let Some(name_no) = reading.caches.interned_text(reading.connection, NameKind::State, name)? else {
         return Ok(None);
     };

@@ -14,10 +14,10 @@ use std::collections::BTreeSet;
 /// Returns a page of the messages that belong together with one, as many as [`PAGE_BYTES`] hold.
 pub(crate) fn related(
     reading: &mut Reading<'_>,
-    realm: &AccessScope,
+    access: &AccessScope,
     query: &RelatedQuery,
 ) -> TxResult<LocatedMessagePage> {
-    let within = &AccessFilter::of(reading.connection, realm)?;
+    let within = &AccessFilter::of(reading.connection, access)?;
     let mut addresses = match query.related {
         Related::Siblings => siblings(reading, within, query.message)?,
         Related::Thread => thread(reading, within, query.message)?,

@@ -47,9 +47,9 @@ struct SearchExecution<'a, 'r> {
     timed_out: bool,
 }
 
-pub(crate) fn run(reading: &mut Reading<'_>, realm: &AccessScope, search: &Search) -> TxResult<SearchPage> {
+pub(crate) fn run(reading: &mut Reading<'_>, access: &AccessScope, search: &Search) -> TxResult<SearchPage> {
     let started = Instant::now();
-    let within = Rc::new(AccessFilter::of(reading.connection, realm)?);
+    let within = Rc::new(AccessFilter::of(reading.connection, access)?);
     // Half of the time is reserved for the indexed part.
     let tail = Rc::new(read(reading, started + search.timeout / 2)?);
     let reach = tail.coverage;
