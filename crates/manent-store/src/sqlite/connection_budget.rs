@@ -1,4 +1,4 @@
-//! Connection budget: limits the number of connections that the stores of a crew have open at a time.
+//! Connection budget: limits the number of connections that the stores of a runtime have open at a time.
 
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;

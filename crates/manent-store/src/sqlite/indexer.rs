@@ -52,19 +52,19 @@ impl IndexerState {
 }
 
 /// One round for a store; says when it wants another.
-pub(super) fn turn(member: &Arc<OpenStore>) -> Reschedule {
-    let mut held = member.index();
-    let again = member.indexing.next_round(|anew| {
-        let options = &member.options;
+pub(super) fn turn(store: &Arc<OpenStore>) -> Reschedule {
+    let mut held = store.index();
+    let again = store.indexing.next_round(|anew| {
+        let options = &store.options;
         let mut work = held.work.take().filter(|work| work.index.is_current(options));
         // Like any reader it can be kept away.
-        let visited = member.with_reader(OnReturn::Keep, |file| {
+        let visited = store.with_reader(OnReturn::Keep, |file| {
             let mut now = match work.take() {
                 Some(work) => work,
                 // A destroyed file may still be open here; its content must not be indexed again.
                 None if !options.path.exists() => return Err(StoreError::Closed),
                 None => {
-                    let slot = member.connection_permit();
+                    let slot = store.connection_permit();
                     let index = Index::open(options)?;
                     // A deletion removes the store first and then the files beside it; the index may have been created
                     // after that.
@@ -73,10 +73,10 @@ pub(super) fn turn(member: &Arc<OpenStore>) -> Reschedule {
                         discard(options);
                         return Err(StoreError::Closed);
                     }
-                    IndexerConnection { index, caches: RowCache::default(), key: member.key.clone(), _slot: slot }
+                    IndexerConnection { index, caches: RowCache::default(), key: store.key.clone(), _slot: slot }
                 }
             };
-            match now.round(file.connection()?, anew, member) {
+            match now.round(file.connection()?, anew, store) {
                 Ok(round) => {
                     work = Some(now);
                     Ok(round)
@@ -95,7 +95,7 @@ pub(super) fn turn(member: &Arc<OpenStore>) -> Reschedule {
     });
     held.idle_since = Some(Instant::now());
     drop(held);
-    member.resume_writer();
+    store.resume_writer();
     again
 }
 
@@ -117,8 +117,8 @@ pub(super) struct IndexerConnection {
 }
 
 impl IndexerConnection {
-    fn round(&mut self, file: &Connection, anew: bool, member: &OpenStore) -> TxResult<IndexRound> {
-        let outcome = self.work(file, anew, member);
+    fn round(&mut self, file: &Connection, anew: bool, store: &OpenStore) -> TxResult<IndexRound> {
+        let outcome = self.work(file, anew, store);
         end_reading(file.into());
         if outcome.is_err() {
             self.index.roll_back();
@@ -126,7 +126,7 @@ impl IndexerConnection {
         outcome
     }
 
-    fn work(&mut self, file: &Connection, anew: bool, member: &OpenStore) -> TxResult<IndexRound> {
+    fn work(&mut self, file: &Connection, anew: bool, store: &OpenStore) -> TxResult<IndexRound> {
         let index = &self.index;
         let mut reading =
             Reading { connection: file.into(), caches: &mut self.caches, key: &self.key, index: None, damaged: None };
@@ -170,7 +170,7 @@ impl IndexerConnection {
         index.commit()?;
         index.tidy(false);
         // Where a little comes all the time, it is taken in together.
-        let rest = !in_haste && member.position.last() > position;
+        let rest = !in_haste && store.position.last() > position;
         Ok(IndexRound::More { position, waiting, rest })
     }
 }

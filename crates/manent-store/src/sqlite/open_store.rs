@@ -1,4 +1,4 @@
-//! A member of a crew: one open store with its queues, connection pools and flags.
+//! One open store of a runtime: its queues, connection pools and flags.
 
 use super::connection::{SqliteOptions, failed, open_first};
 use super::connection_budget::ConnectionPermit;
@@ -47,32 +47,32 @@ pub(super) struct OpenStore {
 }
 
 impl OpenStore {
-    /// Opens a file, or makes it, and lets the crew work for it.
-    pub(super) fn open(crew: &Arc<RuntimeInner>, options: SqliteOptions, schema: i64) -> Result<Arc<Self>> {
+    /// Opens a file, or makes it, and lets the runtime work for it.
+    pub(super) fn open(runtime: &Arc<RuntimeInner>, options: SqliteOptions, schema: i64) -> Result<Arc<Self>> {
         let doing = "reading the file";
         let connections = Arc::default();
-        let slot = crew.connection_permit(NO_STORE, &connections);
+        let slot = runtime.connection_permit(NO_STORE, &connections);
         let connection = open_first(&options, schema)?;
-        crew.settle_idle(&connection).map_err(|error| failed(doing, error))?;
+        runtime.settle_idle(&connection).map_err(|error| failed(doing, error))?;
         let key = DigestKey::new(digest_key(&connection).map_err(|error| failed(doing, error))?);
         let last = last_position(&connection).map_err(|error| failed(doing, error))?;
-        let number = crew.next_number();
+        let number = runtime.next_number();
         let ring = |ring: fn(&RuntimeInner, u64)| -> Waker {
-            let crew = crew.clone();
-            Box::new(move || ring(&crew, number))
+            let runtime = runtime.clone();
+            Box::new(move || ring(&runtime, number))
         };
-        let member = Arc::new(Self {
+        let store = Arc::new(Self {
             number,
-            runtime: crew.clone(),
+            runtime: runtime.clone(),
             key,
-            queue: CommitQueue::with_waker(ring(|crew, number| crew.writers.ask(number))),
+            queue: CommitQueue::with_waker(ring(|runtime, number| runtime.writers.wake(number))),
             readers: ReaderPool::new(
                 options.readers,
-                ring(|crew, number| crew.readers.ask(number)),
-                ring(|crew, number| crew.maintenance.wake_now(number)),
+                ring(|runtime, number| runtime.readers.wake(number)),
+                ring(|runtime, number| runtime.maintenance.wake_now(number)),
             ),
             position: PositionWatch::new(last),
-            indexing: IndexingMonitor::with_waker(ring(|crew, number| crew.indexer.wake_now(number))),
+            indexing: IndexingMonitor::with_waker(ring(|runtime, number| runtime.indexer.wake_now(number))),
             last_change: Mutex::default(),
             reserve: Reserve::of(&options.path),
             writer: Mutex::new(writer::WriterState::new(connection, slot)),
@@ -84,8 +84,8 @@ impl OpenStore {
             connections,
             options,
         });
-        crew.join(&member);
-        Ok(member)
+        runtime.join(&store);
+        Ok(store)
     }
 
     /// Locks the writer state; waits while the writer runs.
@@ -231,23 +231,23 @@ impl OpenStore {
         self.runtime.maintenance.wake_now(self.number);
     }
 
-    /// Leaves the crew if all that was accepted is finished; it is called again when more of it is.
+    /// Leaves the runtime if all that was accepted is finished; it is called again when more of it is.
     pub(super) fn leave(&self) -> Option<Reschedule> {
         if !self.checkpointed_at.load(Ordering::Acquire) {
             return None;
         }
-        let (crew, number) = (&self.runtime, self.number);
-        crew.change_detector.leave(number);
+        let (runtime, number) = (&self.runtime, self.number);
+        runtime.change_detector.leave(number);
         self.indexing.close();
-        crew.indexer.leave(number);
+        runtime.indexer.leave(number);
         if !self.readers.close() {
             return Some(Reschedule::WhenWoken);
         }
-        crew.readers.leave(number);
-        crew.writers.leave(number);
+        runtime.readers.leave(number);
+        runtime.writers.leave(number);
         drop(self.index().release());
-        crew.leave(number);
-        crew.connections.wait_until_idle(&self.connections);
+        runtime.leave(number);
+        runtime.connections.wait_until_idle(&self.connections);
         self.position.close();
         if let Some(ended) = self.ended.lock().take() {
             // The caller may have gone.

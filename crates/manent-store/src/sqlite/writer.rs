@@ -111,9 +111,9 @@ enum CommitOutcome {
 }
 
 /// Runs the next action for a store; says when it wants another turn.
-pub(super) fn turn(member: &OpenStore, answers: &ReplyDispatcher) -> Reschedule {
-    let mut held = member.writer();
-    let again = Writer { store: member, state: &mut held, replies: answers, is_throttled: false }.turn();
+pub(super) fn turn(store: &OpenStore, answers: &ReplyDispatcher) -> Reschedule {
+    let mut held = store.writer();
+    let again = Writer { store, state: &mut held, replies: answers, is_throttled: false }.turn();
     held.idle_since = Instant::now();
     again
 }

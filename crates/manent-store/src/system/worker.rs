@@ -49,11 +49,11 @@ impl SystemWorker {
         let (changed, changes) = watch::channel(0);
         let (opened, opening) = channel();
         let work = move || {
-            let office = WorkerState::open(place, now, changed);
-            match office {
-                Ok(office) => {
+            let state = WorkerState::open(place, now, changed);
+            match state {
+                Ok(state) => {
                     let _ = opened.send(Ok(()));
-                    office.serve(&receiver);
+                    state.serve(&receiver);
                 }
                 Err(error) => drop(opened.send(Err(error))),
             }
@@ -74,7 +74,7 @@ impl SystemWorker {
         doing: &'static str,
         read: impl Fn(Connection<'_>) -> TxResult<T> + Send + 'static,
     ) -> Result<T> {
-        self.run(move |office| office.read(doing, &read)).await
+        self.run(move |state| state.read(doing, &read)).await
     }
 
     /// Writes inside one transaction, which is on disk when this returns.
@@ -83,7 +83,7 @@ impl SystemWorker {
         doing: &'static str,
         write: impl Fn(Connection<'_>) -> TxResult<T> + Send + 'static,
     ) -> Result<T> {
-        self.run(move |office| office.write(doing, Wipe::No, DiskSpace::Ordinary, &write)).await
+        self.run(move |state| state.write(doing, Wipe::No, DiskSpace::Ordinary, &write)).await
     }
 
     /// The same for a deletion: on a full disk it uses the disk reserve.
@@ -92,7 +92,7 @@ impl SystemWorker {
         doing: &'static str,
         write: impl Fn(Connection<'_>) -> TxResult<T> + Send + 'static,
     ) -> Result<T> {
-        self.run(move |office| office.write(doing, Wipe::No, DiskSpace::UseReserve, &write)).await
+        self.run(move |state| state.write(doing, Wipe::No, DiskSpace::UseReserve, &write)).await
     }
 
     /// The same, and wipes the previous data from the files.
@@ -101,7 +101,7 @@ impl SystemWorker {
         doing: &'static str,
         write: impl Fn(Connection<'_>) -> TxResult<T> + Send + 'static,
     ) -> Result<T> {
-        self.run(move |office| office.write(doing, Wipe::Yes, DiskSpace::UseReserve, &write)).await
+        self.run(move |state| state.write(doing, Wipe::Yes, DiskSpace::UseReserve, &write)).await
     }
 
     async fn run<T: Send + 'static>(
@@ -109,7 +109,7 @@ impl SystemWorker {
         work: impl FnOnce(&mut WorkerState) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (answer, answered) = oneshot::channel();
-        let job: Job = Box::new(move |office| drop(answer.send(work(office))));
+        let job: Job = Box::new(move |state| drop(answer.send(work(state))));
         let jobs = self.jobs.lock().clone();
         jobs.and_then(|jobs| jobs.send(job).ok()).ok_or(StoreError::Closed)?;
         answered.await.map_err(|_| StoreError::OutcomeUnknown)?
@@ -195,10 +195,10 @@ impl WorkerState {
             SystemLocation::File(path) => Some(sqlite::Reserve::of(path)),
             SystemLocation::Server(_) => None,
         };
-        let mut office = Self { location: place, connection: Some(link), changed, reserve };
+        let mut state = Self { location: place, connection: Some(link), changed, reserve };
         let begin = |connection: Connection<'_>| Ok(create_rows(connection, now.0)?);
-        office.write("making the system store", Wipe::No, DiskSpace::Ordinary, &begin)?;
-        Ok(office)
+        state.write("making the system store", Wipe::No, DiskSpace::Ordinary, &begin)?;
+        Ok(state)
     }
 
     fn serve(mut self, jobs: &Receiver<Job>) {

@@ -52,13 +52,13 @@ const LOW_BYTES: usize = 1 << 20;
 
 impl CommitQueue {
     /// Creates a queue whose writer does not block on it but runs when it is woken, and then calls [`Queue::look`].
-    pub(crate) fn with_waker(bell: Waker) -> Self {
-        Self { waker: Some(bell), ..Self::default() }
+    pub(crate) fn with_waker(waker: Waker) -> Self {
+        Self { waker: Some(waker), ..Self::default() }
     }
 
     fn wake(&self) {
         match &self.waker {
-            Some(bell) => bell(),
+            Some(waker) => waker(),
             None => {
                 self.changed.notify_one();
             }
@@ -67,16 +67,16 @@ impl CommitQueue {
 
     /// Returns the job if the queue is closed.
     pub(crate) fn push(&self, job: Job) -> Option<Job> {
-        let mut lanes = self.state.lock();
-        if lanes.closed {
+        let mut state = self.state.lock();
+        if state.closed {
             return Some(job);
         }
         match job.prepared.transaction.priority {
-            Priority::Normal => lanes.normal.push_back(job),
-            Priority::Background => lanes.low.push_back(job),
+            Priority::Normal => state.normal.push_back(job),
+            Priority::Background => state.low.push_back(job),
         }
-        let is_enough = lanes.normal.len() >= lanes.group_opened_at;
-        drop(lanes);
+        let is_enough = state.normal.len() >= state.group_opened_at;
+        drop(state);
         if is_enough {
             self.wake();
         }
@@ -85,11 +85,11 @@ impl CommitQueue {
 
     /// Puts jobs back whose turn did not come, in their order.
     pub(crate) fn put_back(&self, jobs: Vec<Job>) {
-        let mut lanes = self.state.lock();
+        let mut state = self.state.lock();
         for job in jobs.into_iter().rev() {
             match job.prepared.transaction.priority {
-                Priority::Normal => lanes.normal.push_front(job),
-                Priority::Background => lanes.low.push_front(job),
+                Priority::Normal => state.normal.push_front(job),
+                Priority::Background => state.low.push_front(job),
             }
         }
     }
@@ -101,11 +101,11 @@ impl CommitQueue {
 
     /// Group-commit delay: waits until this many transactions are queued, but at most for the limit.
     pub(crate) fn wait_for_group(&self, many: usize, limit: Duration) {
-        let mut lanes = self.state.lock();
-        lanes.group_opened_at = many;
-        let too_few = |lanes: &mut QueueState| lanes.normal.len() < many && !lanes.closed && !lanes.woken;
-        self.changed.wait_while_for(&mut lanes, too_few, limit);
-        lanes.group_opened_at = 0;
+        let mut state = self.state.lock();
+        state.group_opened_at = many;
+        let too_few = |state: &mut QueueState| state.normal.len() < many && !state.closed && !state.woken;
+        self.changed.wait_while_for(&mut state, too_few, limit);
+        state.group_opened_at = 0;
     }
 
     pub(crate) fn wake_writer(&self) {
@@ -121,18 +121,18 @@ impl CommitQueue {
 
     /// Says whether something waits for the writer, be it that nothing comes any more.
     pub(crate) fn has_work(&self) -> bool {
-        let lanes = self.state.lock();
-        lanes.closed || lanes.woken || !lanes.normal.is_empty() || !lanes.low.is_empty()
+        let state = self.state.lock();
+        state.closed || state.woken || !state.normal.is_empty() || !state.low.is_empty()
     }
 
     /// Waits for work.
     pub(crate) fn next(&self) -> NextWork {
-        let mut lanes = self.state.lock();
+        let mut state = self.state.lock();
         loop {
-            if let Some(next) = lanes.next() {
+            if let Some(next) = state.next() {
                 return next;
             }
-            self.changed.wait(&mut lanes);
+            self.changed.wait(&mut state);
         }
     }
 

@@ -59,8 +59,8 @@ pub(crate) enum IndexRound {
 
 impl IndexingMonitor {
     /// One whose thread does not wait here but comes when it is called, for one [`Indexing::turn`].
-    pub(crate) fn with_waker(bell: Waker) -> Self {
-        Self { waker: Some(bell), ..Self::default() }
+    pub(crate) fn with_waker(waker: Waker) -> Self {
+        Self { waker: Some(waker), ..Self::default() }
     }
 
     pub(crate) fn close(&self) {
@@ -76,7 +76,7 @@ impl IndexingMonitor {
         self.status.send_replace(state.known);
         drop(state);
         match &self.waker {
-            Some(bell) => bell(),
+            Some(waker) => waker(),
             None => {
                 self.changed.notify_all();
             }
