@@ -108,9 +108,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Finds messages and conversations.
     async fn search(&self, search: Search) -> Result<SearchPage>;
-    /// Rebuilds the index; [`Store::indexed`] reports its progress.
+    /// Rebuilds the index; [`Store::watch_index`] reports its progress.
     async fn reindex(&self) -> Result<()>;
-    /// Returns a watch on how far the index has come. It ends when the store is closed, or has no index.
+    /// Returns a watch on the progress of the index. It ends when the store is closed, or has no index.
     fn watch_index(&self) -> watch::Receiver<IndexStatus>;
 
     /// Returns a watch on the last position, for tails; commits of other processes show within a second. It ends when

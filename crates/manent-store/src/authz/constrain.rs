@@ -54,7 +54,7 @@ fn constrain_change(permissions: &Permissions, change: &mut Change) -> Result<()
         Change::PutMemory { memory } => constrain_memory(permissions, memory),
         Change::PutScratch { scratch } => constrain_scratch(permissions, &scratch.id, &mut scratch.actor),
         Change::RemoveScratch { id, actor, .. } => constrain_scratch(permissions, id, actor),
-        // A new one would lie outside at once.
+        // A new project would be outside the scope at once.
         Change::CreateProject { project } if !permissions.access.lists(project.id) => forbidden(WHOLE),
         Change::EditProject { .. } | Change::RemoveProject { .. } if permissions.access.projects.is_none() => {
             forbidden(OF_PROJECT)

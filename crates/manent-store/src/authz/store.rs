@@ -91,7 +91,7 @@ impl<E: Engine> StoreView<E> {
         Ok(found)
     }
 
-    /// Runs a read of records that belong to no conversation: a limited caller is told that there are none.
+    /// Runs a read of records that belong to no conversation: for a limited caller there are none.
     async fn read_unrestricted<T: Send + 'static>(
         &self,
         doing: &'static str,

@@ -8,11 +8,11 @@ use std::sync::mpsc;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
-/// Tells our locks from those of other programs; the tenant is added to it.
+/// Distinguishes our locks from those of other programs; the tenant is added to it.
 const IMPORTS: i64 = 0x6d61_6e65_6e74_0000;
 
-/// Waits for the turn on a thread that holds the connection for as long as the turn lasts: only a thread may wait until
-/// the connection is closed.
+/// Waits for the lock on a thread that keeps the connection open for as long as the lock is held: only a thread may
+/// wait until the connection is closed.
 pub(super) async fn wait(options: PostgresOptions) -> Result<ImportLock> {
     let (answer, answered) = oneshot::channel();
     let (turn, ended) = mpsc::channel::<()>();

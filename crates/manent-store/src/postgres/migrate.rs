@@ -196,7 +196,7 @@ const PARTICIPANTS: u8 = 1;
 const WRITERS: u8 = 2;
 /// Open streams have their rows.
 const STREAMS: u8 = 3;
-/// Every row has its MAC: nothing is left to take in.
+/// Every row has its MAC; the tenant is complete.
 const ROW_MACS: u8 = 4;
 
 /// Returns the secret of a tenant and its last position; a new tenant gets its first rows.

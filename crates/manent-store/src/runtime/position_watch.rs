@@ -17,17 +17,17 @@ impl PositionWatch {
         self.0.lock().as_ref().map_or_else(|| watch::channel(0).1, watch::Sender::subscribe)
     }
 
-    /// Returns how far it is known that the store has come.
+    /// Returns the last known position.
     pub(crate) fn last(&self) -> Position {
         self.0.lock().as_ref().map_or(0, |sender| *sender.borrow())
     }
 
-    /// Says whether it has followers besides the store itself.
+    /// Says whether anything watches it besides the store itself.
     pub(crate) fn is_watched(&self) -> bool {
         self.0.lock().as_ref().is_some_and(|sender| sender.receiver_count() > 1)
     }
 
-    /// Tells the tails how far the store has come; says whether that is news.
+    /// Publishes a position to all watches; returns whether it is newer than the last.
     pub(crate) fn publish(&self, position: Position) -> bool {
         self.0.lock().as_ref().is_some_and(|sender| {
             sender.send_if_modified(|known| {

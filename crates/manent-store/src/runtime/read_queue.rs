@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::sync::oneshot;
 
-/// How many reads may wait; more are told to come back.
+/// How many reads may wait; more are refused as busy.
 pub(crate) const WAITING_MAX: usize = 4_096;
 pub(crate) const TOO_MANY: StoreError = StoreError::Busy("too many reads are waiting");
 
-/// A read that waits for a connection, or to be told why there is none.
+/// A read that waits for a connection, or for the error that there is none.
 pub(crate) type Job<R> = Box<dyn FnOnce(Result<&mut R>) + Send>;
 
 /// A read connection with its caches.

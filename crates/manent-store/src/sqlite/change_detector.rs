@@ -15,7 +15,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// Poll interval of a store without followers and open connections.
 const POLL_INTERVAL_IDLE: Duration = Duration::from_millis(700);
 
-/// How long news of such a store may wait.
+/// How long a change of an unused store may stay undetected.
 const NEWS_DELAY_MAX: Duration = Duration::from_secs(1);
 
 /// The last seen state of a store.

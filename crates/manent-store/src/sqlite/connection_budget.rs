@@ -14,7 +14,7 @@ pub(super) struct ConnectionBudget {
     freed: Condvar,
 }
 
-/// Stands for one open connection of a store. It is dropped after the connection, never before.
+/// Permit for one open connection of a store. It is dropped after the connection, never before.
 pub(super) struct ConnectionPermit {
     budget: Arc<ConnectionBudget>,
     since: Arc<AtomicUsize>,
@@ -49,7 +49,7 @@ impl ConnectionBudget {
         Some(self.permit(held, Accounting::Counted))
     }
 
-    /// Stands for a connection that has its own room and is closed by the thread that opened it.
+    /// Returns a permit outside the limit, for a connection that is closed by the thread that opened it.
     pub(super) fn uncounted_permit(self: &Arc<Self>, held: &Arc<AtomicUsize>) -> ConnectionPermit {
         let _open = self.open.lock();
         self.permit(held, Accounting::Uncounted)

@@ -28,7 +28,7 @@ const IMPORTED: usize = 100;
 /// Number of pending documents from which a segment is built, even during an import.
 const LISTED_MAX: i64 = 200_000;
 
-/// A round with less than this was soon over: it pays to let more come together.
+/// Below this number of documents a round is cheap, so the next one waits for more changes.
 const SMALL: usize = 1_000;
 
 /// Indexer state of a store between turns.
@@ -57,7 +57,7 @@ pub(super) fn turn(store: &Arc<OpenStore>) -> Reschedule {
     let again = store.indexing.next_round(|anew| {
         let options = &store.options;
         let mut work = held.work.take().filter(|work| work.index.is_current(options));
-        // Like any reader it can be kept away.
+        // Like any reader it is refused while reads are paused.
         let visited = store.with_reader(OnReturn::Keep, |file| {
             let mut now = match work.take() {
                 Some(work) => work,
@@ -169,7 +169,7 @@ impl IndexerConnection {
         let in_haste = came >= SMALL || index.has_work()?;
         index.commit()?;
         index.tidy(false);
-        // Where a little comes all the time, it is taken in together.
+        // A steady trickle of changes is indexed in larger rounds.
         let rest = !in_haste && store.position.last() > position;
         Ok(IndexRound::More { position, waiting, rest })
     }

@@ -39,7 +39,7 @@ pub(super) struct OpenStore {
     is_checkpoint_requested: AtomicBool,
     /// The writer waits for the index.
     is_throttled: AtomicBool,
-    /// All that was accepted is written, and nothing more comes.
+    /// All accepted transactions are written, and the queue is closed.
     checkpointed_at: AtomicBool,
     ended: Mutex<Option<oneshot::Sender<()>>>,
     /// How many connections are open.
@@ -98,7 +98,7 @@ impl OpenStore {
         self.index.lock()
     }
 
-    /// Tells the tails how far the store has come, and the indexer that there is more.
+    /// Publishes a position to the watches, and wakes the indexer.
     pub(super) fn publish(&self, position: Position) {
         if self.position.publish(position) {
             self.runtime.indexer.wake_after(self.number, DEBOUNCE);
@@ -121,7 +121,7 @@ impl OpenStore {
         self.is_throttled.store(true, Ordering::Relaxed);
     }
 
-    /// The index has come further.
+    /// Wakes a throttled writer, because the index has caught up.
     pub(super) fn resume_writer(&self) {
         if self.is_throttled.swap(false, Ordering::Relaxed) {
             self.runtime.writers.wake_now(self.number);
@@ -261,7 +261,7 @@ fn digest_key(connection: &Connection) -> rusqlite::Result<[u8; 32]> {
     connection.query_row("select value from meta where name = 'digest_key'", [], |row| row.get(0))
 }
 
-/// Returns how far a file has come.
+/// Returns the last position of a file.
 pub(super) fn last_position(connection: &Connection) -> DbResult<Position> {
     let sql = "select pos + count - 1 from journal order by pos desc limit 1";
     Ok(query_optional(connection, sql, (), |row| row.get(0))?.unwrap_or(0))

@@ -31,11 +31,11 @@ pub(super) struct ReaderPool {
     most: usize,
     /// Calls a thread that reads.
     waker: Waker,
-    /// Tells that the store is closed and all that was accepted is answered.
+    /// Signals that the store is closed and all accepted reads are answered.
     ended: Waker,
 }
 
-/// A read whose turn has come.
+/// A read that may run now.
 pub(super) struct NextRead<'a> {
     job: Job<SqliteReader>,
     reader: PooledReader<'a>,
@@ -219,7 +219,7 @@ enum Use {
     Visit,
 }
 
-/// A connection in use, or the right to open one. It comes back by itself.
+/// A connection in use, or the right to open one. Dropping it returns it to the pool.
 struct PooledReader<'a> {
     reads: &'a ReaderPool,
     reader: Option<SqliteReader>,

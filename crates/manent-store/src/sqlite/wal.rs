@@ -40,7 +40,7 @@ pub(super) fn checkpoint_passive(connection: &Connection) -> rusqlite::Result<Fr
     checkpoint(connection, "pragma wal_checkpoint(passive)")
 }
 
-/// Checkpoints everything and truncates the WAL; waits for readers of other processes, but not for ever.
+/// Checkpoints everything and truncates the WAL; waits for readers of other processes, up to a limit.
 pub(super) fn truncate(connection: &Connection) -> Result<()> {
     let started = Instant::now();
     loop {

@@ -162,7 +162,7 @@ impl Writer<'_> {
                 _ => StoreError::Busy("the file is being recovered after a failed write"),
             });
         }
-        // A panic drops the callers' ends, which tells them that the outcome is unknown; the file is then opened anew.
+        // A panic drops the callers' ends, which tells them that the outcome is unknown; the file is then opened again.
         let worked = catch_unwind(AssertUnwindSafe(|| {
             self.batch(batch);
             self.tidy_wal();
@@ -350,7 +350,7 @@ impl Writer<'_> {
                     self.publish(next - 1);
                     match is_exclusive(prepared) && self.wipe_wal().is_err() {
                         // It is stored, but not yet forgotten by the WAL: neither "done" nor "nothing was changed" is
-                        // true. What follows opens the file anew, which empties the WAL before anything else happens.
+                        // true. What follows opens the file again, which empties the WAL before anything else happens.
                         true => Err(StoreError::OutcomeUnknown),
                         false => Ok(committed),
                     }

@@ -18,13 +18,13 @@ impl SystemStore {
         run_blocking("manent-backup", move || sqlite::write_system(&to, |file| fill(&place, file))).await
     }
 
-    /// Says whether nothing was ever made here.
+    /// Says whether the store has only the rows that it was created with.
     pub async fn is_new(&self) -> Result<bool> {
         self.worker.read("reading the system store", |connection| Ok(copy::is_new(connection)?)).await
     }
 
-    /// Puts a copy of a backup in the place of a system store in which nothing was done yet. The file is brought to the
-    /// newest version first, so it is to be a copy.
+    /// Restores a backup into a system store that has only the rows it was created with. The file is migrated to the
+    /// newest schema first, so pass a copy.
     pub async fn restore(&self, copy: &Path, at: Timestamp, line: NewAuditRecord) -> Result<()> {
         let copy = copy.to_owned();
         self.worker.write("restoring the system store", move |connection| restore(&copy, connection, at, &line)).await

@@ -11,7 +11,7 @@ struct Table {
     write: &'static str,
 }
 
-/// Tables in the order of their references. The audit log grows for ever, so it is copied in batches of lines.
+/// Tables in the order of their references. The audit log has no bound, so it is copied in batches of lines.
 const TABLES: [Table; 4] = [
     Table {
         read: "select one, tenant_no, change, audit_no, audit_digest from system_head",

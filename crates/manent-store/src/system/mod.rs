@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use tokio::sync::watch;
 use worker::SystemWorker;
 
-/// Lines of the audit log that are read at a time, because it grows for ever.
+/// Lines of the audit log that are read at a time: the log has no bound.
 const LINES_PAGE: i64 = 500;
 
 /// Where a system store is.
@@ -106,7 +106,7 @@ impl SystemStore {
     }
 }
 
-/// Writes the rows that are there from the start.
+/// Writes the first rows, unless they exist.
 fn create_rows(connection: Connection<'_>, at: i64) -> DbResult<()> {
     let sql = "insert into system_head (one, tenant_no, change, audit_no, audit_digest) values (1, 1, 0, 0, $1)
          on conflict do nothing";

@@ -16,7 +16,7 @@ use tokio::sync::{oneshot, watch};
 /// Poll interval for changes of other processes.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
-/// How often something is tried when others were in the way, or the server was gone.
+/// Attempts of a request that met a serialization conflict or a lost connection.
 const ATTEMPTS: usize = 5;
 
 type Job = Box<dyn FnOnce(&mut WorkerState) + Send>;
@@ -302,7 +302,7 @@ impl WorkerState {
         Ok(value)
     }
 
-    /// Does something; again, where others were in the way or the connection broke.
+    /// Runs a request; again after a serialization conflict or a lost connection.
     fn retry<T>(&mut self, doing: &'static str, work: &impl Fn(&SystemConnection) -> TxResult<T>) -> Result<T> {
         for _ in 1..ATTEMPTS {
             let link = self.connection()?;

@@ -24,7 +24,7 @@ pub(crate) enum AccessCheck {
     Conversation(ConversationId),
     /// A conversation that is there, or was withdrawn and may be restored.
     Known(ConversationId),
-    /// A conversation that is to be made: if its id or its external id is taken, then by one within.
+    /// A new conversation: if its id or its external id is taken, then by one within.
     NewConversation {
         /// Its id.
         id: ConversationId,
@@ -35,7 +35,7 @@ pub(crate) enum AccessCheck {
     Message {
         /// The message.
         id: MessageId,
-        /// Where else it may stand: a path may hold messages that another conversation owns.
+        /// Where else it may be: a path may contain messages that another conversation owns.
         on: PathOf,
     },
     /// A branch of a conversation within.
@@ -74,7 +74,7 @@ pub(crate) enum AccessCheck {
     },
 }
 
-/// Where a message may stand, besides in a conversation within.
+/// Where a message may be, besides in a conversation within.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum PathOf {
     /// Nowhere else.

@@ -19,7 +19,7 @@ macro_rules! within {
     };
 }
 
-/// SQL condition on a conversation `c`: its project is in a list as [`Within::projects`] formats it, or there is no
+/// SQL condition on a conversation `c`: its project is in a list as [`AccessFilter::projects`] formats it, or there is no
 /// list.
 macro_rules! of_projects {
     ($projects:literal) => {
@@ -122,7 +122,7 @@ pub(crate) fn project_no(connection: Connection<'_>, id: ProjectId) -> TxResult<
     Ok(query_optional(connection, sql, [id.as_bytes()], |row| row.get(0))?)
 }
 
-/// Refuses a conversation that does not lie within, as if there were none.
+/// Refuses a conversation outside the access scope with the error of an unknown id.
 pub(crate) fn require_visible(connection: Connection<'_>, access: &AccessScope, id: ConversationId) -> TxResult<()> {
     if !access.is_limited() {
         return Ok(());
@@ -133,7 +133,7 @@ pub(crate) fn require_visible(connection: Connection<'_>, access: &AccessScope, 
     }
 }
 
-/// Refuses a conversation that does not lie within, also where it was withdrawn.
+/// Like [`require_visible`], but accepts a withdrawn conversation.
 pub(crate) fn require_known(connection: Connection<'_>, access: &AccessScope, id: ConversationId) -> TxResult<()> {
     if !access.is_limited() {
         return Ok(());

@@ -226,7 +226,7 @@ fn swap(tx: &mut Tx<'_>, image: &BeforeImage) -> TxResult<BeforeImage> {
             let mut row = tx.conversation_by_no(*conversation_no)?;
             let now = row.head_image();
             let head = Head { branch: BranchNo(*branch_no), at: Address(*key) };
-            // Counted anew: a stream on this path may have ended since.
+            // Counted again: a stream on this path may have ended since.
             let sums = tx.sums_at(head)?;
             message::move_to(&mut row, head, sums);
             row.active_at = *active_at;

@@ -28,9 +28,9 @@ struct QueueState {
 #[derive(Default)]
 pub(crate) struct CommitQueue {
     state: Mutex<QueueState>,
-    /// Wakes a writer that waits here.
+    /// Signals a writer that blocks on this queue.
     changed: Condvar,
-    /// Calls one that waits elsewhere.
+    /// Wakes a writer that does not block here.
     waker: Option<Waker>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) enum NextWork {
     Batch(Vec<Job>),
     /// Something other than a transaction waits for the writer.
     Wake,
-    /// Nothing comes any more.
+    /// The queue is closed and empty.
     Closed,
 }
 
@@ -51,7 +51,7 @@ const BATCH_BYTES: usize = 16 << 20;
 const LOW_BYTES: usize = 1 << 20;
 
 impl CommitQueue {
-    /// Creates a queue whose writer does not block on it but runs when it is woken, and then calls [`Queue::look`].
+    /// Creates a queue whose writer does not block on it but runs when it is woken, and then calls [`CommitQueue::look`].
     pub(crate) fn with_waker(waker: Waker) -> Self {
         Self { waker: Some(waker), ..Self::default() }
     }
@@ -83,7 +83,7 @@ impl CommitQueue {
         None
     }
 
-    /// Puts jobs back whose turn did not come, in their order.
+    /// Puts jobs that were not run back to the front, in their order.
     pub(crate) fn put_back(&self, jobs: Vec<Job>) {
         let mut state = self.state.lock();
         for job in jobs.into_iter().rev() {
@@ -119,7 +119,7 @@ impl CommitQueue {
         self.wake();
     }
 
-    /// Says whether something waits for the writer, be it that nothing comes any more.
+    /// Says whether there is work for the writer, or the queue was closed.
     pub(crate) fn has_work(&self) -> bool {
         let state = self.state.lock();
         state.closed || state.woken || !state.normal.is_empty() || !state.low.is_empty()

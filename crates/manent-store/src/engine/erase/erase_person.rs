@@ -208,7 +208,7 @@ fn encoded_name(text: &str) -> Vec<u8> {
 }
 
 /// Empties old values that an author wrote as a memory, or in which they are still a member of a conversation. Walks
-/// through a part of the journal, and remembers how far; says whether it has come to the end.
+/// through a part of the journal, and remembers how far; returns whether it has reached the end.
 fn erase_before_images(tx: &mut Tx<'_>, external_id: &str, authors: &[i64], budget: &mut Budget) -> TxResult<bool> {
     let sql = match tx.connection {
         Connection::Sqlite(_) => {

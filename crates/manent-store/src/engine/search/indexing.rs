@@ -50,7 +50,7 @@ pub(crate) enum IndexRound {
         position: Position,
         /// How many wait.
         waiting: i64,
-        /// It comes little by little, so it is better gathered.
+        /// Changes arrive a few at a time: the next round waits, so that it has more of them.
         rest: bool,
     },
     /// Everything up to here is indexed.
@@ -58,7 +58,7 @@ pub(crate) enum IndexRound {
 }
 
 impl IndexingMonitor {
-    /// One whose thread does not wait here but comes when it is called, for one [`Indexing::turn`].
+    /// Creates a monitor whose thread does not wait here but is woken for one [`IndexingMonitor::next_round`].
     pub(crate) fn with_waker(waker: Waker) -> Self {
         Self { waker: Some(waker), ..Self::default() }
     }
@@ -88,7 +88,7 @@ impl IndexingMonitor {
         self.state.lock().has_caught_up
     }
 
-    /// Returns a watch on how far it has come.
+    /// Returns a watch on the indexed position.
     pub(crate) fn subscribe(&self) -> watch::Receiver<IndexStatus> {
         self.status.subscribe()
     }
@@ -114,7 +114,7 @@ impl IndexingMonitor {
         let outcome = catch_unwind(AssertUnwindSafe(|| round(anew))).unwrap_or(Err(StoreError::Closed));
         let mut state = self.state.lock();
         let again = match outcome {
-            // It was kept away; it comes again when others are done.
+            // No reader could be used: reads are paused, or the store is closing.
             Ok(None) => return Reschedule::After(DEBOUNCE),
             Ok(Some(round)) => {
                 state.rebuild_requested &= !anew;

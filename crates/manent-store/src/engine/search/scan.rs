@@ -318,7 +318,7 @@ impl SegmentScan {
     fn confirm_order(&mut self, index: &rusqlite::Connection, condition: Option<&str>) -> DbResult<()> {
         let is_sure = |run: &Self| match run.waiting.front() {
             _ if run.last < 1 => true,
-            // Without slack the rows come in their order.
+            // Without slack the rows are in order.
             Some(_) if run.max_lateness == 0 => true,
             Some(entry) => entry.at > run.reached.saturating_add(run.max_lateness),
             None => false,

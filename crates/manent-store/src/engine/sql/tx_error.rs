@@ -5,7 +5,7 @@ use crate::engine::sql::connection::EngineError;
 
 #[derive(Debug)]
 pub(crate) enum TxError {
-    /// The request was refused; the caller is told why.
+    /// The request was refused, with the reason for the caller.
     Rejected(StoreError),
     /// The engine failed; the whole batch is affected.
     Database(EngineError),

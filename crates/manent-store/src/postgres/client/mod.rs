@@ -32,7 +32,7 @@ pub(crate) struct Client {
     runtime: Runtime,
     client: Arc<tokio_postgres::Client>,
     tenant: i64,
-    /// How long an answer may take; for ever without one.
+    /// The timeout of an answer; none: unlimited.
     statement_timeout: Option<Duration>,
     /// It did not answer in time; the outcome of what was sent is unknown.
     silent: Cell<bool>,
@@ -122,7 +122,7 @@ impl Client {
         self.as_tenant()
     }
 
-    /// Ends the read transaction; the server is told now, without waiting for its answer.
+    /// Ends the read transaction; sent now, without waiting for the answer.
     pub(crate) fn end_reading(&self) {
         self.clear_prefetched();
         self.sent.borrow_mut().clear();
