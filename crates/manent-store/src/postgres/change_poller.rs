@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Poll interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The life of the thread.
+/// The main loop of the thread.
 pub(super) fn serve(shared: &Shared, options: &PostgresOptions) {
     let mut client: Option<Client> = None;
     let (ended, changed) = &shared.ended;

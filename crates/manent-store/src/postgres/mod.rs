@@ -76,7 +76,7 @@ struct Shared {
     readers: ReadQueue<PostgresReader>,
     position: PositionWatch,
     indexing: IndexingMonitor,
-    /// Stops the keeper.
+    /// Stops the change poller.
     ended: (Mutex<bool>, Condvar),
 }
 
@@ -111,7 +111,7 @@ impl PostgresStore {
         let writer = writer::Writer::new(shared.clone(), options.clone(), client);
         spawn("manent-writer", Box::new(move || writer.run()))?;
         let (kept, keeping) = (shared.clone(), options.clone());
-        spawn("manent-keeper", Box::new(move || change_poller::serve(&kept, &keeping)))?;
+        spawn("manent-poller", Box::new(move || change_poller::serve(&kept, &keeping)))?;
         if options.index {
             let (indexed, indexing) = (shared.clone(), options.clone());
             spawn("manent-indexer", Box::new(move || indexer::serve(&indexed, &indexing)))?;

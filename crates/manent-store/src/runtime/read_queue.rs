@@ -18,7 +18,7 @@ pub(crate) type Job<R> = Box<dyn FnOnce(Result<&mut R>) + Send>;
 
 /// A read connection with its caches.
 pub(crate) trait Reader: 'static {
-    /// Runs a read inside one short transaction, so that everything it sees is of one moment; again, if need be.
+    /// Runs a read inside one short transaction, so that everything it sees is one snapshot; again after a lost connection.
     fn run<T>(
         &mut self,
         key: &DigestKey,
@@ -101,7 +101,7 @@ impl<R: Reader> ReadQueue<R> {
         Ok(())
     }
 
-    /// The life of one reading thread.
+    /// The main loop of one reading thread.
     pub(crate) fn serve(&self, open: impl Fn() -> Result<R>) {
         let mut reader: Option<R> = None;
         let mut state = self.state.lock();

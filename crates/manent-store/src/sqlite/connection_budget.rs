@@ -60,7 +60,7 @@ impl ConnectionBudget {
         ConnectionPermit { budget: self.clone(), since: held.clone(), counts }
     }
 
-    /// Waits a moment for a connection to be closed.
+    /// Waits for a connection to be closed, up to a limit.
     pub(super) fn acquire(&self) {
         let mut open = self.open.lock();
         if *open >= self.max {

@@ -54,7 +54,7 @@ impl IndexerState {
 /// One round for a store; says when it wants another.
 pub(super) fn turn(store: &Arc<OpenStore>) -> Reschedule {
     let mut held = store.index();
-    let again = store.indexing.next_round(|anew| {
+    let again = store.indexing.next_round(|rebuild| {
         let options = &store.options;
         let mut work = held.work.take().filter(|work| work.index.is_current(options));
         // Like any reader it is refused while reads are paused.
@@ -76,7 +76,7 @@ pub(super) fn turn(store: &Arc<OpenStore>) -> Reschedule {
                     IndexerConnection { index, caches: RowCache::default(), key: store.key.clone(), _slot: slot }
                 }
             };
-            match now.round(file.connection()?, anew, store) {
+            match now.round(file.connection()?, rebuild, store) {
                 Ok(round) => {
                     work = Some(now);
                     Ok(round)
@@ -100,7 +100,7 @@ pub(super) fn turn(store: &Arc<OpenStore>) -> Reschedule {
 }
 
 /// Lowers the priority of the thread, where the platform supports it.
-pub(super) fn is_paused() {
+pub(super) fn lower_priority() {
     #[cfg(target_os = "linux")]
     {
         // Without it the index is filled all the same.
@@ -117,8 +117,8 @@ pub(super) struct IndexerConnection {
 }
 
 impl IndexerConnection {
-    fn round(&mut self, file: &Connection, anew: bool, store: &OpenStore) -> TxResult<IndexRound> {
-        let outcome = self.work(file, anew, store);
+    fn round(&mut self, file: &Connection, rebuild: bool, store: &OpenStore) -> TxResult<IndexRound> {
+        let outcome = self.work(file, rebuild, store);
         end_reading(file.into());
         if outcome.is_err() {
             self.index.roll_back();
@@ -126,12 +126,12 @@ impl IndexerConnection {
         outcome
     }
 
-    fn work(&mut self, file: &Connection, anew: bool, store: &OpenStore) -> TxResult<IndexRound> {
+    fn work(&mut self, file: &Connection, rebuild: bool, store: &OpenStore) -> TxResult<IndexRound> {
         let index = &self.index;
         let mut reading =
             Reading { connection: file.into(), caches: &mut self.caches, key: &self.key, index: None, damaged: None };
         begin_reading(file.into())?;
-        let looked = IndexerView::view(&reading, index, anew)?;
+        let looked = IndexerView::view(&reading, index, rebuild)?;
         end_reading(file.into());
         let is_idle = looked.is_idle();
         if let (Some(cursor), true) = (looked.cursor, is_idle && !index.is_fragmented()?) {
@@ -143,7 +143,7 @@ impl IndexerConnection {
         index.begin()?;
         begin_reading(file.into())?;
         let IndexerView { cursor, mut feed, pending_deletes, stays_empty, .. } =
-            IndexerView::view(&reading, index, anew)?;
+            IndexerView::view(&reading, index, rebuild)?;
         if stays_empty {
             index.roll_back();
             return Ok(IndexRound::More { position: 0, waiting: 0, rest: true });
@@ -187,9 +187,9 @@ struct IndexerView {
 }
 
 impl IndexerView {
-    fn view(reading: &Reading<'_>, index: &Index, anew: bool) -> TxResult<Self> {
+    fn view(reading: &Reading<'_>, index: &Index, rebuild: bool) -> TxResult<Self> {
         let cursor = match index.cursor()? {
-            Some(cursor) if !anew && feed::is_same_journal(reading, cursor)? => Some(cursor),
+            Some(cursor) if !rebuild && feed::is_same_journal(reading, cursor)? => Some(cursor),
             _ => None,
         };
         let feed = feed::after(reading, cursor.unwrap_or_default())?;

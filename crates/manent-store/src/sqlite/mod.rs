@@ -1,6 +1,6 @@
 //! The SQLite engine, the embedded default: one file per store, served by a shared thread pool.
 //!
-//! A store is a file. Its work is done by a [`StoreRuntime`]: a few writer threads, a few reader threads, a keeper that
+//! A store is a file. Its work is done by a [`StoreRuntime`]: a few writer threads, a few reader threads, a maintenance thread that
 //! checkpoints WALs and closes idle connections, a watcher that detects commits of other processes, and an indexer.
 //! Stores share a runtime, or have one each; they take turns, a batch or a read at a time, and together have no more
 //! connections open than the runtime allows. An unused store has none. The modules, in reading order:

@@ -35,7 +35,7 @@ pub(super) struct OpenStore {
     pub reserve: Reserve,
     writer: Mutex<writer::WriterState>,
     index: Mutex<indexer::IndexerState>,
-    /// The keeper is to copy the WAL.
+    /// The maintenance thread is to copy the WAL.
     is_checkpoint_requested: AtomicBool,
     /// The writer waits for the index.
     is_throttled: AtomicBool,
@@ -153,7 +153,7 @@ impl OpenStore {
         SqliteReader::open(self, self.connection_permit())
     }
 
-    /// Uses a connection that reads for a moment, unless they are being closed. One that ends with the visit takes no
+    /// Uses a connection for one short read, unless they are being closed. One that ends with the visit takes no
     /// room from others.
     pub(super) fn with_reader<T>(
         self: &Arc<Self>,
@@ -204,7 +204,7 @@ impl OpenStore {
         Some(if is_busy { Instant::now() } else { last })
     }
 
-    /// Closes connections that have been idle since before a moment. Closing the last connection to a file checkpoints
+    /// Closes connections that have been idle since before a time. Closing the last connection to a file checkpoints
     /// its WAL, which takes a while, so each connection is first removed from its pool.
     pub(super) fn close_idle(&self, before: Instant) {
         self.readers.close_idle(before);

@@ -104,7 +104,7 @@ impl ReaderPool {
         PooledReader { reads: self, reader, of, on_return: end }
     }
 
-    /// Lends a connection for a moment, unless connections are being closed.
+    /// Lends a connection for one short read, unless connections are being closed.
     pub(super) fn with_reader<T>(
         &self,
         on_return: OnReturn,
@@ -161,7 +161,7 @@ impl ReaderPool {
         Some(if state.open > state.idle.len() { Instant::now() } else { last })
     }
 
-    /// Closes the connections that have been idle since before a moment.
+    /// Closes the connections that have been idle since before a time.
     pub(super) fn close_idle(&self, before: Instant) {
         let is_over = self.close_some(self.state.lock(), |since| since < before).is_over();
         if is_over {

@@ -112,10 +112,10 @@ impl StoreRuntime {
         for _ in 0..options.readers.max(1) {
             runtime.spawn("manent-reader", read)?;
         }
-        runtime.spawn("manent-keeper", |runtime| serve(&runtime.maintenance, maintenance::run))?;
+        runtime.spawn("manent-maintain", |runtime| serve(&runtime.maintenance, maintenance::run))?;
         runtime.spawn("manent-watcher", |runtime| serve(&runtime.change_detector, change_detector::run))?;
         runtime.spawn("manent-indexer", |runtime| {
-            indexer::is_paused();
+            indexer::lower_priority();
             serve(&runtime.indexer, indexer::turn);
         })?;
         Ok(Arc::new(runtime))

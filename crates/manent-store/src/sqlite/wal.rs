@@ -105,7 +105,7 @@ impl CheckpointPolicy {
         } else if waiting > copied_at {
             store.request_checkpoint();
         } else if frames.total > copied_at {
-            // The keeper has copied the bulk. Copying the rest here lets the WAL begin again at its start.
+            // The maintenance thread has copied the bulk. Copying the rest here lets the WAL begin again at its start.
             let _ = checkpoint_passive(connection);
         }
     }

@@ -11,7 +11,7 @@ use manent_model::Timestamp;
 use std::path::Path;
 
 impl SystemStore {
-    /// Writes a copy of one moment, and checks it before this returns; never over something.
+    /// Writes a copy of one snapshot, and checks it before this returns; never over an existing file.
     pub async fn backup(&self, to: &Path) -> Result<()> {
         let (place, to) = (self.location.clone(), to.to_owned());
         // With a connection of its own: requests meanwhile do not wait for the log to be copied.

@@ -17,7 +17,7 @@ pub(crate) struct AccessChecks {
     pub checks: Vec<AccessCheck>,
 }
 
-/// One thing that a change names.
+/// A condition on one object that a change names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum AccessCheck {
     /// A conversation that is there.
@@ -26,14 +26,12 @@ pub(crate) enum AccessCheck {
     Known(ConversationId),
     /// A new conversation: if its id or its external id is taken, then by one within.
     NewConversation {
-        /// Its id.
         id: ConversationId,
         /// The id that its creator's system gives it.
         external: Option<String>,
     },
     /// A message of a conversation within.
     Message {
-        /// The message.
         id: MessageId,
         /// Where else it may be: a path may contain messages that another conversation owns.
         on: PathOf,
@@ -54,9 +52,7 @@ pub(crate) enum AccessCheck {
     Project(ProjectId),
     /// A document that is made or changed. If its name is used outside, it is stored under another.
     Document {
-        /// Its kind.
         kind: String,
-        /// Its id.
         id: String,
         /// The project that it is put into.
         project: Option<ProjectId>,
@@ -67,7 +63,6 @@ pub(crate) enum AccessCheck {
     Commit(Position),
     /// The last change of a conversation, of which every row is about a conversation within.
     Step {
-        /// The conversation.
         conversation: ConversationId,
         /// Back or forth.
         step: UndoDirection,

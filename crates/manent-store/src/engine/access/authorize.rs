@@ -29,13 +29,13 @@ pub(crate) fn check(tx: &mut Tx<'_>, checks: &AccessChecks) -> TxResult<()> {
                 let stored = document_name(tx, &within, &checks.access, (kind, id), *project)?;
                 tx.document_names.push((kind.clone(), id.clone(), stored));
             }
-            check => is_satisfied(tx, &within, &checks.key, check)?,
+            check => check_one(tx, &within, &checks.key, check)?,
         }
     }
     Ok(())
 }
 
-fn is_satisfied(tx: &mut Tx<'_>, within: &AccessFilter, key: &str, check: &AccessCheck) -> TxResult<()> {
+fn check_one(tx: &mut Tx<'_>, within: &AccessFilter, key: &str, check: &AccessCheck) -> TxResult<()> {
     let connection = tx.connection;
     let not_found = |what: &'static str, id: String| StoreError::NotFound { what, id };
     match check {

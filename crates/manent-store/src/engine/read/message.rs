@@ -298,7 +298,7 @@ pub(crate) fn messages(
             found
         }
         MessagesQuery::Branch { branch, after, limit } => in_branch(reading, within, *branch, *after, *limit)?,
-        MessagesQuery::External(external) => is_from_other_conversation(reading, within, external)?,
+        MessagesQuery::External(external) => by_external_id(reading, within, external)?,
     };
     // A copy of a branch requests the page after the last message until there is none.
     let is_page = matches!(query, MessagesQuery::Branch { .. });
@@ -389,7 +389,7 @@ pub(super) fn visible_location(
 }
 
 /// Finds messages by their id in another program, as many as a page holds of those within.
-fn is_from_other_conversation(reading: &Reading<'_>, within: &AccessFilter, external: &str) -> TxResult<Vec<Address>> {
+fn by_external_id(reading: &Reading<'_>, within: &AccessFilter, external: &str) -> TxResult<Vec<Address>> {
     let hash = crate::engine::codec::source_record::external_hash(reading.key, external);
     let sql = "select key from message where external = $1 and key > $2 order by key limit $3";
     let owner = "select conversation_no from branch where no = $1";

@@ -37,8 +37,8 @@ pub(crate) struct IndexingMonitor {
 
 impl Default for IndexingMonitor {
     fn default() -> Self {
-        let told = watch::Sender::new(IndexStatus::default());
-        Self { state: Mutex::default(), changed: Condvar::new(), waker: None, status: told }
+        let status = watch::Sender::new(IndexStatus::default());
+        Self { state: Mutex::default(), changed: Condvar::new(), waker: None, status }
     }
 }
 
@@ -108,16 +108,16 @@ impl IndexingMonitor {
         if state.closed {
             return Reschedule::WhenWoken;
         }
-        let anew = state.rebuild_requested;
+        let rebuild = state.rebuild_requested;
         drop(state);
         // A damaged row must not end the thread: others wait for it.
-        let outcome = catch_unwind(AssertUnwindSafe(|| round(anew))).unwrap_or(Err(StoreError::Closed));
+        let outcome = catch_unwind(AssertUnwindSafe(|| round(rebuild))).unwrap_or(Err(StoreError::Closed));
         let mut state = self.state.lock();
         let again = match outcome {
             // No reader could be used: reads are paused, or the store is closing.
             Ok(None) => return Reschedule::After(DEBOUNCE),
             Ok(Some(round)) => {
-                state.rebuild_requested &= !anew;
+                state.rebuild_requested &= !rebuild;
                 let (position, waiting, idle) = match round {
                     IndexRound::More { position, waiting, .. } => (position, waiting, false),
                     IndexRound::Idle(position) => (position, 0, !state.rebuild_requested),
@@ -139,7 +139,7 @@ impl IndexingMonitor {
                 Reschedule::After(RETRY_DELAY)
             }
         };
-        self.status.send_if_modified(|told| std::mem::replace(told, state.known) != state.known);
+        self.status.send_if_modified(|status| std::mem::replace(status, state.known) != state.known);
         again
     }
 

@@ -139,7 +139,7 @@ fn bind(statement: &mut rusqlite::Statement<'_>, parameters: impl Parameters) ->
     })
 }
 
-/// Begins to read: everything until [`end_reading`] is of one moment.
+/// Begins a read transaction: everything until [`end_reading`] is one snapshot.
 pub(crate) fn begin_reading(connection: Connection<'_>) -> DbResult<()> {
     match connection {
         Connection::Sqlite(_) => execute(connection, "begin", ()).map(drop),

@@ -42,7 +42,7 @@ impl From<Conflict> for TxError {
 }
 
 impl TxError {
-    /// Says it to a reader, for whom nothing is at stake.
+    /// Converts the error of a read, whose outcome is never unknown.
     pub(crate) fn into_store_error(self, doing: &'static str) -> StoreError {
         match self {
             Self::Rejected(error) => error,

@@ -105,7 +105,7 @@ impl Client {
     pub(crate) fn run(&self, sql: &str) -> DbResult<()> {
         self.send_batch()?;
         self.wait(async {
-            let (settled, outcome) = self.is_behind_writes(self.client.batch_execute(sql)).await;
+            let (settled, outcome) = self.after_writes(self.client.batch_execute(sql)).await;
             settled.and(outcome)
         })
     }
@@ -116,7 +116,7 @@ impl Client {
         self.as_tenant()
     }
 
-    /// Begins a transaction that sees one moment and changes nothing.
+    /// Begins a read-only transaction with one snapshot.
     pub(crate) fn begin_reading(&self) -> DbResult<()> {
         self.send_plain("begin isolation level repeatable read read only")?;
         self.as_tenant()
@@ -169,7 +169,7 @@ impl Client {
         let bound = references(&bound);
         self.wait(async {
             let rows = self.client.query(&statement, &bound[..statement.params().len()]);
-            let (settled, rows) = self.is_behind_writes(rows).await;
+            let (settled, rows) = self.after_writes(rows).await;
             settled.and(rows)
         })
     }
