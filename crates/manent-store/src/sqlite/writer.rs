@@ -218,6 +218,8 @@ impl Writer<'_> {
     /// The outcome of a failed sync is unknown until the file was closed and opened again.
     fn mark_unrecovered(&mut self) {
         self.state.is_recovered = false;
+        // Readers are closed too: after a failed sync the page cache may show pages that never reach the disk, and the
+        // WAL is recovered from the disk only when the first connection opens it.
         self.store.readers.pause();
         drop(self.state.release());
         self.store.readers.resume();
