@@ -2,7 +2,7 @@
 //! new one does not compile until its check has been decided.
 //!
 //! Some ids are looked up only within the checked conversation when the change is applied, and would be refused there
-//! as well. They are checked all the same, so that no rule depends on which those are.
+//! as well. They are checked anyway, so that no rule depends on which those are.
 
 use crate::api::query::UndoScope;
 use crate::api::transaction::{
@@ -91,14 +91,14 @@ impl ReferenceCollector<'_> {
         }
     }
 
-    /// One that the access scope lists is within, whether it is there or not.
+    /// A project that the access scope lists is within it, whether or not it exists.
     fn project(&mut self, id: ProjectId) {
         if !self.access.lists(id) {
             self.require(AccessCheck::Project(id));
         }
     }
 
-    /// Messages that are added to a conversation. One whose id is taken is refused unless it is there already.
+    /// Messages that are added to a conversation. A message whose id is taken is refused, unless it is the stored one.
     fn new_messages(&mut self, conversation: ConversationId, messages: &[NewMessage]) {
         for message in messages {
             let NewMessage { id, content } = message;

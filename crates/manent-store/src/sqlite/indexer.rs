@@ -103,7 +103,7 @@ pub(super) fn turn(store: &Arc<OpenStore>) -> Reschedule {
 pub(super) fn lower_priority() {
     #[cfg(target_os = "linux")]
     {
-        // Without it the index is filled all the same.
+        // A failure is harmless: the index is filled at normal priority.
         let _ = rustix::process::setpriority_process(None, 10);
     }
 }

@@ -181,7 +181,7 @@ impl Engine for SqliteEngine {
     async fn verify(&self) -> Result<VerifyReport> {
         let (options, has_caught_up) = (self.store.options.clone(), self.store.indexing.has_caught_up());
         run_blocking("manent-verify", move || {
-            // One that is being made has nothing to be compared with yet.
+            // An index that is still being built cannot be compared yet.
             let index = if has_caught_up { index::open_to_check(&options) } else { Ok(None) };
             let index = match &index {
                 Ok(Some(index)) => IndexLocation::File(index),

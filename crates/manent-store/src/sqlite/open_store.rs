@@ -105,13 +105,13 @@ impl OpenStore {
         }
     }
 
-    /// Asks for the WAL to be copied.
+    /// Asks for a checkpoint of the WAL.
     pub(super) fn request_checkpoint(&self) {
         self.is_checkpoint_requested.store(true, Ordering::Relaxed);
         self.runtime.maintenance.wake_now(self.number);
     }
 
-    /// Says whether the WAL is to be copied, once.
+    /// Takes the request to checkpoint the WAL, if there is one.
     pub(super) fn take_checkpoint_request(&self) -> bool {
         self.is_checkpoint_requested.swap(false, Ordering::Relaxed)
     }

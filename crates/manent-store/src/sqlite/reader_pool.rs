@@ -238,7 +238,7 @@ impl PooledReader<'_> {
 
 impl Drop for PooledReader<'_> {
     fn drop(&mut self) {
-        // One that was in the middle of something may hold a transaction open.
+        // After a panic the connection may have an open transaction.
         let is_whole = self.on_return == OnReturn::Keep && !std::thread::panicking();
         let mut state = self.reads.state.lock();
         let stays = is_whole && state.paused == 0 && state.idle.len() < self.reads.most;

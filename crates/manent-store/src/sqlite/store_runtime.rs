@@ -133,7 +133,7 @@ impl StoreRuntime {
         &self.shared
     }
 
-    /// Returns how many connections are open now, but for those that look at a file for a moment.
+    /// Returns the number of open connections, without those of short polls.
     pub fn connections(&self) -> usize {
         self.shared.connections.open()
     }

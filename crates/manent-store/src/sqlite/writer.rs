@@ -321,7 +321,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Releases the space that the WAL of a deletion took, so that the next deletion finds a reserve as well.
+    /// Releases the disk space of the WAL of a deletion, so that the next deletion finds a reserve as well.
     fn shrink_wal(&mut self) {
         let Some((connection, _)) = &self.state.connection else { return };
         self.store.readers.pause();
@@ -521,7 +521,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Copies the WAL into the file when it has grown, off this thread but for the last bit.
+    /// Copies the WAL into the file when it has grown, on the maintenance thread, except for the last frames.
     fn tidy_wal(&mut self) {
         let Some((connection, _)) = &self.state.connection else { return };
         self.state.wal.after_batch(connection, self.store);

@@ -22,7 +22,7 @@ impl AuditSubject {
     }
 }
 
-/// A line that is to be added to the audit log.
+/// A new line of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewAuditRecord {
     /// The action, such as `key.create`.

@@ -58,7 +58,7 @@ fn seal(salt: &[u8], payload: &str) -> [u8; 32] {
 }
 
 impl SystemStore {
-    /// Adds a line to the audit log. One that a purge or an erasure waits for is written on a full disk too.
+    /// Adds a line to the audit log. The line of a purge or an erasure is written on a full disk too.
     pub async fn audit(&self, at: Timestamp, line: NewAuditRecord) -> Result<()> {
         let is_of_deletion = matches!(line.action.as_str(), "purge" | "erase");
         let add = move |connection: Connection<'_>| Ok(add(connection, at, &line)?);

@@ -122,7 +122,7 @@ impl IndexingMonitor {
                     IndexRound::More { position, waiting, .. } => (position, waiting, false),
                     IndexRound::Idle(position) => (position, 0, !state.rebuild_requested),
                 };
-                // One that was emptied is being made again.
+                // An emptied index is being rebuilt.
                 state.has_caught_up &= position >= state.known.position;
                 state.known = IndexStatus { position, waiting, idle, is_failing: false };
                 state.has_caught_up |= idle;

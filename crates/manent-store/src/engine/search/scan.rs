@@ -285,7 +285,7 @@ for_each_slot! {
          limit $4";
 }
 
-/// A table of words whose numbers grow with the times of its rows, but for a little.
+/// A table of words whose row numbers grow with time, up to the slack.
 pub(crate) struct SegmentScan {
     slot: i64,
     /// The last row that was not evaluated.

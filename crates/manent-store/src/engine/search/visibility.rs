@@ -174,7 +174,7 @@ impl ConversationResolver {
     }
 }
 
-/// Conversations within whose branches left, at any remove, from the branch of a message, or took it as a piece.
+/// Conversations within whose branches left, directly or through others, from the branch of a message, or took it as a piece.
 fn users_of_message(reading: &Reading<'_>, within: &AccessFilter, address: Address) -> TxResult<Vec<i64>> {
     let sql = concat!(
         "with recursive taker(no, conversation_no) as (

@@ -36,7 +36,7 @@ pub(crate) enum EngineError {
     RoleBypassesRls,
     /// A commit is in flight; no query can run before its outcome is known.
     TransactionUnderWay,
-    /// The index cannot remove what is to be destroyed.
+    /// The index cannot remove the rows of a deletion.
     Index,
     /// The system gives us nothing to wait with: too many open files, no memory.
     System(std::io::Error),

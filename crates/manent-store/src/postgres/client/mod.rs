@@ -52,7 +52,7 @@ pub(crate) struct Client {
     under_way: Cell<usize>,
 }
 
-/// A statement, and its parameters each time it is to be run, with the tenant behind them.
+/// A statement, and the parameters of each run, followed by the tenant.
 struct StatementBatch {
     sql: String,
     rows: Vec<Vec<BoundValue>>,
