@@ -17,15 +17,15 @@ pub struct Permissions {
 
 impl Permissions {
     /// Returns these permissions without those that another key lacks, so that a view of a view reaches no more than
-    /// either.
+    /// either. It acts under the name of the other key: what that one uploaded stays its own, and it ends with it.
     pub(crate) fn within(self, outer: &Self) -> Self {
         let scopes = [KeyScope::Read, KeyScope::Append, KeyScope::Manage, KeyScope::Admin];
         let held = |scope: &KeyScope| self.scopes.holds(*scope) && outer.scopes.holds(*scope);
         Self {
+            id: outer.id.clone(),
             scopes: scopes.into_iter().filter(held).collect(),
             access: outer.access.and(&self.access),
             actor: outer.actor.clone().or(self.actor),
-            id: self.id,
         }
     }
 }

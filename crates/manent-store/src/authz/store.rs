@@ -53,7 +53,7 @@ impl<E: Engine> StoreView<E> {
         Self { engine: Arc::new(engine), permissions: None, uploads: Arc::default(), damage: None }
     }
 
-    /// Returns the engine, which checks nothing.
+    /// Returns the engine, which checks no permissions.
     pub(crate) fn engine(&self) -> &E {
         &self.engine
     }

@@ -148,6 +148,9 @@ pub async fn whoever_brings_a_blob_has_all_of_its_bytes(whole: &Whole) {
     put(&*ann, another).await;
     let second = whole.clone().authorized(grant("another", user("ann")));
     assert!(seen(&*ann, another).await && !seen(&*second, another).await);
+    // A view of a view cannot take the name of that key.
+    let named = second.clone().authorized(grant("key", user("ann")));
+    assert!(!seen(&*named, another).await);
     commit(&*ann, append(world.own.conversation, vec![showing(another)])).await;
     assert!(seen(&*second, another).await);
     // All pieces in one commit do as well.
